@@ -1,10 +1,10 @@
-"""Inputs that are wrong: what is given, and words that have to be in the answer."""
+"""Wrong inputs, each with a text that must be in the error message."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-# A scenario without mistakes, of which each case changes something.
+# A valid scenario; each case changes one part of it.
 SCENARIO = """\
 title = "one of each"
 duration = "50ms"
@@ -106,7 +106,7 @@ LISTS = ["3", '"west"', "true"]
 WORDS = ['"nonsense"', "3", "[]"]
 TABLES = ["3", '"text"', "true"]
 
-# Values that a key does not take, by its path; the answer names the key, the value and what is allowed.
+# Invalid values by the path of their key; the message names the key, the value and the allowed values.
 VALUES: dict[str, list[str]] = {
     "title": ["3", "[]"],
     "duration": [*TIMES, '"0s"', '"99999999s"'],
@@ -191,7 +191,7 @@ VALUES: dict[str, list[str]] = {
     "packets.flow": ["-1", '"first"'],
 }
 
-# Texts of a scenario that are changed: what, into what, and what the answer says.
+# Replacements in the scenario: the old text, the new text, and a part of the message.
 TEXTS: list[tuple[str, str, str]] = [
     ("seed = 1", "seed = = 1", ":3: not valid TOML"),
     ("seed = 1", "seed = 1\nseed = 2", ":4: not valid TOML"),
@@ -224,7 +224,7 @@ TEXTS: list[tuple[str, str, str]] = [
     ('title = "one of each"', 'title = "\\q"', "not valid TOML"),
 ]
 
-# Other networks: the whole table, and what the answer says.
+# Other networks: the whole table, and a part of the message.
 NETWORKS: list[tuple[str, str]] = [
     ('kind = "fat-tree"\nk = 3', "k = 3"),
     ('kind = "fat-tree"\nk = 100000', "k = 100000"),
@@ -252,7 +252,7 @@ _KEYED = _GRAPHML.format(
 _NODES = '<node id="a"/><node id="b"/>'
 _AB = '<edge source="a" target="b">{}</edge>'
 
-# Files of networks: name, content, and what the answer says.
+# Files of networks: name, content, and a part of the message.
 GRAPHS: list[tuple[str, str, str]] = [
     ("x.graphml", "", "x.graphml"),
     ("x.graphml", "<graphml>", "x.graphml"),
@@ -308,7 +308,7 @@ GRAPHS: list[tuple[str, str, str]] = [
     ("x.topo", "host 0\nhost 1\n" + "router 2 " + "R" * 2_000_000 + "\n", "host"),
 ]
 
-# Files of flows and of sizes: the workload, the file and its content, and what the answer says.
+# Files of flows and of sizes: the workload, the file and its content, and a part of the message.
 WORKLOADS: list[tuple[str, str, str, str]] = [
     ('kind = "flows"', "f.flows", "", "path: missing"),
     ('kind = "flows"\npath = "nowhere.flows"', "f.flows", "", "nowhere.flows"),
@@ -334,7 +334,7 @@ WORKLOADS: list[tuple[str, str, str, str]] = [
     ('kind = "bulk"\nsizes = { kind = "lognormal", median = "3kB", sigma = 1, cap = "2kB" }', "f.csv", "", "cap"),
 ]
 
-# Sweep files: what is changed in a small one, into what, and what the answer says.
+# Replacements in a small sweep file: the old text, the new text, and a part of the message.
 SWEEP = """\
 duration = "50ms"
 [topology]
@@ -402,16 +402,16 @@ SWEEPS: list[tuple[str, str, str]] = [
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A command line that is wrong.
+    """A wrong command line.
 
     Attributes:
-        words: the arguments.
-        says: what the answer says.
-        files: what is there, by name; a name that ends in a slash is a folder.
+        words: The arguments.
+        message: A text that the error message must contain.
+        files: The content of files by name; a name that ends with a slash is a folder.
     """
 
     words: list[str]
-    says: str
+    message: str
     files: dict[str, str] = field(default_factory=dict)
 
 
@@ -529,7 +529,7 @@ LINES: list[Line] = [
 
 _KEYS = ["--keys", "keys", "--trust", "0" * 64]
 
-# What hosts that talk to each other are asked; none of these reaches anybody.
+# Command lines of transfers and tunnels; none of them reaches a peer.
 WIRE: list[Line] = [
     Line(["keys"], "COMMAND"),
     Line(["keys", "new"], "--dir"),
@@ -613,20 +613,22 @@ def sizes(random):
 """
 
 
-def _law(number: int, says: str, first: str = "", ack: str = "pass", congestion: str = "pass") -> tuple[str, str, str]:
-    return _LAW.format(number, first, ack, congestion), f"scheme.tcp.controller=bad-{number}", says
+def _law(
+    number: int, message: str, first: str = "", ack: str = "pass", congestion: str = "pass"
+) -> tuple[str, str, str]:
+    return _LAW.format(number, first, ack, congestion), f"scheme.tcp.controller=bad-{number}", message
 
 
-def _flows(number: int, says: str, body: str, more: str = "") -> tuple[str, str, str]:
-    return _FLOWS.format(number, more, body), f'workload={{ kind = "bad-{number}", scheme = "tcp" }}', says
+def _flows(number: int, message: str, body: str, more: str = "") -> tuple[str, str, str]:
+    return _FLOWS.format(number, more, body), f'workload={{ kind = "bad-{number}", scheme = "tcp" }}', message
 
 
-def _sizes(number: int, says: str, body: str) -> tuple[str, str, str]:
+def _sizes(number: int, message: str, body: str) -> tuple[str, str, str]:
     change = f'workload={{ kind = "bulk", scheme = "tcp", sizes = {{ kind = "bad-{number}" }} }}'
-    return _SIZES.format(number, body), change, says
+    return _SIZES.format(number, body), change, message
 
 
-# Files of plugins: the text, what is set so that the scenario uses it, and what the answer says.
+# Plugin files: the text, a setting that makes the scenario use the plugin, and a part of the message.
 PLUGINS: list[tuple[str, str, str]] = [
     ("import nonsense_that_is_not_there\n", "seed=1", "nonsense_that_is_not_there"),
     ("def broken(:\n", "seed=1", "line 1"),

@@ -27,16 +27,16 @@ FLAGS = (
     "--hide-scrollbars",
     "--remote-debugging-pipe",
 )
-PATIENCE_S = 30.0
+TIMEOUT_S = 30.0
 
 
 def executable() -> str | None:
-    """Where the browser is, if there is one."""
+    """Returns the path of the browser, or `None` if it is not installed."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
 class Browser:
-    """One page in one browser, and everything that it says: messages, errors, requests."""
+    """One page in one browser, with a record of its console messages, errors and requests."""
 
     def __init__(self, *, width: int = 1100, height: int = 1400) -> None:
         found = executable()
@@ -60,7 +60,7 @@ class Browser:
         )
         os.close(theirs_in)
         os.close(theirs_out)
-        self._said = b""
+        self._buffer = b""
         self._number = 0
         self.complaints: list[str] = []
         self.requests: list[str] = []
@@ -72,66 +72,66 @@ class Browser:
             self.call(f"{domain}.enable")
 
     def open(self, path: Path) -> None:
-        """Shows a file, and waits until it is loaded."""
+        """Opens a file and waits until it is loaded."""
         self.call("Page.navigate", url=path.resolve().as_uri())
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while self.evaluate("document.readyState") != "complete":
             assert time.monotonic() < deadline
             time.sleep(0.02)
 
     def evaluate(self, expression: str) -> Any:
-        """The value of an expression in the page."""
+        """Evaluates a JavaScript expression in the page and returns its value."""
         found = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
 
     def press(self, key: str) -> None:
-        """A key, down and up."""
+        """Presses and releases a key."""
         codes = {"ArrowRight": 39, "ArrowLeft": 37, "ArrowDown": 40, "ArrowUp": 38, "Tab": 9, "Enter": 13, "Escape": 27}
         for kind in ("keyDown", "keyUp"):
             text = {"text": "\r"} if key == "Enter" and kind == "keyDown" else {}
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=codes[key], **text)
 
     def move(self, x: float, y: float) -> None:
-        """The pointer to a place of the window."""
+        """Moves the pointer to a position in the window."""
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
     def screenshot(self, path: Path) -> None:
-        """The whole page as PNG."""
+        """Writes a PNG of the whole page."""
         found = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
         path.write_bytes(base64.b64decode(found["data"]))
 
     def print(self) -> bytes:
-        """The page as it would be printed, PDF."""
+        """Returns the printed page as PDF."""
         return base64.b64decode(self.call("Page.printToPDF", printBackground=True)["data"])
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
-        """A command of the protocol, and its answer."""
+        """Sends a command of the protocol and returns its result."""
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": params}
         if self._session is not None:
             message["sessionId"] = self._session
         os.write(self._to, json.dumps(message).encode() + b"\0")
         while True:
-            heard = self._hear()
-            if heard.get("id") == self._number:
-                assert "error" not in heard, heard
-                result: dict[str, Any] = heard["result"]
+            received = self._receive()
+            if received.get("id") == self._number:
+                assert "error" not in received, received
+                result: dict[str, Any] = received["result"]
                 return result
 
-    def _hear(self) -> dict[str, Any]:
-        deadline = time.monotonic() + PATIENCE_S
-        while b"\0" not in self._said:
+    def _receive(self) -> dict[str, Any]:
+        deadline = time.monotonic() + TIMEOUT_S
+        while b"\0" not in self._buffer:
             ready, _, _ = select.select([self._from], [], [], max(0.0, deadline - time.monotonic()))
             chunk = os.read(self._from, 1 << 20) if ready else b""
             assert chunk, "the browser does not answer"
-            self._said += chunk
-        line, self._said = self._said.split(b"\0", 1)
-        heard: dict[str, Any] = json.loads(line)
-        self._note(heard.get("method", ""), heard.get("params", {}))
-        return heard
+            self._buffer += chunk
+        line, self._buffer = self._buffer.split(b"\0", 1)
+        received: dict[str, Any] = json.loads(line)
+        self._record(received.get("method", ""), received.get("params", {}))
+        return received
 
-    def _note(self, method: str, params: dict[str, Any]) -> None:
+    def _record(self, method: str, params: dict[str, Any]) -> None:
         if method == "Runtime.consoleAPICalled":
             self.complaints.append(str(params["args"]))
         elif method == "Runtime.exceptionThrown":

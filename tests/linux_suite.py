@@ -1,10 +1,10 @@
-"""The tests of `make test-linux`: measures how fast this host runs the kernel, and runs the set of tests that fits.
+"""Runs the tests of `make test-linux`: the full or the short set, depending on the measured speed of this host.
 
 Hosts that are slow at switching between processes, such as virtual machines in others, boot User-Mode Linux up to ten
-times more slowly than a desktop. The short set leaves out tests that are marked `long_on_linux`: those that repeat with
-another parameter what the set shows already, and experiments.
+times more slowly than a desktop. The short set leaves out tests that are marked `long_on_linux`: repetitions with other
+parameters, and experiments.
 
-Usage: python tests/linux_suite.py [full|short]; without a word the measurement decides.
+Usage: python tests/linux_suite.py [full|short]; by default, the measurement decides.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from pathlib import Path
 from sparelane._native import LinuxError
 from sparelane.uml import kernel, running
 
-# The longest trial on a host that runs the full set, seconds. A trial is `running.TRIAL` with its boot. The full set
-# takes as long as some 160 of them on one processor, the short set as some 50.
+# The maximum duration of a trial on a host that runs the full set, seconds. A trial is `running.TRIAL` with its boot.
+# On one core, the full set takes about 160 times as long as a trial, and the short set about 50 times.
 FULL_UP_TO_S = 5.0
-# How often the trial is run: the fastest counts, since other programs can only make it longer.
+# The number of trials. The fastest counts, since other programs can only make a trial longer.
 TRIALS = 2
-# The longest test is in the first file.
+# The file with the longest test comes first.
 FILES = ("test_linux_controllers", "test_linux", "test_linux_console", "test_linux_vectors", "test_linux_rtcp")
-# How many tests have to pass at least: nearly all of the set.
+# The minimum number of tests that must pass: almost the whole set.
 LEAST_PASSED = {"full": 140, "short": 120}
 
 
 def measured_s() -> float:
-    """The time that this host takes for a trial, seconds."""
+    """Returns the duration of a trial on this host, seconds."""
     found = kernel.find()
     if found is None:
         raise LinuxError("there is no kernel to test: sparelane linux build")
@@ -36,7 +36,7 @@ def measured_s() -> float:
 
 
 def set_for(trial_s: float) -> str:
-    """Returns the set of tests for a host by the duration of its trial run."""
+    """Returns the set of tests for a host with this duration of a trial."""
     return "full" if trial_s <= FULL_UP_TO_S else "short"
 
 

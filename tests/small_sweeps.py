@@ -1,4 +1,4 @@
-"""Small sweeps for tests."""
+"""Small sweeps that several test files share."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ sizes = { kind = "fixed", size = "10kB" }
 
 
 def with_lines(*changes: tuple[str, str]) -> str:
-    """The scenario with other lines."""
+    """Returns the base scenario with some lines replaced."""
     text = BASE
     for old, new in changes:
         assert old in text

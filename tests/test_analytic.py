@@ -1,4 +1,4 @@
-"""The model of RC3's gain against the authors' own numbers."""
+"""Compares the analytic model of RC3's gain with the authors' numbers."""
 
 import math
 
@@ -9,7 +9,7 @@ from sparelane.papers.rc3.analytic import FLOW_SIZES, MSS_BYTES, Path, rc3_round
 from sparelane.papers.rc3.fig7_sizes import MODEL_BY_BYTES, PATH
 from sparelane.papers.rc3.model import rc3_gain, window_gain
 
-# Of the simulated topology: 24, 44, 64 and 84 ms for 16, 17, 9 and 3 of its 45 pairs of routers.
+# In the simulated topology, 16, 17, 9 and 3 of 45 pairs of routers have 24, 44, 64 and 84 ms.
 MEAN_RTT_S = (16 * 0.024 + 17 * 0.044 + 9 * 0.064 + 3 * 0.084) / 45
 
 
@@ -19,12 +19,12 @@ def test_shares_of_flow_sizes_add_up() -> None:
 
 
 @pytest.mark.parametrize("segments", FLOW_SIZES)
-def test_reductions_are_within_a_fiftieth_of_a_point_of_the_authors_model(segments: int) -> None:
+def test_reductions_are_within_0_02_points_of_the_authors_model(segments: int) -> None:
     ours = reduction(tcp_rounds(segments, PATH), rc3_rounds(segments, PATH))
     assert ours == pytest.approx(MODEL_BY_BYTES[segments * MSS_BYTES], abs=0.02)
 
 
-def test_means_at_ten_percent_load_are_the_authors() -> None:
+def test_means_at_ten_percent_load_match_the_authors() -> None:
     path = Path(MEAN_RTT_S, 0.9e9)
     tcp = {size: tcp_rounds(size, path) for size in FLOW_SIZES}
     rc3 = {size: rc3_rounds(size, path) for size in FLOW_SIZES}
@@ -45,6 +45,6 @@ def test_no_initial_window_gains_more_than_rc3() -> None:
         assert window_gain(segments, 10) <= window_gain(segments, 50) <= rc3_gain(segments)
 
 
-def test_a_full_pipe_needs_no_more_rounds() -> None:
+def test_a_full_path_needs_no_further_round_trips() -> None:
     short = Path(rtt_s=0.001, available_bps=48e6)  # a pipe of 4 segments
     assert tcp_rounds(1000, short) == rc3_rounds(1000, short)

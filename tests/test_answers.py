@@ -1,4 +1,4 @@
-"""Answers to the notation of other tools: units, names, files, and byte order marks."""
+"""Messages about the notation of other tools: units, names, files and byte order marks."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def assert_says(text: str, wanted: tuple[str, ...], unwanted: tuple[str, ...]) -
 
 
 RATE, DELAY, LIMIT = "topology.bottleneck_rate", "topology.bottleneck_delay", "queue.limit"
-# What is set, words that have to be in the answer, and words that must not be.
+# A setting, texts that its error message must contain, and texts that it must not contain.
 SETTINGS: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = [
     (f"{RATE}=10Mbit", ('write "10Mbps"',), ("did you mean", "bytes")),
     (f"{RATE}=10mbit", ('write "10Mbps"',), ("did you mean", "bytes")),
@@ -112,15 +112,15 @@ SETTINGS: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = [
 
 
 @pytest.mark.parametrize(("setting", "wanted", "unwanted"), SETTINGS, ids=[one[0] for one in SETTINGS])
-def test_words_of_other_tools_get_a_precise_answer(
+def test_names_and_units_of_other_tools_are_answered_with_ours(
     setting: str, wanted: tuple[str, ...], unwanted: tuple[str, ...], here: Path
 ) -> None:
     text = answer(cli("check", "s.toml", "--set", setting))
-    # What is allowed names everything: the answer to this word is the rest.
+    # The list of allowed values names everything, so only the rest of the message is checked.
     value = setting.partition("=")[2]
     before, _, after = text.partition("; allowed: ")
-    told = before + "".join(after.partition(";")[1:]) if value in text else text
-    assert_says(told, wanted, unwanted)
+    problem = before + "".join(after.partition(";")[1:]) if value in text else text
+    assert_says(problem, wanted, unwanted)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_words_of_other_tools_get_a_precise_answer(
         ("workload.size=20000.000000000004B", "workload.size=20kB"),
     ],
 )
-def test_numbers_as_scripts_print_them_are_the_rounded_ones(setting: str, same: str, here: Path) -> None:
+def test_numbers_with_floating_point_errors_are_rounded(setting: str, same: str, here: Path) -> None:
     def digest(one: str) -> str:
         key, _, value = one.partition("=")
         return sl.run(here / "s.toml", set={key: value}).digest
@@ -161,7 +161,7 @@ FILES: list[tuple[str, str, str, tuple[str, ...]]] = [
 @pytest.mark.parametrize(
     ("scenario", "name", "content", "wanted"), FILES, ids=[f"{one[1]}: {one[2][:12]}" for one in FILES]
 )
-def test_files_of_other_tools_are_named_with_the_way_out(
+def test_files_of_other_tools_are_recognised_with_a_way_to_convert_them(
     scenario: str, name: str, content: str, wanted: tuple[str, ...], here: Path
 ) -> None:
     (here / name).write_text(content, encoding="utf-8")
@@ -179,7 +179,7 @@ BINARY = [
 
 
 @pytest.mark.parametrize(("content", "word"), BINARY, ids=[one[1] for one in BINARY])
-def test_a_file_that_is_no_text_is_named_wherever_it_is_given(content: bytes, word: str, here: Path) -> None:
+def test_a_binary_file_is_refused_by_name(content: bytes, word: str, here: Path) -> None:
     for scenario, name in ((FROM_FILE, "n.topo"), (FLOWS, "f.flows"), (SIZES, "c.csv")):
         (here / name).write_bytes(content)
         (here / "s.toml").write_text(scenario.replace("NAME", name), encoding="utf-8")
@@ -191,7 +191,7 @@ def test_a_file_that_is_no_text_is_named_wherever_it_is_given(content: bytes, wo
     assert_says(answer(done), ("stdin:", "text", word), ())
 
 
-def test_a_directory_is_told_from_a_file(here: Path) -> None:
+def test_a_directory_in_place_of_a_file_is_refused_as_such(here: Path) -> None:
     (here / "n.topo").mkdir()
     (here / "s.toml").write_text(FROM_FILE.replace("NAME", "n.topo"), encoding="utf-8")
     assert_says(answer(cli("check", "s.toml")), ("this is a directory", "n.topo"), ())
@@ -202,12 +202,14 @@ def test_a_directory_is_told_from_a_file(here: Path) -> None:
     ("content", "word"),
     [(TOPO, "a .topo file of sparelane"), (GRAPHML, "GraphML"), ("import x\n", "--plugin"), ("", "empty")],
 )
-def test_another_file_in_the_place_of_a_scenario_is_named(command: str, content: str, word: str, here: Path) -> None:
+def test_a_file_of_another_kind_in_place_of_a_scenario_is_refused_as_such(
+    command: str, content: str, word: str, here: Path
+) -> None:
     (here / "x.toml").write_text(content, encoding="utf-8")
     assert_says(answer(cli(command, "x.toml")), ("x.toml", word), ())
 
 
-def test_a_mark_of_byte_order_is_accepted_wherever_text_is_read(here: Path) -> None:
+def test_a_byte_order_mark_is_accepted_in_all_text_files(here: Path) -> None:
     plain = sl.run(SCENARIO).digest
     (here / "s.toml").write_text(BOM + SCENARIO, encoding="utf-8")
     assert sl.run(here / "s.toml").digest == plain
@@ -234,7 +236,7 @@ def test_a_mark_of_byte_order_is_accepted_wherever_text_is_read(here: Path) -> N
     assert cli("sweep", "w.toml", "-o", "swept", "--jobs", "1").exit_code == 0
 
 
-def test_a_mark_of_byte_order_is_accepted_in_a_plugin(here: Path) -> None:
+def test_a_byte_order_mark_is_accepted_in_a_plugin(here: Path) -> None:
     plugin = 'import sparelane as sl\n@sl.sizes("marked", summary="s")\ndef marked(random):\n    return [1000]\n'
     (here / "p.py").write_text(BOM + plugin, encoding="utf-8")
     words = [sys.executable, "-m", "sparelane", "list", "marked", "--plugin", "p.py"]
@@ -242,7 +244,7 @@ def test_a_mark_of_byte_order_is_accepted_in_a_plugin(here: Path) -> None:
     assert "sizes marked" in done.stdout
 
 
-# Words, and names or keys that the search has to find; and words that must not be in the answer.
+# A search word, names or keys that must be found, and texts that must not be in the output.
 SEARCHES: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = [
     ("ecn", ("[transport]", "mark_at", "dctcp"), ()),
     ("ECN", ("[transport]", "mark_at"), ()),
@@ -274,7 +276,7 @@ def test_list_finds_keys_meanings_and_names_of_other_tools(
     assert_says(done.output, wanted, unwanted)
 
 
-def test_what_a_search_finds_is_printed_as_json_too() -> None:
+def test_search_results_are_also_printed_as_json() -> None:
     found = json.loads(cli("list", "droptail", "--json").stdout)
     assert found[0]["name"] == "fifo"
     assert "fifo" in found[0]["notes"][0]
@@ -284,12 +286,12 @@ def test_what_a_search_finds_is_printed_as_json_too() -> None:
     assert ("[transport]", "ecn") in keys
 
 
-def test_a_word_that_is_nowhere_is_answered_with_names_like_it() -> None:
+def test_a_search_without_results_suggests_similar_names() -> None:
     assert_says(answer(cli("list", "cubci")), ('"cubic"',), ("veno",))
     assert_says(answer(cli("list", "xyzzy")), ("no entry",), ())
 
 
-def test_every_alias_leads_to_what_the_catalogue_has() -> None:
+def test_every_alias_leads_to_an_entry_of_the_catalogue() -> None:
     entries = _native.catalogue()
     names = {entry["name"] for entry in entries} | {"classic"}
     keys = {f"{entry['name']} {param['name']}" for entry in entries for param in entry["params"]}
@@ -300,7 +302,7 @@ def test_every_alias_leads_to_what_the_catalogue_has() -> None:
             assert CliRunner().invoke(main, ["list", word]).exit_code == 0, word
 
 
-def test_python_reads_every_unit_that_the_parser_takes() -> None:
+def test_python_reads_every_unit_that_the_parser_accepts() -> None:
     taken = json.loads(_native.json_schema())["definitions"]["rate"]["pattern"]
     names = taken.rpartition("(")[2].partition(")")[0].split("|")
     assert len(names) >= 10

@@ -1,4 +1,4 @@
-"""Running scenarios from Python."""
+"""Tests of running scenarios from Python."""
 
 import json
 import threading
@@ -40,7 +40,7 @@ def result() -> sparelane.Result:
     return sparelane.run(TWO_FLOWS, seed=3)
 
 
-def test_flows_are_typed_and_what_is_missing_is_null(result: sparelane.Result) -> None:
+def test_flows_are_typed_and_missing_values_are_null(result: sparelane.Result) -> None:
     flows = result.flows
     assert flows["id"].to_list() == [0, 1]
     assert flows["scheme"].cast(pl.String).to_list() == ["tcp", "tcp"]
@@ -60,17 +60,17 @@ def test_totals_agree_with_the_tables(result: sparelane.Result) -> None:
     assert result.totals["end_s"] == 2.0
 
 
-def test_packets_that_came_are_the_same_in_links_and_drops(result: sparelane.Result) -> None:
+def test_arrived_packets_are_equal_in_links_and_drops(result: sparelane.Result) -> None:
     assert result.links["arrived_packets"].sum() == result.drops["arrived_packets"].sum()
     assert result.links["dropped_packets"].sum() == result.drops["dropped_packets"].sum()
 
 
-def test_series_follow_what_was_asked_for(result: sparelane.Result) -> None:
+def test_series_have_the_requested_probes(result: sparelane.Result) -> None:
     assert set(result.series["probe"].cast(pl.String)) == {"flow 0"}
     assert "cwnd_bytes" in result.series["quantity"].cast(pl.String).to_list()
 
 
-def test_a_threshold_that_nothing_has_set_yet_is_null() -> None:
+def test_ssthresh_is_null_before_it_is_set() -> None:
     sampled = sparelane.run("dumbbell-cubic", set={"duration": "2s"}).series
     thresholds = sampled.filter(pl.col("quantity") == "ssthresh_bytes")["value"]
     assert thresholds[0] is None
@@ -82,7 +82,7 @@ def test_the_same_seed_gives_the_same_digest(result: sparelane.Result) -> None:
     assert result.seed == 3
 
 
-def test_the_digest_is_of_what_happened_and_not_of_the_scenarios_words() -> None:
+def test_the_digest_depends_on_events_and_not_on_the_scenarios_text() -> None:
     short = {"duration": "20ms"}
     plain = sparelane.run("two-flows-priority", set=short)
     titled = sparelane.run("two-flows-priority", set={**short, "title": "another title"})
@@ -99,7 +99,7 @@ def test_settings_change_the_run(result: sparelane.Result) -> None:
     assert changed.flows["completion_s"][0] > result.flows["completion_s"][0]
 
 
-def test_the_summary_says_what_service_a_scheme_gave(result: sparelane.Result) -> None:
+def test_the_summary_has_goodput_repair_and_delay_of_each_scheme(result: sparelane.Result) -> None:
     [row] = result.summary().service.to_dicts()
     flows = result.flows
     span_s = result.totals["end_s"] - min(flows["start_s"])
@@ -111,7 +111,7 @@ def test_the_summary_says_what_service_a_scheme_gave(result: sparelane.Result) -
     assert result.summary().schemes["slowdown"][0] >= 1
 
 
-def test_the_summary_counts_what_finished(result: sparelane.Result) -> None:
+def test_the_summary_counts_finished_flows(result: sparelane.Result) -> None:
     summary = result.summary()
     assert summary.schemes.select("scheme", "flows", "finished").row(0) == ("tcp", 2, 1)
     assert summary.links["utilisation"].is_between(0, 1).all()
@@ -125,7 +125,7 @@ def test_saved_tables_read_back_equal(result: sparelane.Result, tmp_path: Path) 
     assert json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))["totals"] == dict(result.totals)
 
 
-def test_a_single_format_may_be_a_text(result: sparelane.Result, tmp_path: Path) -> None:
+def test_a_single_format_may_be_a_string(result: sparelane.Result, tmp_path: Path) -> None:
     result.save(tmp_path, "csv")
     assert (tmp_path / "flows.csv").exists()
     assert not (tmp_path / "flows.parquet").exists()
@@ -158,7 +158,7 @@ def test_progress_grows_and_may_cancel() -> None:
     assert shares[-2] < 0.5
 
 
-def test_an_exception_in_progress_comes_through() -> None:
+def test_an_exception_in_a_progress_callback_is_raised_by_the_run() -> None:
     def fail(share: float) -> bool:
         raise LookupError(share)
 
@@ -190,7 +190,7 @@ def test_other_threads_run_during_a_simulation() -> None:
     assert ticks > 5
 
 
-def test_files_in_a_scenario_are_found_beside_it(tmp_path: Path) -> None:
+def test_files_in_a_scenario_are_found_relative_to_it(tmp_path: Path) -> None:
     (tmp_path / "list.flows").write_text("0 0 1 1460\n", encoding="utf-8")
     (tmp_path / "net.topo").write_text(
         "host 0\nhost 1\nrouter 2 R\nlink 0 2 1000000000 1000 100\nlink 1 2 1000000000 1000 100\n", encoding="utf-8"
@@ -255,7 +255,7 @@ def test_delays_are_a_histogram_by_class_that_agrees_with_the_flows() -> None:
     assert flows["measured_bytes"][0] < flows["delivered_bytes"][0] == 1_000_000
 
 
-def test_without_measures_delays_are_empty_and_their_columns_null(result: sparelane.Result, tmp_path: Path) -> None:
+def test_without_measure_delays_are_empty_and_their_columns_null(result: sparelane.Result, tmp_path: Path) -> None:
     assert result.delays.is_empty()
     for name in ("mean_delay_s", "max_delay_s", "measured_bytes", "traffic_class", "request"):
         assert result.flows[name].null_count() == 2, name
@@ -272,7 +272,7 @@ def test_a_seed_has_64_bits() -> None:
         sparelane.run(TWO_FLOWS, seed=2**64)
 
 
-def test_progress_that_answers_nothing_goes_on() -> None:
+def test_a_run_continues_if_the_progress_callback_returns_none() -> None:
     shares: list[float] = []
     sparelane.run("rc3-internet2", set={"duration": "300ms"}, progress=shares.append)
     assert shares

@@ -1,4 +1,4 @@
-"""Whatever is wrong with an input: one answer that says what, and what is allowed; soon, and without much memory."""
+"""Every bad input gets one message that names the mistake and the allowed values, in little time and memory."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from sparelane.plugins import loading
 from sparelane.plugins.registry import REGISTRY
 
 MISTAKE, INCOMPLETE = 2, 3
-MOST_S = 2.0
-# Where the machine cannot say how long others kept a process waiting, so much longer may an answer take.
-OTHERS_S = 8.0
-MOST_BYTES = 1 << 30
+LIMIT_S = 2.0
+# Additional time if the system does not report how long processes have waited for a processor.
+TOLERANCE_S = 8.0
+LIMIT_BYTES = 1 << 30
 PRESSURE = Path("/proc/pressure/cpu")
-FEWEST = 400
+MIN_CASES = 400
 
-# Words of an answer that say what would be right; where the machine refuses something, its own words do.
-RIGHT = re.compile(
+# A message must contain one of these: they state what is allowed, or are messages of the system.
+HELPFUL = re.compile(
     r"allowed|this is |is empty|"
     r"as in|such as|did you mean|there (is|are) no|there are:|needs|is needed|missing|requires|is one\b|are\b"
     r"|Usage|already|not in the range|whole number|larger than|well-formed|is not closed|takes the largest|line \d"
@@ -49,28 +49,28 @@ def replaced(text: str, old: str, new: str) -> str:
 
 
 def cases() -> Iterator[Line]:
-    """Every case as a command line with the files that it finds."""
+    """Yields each case as a command line with its files."""
     for key, values in bad_inputs.VALUES.items():
         for value in values:
             words = ["check", "s.toml", "--set", f"{key}={value}"]
             yield Line(words, key.rpartition(".")[2], {"s.toml": bad_inputs.SCENARIO})
-    for old, new, says in bad_inputs.TEXTS:
-        yield Line(["check", "s.toml"], says, {"s.toml": replaced(bad_inputs.SCENARIO, old, new)})
-    for table, says in bad_inputs.NETWORKS:
-        yield Line(["check", "s.toml"], says, {"s.toml": replaced(PLAIN, NETWORK, table)})
-    for name, content, says in bad_inputs.GRAPHS:
+    for old, new, message in bad_inputs.TEXTS:
+        yield Line(["check", "s.toml"], message, {"s.toml": replaced(bad_inputs.SCENARIO, old, new)})
+    for table, message in bad_inputs.NETWORKS:
+        yield Line(["check", "s.toml"], message, {"s.toml": replaced(PLAIN, NETWORK, table)})
+    for name, content, message in bad_inputs.GRAPHS:
         text = replaced(PLAIN, NETWORK, f'kind = "file"\npath = "{name}"')
-        yield Line(["check", "s.toml"], says, {"s.toml": text, name: content})
-    for table, name, content, says in bad_inputs.WORKLOADS:
-        yield Line(["check", "s.toml"], says, {"s.toml": replaced(PLAIN, WORKLOAD, table), name: content})
-    for old, new, says in bad_inputs.SWEEPS:
+        yield Line(["check", "s.toml"], message, {"s.toml": text, name: content})
+    for table, name, content, message in bad_inputs.WORKLOADS:
+        yield Line(["check", "s.toml"], message, {"s.toml": replaced(PLAIN, WORKLOAD, table), name: content})
+    for old, new, message in bad_inputs.SWEEPS:
         words = ["sweep", "w.toml", "-o", "out", "--jobs", "1"]
-        yield Line(words, says, {"w.toml": replaced(bad_inputs.SWEEP, old, new)})
+        yield Line(words, message, {"w.toml": replaced(bad_inputs.SWEEP, old, new)})
     yield from bad_inputs.LINES
     yield from bad_inputs.WIRE
-    for content, change, says in bad_inputs.PLUGINS:
+    for content, change, message in bad_inputs.PLUGINS:
         words = ["run", "s.toml", "--plugin", "bad.py", "--set", "duration=1s", "--set", change]
-        yield Line(words, says, {"s.toml": PLAIN, "bad.py": content})
+        yield Line(words, message, {"s.toml": PLAIN, "bad.py": content})
 
 
 CASES = list(cases())
@@ -78,7 +78,7 @@ CASES = list(cases())
 
 @pytest.fixture
 def only_own_plugins() -> Iterator[None]:
-    """What a plugin registers is forgotten again."""
+    """Removes plugins that a test registers."""
     kinds, made, loaded = copy.copy(REGISTRY.kinds), REGISTRY.made, dict(loading.LOADED)
     yield
     REGISTRY.kinds, REGISTRY.made = kinds, made
@@ -86,22 +86,22 @@ def only_own_plugins() -> Iterator[None]:
     loading.LOADED.update(loaded)
 
 
-def forget_peak() -> None:
-    """The peak of this process's memory is what it has now, where the system lets one say so."""
+def reset_peak() -> None:
+    """Resets the peak of this process's memory to the current size, if the system supports it."""
     place = Path("/proc/self/clear_refs")
     if place.exists():
         place.write_text("5", encoding="ascii")
 
 
 def memory_bytes(name: str) -> int:
-    """A size that the system tells of this process; 0 where it tells none."""
+    """Returns a size from the status of this process, or 0 if the system does not report it."""
     place = Path("/proc/self/status")
     found = re.search(rf"{name}:\s+(\d+) kB", place.read_text(encoding="ascii")) if place.exists() else None
     return 1024 * int(found[1]) if found else 0
 
 
-def held_up_s() -> float:
-    """How long something on this machine has waited for a processor, seconds, since it began."""
+def waited_s() -> float:
+    """Returns the total time in which processes of this machine waited for a processor, seconds since boot."""
     if not PRESSURE.exists():
         return 0.0
     found = re.search(r"some .*total=(\d+)", PRESSURE.read_text(encoding="ascii"))
@@ -109,13 +109,13 @@ def held_up_s() -> float:
 
 
 @dataclass(frozen=True)
-class Spent:
-    """What has been spent so far, by this process and by those that it started and that have ended.
+class Usage:
+    """The resources used so far by this process and by its finished child processes.
 
     Attributes:
-        clock_s: by the clock, without what others may have taken.
-        processor_s: of the processor.
-        started_bytes: the largest memory of a process that this one started.
+        clock_s: The elapsed time without the time in which processes waited for a processor.
+        processor_s: The processor time.
+        started_bytes: The largest memory of a child process.
     """
 
     clock_s: float
@@ -123,38 +123,38 @@ class Spent:
     started_bytes: int
 
     @classmethod
-    def now(cls) -> Spent:
+    def now(cls) -> Usage:
         of_others = resource.getrusage(resource.RUSAGE_CHILDREN)
         worked_s = time.process_time() + of_others.ru_utime + of_others.ru_stime
-        return cls(time.monotonic() - held_up_s(), worked_s, 1024 * of_others.ru_maxrss)
+        return cls(time.monotonic() - waited_s(), worked_s, 1024 * of_others.ru_maxrss)
 
 
-def answers_in_time(before: Spent, after: Spent) -> None:
-    """Asserts that an answer was soon, and that it was not waited for: a hang costs no processor time."""
-    assert after.processor_s - before.processor_s < MOST_S
-    assert after.clock_s - before.clock_s < (MOST_S if PRESSURE.exists() else MOST_S + OTHERS_S)
+def answers_in_time(before: Usage, after: Usage) -> None:
+    """Checks processor time and elapsed time, since a hang costs no processor time."""
+    assert after.processor_s - before.processor_s < LIMIT_S
+    assert after.clock_s - before.clock_s < (LIMIT_S if PRESSURE.exists() else LIMIT_S + TOLERANCE_S)
 
 
-def test_an_answer_that_is_waited_for_is_late_although_it_costs_nothing() -> None:
-    before = Spent.now()
-    time.sleep(MOST_S + 1.0)
-    after = Spent.now()
-    if held_up_s() == 0.0 or after.clock_s - before.clock_s < MOST_S:
-        pytest.skip("others use the machine")
+def test_a_wait_without_processor_time_is_late() -> None:
+    before = Usage.now()
+    time.sleep(LIMIT_S + 1.0)
+    after = Usage.now()
+    if waited_s() == 0.0 or after.clock_s - before.clock_s < LIMIT_S:
+        pytest.skip("other processes use the machine")
     with pytest.raises(AssertionError):
         answers_in_time(before, after)
 
 
-def test_the_memory_of_processes_that_were_started_counts() -> None:
-    before = Spent.now()
+def test_the_memory_of_child_processes_counts() -> None:
+    before = Usage.now()
     subprocess.run([sys.executable, "-c", f"bytearray({before.started_bytes + (64 << 20)})"], check=True)
-    assert Spent.now().started_bytes > before.started_bytes
+    assert Usage.now().started_bytes > before.started_bytes
 
 
-def test_there_are_as_many_cases_as_are_promised_and_none_comes_twice() -> None:
-    told = [repr((case.words, case.files)) for case in CASES]
-    assert len(told) >= FEWEST
-    assert len(set(told)) == len(told)
+def test_there_are_enough_cases_and_all_differ() -> None:
+    found = [repr((case.words, case.files)) for case in CASES]
+    assert len(found) >= MIN_CASES
+    assert len(set(found)) == len(found)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(case.words)[:60])
@@ -170,22 +170,22 @@ def test_a_bad_input_has_one_clear_answer(case: Line, tmp_path: Path, monkeypatc
             place.write_text(content, encoding="utf-8")
     if "keys" in case.words[1:]:
         _native.new_key("keys")
-    forget_peak()
+    reset_peak()
     before = memory_bytes("VmRSS")
-    spent = Spent.now()
+    spent = Usage.now()
     result = CliRunner().invoke(main, case.words)
-    answers_in_time(spent, Spent.now())
-    assert memory_bytes("VmHWM") - before < MOST_BYTES
-    # The largest so far, of workers too; what other tests have started is larger, or is known before.
-    assert Spent.now().started_bytes < max(MOST_BYTES, spent.started_bytes + 1)
+    answers_in_time(spent, Usage.now())
+    assert memory_bytes("VmHWM") - before < LIMIT_BYTES
+    # The system reports only the maximum over all child processes so far, including those of earlier tests.
+    assert Usage.now().started_bytes < max(LIMIT_BYTES, spent.started_bytes + 1)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     assert result.exit_code == MISTAKE or (result.exit_code == INCOMPLETE and case.words[0] == "sweep"), result.output
     assert "Traceback" not in result.output
-    assert case.says in result.stderr
-    assert RIGHT.search(result.stderr), result.stderr
+    assert case.message in result.stderr
+    assert HELPFUL.search(result.stderr), result.stderr
 
 
-def test_the_scenarios_that_the_cases_change_are_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_base_scenarios_of_the_cases_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for number, text in enumerate((bad_inputs.SCENARIO, PLAIN, bad_inputs.SWEEP)):
         Path(f"{number}.toml").write_text(text, encoding="utf-8")

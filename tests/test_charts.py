@@ -1,4 +1,4 @@
-"""Figures of runs and sweeps, results in notebooks, and results that are pickled."""
+"""Tests of figures of runs and sweeps, and of results in notebooks and after pickling."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def sweep_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def test_a_run_shows_what_was_sampled_and_how_long_flows_took(run_folder: Path) -> None:
+def test_a_run_has_panels_of_samples_and_of_completion_times(run_folder: Path) -> None:
     panels = {panel.name: panel for panel in of_run.panels([of_run.read(run_folder)])}
     assert {"window", "rtt", "queue", "links", "cdf"} <= set(panels)
     assert [line.label for line in panels["window"].lines] == ["flow 0 (rc3)", "flow 1 (rc3)"]
@@ -54,7 +54,7 @@ def test_a_run_shows_what_was_sampled_and_how_long_flows_took(run_folder: Path) 
     assert panels["cdf"].lines[0].y[-1] == 1.0
 
 
-def test_flows_without_end_show_their_throughput() -> None:
+def test_unlimited_flows_have_a_panel_of_throughput() -> None:
     panels = {panel.name: panel for panel in of_run.panels([of_run.of_result(sl.run(ENDLESS))])}
     assert panels["throughput"].places == ("0", "1", "2")
     assert "completion" not in panels
@@ -75,7 +75,7 @@ def test_equal_figures_are_equal_files(run_folder: Path, tmp_path: Path) -> None
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
 
 
-def test_plot_goes_into_the_folder_unless_it_is_told_where(run_folder: Path) -> None:
+def test_plot_writes_into_the_folder_by_default(run_folder: Path) -> None:
     assert invoke("plot", run_folder).exit_code == 0
     assert (run_folder / "plot.png").exists()
 
@@ -96,7 +96,7 @@ def test_runs_are_read_in_every_format(tmp_path: Path, format: str) -> None:
     assert {"window", "rtt", "queue", "links", "cdf"} <= names
 
 
-def test_every_panel_has_a_legend_and_looks_that_differ_without_colour(sweep_folder: Path) -> None:
+def test_every_panel_has_a_legend_and_lines_that_differ_without_colour(sweep_folder: Path) -> None:
     panels = with_looks(of_sweep.panels(folder.read(sweep_folder)))
     drawing = draw.figure(panels)
     assert len(panels) >= 8
@@ -119,13 +119,13 @@ def test_a_sweep_is_drawn_along_its_key_with_intervals(sweep_folder: Path) -> No
     assert {"completion-by-size", "slowdown-by-size", "cdf", "cdf-slowdown"} <= set(panels)
 
 
-def test_a_sweep_of_schemes_alone_has_a_place_for_each(tmp_path: Path) -> None:
+def test_a_sweep_of_schemes_only_has_a_tick_for_each(tmp_path: Path) -> None:
     do(BASE, tmp_path, seeds=2)
     panels = {panel.name: panel for panel in of_sweep.panels(folder.read(tmp_path))}
     assert panels["completion"].places == ("tcp", "rc3")
 
 
-def test_values_with_units_lie_where_their_numbers_are(tmp_path: Path) -> None:
+def test_values_with_units_are_at_their_numbers_on_the_axis(tmp_path: Path) -> None:
     text = BASE.replace('bottleneck_rate = "20Mbps"', 'bottleneck_rate = ["10Mbps", "1Gbps"]')
     do(text, tmp_path)
     panel = of_sweep.panels(folder.read(tmp_path))[0]
@@ -133,7 +133,7 @@ def test_values_with_units_lie_where_their_numbers_are(tmp_path: Path) -> None:
     assert list(panel.lines[0].x) == [0.01, 1.0]
 
 
-# Arguments of the command, and what the message says.
+# Arguments of the command, and a part of the message.
 MISTAKES = [
     (("nowhere",), "is not there"),
     (("empty",), "which is empty"),
@@ -152,7 +152,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), MISTAKES, ids=[" ".join(arguments) for arguments, _ in MISTAKES])
-def test_what_cannot_be_drawn_is_one_clear_error(
+def test_a_figure_that_cannot_be_drawn_is_one_clear_error(
     tmp_path: Path, run_folder: Path, sweep_folder: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     for name in ("empty", "other", "broken", "old"):
@@ -174,7 +174,7 @@ def _folders() -> set[str]:
     return {"nowhere", "empty", "other", "file", "broken", "old", "quiet"}
 
 
-def test_a_result_is_the_same_after_pickling() -> None:
+def test_a_result_is_equal_after_pickling() -> None:
     result = sl.run(SAMPLED)
     again = pickle.loads(pickle.dumps(result))
     assert (again.digest, again.seed, again.scenario, again.totals) == (
@@ -190,7 +190,7 @@ def test_a_result_is_the_same_after_pickling() -> None:
 
 
 @pytest.mark.parametrize("answer", [False, 0])
-def test_a_result_that_was_stopped_is_pickled_and_saved_as_one(tmp_path: Path, answer: object) -> None:
+def test_a_stopped_result_stays_marked_after_pickling_and_saving(tmp_path: Path, answer: object) -> None:
     prepared = api.prepare("dumbbell-cubic", set=["duration=50000s", "sample.interval=10s"])
     stopped = prepared.run(lambda share: answer, keep=True)
     again = pickle.loads(pickle.dumps(stopped))
@@ -236,18 +236,18 @@ def test_a_legend_has_the_order_of_the_lines_whether_or_not_they_have_intervals(
     assert [text.get_text() for text in legend.get_texts()] == ["a", "b", "c"]
 
 
-def test_few_values_along_an_axis_are_its_ticks_and_equal_ones_lie_below_the_frame() -> None:
+def test_few_values_along_an_axis_are_its_ticks_and_the_label_of_equal_ones_is_below() -> None:
     drawing = draw.figure([along(Line("a", [0.5, 2.0], [99.5, 99.5], is_marked=True))])
     axes = drawing.axes[0]
     assert [text.get_text() for text in axes.get_xticklabels()] == ["0.5", "2"]
     assert axes.get_ylim()[0] == 0.0
     assert axes.get_ylim()[1] > 102
-    # Values that are many, or lie close together, are not.
+    # Values are not ticks if there are many, or if they are close together.
     assert own_ticks(along(Line("a", range(9), range(9), is_marked=True))) == []
     assert own_ticks(along(Line("a", [0.01, 0.02, 1.0], [1.0, 1.0, 1.0], is_marked=True))) == []
 
 
-def test_bars_are_explained_where_there_are_bars(sweep_folder: Path, tmp_path: Path) -> None:
+def test_error_bars_are_explained_if_there_are_any(sweep_folder: Path, tmp_path: Path) -> None:
     do(LOADS, tmp_path / "one")
     for place, has_bars in ((sweep_folder, True), (tmp_path / "one", False)):
         panels = of_sweep.panels(folder.read(place))
@@ -266,12 +266,12 @@ def test_a_line_of_many_points_keeps_its_peaks() -> None:
     assert some_x == sorted(some_x)
 
 
-def test_a_line_without_points_is_no_reason_to_fail() -> None:
+def test_a_line_without_points_is_drawn_as_nothing() -> None:
     panel = Panel("x", "X", "x", "y", [Line("a", [], [])], is_x_log=True, is_y_log=True)
     assert draw.figure([panel]).axes
 
 
-def test_numbers_are_told_with_fitting_units() -> None:
+def test_numbers_have_fitting_units() -> None:
     assert [quantity(0.0123, "s"), quantity(2.5e6, "bit/s"), quantity(1.234, "%"), quantity(0.0, "B")] == [
         "12.3 ms",
         "2.5 Mbit/s",

@@ -1,4 +1,4 @@
-"""`sparelane check` is bounded: it looks at the size of a scenario before it builds anything."""
+"""`sparelane check` takes bounded time and memory, since it estimates the size of a scenario before it builds it."""
 
 import json
 import subprocess
@@ -39,7 +39,7 @@ def check(*arguments: str) -> Result:
 
 
 def measured(*settings: str) -> dict[str, float]:
-    """The size of a scenario, and by how much the memory of a process grows that builds it and runs an instant."""
+    """Returns the estimated memory of a scenario, and the measured growth of a process that builds and starts it."""
     program = f"""
 import json, sys
 from sparelane import _native
@@ -67,7 +67,7 @@ def test_the_memory_of_a_run_is_estimated_to_within_a_factor_of_two_and_a_half(s
 
 
 @pytest.mark.parametrize("setting", ["topology.pairs=1000000", "workload.flows=3000000"])
-def test_a_huge_scenario_is_not_built_and_the_answer_says_what_is_an_estimate(
+def test_a_huge_scenario_is_not_built_and_its_numbers_are_marked_as_estimates(
     setting: str, scenario: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def never(*_: Any, **__: Any) -> None:
@@ -76,7 +76,7 @@ def test_a_huge_scenario_is_not_built_and_the_answer_says_what_is_an_estimate(
     size = _native.size
 
     def smaller(*arguments: Any) -> dict[str, Any]:
-        # The numbers of a scenario of this kind, at a thousandth of the cost.
+        # Replaces the scenario by a similar one at a thousandth of the cost.
         text, name, folder, overrides, *rest = arguments
         found = size(text, name, folder, [one.replace("000", "", 1) for one in overrides], *rest)
         return {
@@ -100,14 +100,14 @@ def test_a_huge_scenario_is_not_built_and_the_answer_says_what_is_an_estimate(
 
 
 @pytest.mark.parametrize(
-    ("step", "words"),
+    ("step", "message"),
     [
         ("size", "flows, time and memory are unknown: reading it takes longer than 5 s"),
         ("prepare", "it was not tried: building its network takes longer than 5 s"),
     ],
 )
-def test_a_scenario_that_takes_long_to_read_or_build_is_given_up(
-    step: str, words: str, scenario: str, monkeypatch: pytest.MonkeyPatch
+def test_a_scenario_that_takes_too_long_to_read_or_build_is_reported(
+    step: str, message: str, scenario: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = iter(range(0, 1000, 2))
 
@@ -123,10 +123,10 @@ def test_a_scenario_that_takes_long_to_read_or_build_is_given_up(
     monkeypatch.setattr(_native, step, slow)
     done = check(scenario)
     assert done.exit_code == 0, done.output
-    assert words in done.stdout
+    assert message in done.stdout
 
 
-def test_a_sweep_of_huge_settings_says_that_its_time_is_unknown(scenario: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_of_a_sweep_of_huge_settings_is_unknown(scenario: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forecast, "MOST_TRIAL_BYTES", 1e6)
     done = check(scenario, "--set", "topology.pairs=[2, 2000]")
     assert done.exit_code == 0, done.output
@@ -142,8 +142,8 @@ def test_the_size_of_a_scenario_is_known_without_building_it() -> None:
     assert size["bytes"] > 0
 
 
-def test_a_load_on_the_core_of_many_hosts_is_read_in_a_number_of_steps_that_grows_with_the_hosts() -> None:
-    """A step for each pair of hosts would take minutes."""
+def test_a_load_on_the_core_is_read_in_time_linear_in_the_hosts() -> None:
+    """One step per pair of hosts would take minutes."""
     before = memory.peak_bytes()
     size = _native.size(POISSON, "text", ".", ["topology.pairs=100000"])
     assert size["flows"] > 0
@@ -151,7 +151,7 @@ def test_a_load_on_the_core_of_many_hosts_is_read_in_a_number_of_steps_that_grow
 
 
 @pytest.mark.parametrize("setting", ["workload.flows=1000000000", "topology.pairs=5000000"])
-def test_what_no_run_has_room_for_is_refused(setting: str, scenario: str) -> None:
+def test_a_scenario_that_exceeds_any_memory_is_refused(setting: str, scenario: str) -> None:
     done = check(scenario, "--set", setting)
     assert done.exit_code == 2
     assert "allowed" in done.stderr

@@ -1,4 +1,4 @@
-"""Claims of the papers, judged on made-up numbers."""
+"""Tests of claims with made-up numbers."""
 
 import math
 from dataclasses import replace
@@ -102,7 +102,7 @@ def test_a_value_is_computed_from_rows(value: Value, number: float) -> None:
         (lambda rows: math.nan, "not a number"),
     ],
 )
-def test_a_claim_without_its_number_fails_and_says_why(value: Value, problem: str) -> None:
+def test_a_claim_without_its_number_fails_with_the_reason(value: Value, problem: str) -> None:
     verdict = check(value)
     assert verdict.holds is False
     assert verdict.value is None
@@ -126,7 +126,7 @@ def test_a_claim_holds_within_its_band_and_on_its_bounds(band: tuple[float, floa
     assert check(ours(cut("RC3")), band).holds is holds
 
 
-def test_a_claim_that_fails_says_why_or_that_it_is_not_explained() -> None:
+def test_a_failed_claim_has_a_reason_or_is_not_explained() -> None:
     failing = Claim("made up", ours(cut("RC3")), full=at_least(50.0), quick=at_least(50.0))
     assert failing.check(FULL, ROWS).reason == NOT_EXPLAINED
     assert failing.check(BRIEF, ROWS).reason == ""
@@ -134,11 +134,11 @@ def test_a_claim_that_fails_says_why_or_that_it_is_not_explained() -> None:
     assert replace(failing, full=at_least(40.0)).check(FULL, ROWS).reason == ""
 
 
-def test_a_factor_counts_both_ways() -> None:
+def test_a_factor_counts_in_both_directions() -> None:
     assert within_factor(1.25) == (0.8, 1.25)
 
 
-def test_a_quick_run_is_held_to_the_quick_band_only() -> None:
+def test_a_quick_run_is_compared_with_the_quick_band_only() -> None:
     claim = Claim("made up", ours(cut("RC3")), full=(0, 1), quick=(40, 50))
     assert claim.check(BRIEF, ROWS).holds
     assert claim.check(FULL, ROWS).holds is False

@@ -1,7 +1,7 @@
-"""Runs command lines in a process that lacks a capability, and prints their answers as JSON.
+"""Runs command lines in a process that lacks some capabilities, and prints exit codes and standard error as JSON.
 
-Usage: `python without.py CAPABILITY...`, with a JSON list of command lines on standard input. Each answer has the exit
-code and the text of standard error.
+Usage: `python without.py CAPABILITY...`, with a JSON list of command lines on standard input. The output is a list with
+the exit code and the standard error of each.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 
-# The libraries of all extras.
-OF_EXTRAS = frozenset({"distributed", "gymnasium", "matplotlib", "pettingzoo", "scipy"})
+# The import names of the libraries of all extras.
+EXTRA_LIBRARIES = frozenset({"distributed", "gymnasium", "matplotlib", "pettingzoo", "scipy"})
 
 
-class Hidden(MetaPathFinder):
-    """Finds none of the hidden libraries, before any other finder is asked."""
+class HidingFinder(MetaPathFinder):
+    """Refuses to import the libraries of extras, before other finders are tried."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        if name.partition(".")[0] in OF_EXTRAS:
+        if name.partition(".")[0] in EXTRA_LIBRARIES:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 def without_extras() -> None:
-    sys.meta_path.insert(0, Hidden())
+    sys.meta_path.insert(0, HidingFinder())
     find_spec = importlib.util.find_spec
-    importlib.util.find_spec = lambda name, package=None: None if name in OF_EXTRAS else find_spec(name, package)
+    importlib.util.find_spec = lambda name, package=None: None if name in EXTRA_LIBRARIES else find_spec(name, package)
 
 
 def without_root() -> None:
@@ -39,7 +39,7 @@ def without_root() -> None:
 
 
 def without_linux() -> None:
-    # Python's own settings are read from a file of the true platform.
+    # Loads Python's own settings first, which are in a file named after the real platform.
     sysconfig.get_config_vars()
     sys.platform = "darwin"
     del socket.TCP_CONGESTION
@@ -74,15 +74,15 @@ CAPABILITIES: dict[str, Callable[[], None]] = {
 }
 
 
-def answers(lines: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
-    """Exit code and standard error of each command line."""
+def run_all(lines: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
+    """Returns the exit code and the standard error of each command line."""
     from click.testing import CliRunner
 
     from sparelane.cli.main import main
 
     found = []
-    for words in lines:
-        result = CliRunner().invoke(main, words)
+    for arguments in lines:
+        result = CliRunner().invoke(main, arguments)
         failure = "" if result.exception is None or isinstance(result.exception, SystemExit) else repr(result.exception)
         found.append((result.exit_code, result.stderr + failure))
     return found
@@ -91,4 +91,4 @@ def answers(lines: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
 if __name__ == "__main__":
     for capability in sys.argv[1:]:
         CAPABILITIES[capability]()
-    print(json.dumps(answers(json.load(sys.stdin))))
+    print(json.dumps(run_all(json.load(sys.stdin))))

@@ -1,4 +1,4 @@
-"""How one begins: a scenario to change, a check of what it asks for, standard input, several seeds at once."""
+"""Tests of the first steps: `new`, `check`, scenarios on standard input, and `run --seeds`."""
 
 import json
 import tomllib
@@ -21,7 +21,7 @@ def invoke(*arguments: object, text: str | bytes | None = None) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments], input=text)
 
 
-def test_a_new_scenario_runs_as_it_is_and_is_explained(tmp_path: Path) -> None:
+def test_a_new_scenario_can_be_run_and_has_comments(tmp_path: Path) -> None:
     result = invoke("new", tmp_path / "mine")
     assert result.exit_code == 0, result.output
     path = tmp_path / "mine.toml"
@@ -31,7 +31,7 @@ def test_a_new_scenario_runs_as_it_is_and_is_explained(tmp_path: Path) -> None:
     assert invoke("plot", tmp_path / "out").exit_code == 0
 
 
-def test_a_new_sweep_is_one(tmp_path: Path) -> None:
+def test_a_new_sweep_is_a_valid_sweep(tmp_path: Path) -> None:
     assert invoke("new", tmp_path / "mine.toml", "--sweep").exit_code == 0
     path = tmp_path / "mine.toml"
     made = Plan(path.read_text(), str(path), tmp_path, seeds=5)
@@ -39,7 +39,7 @@ def test_a_new_sweep_is_one(tmp_path: Path) -> None:
     assert [setting.scheme for setting in made.settings] == ["tcp", "rc3"] * 3
 
 
-def test_a_new_scenario_takes_the_place_of_nothing(tmp_path: Path) -> None:
+def test_new_does_not_replace_an_existing_file(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text("mine")
     result = invoke("new", tmp_path / "mine")
     assert (result.exit_code, "is there already" in result.stderr) == (2, True)
@@ -47,14 +47,14 @@ def test_a_new_scenario_takes_the_place_of_nothing(tmp_path: Path) -> None:
     assert invoke("new", tmp_path / "nowhere" / "x.toml").exit_code == 2
 
 
-def test_check_of_a_short_run_says_what_it_was(tmp_path: Path) -> None:
+def test_check_of_a_short_run_prints_its_exact_size(tmp_path: Path) -> None:
     flows = sl.run(ONE).totals["flows"]
     result = invoke("check", file(tmp_path, ONE))
     assert result.exit_code == 0, result.output
     assert result.output.startswith(f"{flows} flows, ")
 
 
-def test_a_forecast_from_the_beginning_is_near_what_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_estimate_from_the_beginning_of_a_run_is_close(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sparelane.simulation.forecast.TRIAL_S", 0.1)
     settings = ["duration=60s", "bottleneck_rate=100Mbps".replace("bottleneck_rate", "topology.bottleneck_rate")]
     found = forecast(ONE, settings, seed=1)
@@ -67,14 +67,14 @@ def test_a_forecast_from_the_beginning_is_near_what_comes(monkeypatch: pytest.Mo
     assert found.memory_bytes > 20e6
 
 
-def test_a_forecast_of_flows_that_all_start_at_once_counts_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_estimate_counts_flows_that_all_start_at_once_only_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sparelane.simulation.forecast.TRIAL_S", 0.05)
     bulk = ONE.split("[workload]")[0] + '[workload]\nkind = "bulk"\nscheme = "tcp"\n'
     found = forecast(bulk, ["duration=10min", "topology.bottleneck_rate=1Gbps"])
     assert (found.flows, found.tried < 1) == (3, True)
 
 
-def test_check_of_a_sweep_says_how_many_runs_and_how_long(tmp_path: Path) -> None:
+def test_check_of_a_sweep_prints_the_number_and_the_duration_of_runs(tmp_path: Path) -> None:
     result = invoke("check", file(tmp_path, LOADS), "--seeds", "3", "--jobs", "2")
     assert result.exit_code == 0, result.output
     assert "load = 0.3, tcp: " in result.output
@@ -82,7 +82,7 @@ def test_check_of_a_sweep_says_how_many_runs_and_how_long(tmp_path: Path) -> Non
     assert "12 runs, 4 settings: about" in result.output
 
 
-# Commands, what is on standard input, and what the message says.
+# Command lines, standard input, and a part of the message.
 MISTAKES: list[tuple[tuple[str, ...], str | bytes, str]] = [
     (("check", "-"), BASE.replace("load = 0.5", "lod = 0.5"), "workload.lod: unknown key"),
     (("check", "-"), LOADS.replace("[0.3, 0.6]", "[7, 8]"), "workload.load = 7"),
@@ -99,7 +99,7 @@ MISTAKES: list[tuple[tuple[str, ...], str | bytes, str]] = [
 
 
 @pytest.mark.parametrize(("arguments", "text", "message"), MISTAKES, ids=[message for *_, message in MISTAKES])
-def test_what_cannot_be_done_is_one_clear_error(
+def test_each_mistake_is_one_clear_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], text: str | bytes, message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -119,7 +119,7 @@ def test_a_sweep_from_standard_input_is_the_same_sweep(tmp_path: Path) -> None:
     assert folder.read(tmp_path / "a").manifest.digest == folder.read(tmp_path / "b").manifest.digest
 
 
-def test_a_run_with_seeds_prints_means_and_leaves_rows(tmp_path: Path) -> None:
+def test_a_run_with_seeds_prints_means_and_saves_rows(tmp_path: Path) -> None:
     arguments = ("run", file(tmp_path, ONE), "--seed", "4", "--seeds", "3", "--set", "workload.load=0.6")
     result = invoke(*arguments, "-o", tmp_path / "out", "--jobs", "2")
     assert result.exit_code == 0, result.output
@@ -132,14 +132,14 @@ def test_a_run_with_seeds_prints_means_and_leaves_rows(tmp_path: Path) -> None:
     assert digests == {sl.run(ONE, seed=seed, set={"workload.load": 0.6}).digest for seed in (4, 5, 6)}
 
 
-def test_other_settings_are_other_runs_in_the_same_folder(tmp_path: Path) -> None:
+def test_other_settings_add_runs_to_the_same_folder(tmp_path: Path) -> None:
     arguments = ("run", file(tmp_path, ONE), "--seeds", "2", "-o", tmp_path / "out")
     invoke(*arguments, "--set", "workload.load=0.6")
     assert "from before" not in invoke(*arguments, "--set", "workload.load=0.4").output
     assert "(2 of them from before)" in invoke(*arguments, "--set", "workload.load=0.4").output
 
 
-def test_the_example_of_new_says_what_its_keys_do() -> None:
+def test_the_scenario_of_new_explains_its_keys() -> None:
     from sparelane.cli.commands.new import OF_RUN, OF_SWEEP, SCENARIO
 
     for words in (OF_RUN, OF_SWEEP):
