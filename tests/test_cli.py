@@ -1,4 +1,4 @@
-"""The command line: what it prints, what it writes, and how it fails."""
+"""Tests of the command line: output, files and errors."""
 
 import json
 import os
@@ -46,7 +46,7 @@ size = "100kB"
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to work in, with a small scenario."""
+    """An empty working folder with a small scenario."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small.toml").write_text(SMALL, encoding="utf-8")
     return tmp_path
@@ -69,7 +69,7 @@ def test_help_names_every_command(option: str) -> None:
         assert sparelane_cli(name, option).exit_code == 0
 
 
-def test_version_is_the_packages() -> None:
+def test_version_is_that_of_the_package() -> None:
     assert sparelane_cli("--version").stdout.strip() == f"sparelane, version {sparelane.__version__}"
 
 
@@ -80,7 +80,7 @@ def test_list_shows_every_kind() -> None:
         assert word in result.stdout
 
 
-def test_list_of_one_shows_its_parameters() -> None:
+def test_list_of_an_entry_shows_its_parameters() -> None:
     [entry] = [
         entry for entry in json.loads(sparelane_cli("list", "rc3", "--json").stdout) if entry["kind"] == "controller"
     ]
@@ -91,13 +91,13 @@ def test_list_of_one_shows_its_parameters() -> None:
     assert "levels" in sparelane_cli("list", "rc3").stdout
 
 
-def test_list_of_nothing_suggests_the_nearest() -> None:
+def test_list_of_an_unknown_name_suggests_the_closest() -> None:
     result = sparelane_cli("list", "newrano")
     assert result.exit_code == 2
     assert 'did you mean "newreno"?' in result.stderr
 
 
-def test_run_writes_tables_and_what_is_needed_to_run_again(here: Path) -> None:
+def test_run_writes_tables_and_everything_needed_to_repeat_it(here: Path) -> None:
     result = sparelane_cli("run", "small.toml", "--seed", "7")
     assert result.exit_code == 0, result.stderr
     tables = [
@@ -114,7 +114,7 @@ def test_run_writes_tables_and_what_is_needed_to_run_again(here: Path) -> None:
     assert again.digest == about["digest"]
 
 
-def test_run_writes_the_formats_asked_for(here: Path) -> None:
+def test_run_writes_the_requested_formats(here: Path) -> None:
     result = sparelane_cli("run", "small.toml", "-o", "x", "--format", "json")
     assert result.exit_code == 0, result.stderr
     assert names_in(here / "x") == [
@@ -131,7 +131,7 @@ def test_run_writes_the_formats_asked_for(here: Path) -> None:
     assert [flow["size_bytes"] for flow in flows] == [100_000, 100_000]
 
 
-def test_run_takes_ready_made_scenarios_by_name(here: Path) -> None:
+def test_run_accepts_ready_made_scenarios_by_name(here: Path) -> None:
     result = sparelane_cli("run", "rc3-example-7")
     assert result.exit_code == 0, result.stderr
     assert (here / "out" / "rc3-example-7" / "flows.parquet").is_file()
@@ -150,7 +150,7 @@ def test_run_takes_ready_made_scenarios_by_name(here: Path) -> None:
         (["bench", "missing.topo"], 'no file "missing.topo"'),
     ],
 )
-def test_a_mistake_exits_with_two_names_its_place_and_writes_nothing(
+def test_a_mistake_exits_with_2_names_its_place_and_writes_nothing(
     here: Path, arguments: list[str], message: str
 ) -> None:
     (here / "broken.toml").write_text('title = "x"\nduration = = 3\n', encoding="utf-8")
@@ -203,7 +203,7 @@ def test_reproduce_writes_rows_a_figure_and_the_report(here: Path) -> None:
     assert {row["experiment"] for row in rows} == {"rc3/model", "rc3/example-7"}
 
 
-def test_an_interrupted_reproduction_keeps_what_is_finished(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_reproduction_keeps_finished_experiments(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     show = reproduce.show
 
     def interrupt(done: runner.Finished) -> None:
@@ -220,7 +220,7 @@ def test_an_interrupted_reproduction_keeps_what_is_finished(here: Path, monkeypa
     assert {row["experiment"] for row in rows} == {"rc3/example-7"}
 
 
-def test_ctrl_c_is_heard_while_a_network_is_built(here: Path) -> None:
+def test_ctrl_c_ends_the_building_of_a_network(here: Path) -> None:
     text = "rc3-fat-tree", "--set", "topology.k=64"
     program = str(Path(sys.executable).with_name("sparelane"))
     command = [program, "run", *text, "-o", str(here / "out")]
@@ -236,7 +236,7 @@ def test_ctrl_c_is_heard_while_a_network_is_built(here: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_run_that_is_stopped_keeps_what_was_done(here: Path, number: signal.Signals) -> None:
+def test_a_stopped_run_keeps_its_results_so_far(here: Path, number: signal.Signals) -> None:
     program = str(Path(sys.executable).with_name("sparelane"))
     command = [
         program,
@@ -252,14 +252,14 @@ def test_a_run_that_is_stopped_keeps_what_was_done(here: Path, number: signal.Si
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(2.0)
     process.send_signal(number)
-    told, errors = process.communicate(timeout=20)
+    output, errors = process.communicate(timeout=20)
     assert process.returncode == 130, errors
     kept = json.loads((here / "out" / "run.json").read_text(encoding="utf-8"))
     assert kept["interrupted"] is True
     assert 0 < kept["totals"]["end_s"] < 50_000
     reached = f"interrupted: {kept['totals']['end_s']:.6g} s of 50000s were simulated"
     assert f"{reached}, and the results until then are in {here / 'out'}" in errors
-    assert "Goodput" in told
+    assert "Goodput" in output
     flows = pl.read_parquet(here / "out" / "flows.parquet")
     assert flows["delivered_bytes"].sum() > 0
 
@@ -294,20 +294,20 @@ def test_bench_times_a_workload(here: Path, tiny_workload: Path) -> None:
     assert timing["peak_rss_mb"] > 1
 
 
-def test_bench_of_no_time_only_builds(here: Path, tiny_workload: Path) -> None:
+def test_bench_of_zero_time_only_builds(here: Path, tiny_workload: Path) -> None:
     result = sparelane_cli("bench", str(tiny_workload), "--duration", "0s", "--json", "b.json")
     assert result.exit_code == 0, result.stderr
     [timing] = json.loads((here / "b.json").read_text(encoding="utf-8"))
     assert timing["packet_hops"] == 0
 
 
-def test_bench_of_an_unknown_workload_wants_a_duration(tiny_workload: Path) -> None:
+def test_bench_of_a_workload_without_default_needs_a_duration(tiny_workload: Path) -> None:
     result = sparelane_cli("bench", str(tiny_workload))
     assert result.exit_code == 2
     assert "--duration" in result.stderr
 
 
-def test_nothing_but_results_appears_without_a_terminal(here: Path) -> None:
+def test_only_results_are_printed_without_a_terminal(here: Path) -> None:
     result = sparelane_cli("run", "small.toml")
     assert result.stderr == ""
     assert "\x1b" not in result.stdout
@@ -315,7 +315,7 @@ def test_nothing_but_results_appears_without_a_terminal(here: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["list"], ["list", "red"], ["schema", "--sweep"], ["reproduce", "fig8"]])
-def test_names_are_listed_without_what_draws_and_counts(arguments: list[str]) -> None:
+def test_names_are_listed_without_loading_heavy_libraries(arguments: list[str]) -> None:
     code = (
         "import sys; from sparelane.cli.main import main\n"
         f"try: main({arguments!r})\n"
@@ -326,7 +326,7 @@ def test_names_are_listed_without_what_draws_and_counts(arguments: list[str]) ->
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_the_package_is_run_as_a_module(here: Path) -> None:
+def test_the_package_can_be_run_as_a_module(here: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(sparelane.__file__).parents[1])}
     command = [sys.executable, "-m", "sparelane", "check", "small.toml"]
     done = subprocess.run(command, cwd=here, capture_output=True, text=True, check=False, env=environment)
@@ -336,13 +336,13 @@ def test_the_package_is_run_as_a_module(here: Path) -> None:
     assert help.stdout.startswith("Usage: sparelane [OPTIONS]")
 
 
-def test_a_command_that_is_misspelt_is_answered_with_the_nearest() -> None:
+def test_a_misspelt_command_gets_the_closest_as_suggestion() -> None:
     done = sparelane_cli("reprodce", "rc3")
     assert done.exit_code == 2
     assert 'there is no command "reprodce"; did you mean "reproduce"?' in done.stderr
 
 
-def test_a_queue_is_listed_with_its_parameters_and_where_the_others_are() -> None:
+def test_a_queue_is_listed_with_its_parameters_and_a_pointer_to_the_others() -> None:
     shown = sparelane_cli("list", "red").stdout
     assert "max_probability" in shown
     assert "It has the keys of [queue], too" in shown
@@ -376,7 +376,7 @@ def test_commands_are_click_commands() -> None:
         (b"# caf\xe9", ":1: not text in UTF-8"),
     ],
 )
-def test_a_file_that_is_no_text_is_a_mistake_with_its_line(tmp_path: Path, content: bytes, message: str) -> None:
+def test_a_binary_file_is_a_mistake_with_its_line(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "odd.toml"
     path.write_bytes(content)
     result = sparelane_cli("run", str(path))
@@ -385,7 +385,7 @@ def test_a_file_that_is_no_text_is_a_mistake_with_its_line(tmp_path: Path, conte
     assert str(path) in result.stderr
 
 
-def test_what_is_no_file_and_what_is_no_name_are_told_apart(tmp_path: Path) -> None:
+def test_a_missing_file_and_an_unknown_name_have_different_errors(tmp_path: Path) -> None:
     assert 'there is no file "nowhere.toml"' in sparelane_cli("run", "nowhere.toml").stderr
     assert "there is no ready-made scenario" in sparelane_cli("run", "nowhere").stderr
     assert "is not a file" in sparelane_cli("run", str(tmp_path)).stderr
@@ -399,7 +399,7 @@ def test_a_file_that_cannot_be_read_is_a_mistake_with_its_reason() -> None:
     assert result.stderr.strip() == "sparelane: /proc/self/mem: cannot be read: input/output error"
 
 
-def test_without_a_terminal_a_line_every_ten_seconds_says_how_far_the_work_is(
+def test_without_a_terminal_progress_is_a_line_every_ten_seconds(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now_s = 1000.0
@@ -418,7 +418,7 @@ def test_without_a_terminal_a_line_every_ten_seconds_says_how_far_the_work_is(
     assert capsys.readouterr().err.splitlines() == ["a network: 10 s", "a network: 20 s"]
 
 
-def test_numbers_beyond_what_is_allowed_are_refused_before_anything_is_done() -> None:
+def test_numbers_outside_their_bounds_are_refused_before_any_work() -> None:
     assert "is not in the range" in sparelane_cli("run", "two-flows-priority", "--seed", str(2**64)).stderr
     assert "is not in the range" in sparelane_cli("reproduce", "--quick", "--seeds", "1000000000").stderr
 
@@ -430,7 +430,7 @@ def test_a_json_file_that_cannot_be_written_leaves_no_folder_behind(tmp_path: Pa
     assert not (tmp_path / "made").exists()
 
 
-def test_tables_of_an_earlier_run_do_not_stay_beside_a_new_one(tmp_path: Path) -> None:
+def test_tables_of_an_earlier_run_are_removed(tmp_path: Path) -> None:
     folder = str(tmp_path / "out")
     assert sparelane_cli("run", "two-flows-priority", "-o", folder, "--format", "csv").exit_code == 0
     assert sparelane_cli("run", "two-flows-priority", "-o", folder, "--format", "json").exit_code == 0
@@ -438,7 +438,7 @@ def test_tables_of_an_earlier_run_do_not_stay_beside_a_new_one(tmp_path: Path) -
     assert suffixes == {".json"}
 
 
-def test_a_table_that_cannot_be_written_is_not_there_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_cannot_be_written_leaves_no_partial_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from sparelane.common import frames
 
     def full(_: object, path: Path) -> None:
@@ -449,12 +449,12 @@ def test_a_table_that_cannot_be_written_is_not_there_in_part(tmp_path: Path, mon
     result = sparelane_cli("run", "two-flows-priority", "-o", str(tmp_path), "--format", "csv")
     assert result.exit_code == 2
     assert "no space left on device" in result.stderr
-    assert "digest" in result.stdout, "what was found is printed first"
+    assert "digest" in result.stdout, "results are printed first"
     assert not list(tmp_path.iterdir())
 
 
 def program(*arguments: str, here: Path, **extra: Any) -> subprocess.CompletedProcess[str]:
-    """The installed program in a process of its own, in the C locale."""
+    """Runs the installed program in a separate process with the C locale."""
     environment = {"PATH": os.environ["PATH"], "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     command = [str(Path(sys.executable).with_name("sparelane")), *arguments]
     return subprocess.run(command, cwd=here, env=environment, text=True, timeout=300, check=False, **extra)
@@ -466,23 +466,23 @@ def test_a_locale_without_the_characters_of_a_table_prints_others(here: Path) ->
     assert "1 claim: 1 held" in done.stdout
 
 
-def test_a_full_standard_output_is_said_once_and_the_rest_is_done(here: Path) -> None:
+def test_a_full_standard_output_is_reported_once_and_the_work_completes(here: Path) -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         done = program("reproduce", "rc3/example-7", "rc3/model", here=here, stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == INCOMPLETE_OUTPUT
-    [told] = done.stderr.splitlines()
-    assert told.startswith("sparelane: cannot write to standard output: no space left on device; the results are saved")
+    [output] = done.stderr.splitlines()
+    assert output.startswith("sparelane: cannot write to standard output: no space left on device; the results are saved")
     saved = here / "out" / "reproduce" / "rc3"
     assert all((saved / name / "figure.png").is_file() for name in ("example-7", "model"))
 
 
-def test_a_closed_standard_output_is_no_reason_to_fail(here: Path) -> None:
+def test_a_closed_standard_output_is_no_error(here: Path) -> None:
     command = f'"{Path(sys.executable).with_name("sparelane")}" list >&-'
     done = subprocess.run(command, shell=True, cwd=here, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_run_over_its_limit_names_the_limit_and_keeps_what_was_done(here: Path) -> None:
+def test_a_run_over_its_limit_names_the_limit_and_keeps_its_results(here: Path) -> None:
     line = ["run", "dumbbell-cubic", "--set", "duration=50000s", "--run-limit", "0.5", "-o", "out"]
     result = sparelane_cli(*line)
     assert result.exit_code == 124
@@ -492,7 +492,7 @@ def test_a_run_over_its_limit_names_the_limit_and_keeps_what_was_done(here: Path
     assert "the results until then are in out" in result.stderr
 
 
-def test_a_limit_that_ends_while_the_network_is_built_says_that_nothing_was_simulated(
+def test_a_limit_during_building_reports_that_nothing_was_simulated(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def never(*_: Any, waiting: Any, **__: Any) -> None:
@@ -529,7 +529,7 @@ def test_ctrl_c_keeps_the_results_of_a_run_with_a_plugin(here: Path) -> None:
     text = SMALL.replace('"newreno"', '"steady"').replace("1s", "50000s").replace('size = "100kB"', "")
     (here / "long.toml").write_text(text, encoding="utf-8")
     program = [str(Path(sys.executable).with_name("sparelane")), "run", "long.toml", "--plugin", "law.py", "-o", "out"]
-    # Where standard error is no terminal, nothing tells that the run has begun; its folder does.
+    # Standard error is no terminal, so the start of the run shows only in its folder.
     process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         while not (here / "out").exists():
@@ -544,7 +544,7 @@ def test_ctrl_c_keeps_the_results_of_a_run_with_a_plugin(here: Path) -> None:
     assert json.loads((here / "out" / "run.json").read_text(encoding="utf-8"))["interrupted"] is True
 
 
-def test_a_run_is_repeated_from_what_it_left(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_repeated_from_its_folder(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (here / "sizes").mkdir()
     (here / "sizes" / "list.flows").write_text("0 2 3 100000\n", encoding="utf-8")
     text = SMALL.replace('kind = "bulk"\nsize = "100kB"', 'kind = "flows"\npath = "sizes/list.flows"')
@@ -555,7 +555,7 @@ def test_a_run_is_repeated_from_what_it_left(here: Path, monkeypatch: pytest.Mon
     again = sparelane_cli("run", "../first/run.json", "-o", "again")
     assert again.exit_code == 0, again.output
     assert "the same digest as before" in again.stdout
-    # The folder is all that is needed: it may be moved, and the files that the scenario names may be gone.
+    # The folder is enough: it may be moved, and the files that the scenario names may be deleted.
     (here / "sizes" / "list.flows").unlink()
     (here / "first").rename(here / "moved")
     moved = sparelane_cli("run", "../moved/run.json", "-o", "../moved")
@@ -569,7 +569,7 @@ def test_a_run_is_repeated_from_what_it_left(here: Path, monkeypatch: pytest.Mon
     assert "not the run.json of a run" in refused.stderr
 
 
-def test_a_list_in_the_place_of_a_value_leads_to_sweep(here: Path) -> None:
+def test_a_list_in_place_of_a_value_suggests_sweep(here: Path) -> None:
     (here / "small.toml").write_text(SMALL, encoding="utf-8")
     result = sparelane_cli("run", "small.toml", "--set", 'topology.access_delay=["1ms", "2ms"]')
     assert result.exit_code == 2
@@ -578,7 +578,7 @@ def test_a_list_in_the_place_of_a_value_leads_to_sweep(here: Path) -> None:
     assert "sweep" not in other.stderr
 
 
-def test_a_folder_of_folders_of_results_says_which_there_are(here: Path) -> None:
+def test_a_folder_of_result_folders_is_refused_with_their_names(here: Path) -> None:
     (here / "small.toml").write_text(SMALL, encoding="utf-8")
     assert sparelane_cli("run", "small.toml", "-o", "out/a").exit_code == 0
     assert sparelane_cli("run", "small.toml", "--seeds", "2", "-o", "out/b").exit_code == 0
@@ -589,20 +589,20 @@ def test_a_folder_of_folders_of_results_says_which_there_are(here: Path) -> None
     assert "out/c" not in result.stderr
 
 
-def test_means_over_seeds_are_few_unless_all_are_asked_for(here: Path) -> None:
+def test_only_the_main_means_over_seeds_are_printed_by_default(here: Path) -> None:
     text = SMALL.replace('kind = "bulk"\nsize = "100kB"', 'kind = "poisson"\nload = 0.3\nsizes = { kind = "rc3" }')
     (here / "small.toml").write_text(text, encoding="utf-8")
     few = sparelane_cli("run", "small.toml", "--seeds", "2", "-o", "out").stdout
     all_of_them = sparelane_cli("run", "small.toml", "--seeds", "2", "-o", "out", "--all").stdout
     [more] = re.findall(r"(\d+) more means: --all prints them, and out/rows.parquet has them", few)
-    lines = [sum("all flows" in line or "network" in line for line in told.splitlines()) for told in (few, all_of_them)]
+    lines = [sum("all flows" in line or "network" in line for line in output.splitlines()) for output in (few, all_of_them)]
     assert lines[0] == 15
     assert pl.read_parquet(here / "out" / "rows.parquet").height == 15 + int(more)
     assert "more means" not in all_of_them
     assert "completion time" in few
 
 
-def test_a_result_for_what_is_no_file_goes_there_and_leaves_it_as_it_is(tmp_path: Path) -> None:
+def test_a_result_can_be_written_to_a_pipe_or_through_a_link(tmp_path: Path) -> None:
     pipe, link, text = tmp_path / "pipe", tmp_path / "link", tmp_path / "text"
     os.mkfifo(pipe)
     text.write_text("before")

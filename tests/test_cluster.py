@@ -1,4 +1,4 @@
-"""Dask clusters: what the page about them shows, run here, and workers that are not built alike."""
+"""Tests of Dask clusters with the commands of docs/clusters.md, and of workers with another build."""
 
 import contextlib
 import os
@@ -29,7 +29,7 @@ manifest.engine = lambda: "0123456789abcdef"
 
 @pytest.fixture
 def cluster_of_another_build(tmp_path: Path) -> Iterator[str]:
-    """The address of a scheduler, whose one worker says that its simulator is another one."""
+    """The address of a scheduler with one worker that reports another build of the simulator."""
     preload = tmp_path / "other_build.py"
     preload.write_text(OTHER_BUILD, encoding="utf-8")
     port = free_port()
@@ -41,7 +41,7 @@ def cluster_of_another_build(tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("work", ["sweep", "reproduce"])
-def test_a_worker_of_another_build_is_refused_and_told_from_this_one(
+def test_a_worker_of_another_build_is_refused_with_both_builds(
     work: str, cluster_of_another_build: str, tmp_path: Path
 ) -> None:
     what = file(tmp_path, LOADS) if work == "sweep" else "rc3/example-7"
@@ -64,7 +64,7 @@ BLOCKS = {
 }
 PREPARE, START_BY_SSH, SWEEP, SLURM, KUBERNETES = BLOCKS["bash"]
 
-# Programs that the page uses and a test does without: other machines are this one.
+# Replacements for programs of the page, so that this machine stands for all others.
 STAND_INS = {
     "ssh": 'cd "$HOME" && shift 2 && sh -c "$*"',
     "srun": 'trap \'kill $first $second\' TERM; "$@" & first=$!; "$@" & second=$!; wait',
@@ -90,7 +90,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def shell(home: Path, script: str) -> subprocess.Popen[str]:
-    """Runs commands of the page, with a free port and fewer seeds, in a group of processes of its own."""
+    """Runs commands of the page with a free port and fewer seeds, in a separate process group."""
     script = script.replace("8786", str(free_port())).replace("--seeds 50", "--seeds 2")
     paths = [str(home / "sparelane" / "bin"), os.environ["PATH"]]
     return subprocess.Popen(
@@ -105,14 +105,14 @@ def shell(home: Path, script: str) -> subprocess.Popen[str]:
 
 
 def end(process: subprocess.Popen[str]) -> None:
-    """Ends the commands and what they have started."""
+    """Ends the commands and all processes that they started."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 @pytest.mark.parametrize("script", [f"{START_BY_SSH}{SWEEP}", SLURM], ids=["SSH", "Slurm"])
-def test_the_commands_for_clusters_do_a_sweep_as_it_is_done_here(script: str, home: Path, tmp_path: Path) -> None:
+def test_sweeps_with_the_commands_of_the_page_equal_local_sweeps(script: str, home: Path, tmp_path: Path) -> None:
     process = shell(home, f"{script}\n[ $? = 0 ] && echo all done")
     try:
         found = process.communicate(timeout=120)[0] if script == SLURM else read_until_the_end(process)
@@ -127,7 +127,7 @@ def test_the_commands_for_clusters_do_a_sweep_as_it_is_done_here(script: str, ho
 
 
 def read_until_the_end(process: subprocess.Popen[str]) -> str:
-    """What is printed until the commands are done; workers may go on."""
+    """Returns the output until the commands end; workers may still be running."""
     assert process.stdout is not None
     found = ""
     for line in process.stdout:
@@ -138,7 +138,7 @@ def read_until_the_end(process: subprocess.Popen[str]) -> str:
 
 
 @pytest.mark.slow
-def test_a_slurm_job_whose_time_is_over_keeps_what_is_done(home: Path) -> None:
+def test_a_slurm_job_at_its_time_limit_keeps_finished_runs(home: Path) -> None:
     (home / "load-and-buffer.toml").write_text(LOADS.replace('"100ms"', '"40s"'), encoding="utf-8")
     process = shell(home, SLURM)
     try:
@@ -161,7 +161,7 @@ def container(name: str) -> dict[str, Any]:
     return dict(found)
 
 
-def test_names_in_the_files_for_kubernetes_lead_to_each_other() -> None:
+def test_names_in_the_files_for_kubernetes_match() -> None:
     found = documents()
     for name in ("sparelane-scheduler", "sparelane-workers"):
         spec = found[f"Deployment {name}"]["spec"]
@@ -174,7 +174,7 @@ def test_names_in_the_files_for_kubernetes_lead_to_each_other() -> None:
     assert container("sparelane-workers")["image"] == container("sparelane-scheduler")["image"]
 
 
-def test_the_containers_of_kubernetes_make_a_cluster(home: Path) -> None:
+def test_the_containers_of_kubernetes_form_a_cluster(home: Path) -> None:
     scheduler = shlex.join(container("sparelane-scheduler")["command"])
     worker = shlex.join(container("sparelane-workers")["command"]).replace("sparelane-scheduler", "127.0.0.1")
     (sweep,) = (line for line in KUBERNETES.splitlines() if line.startswith("sparelane sweep"))

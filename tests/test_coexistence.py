@@ -1,4 +1,4 @@
-"""Schemes that share a run: shares, fairness and harm, and never a winner."""
+"""Tests of schemes that share a run: they have shares, fairness and harm, and no ranking."""
 
 import json
 from pathlib import Path
@@ -61,19 +61,19 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def test_schemes_that_share_runs_are_not_ranked_or_called_better(shared: Path) -> None:
-    told = invoke("compare", shared)
-    assert told.exit_code == 0, told.output
-    assert "cubic and vegas share each run: they are not alternatives" in told.output
-    for words in ("Ranking", "better", "worse", " than under ", "compared with cubic"):
-        assert words not in told.output, words
+def test_schemes_that_share_runs_are_neither_ranked_nor_called_better(shared: Path) -> None:
+    result = invoke("compare", shared)
+    assert result.exit_code == 0, result.output
+    assert "cubic and vegas share each run: they are not alternatives" in result.output
+    for output in ("Ranking", "better", "worse", " than under ", "compared with cubic"):
+        assert output not in result.output, output
     assert invoke("report", shared).exit_code == 0
     page = (shared / "report.html").read_text()
     assert "share each run" in page
     assert "Ranking" not in page
 
 
-def test_shares_and_fairness_are_those_of_the_runs(shared: Path) -> None:
+def test_shares_and_fairness_match_the_runs(shared: Path) -> None:
     saved = folder.read(shared)
     [group] = coexistence.groups(saved.runs)
     found = {(one.setting, one.scheme): one for one in coexistence.portions(saved.runs, group)}
@@ -97,18 +97,18 @@ def test_shares_and_fairness_are_those_of_the_runs(shared: Path) -> None:
 @pytest.mark.parametrize("mix", [MIXED, MIXED.replace("mix = {", "mix = [{").replace("0.5 }", "0.5 }, { cubic = 1 }]")])
 def test_a_mix_shares_its_runs_too(mix: str, tmp_path: Path) -> None:
     do(mix, tmp_path, seeds=3)
-    told = invoke("compare", tmp_path)
-    assert told.exit_code == 0, told.output
-    assert "cubic and vegas share each run" in told.output
-    assert "better" not in told.output
+    result = invoke("compare", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "cubic and vegas share each run" in result.output
+    assert "better" not in result.output
 
 
-def test_harm_runs_each_scheme_alone_and_beside_its_own_kind(shared: Path) -> None:
-    told = invoke("compare", shared, "--harm")
-    assert told.exit_code == 0, told.output
+def test_harm_compares_with_runs_alone_and_with_the_own_kind(shared: Path) -> None:
+    result = invoke("compare", shared, "--harm")
+    assert result.exit_code == 0, result.output
     assert (
         "The mean throughput of a flow of vegas is clearly worse in competition with cubic than with its own kind"
-        in told.output
+        in result.output
     )
     # Four flows of the other scheme take at least half of what four flows had alone, whichever scheme they use.
     alone = pl.read_parquet(shared / "harm" / "alone-vegas" / "runs.parquet")
@@ -116,9 +116,9 @@ def test_harm_runs_each_scheme_alone_and_beside_its_own_kind(shared: Path) -> No
     count = [frame.filter(metric="flows", traffic="all flows")["value"].unique().to_list() for frame in (alone, own)]
     assert count == [[4.0], [8.0]]
     assert "Harm is the share by which" in _report(shared)
-    # The runs are there, so that a second call needs none.
+    # The runs are saved, so a second call needs none.
     before = (shared / "harm" / "alone-vegas" / "results.jsonl").read_bytes()
-    assert invoke("compare", shared, "--harm").output == told.output
+    assert invoke("compare", shared, "--harm").output == result.output
     assert (shared / "harm" / "alone-vegas" / "results.jsonl").read_bytes() == before
 
 
@@ -127,36 +127,36 @@ def _report(place: Path) -> str:
     return (place / "report.html").read_text()
 
 
-def test_the_harm_in_a_mix_is_measured_against_flows_of_the_same_kind(tmp_path: Path) -> None:
+def test_harm_in_a_mix_is_relative_to_flows_of_the_same_kind(tmp_path: Path) -> None:
     do(MIXED, tmp_path, seeds=3)
-    told = invoke("compare", tmp_path, "--harm")
-    assert told.exit_code == 0, told.output
-    assert "Harm by mean throughput of a flow, against its own kind" in told.output
-    assert "flow of vegas is clearly worse in competition with cubic than with its own kind" in told.output
+    result = invoke("compare", tmp_path, "--harm")
+    assert result.exit_code == 0, result.output
+    assert "Harm by mean throughput of a flow, against its own kind" in result.output
+    assert "flow of vegas is clearly worse in competition with cubic than with its own kind" in result.output
     assert not (tmp_path / "harm" / "alone-vegas").exists()
 
 
 def test_harm_without_competitors_is_refused_with_the_reason(tmp_path: Path) -> None:
     do(APART.replace('scheme = "vegas"', 'scheme = "cubic"'), tmp_path, seeds=2)
-    told = invoke("compare", tmp_path, "--harm")
-    assert told.exit_code == 2
+    result = invoke("compare", tmp_path, "--harm")
+    assert result.exit_code == 2
 
 
-def test_shares_are_in_the_file_of_numbers(shared: Path, tmp_path: Path) -> None:
+def test_shares_are_in_the_json_file(shared: Path, tmp_path: Path) -> None:
     assert invoke("compare", shared, "--json", tmp_path / "c.json").exit_code == 0
     content = json.loads((tmp_path / "c.json").read_text())
     assert {one["scheme"] for one in content} == {"cubic", "vegas"}
     assert all(0 <= one["goodput_percent"] <= 100 for one in content)
 
 
-def test_alternatives_beside_a_fixed_scheme_are_compared(tmp_path: Path) -> None:
+def test_alternatives_that_compete_with_a_fixed_scheme_are_compared(tmp_path: Path) -> None:
     text = APART.replace('scheme = "vegas"', 'scheme = ["vegas", "newreno"]').replace(
         "[scheme.vegas]", '[scheme.newreno]\ncontroller = "newreno"\n[scheme.vegas]'
     )
     do(text, tmp_path, seeds=3)
-    told = invoke("compare", tmp_path)
-    assert told.exit_code == 0, told.output
-    assert "Ranking by mean throughput of a flow" in told.output
-    assert "newreno compared with vegas: mean throughput of a flow" in told.output
+    result = invoke("compare", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "Ranking by mean throughput of a flow" in result.output
+    assert "newreno compared with vegas: mean throughput of a flow" in result.output
     for one in ("vegas", "newreno"):
-        assert f"{one} and cubic share each run" in told.output or f"cubic and {one} share each run" in told.output
+        assert f"{one} and cubic share each run" in result.output or f"cubic and {one} share each run" in result.output

@@ -1,4 +1,4 @@
-"""Docstrings and the reference describe the tables of real runs."""
+"""Checks that the declared columns match the tables of real runs, the docstrings and the reference."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sparelane.simulation.columns import Column, Columns
 from sparelane.simulation.result import Result
 from sparelane.simulation.summary import Summary
 
-# Together, these runs have a row in every table, and a value in every column.
+# Together, these runs have a row in every table and a value in every column.
 RUNS = {
     "a bit of everything": """
 duration = "60ms"
@@ -104,7 +104,7 @@ def test_the_tables_of_summaries_have_the_declared_columns(name: str, results: l
 def check(declared: Columns, frames: list[pl.DataFrame]) -> None:
     for frame in frames:
         found = [description(declared, name) for name in frame.columns]
-        # Numbered columns repeat their description.
+        # Numbered columns share one description.
         assert list(dict.fromkeys(found)) == list(declared)
         for column, name in zip(found, frame.columns, strict=True):
             assert str(frame.schema[name]) == column.dtype, name
@@ -132,7 +132,7 @@ def test_the_docstring_of_a_table_lists_each_column_with_type_and_unit(
 ) -> None:
     text = inspect.getdoc(inspect.getattr_static(owner, name))
     assert text is not None
-    assert len(text.splitlines()[0]) > 20, "it begins with what a row is"
+    assert len(text.splitlines()[0]) > 20, "it starts with the meaning of a row"
     words = " ".join(text.split())
     for column in declared:
         assert f" {column.name} ({column.dtype}" in words

@@ -1,4 +1,4 @@
-"""Schemes beside each other: paired differences, their intervals, and what is said of them."""
+"""Tests of comparisons of schemes: paired differences, intervals and verdicts."""
 
 import json
 import re
@@ -28,7 +28,7 @@ def invoke(*arguments: object) -> Result:
 def rows(
     numbers: dict[tuple[str, float], list[float]], metric: str = MEAN.metric, average: str = MEAN.average
 ) -> pl.DataFrame:
-    """Runs of schemes at loads, one value a seed."""
+    """Returns runs of schemes at loads, with one value per seed."""
     made = [
         TidyRow("x", f"load = {load}", scheme, ALL, metric, average, value, "s", [seed], axes={"load": load})
         for (scheme, load), values in numbers.items()
@@ -44,30 +44,32 @@ def between(runs: pl.DataFrame, metric: Metric = MEAN) -> Comparison:
     return judged
 
 
-def said_of(runs: pl.DataFrame) -> str:
+def sentences(runs: pl.DataFrame) -> str:
     return verdict.headline(between(runs), LIMITS)
 
 
-def test_differences_are_paired_so_that_what_seeds_have_in_common_goes_away() -> None:
+def test_differences_are_paired_so_that_common_effects_of_seeds_cancel() -> None:
     common = np.random.default_rng(3).uniform(1.0, 9.0, 8)
     runs = rows({("tcp", 0.1): list(common), ("rc3", 0.1): list(0.6 * common)})
     [found] = between(runs).differences
     assert (found.change.value, found.change.low, found.change.high) == pytest.approx((-0.4, -0.4, -0.4))
 
 
-def test_only_seeds_that_both_have_count() -> None:
+def test_only_common_seeds_count() -> None:
     [found] = between(rows({("tcp", 0.1): [1.0, 2.0, 3.0], ("rc3", 0.1): [2.0, 4.0]})).differences
     assert (found.seeds, found.baseline, found.other) == ((1, 2), 1.5, 3.0)
 
 
-def test_nothing_in_common_is_no_comparison() -> None:
+def test_schemes_without_common_settings_are_not_compared() -> None:
     assert compare_pair(rows({("tcp", 0.1): [1.0], ("rc3", 0.2): [1.0]}), "tcp", "rc3", MEAN) is None
 
 
-def test_settings_of_one_scheme_alone_are_each_compared() -> None:
+def test_each_setting_of_a_key_of_one_scheme_is_compared() -> None:
     made = [
-        TidyRow("x", words, scheme, ALL, MEAN.metric, MEAN.average, value, "s", [1], axes={"scheme.rc3.levels": levels})
-        for scheme, words, levels, value in (
+        TidyRow(
+            "x", message, scheme, ALL, MEAN.metric, MEAN.average, value, "s", [1], axes={"scheme.rc3.levels": levels}
+        )
+        for scheme, message, levels, value in (
             ("tcp", "", None, 4.0),
             ("rc3", "levels = 1", "1", 3.0),
             ("rc3", "levels = 2", "2", 2.0),
@@ -78,32 +80,32 @@ def test_settings_of_one_scheme_alone_are_each_compared() -> None:
     assert [one.change.value for one in found.differences] == pytest.approx([-0.25, -0.5])
 
 
-def test_a_verdict_says_by_how_much_how_surely_and_where() -> None:
+def test_a_verdict_has_the_change_the_interval_and_the_settings() -> None:
     draw = np.random.default_rng(5)
     numbers: dict[tuple[str, float], list[float]] = {}
     for load, cut in ((0.1, 0.55), (0.5, 0.75)):
         tcp = draw.uniform(1.0, 2.0, 10)
         numbers |= {("tcp", load): list(tcp), ("rc3", load): list(tcp * cut * draw.uniform(0.97, 1.03, 10))}
-    said = said_of(rows(numbers))
-    assert said.startswith("Mean completion time is 3")
-    assert "lower under rc3 than under tcp; better at every load: most with load = 0.1 (−4" in said
-    assert "least with load = 0.5 (−2" in said
+    text = sentences(rows(numbers))
+    assert text.startswith("Mean completion time is 3")
+    assert "lower under rc3 than under tcp; better at every load: most with load = 0.1 (−4" in text
+    assert "least with load = 0.5 (−2" in text
 
 
-def test_a_verdict_without_a_difference_says_that_it_is_none() -> None:
+def test_a_verdict_without_a_difference_states_that() -> None:
     numbers = {("tcp", 0.1): [1.0, 2.0, 3.0, 4.0], ("rc3", 0.1): [2.0, 1.0, 4.0, 3.0]}
-    assert said_of(rows(numbers)).startswith("No clear difference in mean completion time between rc3 and tcp: 0 %")
+    assert sentences(rows(numbers)).startswith("No clear difference in mean completion time between rc3 and tcp: 0 %")
 
 
-@pytest.mark.parametrize(("seeds", "words"), [(1, "one seed"), (2, "two seeds")])
-def test_one_seed_and_two_have_no_interval_and_the_verdict_says_so(seeds: int, words: str) -> None:
+@pytest.mark.parametrize(("seeds", "message"), [(1, "one seed"), (2, "two seeds")])
+def test_one_and_two_seeds_have_no_interval_and_a_verdict_that_states_it(seeds: int, message: str) -> None:
     runs = rows({("tcp", 0.1): [2.0, 2.2][:seeds], ("rc3", 0.1): [1.0, 1.1][:seeds]})
     found = between(runs)
     assert (found.overall.low, found.overall.high) == (None, None)
-    assert said_of(runs) == (
-        f"Mean completion time is 50 % lower under rc3 than under tcp; {words} cannot support an interval."
+    assert sentences(runs) == (
+        f"Mean completion time is 50 % lower under rc3 than under tcp; {message} cannot support an interval."
     )
-    assert comparison.table(found)[1][0][-2:] == ("−50 %", words)
+    assert comparison.table(found)[1][0][-2:] == ("−50 %", message)
 
 
 def test_opposite_effects_are_never_averaged() -> None:
@@ -116,8 +118,8 @@ def test_opposite_effects_are_never_averaged() -> None:
     }
     found = between(rows(numbers))
     assert (found.is_split, found.depends_on) == (True, ("load",))
-    said = said_of(rows(numbers))
-    assert said == (
+    text = sentences(rows(numbers))
+    assert text == (
         "Mean completion time under rc3, compared with tcp, depends on load: 50 % lower in every seed with load = 0.1; "
         "20 % higher in every seed with load = 0.9."
     )
@@ -126,19 +128,19 @@ def test_opposite_effects_are_never_averaged() -> None:
     assert comparison.overall_cells(found, LIMITS)[1:] == ("−50 % to +20 %", "depends on load")
 
 
-def test_a_contradiction_that_two_seeds_cannot_establish_has_no_common_number_either() -> None:
+def test_a_contradiction_with_two_seeds_has_no_common_number_either() -> None:
     numbers = {
         ("tcp", 0.1): [1.0, 1.1],
         ("rc3", 0.1): [0.5, 0.5],
         ("tcp", 0.9): [1.0, 1.1],
         ("rc3", 0.9): [2.0, 2.1],
     }
-    said = said_of(rows(numbers))
-    assert "ranges from −52 % with load = 0.1 to +95 % with load = 0.9; two seeds cannot support an interval" in said
-    assert "depends" not in said
+    text = sentences(rows(numbers))
+    assert "ranges from −52 % with load = 0.1 to +95 % with load = 0.9; two seeds cannot support an interval" in text
+    assert "depends" not in text
 
 
-def test_a_scatter_around_no_change_is_no_contradiction() -> None:
+def test_scatter_around_zero_change_is_no_contradiction() -> None:
     draw = np.random.default_rng(11)
     numbers: dict[tuple[str, float], list[float]] = {}
     for load in range(12):
@@ -148,7 +150,7 @@ def test_a_scatter_around_no_change_is_no_contradiction() -> None:
     assert not found.is_split
 
 
-def test_the_key_that_tells_contradicting_settings_apart_is_named() -> None:
+def test_the_key_that_separates_contradicting_settings_is_named() -> None:
     steady = [1.0, 1.01, 0.99, 1.0]
     made = [
         TidyRow("x", str(axes), scheme, ALL, MEAN.metric, MEAN.average, value, "s", [seed], axes=axes)
@@ -160,7 +162,7 @@ def test_the_key_that_tells_contradicting_settings_apart_is_named() -> None:
     ]
     runs = to_frame(made, {"queue.kind": pl.String(), "workload.load": pl.Float64()})
     assert between(runs).depends_on == ("queue.kind",)
-    assert "depends on queue.kind: 50 % lower" in said_of(runs)
+    assert "depends on queue.kind: 50 % lower" in sentences(runs)
     by_kind = compare_pair(runs, "tcp", "rc3", MEAN, by=["queue.kind"])
     assert by_kind is not None
     assert [one.setting for one in by_kind.differences] == ["queue.kind = fifo", "queue.kind = codel"]
@@ -179,10 +181,10 @@ def test_a_verdict_names_only_settings_in_which_the_change_is_clear() -> None:
     }
     found = between(rows(numbers))
     assert [one.outcome for one in found.differences] == [*[Outcome.UNCLEAR] * 2, Outcome.BETTER]
-    assert said_of(rows(numbers)).endswith("; better in 1 of 3 settings (load = 0.9: −20 %), not clear in 2.")
+    assert sentences(rows(numbers)).endswith("; better in 1 of 3 settings (load = 0.9: −20 %), not clear in 2.")
 
 
-def test_what_is_clear_by_itself_alone_is_not_called_clear_among_many() -> None:
+def test_a_change_that_is_clear_by_itself_may_be_unclear_among_many() -> None:
     draw = np.random.default_rng(4)
     numbers: dict[tuple[str, float], list[float]] = {}
     for load in range(40):
@@ -205,7 +207,7 @@ def test_a_difference_below_the_threshold_is_negligible_and_the_threshold_can_be
     assert verdict.headline(usual, LIMITS).startswith("Mean completion time differs negligibly between rc3 and tcp")
 
 
-def test_noise_around_nothing_is_unclear_and_not_negligible() -> None:
+def test_noise_around_zero_is_unclear_and_not_negligible() -> None:
     runs = rows({("tcp", 0.1): [1.0, 1.2, 0.8, 1.1], ("rc3", 0.1): [1.1, 0.9, 1.1, 1.0]})
     assert between(runs).outcome is Outcome.UNCLEAR
 
@@ -218,7 +220,7 @@ def test_shares_are_compared_in_points() -> None:
     assert verdict.size(found.overall, metric) == "3.0 points lower in every seed"
 
 
-def test_ends_of_an_interval_are_told_apart() -> None:
+def test_ends_of_an_interval_have_enough_digits_to_differ() -> None:
     steady = np.array([1.0, 1.01, 0.99, 1.0])
     runs = rows({("tcp", 0.1): list(steady), ("rc3", 0.1): list(steady * [0.62, 0.6202, 0.6199, 0.6201])})
     assert re.fullmatch(r"−38\.00 % \(−38\.0\d to −37\.9\d\)", verdict.change_text(between(runs).overall, MEAN))
@@ -229,8 +231,8 @@ def test_a_scheme_that_seems_better_because_fewer_flows_finish_is_doubtful() -> 
     shares = {("tcp", 0.1): [100.0, 100.0, 100.0], ("rc3", 0.1): [60.0, 61.0, 59.0]}
     runs = pl.concat([rows(times), rows(shares, "finished flows", "total")])
     assert between(runs).outcome is Outcome.DOUBTFUL
-    assert "60.0 % finished under rc3" in said_of(runs) or "60.0 % under rc3" in said_of(runs)
-    # A scheme that finishes more flows has the slow ones in its mean: it is better for certain.
+    assert "60.0 % finished under rc3" in sentences(runs) or "60.0 % under rc3" in sentences(runs)
+    # The mean of a scheme that finishes more flows includes the slow ones, so that scheme is certainly better.
     shares = {("rc3", 0.1): [100.0, 100.0, 100.0], ("tcp", 0.1): [60.0, 61.0, 59.0]}
     runs = pl.concat([rows(times), rows(shares, "finished flows", "total")])
     assert between(runs).outcome is Outcome.BETTER
@@ -256,14 +258,14 @@ def test_compare_of_a_sweep_prints_a_table_and_a_verdict(tmp_path: Path) -> None
     assert "Every seed gives the same numbers" not in result.output
 
 
-def test_seeds_that_change_nothing_are_told(tmp_path: Path) -> None:
+def test_seeds_without_effect_are_reported(tmp_path: Path) -> None:
     alike = LOADS[: LOADS.index("[workload]")] + '[workload]\nkind = "bulk"\nsize = "100kB"\n'
     do(alike, tmp_path / "out", seeds=3)
     told = " ".join(invoke("compare", tmp_path / "out").output.split())
     assert "Every seed gives the same numbers: nothing here is random, one seed suffices, and all numbers are" in told
 
 
-def test_where_nothing_is_random_a_difference_is_exact_and_has_neither_interval_nor_chance(tmp_path: Path) -> None:
+def test_a_difference_without_randomness_is_exact(tmp_path: Path) -> None:
     alike = LOADS[: LOADS.index("[workload]")] + '[workload]\nkind = "bulk"\nsize = "100kB"\n'
     do(alike.replace('"100ms"', '"2s"').replace('"2ms"', '"40ms"'), tmp_path / "out", seeds=3)
     json_file = tmp_path / "c.json"
@@ -275,12 +277,12 @@ def test_where_nothing_is_random_a_difference_is_exact_and_has_neither_interval_
         assert re.search(
             r"completion time is [\d.]+ % lower under rc3 than under tcp, exactly: nothing is random", text
         )
-        for words in ("No clear difference", "no clear difference", "Intervals cover", " to −", "seed cannot"):
-            assert words not in text, words
+        for message in ("No clear difference", "no clear difference", "Intervals cover", " to −", "seed cannot"):
+            assert message not in text, message
     assert {(one["exact"], one["low"]) for one in json.loads(json_file.read_text())} == {(True, None)}
 
 
-def test_equal_numbers_of_one_metric_are_not_taken_for_runs_without_chance(tmp_path: Path) -> None:
+def test_equal_values_of_one_metric_do_not_make_a_run_exact(tmp_path: Path) -> None:
     do(LOADS.replace('"100ms"', '"1s"'), tmp_path, seeds=3)
     [found] = comparison.compare(tmp_path).comparisons
     finished = next(one for one in found if one.metric.name == "finished")
@@ -298,7 +300,7 @@ def test_compare_of_scenario_files_runs_them_with_the_same_seeds(tmp_path: Path)
     assert "not the same" in invoke("compare", a, c, "--seeds", "2", "-o", tmp_path / "other").output
 
 
-def test_compare_of_two_sweeps_calls_schemes_after_their_folders(tmp_path: Path) -> None:
+def test_compare_of_two_sweeps_names_schemes_after_their_folders(tmp_path: Path) -> None:
     only = LOADS.replace("[workload]", '[workload]\nscheme = "tcp"')
     do(only, tmp_path / "small", seeds=2)
     do(only.replace("1bdp", "2bdp"), tmp_path / "large", seeds=2)
@@ -307,7 +309,7 @@ def test_compare_of_two_sweeps_calls_schemes_after_their_folders(tmp_path: Path)
     assert "large compared with small" in result.output
 
 
-def test_what_cannot_be_compared_is_one_clear_error(tmp_path: Path) -> None:
+def test_a_comparison_that_is_not_possible_is_one_clear_error(tmp_path: Path) -> None:
     do(LOADS, tmp_path / "good")
     do(LOADS.replace("[workload]", '[workload]\nscheme = "tcp"'), tmp_path / "one")
     (tmp_path / "empty").mkdir()
@@ -328,7 +330,7 @@ def test_what_cannot_be_compared_is_one_clear_error(tmp_path: Path) -> None:
         assert (result.exit_code, message in result.stderr) == (2, True), (first, rest, result.output)
 
 
-def test_what_may_be_zero_is_compared_by_its_difference() -> None:
+def test_a_metric_that_may_be_zero_is_compared_by_its_difference() -> None:
     metric = next(one for one in HEADLINES if one.metric == "timeouts")
     numbers = {
         ("tcp", 0.1): [0.2, 0.4, 0.3],
@@ -344,7 +346,7 @@ def test_what_may_be_zero_is_compared_by_its_difference() -> None:
     )
 
 
-def test_a_setting_without_a_ratio_does_not_spoil_the_others() -> None:
+def test_a_setting_without_a_ratio_does_not_affect_the_others() -> None:
     numbers = {
         ("tcp", 0.1): [2.0, 4.0, 3.0],
         ("rc3", 0.1): [0.0, 0.0, 0.0],

@@ -1,4 +1,4 @@
-"""What shells complete: they ask by environment variables, as click has it."""
+"""Tests of shell completion, which click requests with environment variables."""
 
 import os
 import shutil
@@ -11,22 +11,22 @@ import pytest
 PROGRAM = Path(sys.executable).with_name("sparelane")
 
 
-def ask(shell: str, *words: str, here: Path | None = None) -> list[str]:
-    """What a shell would offer for the last of these words, which may be empty: types, values and help by line."""
+def ask(shell: str, *line: str, here: Path | None = None) -> list[str]:
+    """Returns the completions of the last word, which may be empty: lines of types, values and help."""
     environment = {
         **os.environ,
         "_SPARELANE_COMPLETE": f"{shell}_complete",
-        "COMP_WORDS": " ".join(["sparelane", *words]) if shell != "bash" else "\n".join(["sparelane", *words]),
-        "COMP_CWORD": words[-1] if shell == "fish" else str(len(words)),
+        "COMP_WORDS": " ".join(["sparelane", *line]) if shell != "bash" else "\n".join(["sparelane", *line]),
+        "COMP_CWORD": line[-1] if shell == "fish" else str(len(line)),
     }
     done = subprocess.run([PROGRAM], env=environment, cwd=here, capture_output=True, text=True, check=True, timeout=30)
     assert done.stderr == ""
     return done.stdout.splitlines()
 
 
-def offered(*words: str, here: Path | None = None) -> list[str]:
-    """The values that zsh would offer."""
-    lines = ask("zsh", *words, here=here)
+def offered(*line: str, here: Path | None = None) -> list[str]:
+    """Returns the values that zsh would offer."""
+    lines = ask("zsh", *line, here=here)
     return [lines[place + 1] for place in range(0, len(lines) - 2, 3) if lines[place] == "plain"]
 
 
@@ -57,7 +57,7 @@ def test_experiments_controllers_and_entries_are_completed() -> None:
     [
         ("que", ["queue.", "queue_at.", "queue_at="]),
         ("queue.lim", ["queue.limit="]),
-        # Keys of the kinds that the scenario has, and no others.
+        # Only keys of the kinds in the scenario are offered.
         ("workload.l", ["workload.load=", "workload.load_on="]),
         ("scheme.", ["scheme.tcp.", "scheme.rc3."]),
         ("scheme.rc3.inner.initial_w", ["scheme.rc3.inner.initial_window="]),
@@ -70,37 +70,37 @@ def test_experiments_controllers_and_entries_are_completed() -> None:
         ("seed=", []),
     ],
 )
-def test_keys_of_the_scenario_and_their_words_are_completed(begun: str, values: list[str]) -> None:
+def test_keys_of_the_scenario_and_their_values_are_completed(begun: str, values: list[str]) -> None:
     assert sorted(offered("run", "rc3-internet2", "--seed", "1", "--set", begun)) == sorted(values)
 
 
-def test_without_a_scenario_that_can_be_read_all_keys_are_offered(tmp_path: Path) -> None:
+def test_without_a_readable_scenario_all_keys_are_offered(tmp_path: Path) -> None:
     (tmp_path / "broken.toml").write_text("= =", encoding="utf-8")
     for file in ("broken.toml", "nowhere.toml"):
         assert "workload.users=" in offered("run", file, "--set", "workload.u", here=tmp_path)
 
 
-def test_fish_is_told_what_keys_mean() -> None:
+def test_fish_gets_the_meaning_of_keys() -> None:
     [line] = ask("fish", "run", "rc3-internet2", "--set", "queue.push")
     assert line.startswith("plain,queue.push_out=\twhether packets of lower classes make room")
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 @pytest.mark.parametrize(
-    ("words", "replies"),
+    ("line", "replies"),
     [
         (["run", "rc3-inter"], ["rc3-internet2"]),
         (["run", "rc3-internet2", "--set", "queue.k"], ["queue.kind="]),
-        # Bash takes the equals sign for a word of its own, and so replaces what stands behind it alone.
+        # Bash treats the equals sign as a separate word, so it replaces only the text after it.
         (["run", "rc3-internet2", "--set", "workload.scheme", "=", "r"], ["rc3"]),
         (["run", "rc3-internet2", "--seed", "1", "--set", "queue.kind", "=", "fq"], ["fq-codel"]),
         (["run", "rc3-internet2", "--set", "seed", "=", "3", "--set", "queue.k"], ["queue.kind="]),
     ],
 )
-def test_bash_gets_what_belongs_behind_the_cursor(words: list[str], replies: list[str]) -> None:
-    quoted = " ".join(f"'{word}'" for word in ["sparelane", *words])
+def test_bash_gets_the_text_after_the_cursor(line: list[str], replies: list[str]) -> None:
+    quoted = " ".join(f"'{word}'" for word in ["sparelane", *line])
     script = (
-        f'eval "$(_SPARELANE_COMPLETE=bash_source sparelane)"\nCOMP_WORDS=({quoted})\nCOMP_CWORD={len(words)}\n'
+        f'eval "$(_SPARELANE_COMPLETE=bash_source sparelane)"\nCOMP_WORDS=({quoted})\nCOMP_CWORD={len(line)}\n'
         'compopt() { :; }\n_sparelane_completion sparelane\nprintf "%s\\n" "${COMPREPLY[@]}"\n'
     )
     environment = {**os.environ, "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}"}

@@ -1,4 +1,4 @@
-"""Cross traffic that answers to nothing: its table, its files, and its burstiness."""
+"""Tests of cross traffic: its table, its files and its burstiness."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import sparelane
 
-# 5 to 95 % ranges of the aggregate's rate over bins of 1 ms, Gb/s: RAPID, INFOCOM 2017, section V-A1.
+# Ranges from the 5th to the 95th percentile of the aggregate rate over bins of 1 ms, Gb/s (RAPID, INFOCOM 2017, V-A1).
 RANGES = {"rapid-bct": 2.62, "rapid-sct": 1.40, "rapid-cbr": 0.49}
 
 COLUMNS = [
@@ -26,7 +26,7 @@ COLUMNS = [
     "dropped_bytes",
 ]
 
-# What is under way while the first packets cross 15 ms of cable.
+# The time in which the first packets cross 15 ms of cable.
 FILLING_S = 0.02
 
 
@@ -39,7 +39,7 @@ def rates_gbps(result: sparelane.Result) -> NDArray[np.float64]:
     return series["value"].to_numpy() * 8 / 1e6
 
 
-# Over 20 s, the ranges are within 5 % of the paper's (the scenarios say so); over 5 s, chance adds a little.
+# Over 20 s, the ranges are within 5 % of the paper's; over 5 s, chance adds a little.
 @pytest.mark.parametrize("name", RANGES)
 def test_cross_traffic_is_as_bursty_as_in_the_paper(name: str) -> None:
     rates = rates_gbps(cross_traffic_alone(name, "5s"))
@@ -55,7 +55,7 @@ def test_every_source_has_a_row_whose_packets_are_accounted_for(tmp_path: Path) 
     assert table["from"].cast(pl.String).to_list() == [f"left{number}" for number in range(2, 12)]
     assert table["kind"].cast(pl.String).unique().to_list() == ["aggregate"]
     assert table["dropped_packets"].sum() == 0
-    # 15 ms of 2.5 Gb/s are 3000 packets; the rest is in queues of interfaces.
+    # 15 ms at 2.5 Gb/s are 3000 packets; the rest is in queues of interfaces.
     under_way = int((table["offered_packets"] - table["delivered_packets"]).to_numpy().sum())
     assert 1000 < under_way < 6000
     assert (table["offered_bytes"] == 1500 * table["offered_packets"]).all()
