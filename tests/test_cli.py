@@ -470,8 +470,8 @@ def test_a_full_standard_output_is_reported_once_and_the_work_completes(here: Pa
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         done = program("reproduce", "rc3/example-7", "rc3/model", here=here, stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == INCOMPLETE_OUTPUT
-    [output] = done.stderr.splitlines()
-    assert output.startswith("sparelane: cannot write to standard output: no space left on device; the results are saved")
+    [line] = done.stderr.splitlines()
+    assert line.startswith("sparelane: cannot write to standard output: no space left on device; the results are saved")
     saved = here / "out" / "reproduce" / "rc3"
     assert all((saved / name / "figure.png").is_file() for name in ("example-7", "model"))
 
@@ -595,7 +595,7 @@ def test_only_the_main_means_over_seeds_are_printed_by_default(here: Path) -> No
     few = sparelane_cli("run", "small.toml", "--seeds", "2", "-o", "out").stdout
     all_of_them = sparelane_cli("run", "small.toml", "--seeds", "2", "-o", "out", "--all").stdout
     [more] = re.findall(r"(\d+) more means: --all prints them, and out/rows.parquet has them", few)
-    lines = [sum("all flows" in line or "network" in line for line in output.splitlines()) for output in (few, all_of_them)]
+    lines = [sum("all flows" in line or "network" in line for line in text.splitlines()) for text in (few, all_of_them)]
     assert lines[0] == 15
     assert pl.read_parquet(here / "out" / "rows.parquet").height == 15 + int(more)
     assert "more means" not in all_of_them

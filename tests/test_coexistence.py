@@ -65,8 +65,8 @@ def test_schemes_that_share_runs_are_neither_ranked_nor_called_better(shared: Pa
     result = invoke("compare", shared)
     assert result.exit_code == 0, result.output
     assert "cubic and vegas share each run: they are not alternatives" in result.output
-    for output in ("Ranking", "better", "worse", " than under ", "compared with cubic"):
-        assert output not in result.output, output
+    for text in ("Ranking", "better", "worse", " than under ", "compared with cubic"):
+        assert text not in result.output, text
     assert invoke("report", shared).exit_code == 0
     page = (shared / "report.html").read_text()
     assert "share each run" in page

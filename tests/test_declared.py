@@ -1,4 +1,4 @@
-"""Experiments that are files: what a file may say, and what is refused."""
+"""Tests of experiments that are TOML files: valid keys and refused ones."""
 
 import math
 import re
@@ -65,7 +65,7 @@ def cut(setting: str) -> Key:
     return Key(setting, REDUCTION, "RC3")
 
 
-def test_a_file_says_the_papers_numbers_reasons_and_claims_by_the_keys_of_rows(tmp_path: Path) -> None:
+def test_a_file_has_the_papers_numbers_reasons_and_claims_by_the_keys_of_rows(tmp_path: Path) -> None:
     found = read(file(tmp_path, WHOLE), METRICS)
     assert found.id == "rc3/load"
     assert (found.full.seeds, found.quick.stop_s) == (10, 2.0)
@@ -80,7 +80,7 @@ def test_a_file_says_the_papers_numbers_reasons_and_claims_by_the_keys_of_rows(t
     assert [verdict.holds for verdict in verdicts] == [True, False, True]
 
 
-def test_bounds_read_as_they_are_written(tmp_path: Path) -> None:
+def test_bounds_are_read_as_written(tmp_path: Path) -> None:
     first, _, last = read(file(tmp_path, WHOLE), METRICS).claims
     assert (first.full, first.quick) == ((-3.0, 3.0), (-8.0, 8.0))
     assert (last.full, last.quick) == ((0.0, math.inf), None)
@@ -150,7 +150,7 @@ def test_a_mistake_in_a_file_is_an_error_that_names_the_file_and_the_key(
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*/*.toml")), ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_every_file_is_the_experiment_of_its_name(path: Path) -> None:
+def test_every_file_defines_the_experiment_with_its_name(path: Path) -> None:
     experiment = registry()[f"{path.parent.name}/{path.stem}"]
     assert experiment.title
     assert all(isinstance(claim, Claim) for claim in experiment.claims)

@@ -1,4 +1,4 @@
-"""Scenarios as dictionaries: they run as the same text does, and mistakes in them name the key."""
+"""Tests of scenarios as dictionaries: they run like the same text, and errors name the key."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def test_a_dictionary_runs_as_the_same_text_does() -> None:
 
 
 @pytest.mark.parametrize("name", library.names())
-def test_every_ready_made_scenario_survives_the_way_through_a_dictionary(name: str) -> None:
+def test_every_ready_made_scenario_is_equal_as_a_dictionary(name: str) -> None:
     content = tomllib.loads(library.find(name).read_text(encoding="utf-8"))
     assert tomllib.loads(scenario_text(content)) == content
 
 
-def test_dotted_keys_are_paths_and_may_stand_beside_tables() -> None:
+def test_dotted_keys_are_paths_and_can_be_mixed_with_tables() -> None:
     given = {
         "duration": "1s",
         "seed": 5,
@@ -77,7 +77,7 @@ def test_dotted_keys_are_paths_and_may_stand_beside_tables() -> None:
         sl.check({**given, "workload.0.size": "100kB"})
     del given["workload"][0]["size"]
     assert sl.run({**given, "workload.0.size": "100kB"}).digest == sl.run(TEXT).digest
-    assert "size" not in given["workload"][0], "the caller's dictionary stays as it was"
+    assert "size" not in given["workload"][0], "the caller's dictionary is unchanged"
 
 
 def test_settings_and_seed_apply_to_dictionaries() -> None:
@@ -86,7 +86,7 @@ def test_settings_and_seed_apply_to_dictionaries() -> None:
     assert changed.flows["size_bytes"][0] == 10_000
 
 
-def test_values_may_be_of_other_libraries_types(tmp_path: Path) -> None:
+def test_values_may_have_types_of_other_libraries(tmp_path: Path) -> None:
     (tmp_path / "list.flows").write_text("0 0 1 1460\n")
     written: dict[str, Any] = {
         "a": np.int64(3),
@@ -155,7 +155,7 @@ def test_a_value_of_another_type_names_its_key(change: dict[Any, Any], expected:
 
 
 @pytest.mark.parametrize("scenario", [42, None, b"duration", [1, 2], sl])
-def test_what_is_no_scenario_is_refused_with_what_is_allowed(scenario: Any) -> None:
+def test_an_object_that_is_no_scenario_is_refused_with_the_allowed_types(scenario: Any) -> None:
     with pytest.raises(TypeError, match=r"the scenario is .*; allowed: a path, the name of a ready-made scenario"):
         sl.run(scenario)
 
@@ -180,10 +180,10 @@ def test_settings_of_another_type_are_refused(settings: Any, expected: str) -> N
 
 
 @pytest.mark.parametrize("seed", ["x", 1.5, True, -1, 2**64])
-def test_a_seed_that_is_no_whole_number_of_64_bits_is_refused(seed: Any) -> None:
+def test_a_seed_that_is_not_a_64_bit_integer_is_refused(seed: Any) -> None:
     with pytest.raises(sl.ScenarioError, match="allowed: a whole number from 0 to 18446744073709551615"):
         sl.run(BASE, seed=seed)
 
 
-def test_a_seed_of_numpy_is_a_seed() -> None:
+def test_a_numpy_integer_is_a_valid_seed() -> None:
     assert sl.run(BASE, seed=np.int64(3)).seed == 3  # type: ignore[arg-type]

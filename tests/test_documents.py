@@ -1,4 +1,4 @@
-"""The documents that people read."""
+"""Tests of README, CONTRIBUTING, ARCHITECTURE and docs/: lines, links, commands, numbers and paths."""
 
 import json
 import re
@@ -20,20 +20,20 @@ from sparelane.simulation import simulate as api
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "systems").glob("*.md")]
 
-# Columns of a line of prose.
+# The maximum length of a line of prose, characters.
 COLUMNS = 100
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_lines_are_not_too_long(path: Path) -> None:
-    # Pictures, tables, commands and their output cannot be broken.
+    # Pictures, tables, commands and their output cannot be wrapped.
     outputs = re.compile(r"^```(?:console|text)\n.*?^```$", re.MULTILINE | re.DOTALL)
     text = outputs.sub("", path.read_text(encoding="utf-8"))
     prose = (line for line in text.splitlines() if not line.startswith(("|", "    ", "!")))
     assert [line for line in prose if len(line) > COLUMNS] == []
 
 
-def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
+def test_broken_links_are_found(tmp_path: Path) -> None:
     (tmp_path / "below").mkdir()
     (tmp_path / "a.html").write_text(
         '<h1 id="top">A</h1><a href="#top">up</a><a href="below/b.html#part">on</a><a href="https://x.invalid/">out</a>'
@@ -49,22 +49,22 @@ def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
     ]
 
 
-def test_the_results_that_are_kept_rest_on_what_would_now_be_simulated() -> None:
+def test_saved_results_are_not_outdated() -> None:
     kept, gone = saved.read_all(ROOT / "results", registry())
     assert len(kept) > 45
     assert gone == []
     assert [one.experiment.id for one in kept if one.is_outdated] == []
 
 
-# A run that took longer is not simulated again, seconds of processor time.
-CHEAP_S = 2.0
+# The maximum processor time of a run that the test repeats, seconds.
+QUICK_S = 2.0
 
 
 def cheapest_runs(manifest: Path) -> list[dict[str, Any]]:
-    """Of each scheme of an experiment the run that took the least, where that is little."""
+    """Returns the fastest run of each scheme of an experiment, if it is quick."""
     found: dict[str, dict[str, Any]] = {}
     for run in json.loads(manifest.read_text(encoding="utf-8"))["details"]["runs"]:
-        if " --on " not in run["scenario"] and run["cpu_s"] <= CHEAP_S:
+        if " --on " not in run["scenario"] and run["cpu_s"] <= QUICK_S:
             scheme = next((text for text in run["settings"] if text.startswith("workload.scheme=")), "")
             found[scheme] = min(found.get(scheme, run), run, key=lambda one: float(one["cpu_s"]))
     return list(found.values())
@@ -72,17 +72,17 @@ def cheapest_runs(manifest: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("manifest", sorted(ROOT.glob("results/*/*/manifest.json")), ids=lambda path: path.parent.name)
-def test_cheap_runs_of_the_results_that_are_kept_have_the_same_digest_today(manifest: Path) -> None:
+def test_quick_runs_of_saved_results_have_the_same_digest(manifest: Path) -> None:
     for run in cheapest_runs(manifest):
         result = api.run(run["scenario"], seed=run["seed"], set=run["settings"])
-        assert result.digest == run["digest"], f"{run['label']}: simulated otherwise now; its results are outdated"
+        assert result.digest == run["digest"], f"{run['label']}: the digest differs today; the results are outdated"
 
 
 COMMANDS = ROOT / "docs" / "commands.md"
 
 
 def listed_commands() -> list[str]:
-    """The commands of the page that lists them all, without their comments."""
+    """Returns the commands of docs/commands.md without their comments."""
     lines = COMMANDS.read_text(encoding="utf-8").splitlines()
     return [line.strip() for line in lines if line.startswith(("    sparelane ", "    sudo sparelane "))]
 
@@ -109,15 +109,15 @@ def test_the_page_of_commands_lists_all_commands() -> None:
     assert listed == set(COMMAND_NAMES)
 
 
-# Numbers that documents give, and the row that each is from: experiment, columns that tell the row, and whether it is
-# ours or the paper's.
+# Numbers in documents: the documents, the experiment, columns that identify the row, the column (our value or the
+# paper's), and the format.
 SYSTEMS = ("docs/systems/rc3.md", "docs/systems/rapid.md", "docs/systems/rtcp.md")
 AT_30 = {"setting": "30%", "variant": None, "average": "mean over flows"}
 LOSS = {"setting": "loss 1e-05", "variant": None, "metric": "throughput"}
 WEB = {"setting": "round trip 30 ms", "variant": None, "scheme": "RAPID"}
 INCAST = {"setting": "95 to 1", "variant": None, "average": "99th percentile"}
 URGENT = {"setting": "web search, load 0.6", "variant": None, "traffic": "urgent", "average": "99th percentile"}
-GIVEN = [
+NUMBERS_IN_DOCUMENTS = [
     (SYSTEMS[:1], "rc3/fig8-load", {**AT_30, "scheme": "RC3", "metric": "reduction"}, "value", "{:.1f} %"),
     (SYSTEMS[:1], "rc3/fig8-load", {**AT_30, "scheme": "RC3", "metric": "reduction"}, "paper", "{:.1f} %"),
     (SYSTEMS[:1], "rc3/fig8-load", {**AT_30, "scheme": "TCP", "metric": "FCT"}, "value", "{:.3f} s"),
@@ -136,13 +136,13 @@ GIVEN = [
 ]
 
 
-@pytest.mark.parametrize(("documents", "experiment", "columns", "column", "shape"), GIVEN)
-def test_numbers_that_documents_give_are_those_of_the_results(
+@pytest.mark.parametrize(("documents", "experiment", "columns", "column", "shape"), NUMBERS_IN_DOCUMENTS)
+def test_numbers_in_documents_match_the_results(
     documents: tuple[str, ...], experiment: str, columns: dict[str, str | None], column: str, shape: str
 ) -> None:
     rows = pl.read_csv(ROOT / "results" / experiment / "rows.csv", infer_schema_length=None)
-    told = [pl.col(name).fill_null("") == (value or "") for name, value in columns.items()]
-    (number,) = rows.filter(*told)[column]
+    conditions = [pl.col(name).fill_null("") == (value or "") for name, value in columns.items()]
+    (number,) = rows.filter(*conditions)[column]
     for document in documents:
         text = (ROOT / document).read_text(encoding="utf-8")
         assert shape.format(number) in text, f"{document}: {shape.format(number)} of {experiment}"

@@ -1,8 +1,7 @@
-"""Every key of a scenario has an effect in some scenario; if it has none, a warning reports it.
+"""Every key of a scenario has an effect in some scenario; if it has no effect, a warning reports it.
 
-The keys come from the catalogue, as `sparelane list` prints them, so that a new key fails here until somebody names a
-scenario in which it matters. Each is changed to values that follow from its declaration, until the digest of the run
-differs.
+The keys come from the catalogue, as `sparelane list` prints them, so a new key fails here until a scenario in which it
+matters is added. Each key is changed to values that follow from its declaration, until the digest of the run differs.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from sparelane import _native
 from sparelane.common import units
 from sparelane.scenario.settings import toml_value
 
-# Losses, queueing, pauses and round trips of several lengths in two seconds.
+# A network with losses, queueing, pauses and several round-trip times within two seconds.
 NETWORK = """\
 duration = "2s"
 [topology]
@@ -74,7 +73,7 @@ sizes = {{ kind = "fixed", size = "20KB" }}
 """
 
 
-# Conditions that bring out different keys; each case is tried under one after the other.
+# Conditions under which different keys have effects; each case is tried with one after the other.
 CONDITIONS: tuple[dict[str, Any], ...] = (
     {},
     {"transport.delayed_ack": True, "link.loss": 0},
@@ -124,13 +123,13 @@ CONDITIONS: tuple[dict[str, Any], ...] = (
 
 @dataclass(frozen=True)
 class Case:
-    """A scenario in which the keys of a table matter.
+    """A scenario in which the keys of a table have effects.
 
     Attributes:
-        text: the scenario.
-        path: the table that has the keys.
-        changes: what else the scenario needs.
-        conditions: what to try one after the other until a key has an effect.
+        text: The scenario.
+        path: The table that has the keys.
+        changes: Other settings that the scenario needs.
+        conditions: Settings to try one after the other until a key has an effect.
     """
 
     text: str
@@ -140,7 +139,7 @@ class Case:
 
 
 def controller(name: str) -> Case:
-    """A case for the parameters of a controller."""
+    """Returns a case for the parameters of a controller."""
     more: dict[str, Any] = {"scheme.x.controller": name}
     match name:
         case "dctcp":
@@ -154,12 +153,12 @@ def controller(name: str) -> Case:
 
 
 def topology(kind: str, keys: str) -> Case:
-    """A case for the keys of a topology."""
+    """Returns a case for the keys of a topology."""
     return Case(PATHS.format(kind=kind, keys=keys), "topology")
 
 
 def other(default: str, allowed: str) -> Iterator[Any]:
-    """Values that differ from `default`, as far as the declaration tells."""
+    """Returns values other than `default` that the declaration allows."""
     if allowed in {"true or false"} or default in {"true", "false"}:
         yield default != "true"
         return
@@ -197,7 +196,7 @@ def other(default: str, allowed: str) -> Iterator[Any]:
 
 
 def workload(table: str, changes: Mapping[str, Any] | None = None) -> Case:
-    """A case for the keys of a workload."""
+    """Returns a case for the keys of a workload."""
     text = NETWORK.replace("pairs = 2", "pairs = 4") + SCHEME + f"[workload]\n{table}"
     return Case(text, "workload", changes or {})
 
@@ -207,17 +206,17 @@ WEB = 'kind = "web-users"\nusers = 40\nlargest_file = "10MB"\npairs = [["left0",
 
 
 def sizes(table: str) -> Case:
-    """A case for the keys of a distribution of sizes."""
+    """Returns a case for the keys of a distribution of sizes."""
     return Case(workload(f'kind = "poisson"\nload = 0.5\nsizes = {{ {table} }}\n').text, "workload.sizes")
 
 
 def queue(table: str, changes: Mapping[str, Any] | None = None) -> Case:
-    """A case for the keys of a kind of queue."""
+    """Returns a case for the keys of a kind of queue."""
     return Case(BASE, "queue", {"queue": {"limit": "20packets"} | tomllib.loads(table), **(changes or {})}, CONDITIONS)
 
 
 def cross(table: str) -> Case:
-    """A case for the keys of cross traffic."""
+    """Returns a case for the keys of cross traffic."""
     hosts = 'from = ["left0"]\nto = ["right0"]\nrate = "5Mbps"\n'
     return Case(BASE + f"[cross_traffic]\n{hosts}{table}", "cross_traffic")
 
@@ -228,7 +227,7 @@ ECN = {"transport.ecn": "classic"}
 CLASSES = {"scheme.low": {"controller": "newreno", "class": 1}, "workload.0.scheme": "x", "workload.1.scheme": "low"}
 SAMPLED = {"sample.interval": "10ms"}
 
-# The cases of each table and of each thing with keys of its own, by kind and name.
+# The case of each entry with keys, by its kind and name.
 CASES: dict[tuple[str, str], Case] = {
     ("topology", "dumbbell"): topology("dumbbell", 'pairs = 2\nbottleneck_rate = "20Mbps"'),
     ("topology", "chain"): topology("chain", "routers = 3"),
@@ -313,7 +312,7 @@ FILES = {
 
 @cache
 def files() -> str:
-    """A folder with the files that scenarios here name."""
+    """Returns a folder with the files that the scenarios here name."""
     folder = Path(tempfile.mkdtemp(prefix="sparelane-effects-"))
     atexit.register(shutil.rmtree, folder)
     for name, content in FILES.items():
@@ -323,29 +322,29 @@ def files() -> str:
 
 @cache
 def entries() -> dict[tuple[str, str], Mapping[str, Any]]:
-    """The catalogue, by kind and name."""
+    """Returns the entries of the catalogue by kind and name."""
     return {(entry["kind"], entry["name"]): entry for entry in _native.catalogue(None)}
 
 
 def keys() -> list[tuple[str, str, str]]:
-    """Every key of every entry: the entry's kind and name, and the key."""
+    """Returns every key of every entry, with the kind and name of the entry."""
     return [(kind, name, param["name"]) for (kind, name), entry in entries().items() for param in entry["params"]]
 
 
 @cache
-def ran(text: str, changes: tuple[tuple[str, str], ...]) -> tuple[str, tuple[str, ...]]:
-    """The digest of a run and its warnings."""
+def run(text: str, changes: tuple[tuple[str, str], ...]) -> tuple[str, tuple[str, ...]]:
+    """Runs a scenario and returns its digest and its warnings."""
     result = sparelane.run(text.replace("{folder}", files()), set=[f"{key}={value}" for key, value in changes])
     return result.digest, tuple(result._native.warnings)
 
 
 def settings(changes: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Changes as the command line has them."""
+    """Returns changes in the notation of the command line."""
     return tuple((key, toml_value(value).replace("{folder}", files())) for key, value in changes.items())
 
 
-# What a key needs besides, where its table alone does not bring it out.
-NEEDS: dict[str, dict[str, Any]] = {
+# Other settings that a key needs to have an effect.
+REQUIREMENTS: dict[str, dict[str, Any]] = {
     "controller cubic: hystart_divisor": {"scheme.x.hystart": True},
     "controller cubic: hystart_least_rise": {"scheme.x.hystart": True},
     "controller westwood: tick": {"scheme.x.like": "linux"},
@@ -392,7 +391,7 @@ NEEDS: dict[str, dict[str, Any]] = {
     "table [[workload]]: mix_by": {"workload.mix": {"x": 0.5, "y": 0.5}},
 }
 
-# Values for keys whose declarations do not give any.
+# Values for keys whose declarations do not imply any.
 VALUES: dict[str, tuple[Any, ...]] = {
     "controller ledbat: base_history": (1,),
     "controller ledbat-plus-plus: base_history": (1,),
@@ -442,7 +441,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "table [sample]: links": ([["west", "east"]],),
 }
 
-# Changes of several keys at once, for keys that exclude another or stand in a list.
+# Changes of several keys at once, for keys that exclude another or are in a list.
 TOGETHER: dict[str, dict[str, Any]] = {
     "workload poisson: flows_per_second": {
         "workload": {"kind": "poisson", "flows_per_second": 40, "sizes": {"kind": "fixed", "size": "20KB"}}
@@ -492,7 +491,7 @@ TOGETHER: dict[str, dict[str, Any]] = {
 }
 
 
-# Keys whose value is a table with an entry of its own, under which its keys are tried.
+# Keys whose value is a table; its keys are tested with the entry of that table.
 INSIDE: dict[str, tuple[str, str]] = {
     "table [queue]: rcp": ("table", "[queue.rcp]"),
     "table [nic]: rcp": ("table", "[queue.rcp]"),
@@ -500,7 +499,7 @@ INSIDE: dict[str, tuple[str, str]] = {
     "table (top level): scheme": ("table", "[scheme.NAME]"),
 }
 
-# Keys that change no simulation, and why.
+# Keys that do not affect simulations, with the reason.
 NOT_SIMULATED: dict[str, str] = {
     "table (top level): title": "text for people",
     "table (top level): source": "text for people",
@@ -508,20 +507,20 @@ NOT_SIMULATED: dict[str, str] = {
 
 
 def case_of(kind: str, name: str) -> Case:
-    """The scenario in which the keys of an entry matter."""
+    """Returns the scenario in which the keys of an entry have effects."""
     found = controller(name) if kind == "controller" else CASES.get((kind, name))
-    assert found is not None, f"name a scenario in CASES in which the keys of {kind} {name} matter"
+    assert found is not None, f"add a scenario to CASES in which the keys of {kind} {name} have effects"
     return found
 
 
 def attempts(kind: str, name: str, key: str) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """Scenarios to try for a key: a text, changes to it, and changes that also set the key to another value."""
+    """Yields scenarios to try for a key: a text, changes to it, and changes that also set the key to another value."""
     label, case = f"{kind} {name}: {key}", case_of(kind, name)
     param = next(param for param in entries()[kind, name]["params"] if param["name"] == key)
     path = f"{case.path}.{key}" if case.path else key
     given = [{path: value} for value in VALUES.get(label) or other(param["default"], param["allowed"])]
     for condition in case.conditions:
-        before = {**case.changes, **NEEDS.get(label, {}), **condition}
+        before = {**case.changes, **REQUIREMENTS.get(label, {}), **condition}
         yield from (
             (case.text, before, before | change) for change in ([TOGETHER[label]] if label in TOGETHER else given)
         )
@@ -544,10 +543,10 @@ def test_every_key_has_an_effect(kind: str, name: str, key: str) -> None:
         return
     for text, before, after in attempts(kind, name, key):
         try:
-            digest, _ = ran(text, settings(before))
-            other_digest, warnings = ran(text, settings(after))
+            digest, _ = run(text, settings(before))
+            other_digest, warnings = run(text, settings(after))
         except sparelane.ScenarioError:
-            # A value that does not go together with the others.
+            # The value is not allowed in combination with the others.
             continue
         if other_digest != digest:
             changed = {path for path in after if after[path] != before.get(path)}
@@ -556,7 +555,7 @@ def test_every_key_has_an_effect(kind: str, name: str, key: str) -> None:
     pytest.fail(f"no value of {label} changes a run: name a scenario or values here, or a reason in NOT_SIMULATED")
 
 
-# A change of a scenario in which a key has no effect, the key, and why.
+# Changes of a scenario, the path of a key that then has no effect, and the reason.
 WITHOUT_EFFECT: tuple[tuple[dict[str, Any], str, str], ...] = (
     ({"routing": "ecmp"}, "routing", "there is one path between any two nodes"),
     ({"transport.rack_timer_delay": "2ms"}, "transport.rack_timer_delay", "rack_tlp is off"),
@@ -710,7 +709,7 @@ WITHOUT_EFFECT: tuple[tuple[dict[str, Any], str, str], ...] = (
 
 
 def without(changes: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """The changes without a key, which may be inside one of the values."""
+    """Returns the changes without a key, which may be inside one of the values."""
     if path in changes:
         return {key: value for key, value in changes.items() if key != path}
     outer = next(key for key in changes if path.startswith(f"{key}."))
@@ -727,20 +726,20 @@ def without(changes: Mapping[str, Any], path: str) -> dict[str, Any]:
 def test_a_key_without_effect_is_named_once_with_the_reason_and_changes_nothing(
     changes: dict[str, Any], path: str, reason: str
 ) -> None:
-    digest, warnings = ran(BASE, settings(changes))
+    digest, warnings = run(BASE, settings(changes))
     (found,) = (warning for warning in warnings if warning.split(" ")[0] == path)
     assert NO_EFFECT in found
     assert reason in found
     assert "\n" not in found
-    # Required keys take another value instead.
+    # A required key gets another value instead.
     rest = without(changes, path) if path != "queue.cell" else changes | {path: "1000B"}
-    assert ran(BASE, settings(rest))[0] == digest
+    assert run(BASE, settings(rest))[0] == digest
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in Path("scenarios").glob("*.toml")))
 def test_a_ready_made_scenario_has_no_key_without_effect(name: str) -> None:
     result = sparelane.run(name, set={"duration": "6ms"})
-    # Periods of a run of this length end early.
+    # In a run of this length, periods end early.
     assert not [text for text in result._native.warnings if NO_EFFECT in text and "the run ends" not in text]
 
 
@@ -748,11 +747,11 @@ RC3 = {"scheme.x": {"controller": "rc3", "inner": "newreno"}}
 
 
 def of_classes(changes: Mapping[str, Any]) -> list[str]:
-    """The warnings about priority classes."""
-    return [warning for warning in ran(BASE, settings(changes))[1] if "priority" in warning]
+    """Returns the warnings about priority classes."""
+    return [warning for warning in run(BASE, settings(changes))[1] if "priority" in warning]
 
 
-def test_rc3_before_queues_that_treat_all_classes_alike_is_a_warning_that_names_the_routers() -> None:
+def test_rc3_with_queues_that_treat_all_classes_alike_warns_with_the_routers() -> None:
     (everywhere,) = of_classes(RC3 | {"queue.kind": "fifo"})
     assert everywhere == (
         "scheme x sends in priority classes down to 4, but the queues of all routers treat all classes alike (fifo), "
@@ -766,42 +765,42 @@ def test_rc3_before_queues_that_treat_all_classes_alike_is_a_warning_that_names_
     assert of_classes(RC3 | {"queue.kind": "weighted-tail-drop", "queue.class_shares": [1.0, 0.5]}) == []
 
 
-def test_a_class_that_all_packets_have_gives_no_priority() -> None:
+def test_a_class_of_all_packets_gives_no_priority() -> None:
     assert of_classes({"scheme.x.class": 2}) == ["scheme.x.class = 2 gives no priority: all packets are in class 2"]
     other = {"scheme.y.controller": "cubic", "workload.0.scheme": "x", "workload.1.scheme": "y"}
     (mixed,) = of_classes(other | {"scheme.x.class": 2, "queue.kind": "fifo"})
     assert mixed.startswith("scheme x sends in priority classes down to 2")
 
 
-def test_a_priority_queue_for_one_class_is_said_to_be_a_fifo_and_is_one() -> None:
+def test_a_priority_queue_for_one_class_warns_that_it_is_a_fifo_and_is_one() -> None:
     priority, fifo = (sparelane.run(BASE, set={"queue.kind": kind}) for kind in ("priority", "fifo"))
     assert priority.warnings[0] == 'queue.kind = "priority" serves packets like a fifo here: all packets are in class 0'
     assert priority.flows.equals(fifo.flows)
     assert priority.drops.equals(fifo.drops)
 
 
-def test_a_series_that_cannot_have_a_second_sample_is_told() -> None:
-    _, (warning,) = ran(BASE, settings({"sample": {"flows": [0], "interval": "5s"}}))
+def test_a_series_without_a_second_sample_is_a_warning() -> None:
+    _, (warning,) = run(BASE, settings({"sample": {"flows": [0], "interval": "5s"}}))
     assert warning == "sample.interval = 5s is not shorter than the run, 2s: no series has a second sample"
 
 
-def test_schemes_without_flows_are_told_in_one_line() -> None:
+def test_schemes_without_flows_are_one_warning() -> None:
     more = {
         "scheme.y.controller": "cubic",
         "scheme.z.controller": "bic",
         "workload.0.scheme": "x",
         "workload.1.scheme": "x",
     }
-    assert ran(BASE, settings(more))[1] == ("no workload has flows of scheme y, z",)
+    assert run(BASE, settings(more))[1] == ("no workload has flows of scheme y, z",)
 
 
-def test_full_interfaces_that_are_never_full_are_told() -> None:
+def test_a_setting_for_full_interfaces_that_are_never_full_is_a_warning() -> None:
     found = sparelane.run(BASE, set={"nic.full": "wait"}).warnings
     assert "nic.full has no effect: no interface was ever full; nic.limit is 2.048GB unless it is given" in found
     limited = sparelane.run(BASE, set={"nic.full": "wait", "nic.limit": "10packets"})
     assert not [warning for warning in limited.warnings if "nic.full" in warning]
 
 
-def test_cross_traffic_that_starts_after_the_run_is_told() -> None:
+def test_cross_traffic_that_starts_after_the_run_is_a_warning() -> None:
     late = {"cross_traffic": SMALL_PACKETS | {"start": "3s"}}
-    assert ran(BASE, settings(late))[1] == ("cross_traffic sends nothing: it starts after the run, which ends at 2s",)
+    assert run(BASE, settings(late))[1] == ("cross_traffic sends nothing: it starts after the run, which ends at 2s",)

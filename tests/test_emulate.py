@@ -1,4 +1,4 @@
-"""`sparelane emulate`: real programs over simulated networks, in namespaces of this machine."""
+"""Tests of `sparelane emulate` with real programs in network namespaces of this machine."""
 
 import hashlib
 import json
@@ -47,7 +47,7 @@ delay_error = "100ms"
 
 
 def needs(*programs: str) -> pytest.MarkDecorator:
-    """Skips a test where emulations are impossible, or one of these programs is missing."""
+    """Skips a test if this machine cannot emulate or one of these programs is missing."""
     absent = [name for name in programs if shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None]
     why_not = WHY_NOT or (f"needs {', '.join(absent)}" if absent else None)
     return pytest.mark.skipif(why_not is not None, reason=f"emulation: {why_not}")
@@ -55,14 +55,14 @@ def needs(*programs: str) -> pytest.MarkDecorator:
 
 @pytest.fixture
 def prefix() -> Iterator[str]:
-    """A prefix of this test's own; nothing that has it may be left."""
+    """A prefix for the namespaces of one test, which must not remain afterwards."""
     mine = f"sl{os.getpid()}-"
     yield mine
     assert left(mine) == ([], "")
 
 
 def left(prefix: str, within_s: float = 5.0) -> tuple[list[str], str]:
-    """Namespaces with this prefix and devices that emulations leave outside of them, once that had time to go."""
+    """Waits until namespaces with this prefix and devices of emulations are gone, and returns those that remain."""
     until = time.monotonic() + within_s
     while True:
         spaces = [space.name for space in emulated_hosts.NAMESPACES.glob(f"{prefix}*")]
@@ -79,58 +79,58 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def emulate(file: Path, prefix: str, *words: str, timeout: float = 60.0) -> subprocess.CompletedProcess[str]:
-    line = [*SPARELANE, "emulate", "--prefix", prefix, str(file), *words]
+def emulate(file: Path, prefix: str, *arguments: str, timeout: float = 60.0) -> subprocess.CompletedProcess[str]:
+    line = [*SPARELANE, "emulate", "--prefix", prefix, str(file), *arguments]
     return subprocess.run(line, capture_output=True, text=True, timeout=timeout, check=False)
 
 
 def finished(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    assert told["event"] == "finished"
-    return told
+    report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    assert report["event"] == "finished"
+    return report
 
 
-def link(told: dict[str, Any], near: str, far: str) -> dict[str, Any]:
-    [row] = [row for row in told["links"] if (row["from"], row["to"]) == (near, far)]
+def link(report: dict[str, Any], near: str, far: str) -> dict[str, Any]:
+    [row] = [row for row in report["links"] if (row["from"], row["to"]) == (near, far)]
     return dict(row)
 
 
-def iperf(net: emulation.Network, near: str, far: str, port: int, *words: str) -> subprocess.Popen[str]:
-    """Starts a server at `far` and, when it listens, a client at `near`, which prints JSON."""
+def iperf(net: emulation.Network, near: str, far: str, port: int, *arguments: str) -> subprocess.Popen[str]:
+    """Starts a server at `far` and, once it listens, a client at `near` that prints JSON."""
     server = net.start(far, ["iperf3", "-s", "-1", "--forceflush", "-p", str(port)], stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     while "listening" not in server.stdout.readline():
         assert server.poll() is None
-    line = ["iperf3", "-c", net.address(far), "-p", str(port), "--json", *words]
+    line = ["iperf3", "-c", net.address(far), "-p", str(port), "--json", *arguments]
     return net.start(near, line, stdout=subprocess.PIPE, text=True)
 
 
-def told_by(client: subprocess.Popen[str]) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(client.communicate(timeout=60)[0])
-    assert "error" not in told, told
-    return dict(told["end"])
+def report_of(client: subprocess.Popen[str]) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads(client.communicate(timeout=60)[0])
+    assert "error" not in report, report
+    return dict(report["end"])
 
 
 @needs("ping")
-def test_ping_takes_the_round_trip_of_the_scenario(file: Path, prefix: str) -> None:
+def test_ping_measures_the_round_trip_time_of_the_scenario(file: Path, prefix: str) -> None:
     done = emulate(file, prefix, "--json", "--host", "left0", "--", "ping", "-c", "20", "-i", "0.05", "{right0}")
-    told = finished(done)
+    report = finished(done)
     fastest = float(done.stderr.split("rtt min/avg/max/mdev = ")[1].split("/")[0])
-    # 40 ms of propagation, and 84 bytes three times each way: 0.09 ms.
+    # 40 ms of propagation, and 0.09 ms for 84 bytes on three cables in each direction.
     assert 40.09 <= fastest < 42, done.stderr
-    assert link(told, "west", "east")["sent_packets"] == 20
-    assert told["commands"][0]["exit"] == 0
-    assert told["counts"]["packets_to_hosts"] == 40
+    assert link(report, "west", "east")["sent_packets"] == 20
+    assert report["commands"][0]["exit"] == 0
+    assert report["counts"]["packets_to_hosts"] == 40
 
 
 @needs("iperf3")
-def test_datagrams_come_at_the_rate_of_the_bottleneck(file: Path, prefix: str) -> None:
+def test_datagrams_arrive_at_the_rate_of_the_bottleneck(file: Path, prefix: str) -> None:
     with emulation.network(file, prefix=prefix) as net:
-        end = told_by(iperf(net, "left0", "right0", 5301, "-u", "-b", "30M", "-t", "3", "-l", "1400"))
+        end = report_of(iperf(net, "left0", "right0", 5301, "-u", "-b", "30M", "-t", "3", "-l", "1400"))
     links = net.outcome().links
     bottleneck = links.filter((links["from"] == "west") & (links["to"] == "east")).to_dicts()[0]
-    # 20 Mb/s on the wire; 1400 of 1428 bytes are payload.
+    # The wire has 20 Mb/s; 1400 of 1428 bytes are payload.
     goodput = end["sum"]["bits_per_second"] * (1 - end["sum"]["lost_percent"] / 100)
     assert goodput == pytest.approx(20e6 * 1400 / 1428, rel=0.05)
     assert bottleneck["dropped_packets"] > 1000
@@ -141,7 +141,7 @@ def test_datagrams_come_at_the_rate_of_the_bottleneck(file: Path, prefix: str) -
 @needs("iperf3")
 def test_tcp_fills_the_bottleneck(file: Path, prefix: str) -> None:
     with emulation.network(file, prefix=prefix, set=["queue.kind=fifo"]) as net:
-        end = told_by(iperf(net, "left0", "right0", 5302, "-t", "5", "-O", "1"))
+        end = report_of(iperf(net, "left0", "right0", 5302, "-t", "5", "-O", "1"))
     assert end["sum_received"]["bits_per_second"] == pytest.approx(20e6 * 1448 / 1500, rel=0.07)
 
 
@@ -150,8 +150,8 @@ def test_strict_priority_protects_the_high_class(file: Path, prefix: str) -> Non
     with emulation.network(file, prefix=prefix) as net:
         low = iperf(net, "left1", "right1", 5304, "-u", "-b", "40M", "-t", "4", "-l", "1400", "-S", str(3 << 2))
         time.sleep(0.5)
-        high = told_by(iperf(net, "left0", "right0", 5303, "-u", "-b", "10M", "-t", "2", "-l", "1400"))
-        low_end = told_by(low)
+        high = report_of(iperf(net, "left0", "right0", 5303, "-u", "-b", "10M", "-t", "2", "-l", "1400"))
+        low_end = report_of(low)
     classes = net.outcome().classes
     rows = classes.filter((classes["from"] == "west") & (classes["to"] == "east")).sort("class").to_dicts()
     assert [row["class"] for row in rows] == [0, 1]
@@ -161,28 +161,28 @@ def test_strict_priority_protects_the_high_class(file: Path, prefix: str) -> Non
 
 
 @needs("ping")
-def test_packets_are_lost_as_often_as_the_scenario_says(file: Path, prefix: str) -> None:
+def test_packets_are_lost_with_the_probability_of_the_scenario(file: Path, prefix: str) -> None:
     lossy = ["--set", "link=[{ between = ['west', 'east'], loss = 0.1, loss_from = 'west' }]"]
     line = ["ping", "-q", "-c", "500", "-i", "0.002", "-W", "1", "{right0}"]
     row = link(finished(emulate(file, prefix, "--json", *lossy, "--host", "left0", "--", *line)), "west", "east")
     assert row["sent_packets"] == 500
     assert row["dropped_packets"] == 0
-    # Five standard deviations of so many coins.
+    # Five standard deviations of the binomial distribution.
     assert abs(row["lost_packets"] / 500 - 0.1) < 5 * (0.1 * 0.9 / 500) ** 0.5
     again = link(finished(emulate(file, prefix, "--json", *lossy, "--host", "left0", "--", *line)), "west", "east")
     assert again["lost_packets"] == row["lost_packets"]
 
 
 @needs("iperf3", "nstat", "sysctl")
-def test_marks_of_queues_reach_the_kernel_in_sound_headers(file: Path, prefix: str) -> None:
+def test_marks_of_queues_reach_the_kernel_with_correct_checksums(file: Path, prefix: str) -> None:
     with emulation.network(
         file, prefix=prefix, set=["queue.kind=fifo", "queue.mark_at=20kB", "queue.limit=1MB"]
     ) as net:
         for host in ("left0", "right0"):
             assert net.start(host, ["sysctl", "-qw", "net.ipv4.tcp_ecn=1"]).wait(10) == 0
-        end = told_by(iperf(net, "left0", "right0", 5306, "-t", "3"))
-        told = net.start("right0", ["nstat", "-az"], stdout=subprocess.PIPE, text=True).communicate(timeout=10)[0]
-    counts = {line.split()[0]: int(line.split()[1]) for line in told.splitlines() if not line.startswith("#")}
+        end = report_of(iperf(net, "left0", "right0", 5306, "-t", "3"))
+        report = net.start("right0", ["nstat", "-az"], stdout=subprocess.PIPE, text=True).communicate(timeout=10)[0]
+    counts = {line.split()[0]: int(line.split()[1]) for line in report.splitlines() if not line.startswith("#")}
     links = net.outcome().links
     row = links.filter((links["from"] == "west") & (links["to"] == "east")).to_dicts()[0]
     assert counts["IpExtInCEPkts"] == row["marked_packets"] > 0
@@ -192,7 +192,7 @@ def test_marks_of_queues_reach_the_kernel_in_sound_headers(file: Path, prefix: s
 
 
 @needs("curl")
-def test_curl_fetches_a_file_whole(file: Path, prefix: str, tmp_path: Path) -> None:
+def test_curl_fetches_a_complete_file(file: Path, prefix: str, tmp_path: Path) -> None:
     content = os.urandom(2_000_000)
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "file").write_bytes(content)
@@ -242,12 +242,12 @@ def test_ssh_runs_a_command_at_another_host(file: Path, prefix: str, tmp_path: P
 
 
 def emulation_address(place: int) -> str:
-    """The address of a host by its place in the scenario."""
+    """Returns the address of a host by its position in the scenario."""
     return f"10.0.0.{place + 1}"
 
 
 @needs("ping")
-def test_scripted_changes_come_at_their_time(file: Path, prefix: str) -> None:
+def test_scripted_changes_happen_at_their_time(file: Path, prefix: str) -> None:
     file.write_text(
         SCENARIO
         + '[[emulate.change]]\nat = "1s"\nbetween = ["west", "east"]\ndelay = "58ms"\n'
@@ -269,7 +269,7 @@ def test_scripted_changes_come_at_their_time(file: Path, prefix: str) -> None:
 
 
 def is_running(number: int) -> bool:
-    """Whether there is such a process that has not ended: somebody may still have to take note of its end."""
+    """Returns whether a process is running; a zombie has ended."""
     try:
         return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
@@ -278,9 +278,20 @@ def is_running(number: int) -> bool:
 
 @needs("sleep")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
-def test_nothing_is_left_after_a_signal(file: Path, prefix: str, number: signal.Signals) -> None:
-    words = ["--json", "--host", "right0", "--", "sh", "-c", "trap '' TERM; sleep 1000 & wait", "--host", "left0", "--"]
-    line = [*SPARELANE, "emulate", "--prefix", prefix, "--stagger", "0", str(file), *words, "sleep", "1001"]
+def test_no_namespace_or_process_remains_after_a_signal(file: Path, prefix: str, number: signal.Signals) -> None:
+    arguments = [
+        "--json",
+        "--host",
+        "right0",
+        "--",
+        "sh",
+        "-c",
+        "trap '' TERM; sleep 1000 & wait",
+        "--host",
+        "left0",
+        "--",
+    ]
+    line = [*SPARELANE, "emulate", "--prefix", prefix, "--stagger", "0", str(file), *arguments, "sleep", "1001"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert json.loads(process.stdout.readline())["event"] == "ready"
@@ -290,16 +301,16 @@ def test_nothing_is_left_after_a_signal(file: Path, prefix: str, number: signal.
         assert running
         process.send_signal(number)
         process.wait(20)
-        told = process.stdout.read()
+        report = process.stdout.read()
     assert left(prefix, 15) == ([], "")
     assert not [number for number in running if is_running(number)]
     assert process.returncode == (-9 if number == signal.SIGKILL else 130)
     if number != signal.SIGKILL:
-        assert json.loads(told.splitlines()[-1])["event"] == "finished"
+        assert json.loads(report.splitlines()[-1])["event"] == "finished"
 
 
 @needs("sleep")
-def test_a_network_without_commands_stays_until_it_is_told_to_end(file: Path, prefix: str) -> None:
+def test_a_network_without_commands_stays_until_a_signal(file: Path, prefix: str) -> None:
     line = [*SPARELANE, "emulate", "--prefix", prefix, str(file)]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -317,19 +328,21 @@ def test_a_network_without_commands_stays_until_it_is_told_to_end(file: Path, pr
 
 
 @needs("sh")
-def test_the_last_command_decides_how_the_run_ends(file: Path, prefix: str) -> None:
+def test_the_last_command_determines_the_exit_code(file: Path, prefix: str) -> None:
     killed = emulate(file, prefix, "--host", "left0", "--", "sh", "-c", "kill -9 $$")
     assert killed.returncode == 3
     assert killed.stderr.startswith('sparelane: the command at host "left0" ended with -9: sh -c')
     failed = emulate(file, prefix, "--host", "right0", "--", "false", "--host", "left0", "--", "sh", "-c", "exit 7")
     assert failed.returncode == 3
     assert 'at host "left0" ended with 7' in failed.stderr
-    told = finished(emulate(file, prefix, "--json", "--host", "right0", "--", "false", "--host", "left0", "--", "true"))
-    assert [command["exit"] for command in told["commands"]] == [1, 0]
+    report = finished(
+        emulate(file, prefix, "--json", "--host", "right0", "--", "false", "--host", "left0", "--", "true")
+    )
+    assert [command["exit"] for command in report["commands"]] == [1, 0]
 
 
 @needs()
-def test_a_transfer_crosses_the_network_and_its_path_is_seen_as_it_is(file: Path, prefix: str, tmp_path: Path) -> None:
+def test_a_transfer_crosses_the_network_and_path_measures_it(file: Path, prefix: str, tmp_path: Path) -> None:
     prints = {}
     for side in ("near", "far"):
         line = [*SPARELANE, "keys", "new", "--dir", str(tmp_path / side), "--quiet"]
@@ -347,15 +360,15 @@ def test_a_transfer_crosses_the_network_and_its_path_is_seen_as_it_is(file: Path
         sent = net.start("left0", [*SPARELANE, "send", *keys, "--cc", "rc3", str(tmp_path / "file"), address])
         assert sent.wait(60) == 0
         line = [*SPARELANE, "path", *keys, "--json", address]
-        told = json.loads(net.start("left0", line, stdout=subprocess.PIPE, text=True).communicate(timeout=60)[0])
+        report = json.loads(net.start("left0", line, stdout=subprocess.PIPE, text=True).communicate(timeout=60)[0])
     assert (tmp_path / "to" / "file").read_bytes() == (tmp_path / "file").read_bytes()
-    assert [row["mark"] for row in told["classes"]] == ["kept"] * 4
-    assert told["verdict"] == "priorities", told
-    assert 15e6 < told["rate_bps"] < 25e6
+    assert [row["mark"] for row in report["classes"]] == ["kept"] * 4
+    assert report["verdict"] == "priorities", report
+    assert 15e6 < report["rate_bps"] < 25e6
 
 
 @needs()
-def test_two_networks_run_beside_each_other_and_a_taken_name_is_refused(file: Path, prefix: str) -> None:
+def test_two_networks_run_at_the_same_time_and_a_used_name_is_refused(file: Path, prefix: str) -> None:
     with emulation.network(file, prefix=prefix):
         again = emulate(file, prefix, "--for", "1")
         assert again.returncode == 2
@@ -367,21 +380,23 @@ def test_two_networks_run_beside_each_other_and_a_taken_name_is_refused(file: Pa
 
 @needs()
 @pytest.mark.parametrize(
-    ("setting", "told"),
+    ("setting", "report"),
     [
         ("topology.access_rate=90Tbps", "a host can send 90000 Gb/s to another in this scenario; this machine keeps "),
         ("emulate.delay_error=1ns", "one packet in a hundred is late by "),
     ],
 )
-def test_what_this_machine_cannot_keep_is_refused(file: Path, prefix: str, setting: str, told: str) -> None:
+def test_a_scenario_beyond_the_capacity_of_this_machine_is_refused(
+    file: Path, prefix: str, setting: str, report: str
+) -> None:
     refused = emulate(file, prefix, "--set", setting, "--for", "1")
     assert refused.returncode == 2
-    assert told in refused.stderr
+    assert report in refused.stderr
     assert refused.stderr.count("\n") == 1, refused.stderr
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "report"),
     [
         (["--host", "left9", "--", "true"], 'there is no host "left9"; did you mean "left'),
         (["--host", "left0", "--", "no-such-program"], 'there is no program "no-such-program" to run at a host'),
@@ -393,30 +408,30 @@ def test_what_this_machine_cannot_keep_is_refused(file: Path, prefix: str, setti
         (["--for", "0"], "0.1<=x"),
     ],
 )
-def test_a_mistake_is_one_clear_error(file: Path, prefix: str, words: list[str], told: str) -> None:
-    refused = emulate(file, prefix, *words)
+def test_a_mistake_is_one_clear_error(file: Path, prefix: str, arguments: list[str], report: str) -> None:
+    refused = emulate(file, prefix, *arguments)
     assert refused.returncode == 2
-    assert told in refused.stderr, refused.stderr
+    assert report in refused.stderr, refused.stderr
     assert "Traceback" not in refused.stderr
 
 
-def test_what_is_missing_here_is_named(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def told() -> str:
+def test_missing_requirements_are_named(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def report() -> str:
         with pytest.raises(EmulationError) as refused, emulation.network(file):
             pytest.fail("there is a network")
         return str(refused.value)
 
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert told().endswith("needs root")
+    assert report().endswith("needs root")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(emulated_hosts, "TUN", Path("/nonexistent/tun"))
     monkeypatch.setenv("PATH", "/nonexistent")
-    assert told() == 'an emulation needs the program "ip" of iproute2'
+    assert report() == 'an emulation needs the program "ip" of iproute2'
     monkeypatch.setattr(shutil, "which", lambda name: name)
-    assert told().startswith("there is no /nonexistent/tun: the kernel's module tun is missing")
+    assert report().startswith("there is no /nonexistent/tun: the kernel's module tun is missing")
 
 
-def test_names_of_namespaces_are_file_names_each_once() -> None:
+def test_names_of_namespaces_are_unique_file_names() -> None:
     names = emulated_hosts.namespaces(["a b", "a/b", "\u00fc", "x" * 100], "sl-")
     assert names == ["sl-a-b", "sl-a-b-2", "sl--", "sl-" + "x" * 64]
 

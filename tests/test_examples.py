@@ -1,4 +1,4 @@
-"""The commands, outputs and figures that README and the documentation show are those of today's program."""
+"""Runs the examples of README and the documentation, and compares their output and figures with the pages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sparelane.cli.commands.list import catalogue
 ROOT = Path(__file__).parents[1]
 
 
-# The pages with the longest runs.
+# Pages whose examples take long.
 SLOW_PAGES = ("docs/gallery.md", "docs/recipes.md")
 
 
@@ -36,7 +36,7 @@ def test_a_page_shows_what_the_program_prints(name: str, tmp_path: Path) -> None
         assert (ROOT / name).parent.joinpath(link).is_file(), f"{name} shows {link}, which is not in the repository"
 
 
-def test_no_picture_of_the_documentation_is_left_over() -> None:
+def test_every_picture_of_the_documentation_is_used() -> None:
     used = {
         (ROOT / name).parent.joinpath(link).resolve()
         for name in examples.PAGES
@@ -79,7 +79,7 @@ def test_an_omission_stands_for_any_lines(shown: list[str], printed: list[str], 
         ([], []),
     ],
 )
-def test_an_update_keeps_the_length_of_what_a_page_shows(shown: list[str], updated: list[str]) -> None:
+def test_an_update_keeps_the_number_of_shown_lines(shown: list[str], updated: list[str]) -> None:
     assert examples.Command("sparelane", shown).updated(["1", "2", "3", "4"]) == updated
 
 
@@ -94,7 +94,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 @pytest.mark.parametrize(("system", "title"), [("rc3", "RC3"), ("rapid", "TCP RAPID"), ("rtcp", "RTCP")])
 @pytest.mark.parametrize("document", ["README.md", "docs/index.md"])
-def test_the_totals_of_the_systems_are_those_of_the_results(document: str, system: str, title: str) -> None:
+def test_the_totals_of_the_systems_match_the_results(document: str, system: str, title: str) -> None:
     results = (ROOT / "results" / "README.md").read_text(encoding="utf-8")
     total = re.search(rf"^\| \*\*{system}, all\*\* \|  \| (\d+ of \d+) \| (\d+ of \d+) \|", results, re.MULTILINE)
     assert total is not None
@@ -105,6 +105,6 @@ def test_the_totals_of_the_systems_are_those_of_the_results(document: str, syste
 
 
 @pytest.mark.parametrize(("kind", "phrase"), [("controller", "{} controllers"), ("queue", "{} queue disciplines")])
-def test_the_counts_of_the_readme_are_those_of_the_program(kind: str, phrase: str) -> None:
+def test_the_counts_in_readme_match_the_program(kind: str, phrase: str) -> None:
     found = sum(entry.kind == kind for entry in catalogue())
     assert phrase.format(found) in README

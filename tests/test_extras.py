@@ -1,4 +1,4 @@
-"""Without the libraries of extras, everything else works, and what needs them says how to get them."""
+"""Tests without the libraries of extras: other commands work, and errors name the extra to install."""
 
 import os
 import subprocess
@@ -26,8 +26,8 @@ kind = "bulk"
 size = ["20kB", "40kB"]
 """
 
-# A finder that comes first and has none of the libraries.
-WITHOUT = """\
+# An import finder that hides the libraries of extras.
+HIDING_FINDER = """\
 import sys
 from importlib.abc import MetaPathFinder
 
@@ -50,8 +50,8 @@ importlib.util.find_spec = lambda name, package=None: None if name in HIDDEN els
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
-    """A folder whose interpreter finds neither Matplotlib nor SciPy."""
-    (tmp_path / "sitecustomize.py").write_text(WITHOUT, encoding="utf-8")
+    """A folder in which Python finds neither Matplotlib nor SciPy."""
+    (tmp_path / "sitecustomize.py").write_text(HIDING_FINDER, encoding="utf-8")
     (tmp_path / "sweep.toml").write_text(SWEEP, encoding="utf-8")
     return tmp_path
 
@@ -62,7 +62,7 @@ def python(here: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True, check=False, timeout=120)
 
 
-def test_sweeps_runs_comparisons_and_reports_need_no_extra(bare: Path) -> None:
+def test_runs_sweeps_comparisons_and_reports_need_no_extra(bare: Path) -> None:
     for arguments in (
         ["run", "dctcp-two-flows", "--set", "duration=100ms", "-o", "one"],
         ["sweep", "sweep.toml", "--seeds", "3", "-o", "many", "--jobs", "2"],
@@ -85,7 +85,7 @@ def test_sweeps_runs_comparisons_and_reports_need_no_extra(bare: Path) -> None:
         (["list", "rc3/model"], "papers"),
     ],
 )
-def test_what_needs_an_extra_names_it_before_any_work(bare: Path, arguments: list[str], extra: str) -> None:
+def test_a_command_that_needs_an_extra_names_it_before_any_work(bare: Path, arguments: list[str], extra: str) -> None:
     sparelane.run("dctcp-two-flows", set={"duration": "100ms", "sample.interval": "10ms"}).save(bare / "one")
     before = sorted(bare.rglob("*"))
     done = python(bare, "-m", "sparelane", *arguments)
@@ -105,13 +105,13 @@ def test_a_figure_from_python_names_the_extra(bare: Path) -> None:
 
 
 @pytest.mark.parametrize("share", [0.6, 0.95, 0.975, 0.995])
-def test_quantiles_of_students_distribution_are_those_of_scipy(share: float) -> None:
+def test_quantiles_of_students_distribution_match_scipy(share: float) -> None:
     for degrees_of_freedom in [*range(1, 200), 1001, 9999]:
         expected = float(stdtrit(degrees_of_freedom, share))
         assert student.quantile(share, degrees_of_freedom) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(("share", "degrees_of_freedom"), [(0.5, 3), (1.0, 3), (0.975, 0), (0.2, 3)])
-def test_there_is_no_quantile_where_there_is_no_distribution(share: float, degrees_of_freedom: int) -> None:
+def test_invalid_arguments_of_quantiles_are_refused(share: float, degrees_of_freedom: int) -> None:
     with pytest.raises(ValueError, match="no quantile"):
         student.quantile(share, degrees_of_freedom)

@@ -1,4 +1,4 @@
-"""Figures show the data where it is: positions, reference lines, colours, and what is left out."""
+"""Tests of the data in figures: positions, reference lines, colours and omissions."""
 
 import math
 import re
@@ -58,7 +58,7 @@ def invoke(*arguments: object) -> Result:
 
 @pytest.fixture(scope="module")
 def own_keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A sweep with a key of one scheme, a key of all, and seeds."""
+    """A sweep with a key of one scheme, a key of all schemes, and several seeds."""
     place = tmp_path_factory.mktemp("own")
     text = ENDLESS.replace('kind = "priority"', 'kind = ["priority", "codel"]').replace('limit = "1bdp"\n', "")
     do(text, place, seeds=3)
@@ -74,7 +74,7 @@ def five_lines(**details: object) -> Panel:
 
 
 @pytest.mark.parametrize("is_log", [True, False])
-def test_markers_along_numbers_stand_at_their_numbers_and_within_the_axes(is_log: bool) -> None:
+def test_markers_on_a_numerical_axis_are_at_their_numbers_and_within_the_axes(is_log: bool) -> None:
     drawing = draw.figure([five_lines(is_x_log=is_log)])
     axes = drawing.axes[0]
     drawing.draw_without_rendering()
@@ -87,13 +87,13 @@ def test_markers_along_numbers_stand_at_their_numbers_and_within_the_axes(is_log
         assert ((frame.x0 <= at[:, 0]) & (at[:, 0] <= frame.x1)).all()
 
 
-def test_markers_in_a_page_stand_at_their_numbers() -> None:
+def test_markers_in_a_page_are_at_their_numbers() -> None:
     _, points = svg._drawing(five_lines(is_x_log=True), 1)
     assert len({str([x for x, _ in line["at"]]) for line in points}) == 1  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("count", [2, 5, 14])
-def test_markers_beside_each_other_stay_within_their_place(count: int) -> None:
+def test_markers_side_by_side_stay_within_their_category(count: int) -> None:
     lines = [Line(f"{one}", [0.0, 1.0], [1.0, 2.0], is_marked=True, is_joined=False) for one in range(count)]
     panel = Panel("x", "X", "queue", "y", lines, places=("fifo", "codel"))
     found = offsets(panel)
@@ -102,7 +102,7 @@ def test_markers_beside_each_other_stay_within_their_place(count: int) -> None:
     assert draw.figure([panel]).axes[0].get_xlim() == (-0.5, 1.5)
 
 
-def test_a_scheme_alone_in_its_row_stands_in_the_middle_of_it() -> None:
+def test_a_scheme_alone_in_its_category_is_in_the_middle() -> None:
     names = tuple(f"scheme {number}" for number in range(14))
     lines = [Line(name, [float(place)], [1.0], is_marked=True) for place, name in enumerate(names)]
     panel = Panel("x", "X", "", "y", lines, places=names, is_sideways=True)
@@ -148,13 +148,13 @@ def test_a_scheme_has_one_colour_in_all_panels(own_keys: Path) -> None:
     assert len(set.union(*colours.values())) == 3
 
 
-def test_lines_differ_in_every_panel_though_schemes_repeat(own_keys: Path) -> None:
+def test_lines_differ_in_every_panel_even_if_schemes_repeat(own_keys: Path) -> None:
     for panel in with_looks(of_sweep.panels(folder.read(own_keys), "beta")):
         looks = [line.look for line in panel.lines]
         assert len(set(looks)) == len(looks), panel.name
 
 
-def test_where_chooses_lines_and_refuses_what_never_varies(own_keys: Path, tmp_path: Path) -> None:
+def test_where_selects_lines_and_refuses_keys_that_do_not_vary(own_keys: Path, tmp_path: Path) -> None:
     saved = folder.read(own_keys)
     panels = of_sweep.panels(saved, "beta", ("queue.kind=codel", "scheme=rc3", "scheme=tcp"))
     assert [line.label for line in named(panels)["throughput"].lines] == ["tcp", "rc3"]
@@ -172,7 +172,7 @@ def test_where_chooses_lines_and_refuses_what_never_varies(own_keys: Path, tmp_p
     assert result.exit_code == 0, result.output
 
 
-def test_what_a_panel_leaves_out_is_in_its_note(tmp_path: Path) -> None:
+def test_a_note_states_what_a_panel_omits(tmp_path: Path) -> None:
     loads = ", ".join(f"0.{number}" for number in range(1, 8))
     delays = ", ".join(f'"{number}ms"' for number in range(1, 7))
     text = with_lines(("load = 0.5", f"load = [{loads}]"), ('access_delay = "1ms"', f"access_delay = [{delays}]"))
@@ -198,7 +198,7 @@ def test_links_are_never_used_beyond_their_rate(interval: str) -> None:
     run = of_run.of_result(sl.run(SAMPLED, set={"sample.interval": interval}))
     [line] = named(of_run.panels([run]))["links"].lines
     assert 0 <= min(line.y) <= max(line.y) <= 100
-    # All bytes are still there: a link is used as much as the table of links says.
+    # No bytes are lost: the mean utilisation equals that in the table of links.
     sent = run.links.filter((pl.col("from") == "west") & (pl.col("to") == "east"))["sent_bytes"][0]
     if len(line.x) <= MOST_POINTS:
         used = np.sum(np.diff(line.x) * np.array(line.y[:-1])) / 100 * 20e6 / 8
@@ -207,8 +207,8 @@ def test_links_are_never_used_beyond_their_rate(interval: str) -> None:
         assert until <= sent
 
 
-def test_a_packet_is_counted_while_it_was_sent() -> None:
-    # 1500 bytes at 12 Mbit/s take 1 ms; samples every 0.25 ms see each packet at once, at its end.
+def test_a_packet_counts_during_its_transmission() -> None:
+    # 1500 bytes at 12 Mb/s take 1 ms. With samples every 0.25 ms, a packet is counted in the sample of its last bit.
     time = np.linspace(0.0, 25e-3, 101)
     arrived = np.zeros(101)
     arrived[4::4] = 1500.0
@@ -217,7 +217,7 @@ def test_a_packet_is_counted_while_it_was_sent() -> None:
     assert (edges[0], edges[-1]) == (0.0, time[-1])
 
 
-def test_a_link_that_is_faster_than_its_table_says_is_shown_so() -> None:
+def test_a_rate_above_that_of_the_table_of_links_is_shown_as_it_is() -> None:
     time = np.linspace(0.0, 10.0, 101)
     arrived = np.full(101, 2 * 12e6 / 8 * 0.1)
     arrived[0] = 0.0
@@ -225,7 +225,7 @@ def test_a_link_that_is_faster_than_its_table_says_is_shown_so() -> None:
     assert use == pytest.approx(np.full(len(use), 2.0))
 
 
-def test_throughput_over_time_holds_every_byte_that_arrived() -> None:
+def test_throughput_over_time_includes_every_delivered_byte() -> None:
     run = of_run.of_result(sl.run(SAMPLED))
     panel = named(of_run.panels([run]))["throughput-time"]
     assert panel.y_label == "throughput (Mbit/s)"
@@ -248,7 +248,7 @@ def test_a_flow_has_no_throughput_before_its_start_and_after_its_end() -> None:
         assert np.nansum(np.diff(line.x) * np.array(line.y[:-1])) * 1e6 / 8 == pytest.approx(100_000)
 
 
-def test_flows_that_are_many_are_medians_with_a_band() -> None:
+def test_many_flows_are_drawn_as_medians_with_a_band() -> None:
     flows = list(range(30))
     run = of_run.of_result(sl.run(SAMPLED, set={"topology.pairs": 30, "sample.flows": flows, "duration": "300ms"}))
     for name in ("window", "rtt", "throughput-time"):
@@ -263,7 +263,7 @@ def test_flows_that_are_many_are_medians_with_a_band() -> None:
     assert draw.figure(list(named(of_run.panels([run])).values())).axes
 
 
-def test_the_outline_is_the_one_sigma_contour_of_the_points() -> None:
+def test_the_ellipse_is_the_one_sigma_contour_of_the_points() -> None:
     draws = np.random.default_rng(1).multivariate_normal((3.0, 5.0), ((0.4, 0.3), (0.3, 0.5)), 4000)
     x, y = draws.T
     around = np.array(scatter.ellipse(x, y))
@@ -280,7 +280,7 @@ def test_points_on_a_line_have_a_flat_ellipse() -> None:
     assert max(x for x, _ in around) == pytest.approx(3.0)
 
 
-def test_throughput_against_delay_has_a_point_for_each_seed_and_better_to_the_upper_right(own_keys: Path) -> None:
+def test_throughput_against_delay_has_a_point_per_seed_and_better_is_up_and_right(own_keys: Path) -> None:
     panel = named(of_sweep.panels(folder.read(own_keys), None, ("queue.kind=codel",)))["throughput-delay"]
     assert all(len(line.x) == 3 and line.outline and line.centre for line in panel.lines)
     assert panel.is_x_inverted
@@ -295,7 +295,7 @@ def test_throughput_against_delay_has_a_point_for_each_seed_and_better_to_the_up
     assert "`delays = true`" in panel.note
 
 
-def test_delays_that_are_measured_give_their_95th_percentile(tmp_path: Path) -> None:
+def test_measured_delays_give_a_panel_of_their_95th_percentile(tmp_path: Path) -> None:
     do(
         ENDLESS.replace("[queue]", "[measure]\ndelays = true\n\n[queue]").replace("beta = [0.5, 0.7]", ""),
         tmp_path,
@@ -316,7 +316,7 @@ def test_a_run_shows_throughput_against_delay_of_its_flows() -> None:
     assert all(len(line.x) == 1 for line in panels["throughput-delay-p95"].lines)
 
 
-def test_a_panel_that_needs_a_key_says_which(tmp_path: Path) -> None:
+def test_the_error_of_a_panel_names_the_key_that_it_needs(tmp_path: Path) -> None:
     sl.run(SAMPLED.replace("delays = true", "delays = false")).save(tmp_path)
     result = invoke("plot", tmp_path, "--only", "throughput-delay-p95", "-o", tmp_path / "x.png")
     assert result.exit_code == 2
@@ -371,14 +371,14 @@ def test_no_text_of_a_figure_is_cut_off(own_keys: Path, tmp_path: Path, width: i
         assert page.evaluate("window.innerWidth") == width
 
 
-def test_a_sweep_of_schemes_alone_has_no_key_to_choose(tmp_path: Path) -> None:
+def test_a_sweep_of_schemes_only_has_no_key_for_the_axis(tmp_path: Path) -> None:
     do(with_lines(), tmp_path)
     for arguments in (("--x", "load"), ("--where", "load=0.5")):
         result = invoke("plot", tmp_path, *arguments, "-o", tmp_path / "x.png")
         assert (result.exit_code, "only schemes and seeds vary" in result.stderr) == (2, True), result.output
 
 
-def test_what_linux_reports_as_delivered_gives_throughputs_too() -> None:
+def test_throughput_also_follows_from_delivered_bytes_of_linux() -> None:
     run = of_run.of_result(sl.run(SAMPLED))
     quantity = pl.col("quantity").cast(pl.String).replace("held_bytes", "delivered_bytes")
     of_linux = replace(run, series=run.series.with_columns(quantity))

@@ -1,4 +1,4 @@
-"""The figures of the experiments, drawn from the results that are kept with them."""
+"""Tests of the figures of experiments, drawn from the saved results."""
 
 from functools import cache
 from itertools import pairwise
@@ -19,7 +19,7 @@ from sparelane.reports import plots
 
 RESULTS = Path(__file__).parents[1] / "results"
 
-# So fine that the widths of letters are hardly rounded.
+# A resolution at which rounding hardly changes the widths of letters.
 SHARP_DPI = 300
 
 
@@ -29,7 +29,7 @@ def results() -> dict[str, saved.Saved]:
 
 
 def drawn(id: str) -> Figure:
-    """The figure of experiment `id`."""
+    """Draws the figure of experiment `id`."""
     if id not in results():
         pytest.skip("no results of it are kept")
     with plots.style():
@@ -38,13 +38,13 @@ def drawn(id: str) -> Figure:
     return drawing
 
 
-def look(shown: Artist | BarContainer | ErrorbarContainer) -> str:
-    """By what a reader tells `shown` from others in its panel."""
+def appearance(shown: Artist | BarContainer | ErrorbarContainer) -> str:
+    """Returns the colours, marks and shapes by which a reader distinguishes `shown`."""
     match shown:
         case BarContainer():
-            return look(shown.patches[0])
+            return appearance(shown.patches[0])
         case ErrorbarContainer():
-            return look(shown.lines[0] or shown.lines[2][0])
+            return appearance(shown.lines[0] or shown.lines[2][0])
         case Line2D():
             return f"{shown.get_color()} {shown.get_linestyle()} {shown.get_marker()}"
         case Patch():
@@ -56,7 +56,7 @@ def look(shown: Artist | BarContainer | ErrorbarContainer) -> str:
 
 
 def collisions(axes: Axes) -> list[tuple[str, str]]:
-    """Neighbours among the labels of the horizontal axis that lie on each other."""
+    """Returns adjacent labels of the horizontal axis that overlap."""
     shown = [label for label in axes.get_xticklabels() if label.get_visible() and label.get_text()]
     places = sorted(((label.get_window_extent(), label) for label in shown), key=lambda place: place[0].x0)
     return [
@@ -67,19 +67,19 @@ def collisions(axes: Axes) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("id", registry())
-def test_what_a_panel_shows_looks_different_and_is_named_in_a_legend(id: str) -> None:
+def test_everything_in_a_panel_looks_different_and_is_in_a_legend(id: str) -> None:
     drawing = drawn(id)
     legends = [axes.get_legend() for axes in drawing.axes] + drawing.legends
     named = {text.get_text() for legend in legends if legend is not None for text in legend.get_texts()}
     for axes in drawing.axes:
         handles, labels = axes.get_legend_handles_labels()
         assert set(labels) <= named
-        looks = dict(zip(labels, map(look, handles), strict=True))
+        looks = dict(zip(labels, map(appearance, handles), strict=True))
         assert len(set(looks.values())) == len(looks), looks
 
 
 @pytest.mark.parametrize("id", registry())
-def test_labels_of_a_horizontal_axis_do_not_lie_on_each_other(id: str) -> None:
+def test_labels_of_a_horizontal_axis_do_not_overlap(id: str) -> None:
     drawing = drawn(id)
     with plots.style():
         drawing.draw_without_rendering()

@@ -1,7 +1,6 @@
-"""Runs repeat to the bit: the digest of each of these runs is the one on record.
+"""Checks that the digests of short runs equal those in goldens.json, since runs repeat bit for bit.
 
-Where a change is meant to change results, `make goldens` writes the record anew; the difference then shows which runs
-it touched.
+After a change that is meant to alter results, `make goldens` updates the file; its difference shows the affected runs.
 """
 
 import json
@@ -12,30 +11,30 @@ import pytest
 import sparelane
 from sparelane.scenario import library
 
-RECORD = Path(__file__).parent / "goldens.json"
+GOLDENS = Path(__file__).parent / "goldens.json"
 
 
 def key(run: dict[str, object]) -> str:
-    """The name of a run, as in the record: its scenario and what is set in it."""
+    """Returns the name of a run in the file: its scenario and its settings."""
     settings = " ".join(f"{name}={value}" for name, value in run["set"].items())  # type: ignore[attr-defined]
     return f"{run['scenario']} {settings}"
 
 
-RUNS = json.loads(RECORD.read_text())
+RUNS = json.loads(GOLDENS.read_text())
 
 
 def digest(run: dict[str, object]) -> str:
-    """The digest of one run, as this version gives it."""
+    """Returns the digest of a run with this version."""
     return sparelane.run(str(run["scenario"]), set=run["set"]).digest  # type: ignore[arg-type]
 
 
-def test_the_record_covers_every_ready_made_scenario() -> None:
+def test_the_goldens_cover_every_ready_made_scenario() -> None:
     assert len(RUNS) >= 30
     assert {run["scenario"] for run in RUNS} >= set(library.names())
 
 
 @pytest.mark.parametrize("run", RUNS, ids=key)
-def test_the_run_gives_the_digest_on_record(run: dict[str, object]) -> None:
+def test_a_run_has_its_golden_digest(run: dict[str, object]) -> None:
     assert digest(run) == run["digest"]
 
 
@@ -47,5 +46,5 @@ if __name__ == "__main__":
             changed += 1
             print(f"changed: {key(run)}")
         run["digest"] = fresh
-    RECORD.write_text(json.dumps(RUNS, indent=1) + "\n")
+    GOLDENS.write_text(json.dumps(RUNS, indent=1) + "\n")
     print(f"{changed} of {len(RUNS)} runs changed")

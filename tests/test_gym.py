@@ -1,4 +1,4 @@
-"""Learning environments: they pass the checkers of their interfaces, repeat under a seed, and reward what they say."""
+"""Tests of the environments for reinforcement learning: interfaces, repeatability, observations and rewards."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ loss = 0.002
 
 
 def steps(env: Any, count: int, action: float = 0.0) -> list[float]:
-    """Numbers of the observations of some steps."""
+    """Returns all numbers in the observations of some steps."""
     return [float(number) for _ in range(count) for number in env.step(np.array([action], dtype=np.float32))[0]]
 
 
@@ -80,7 +80,7 @@ def test_an_episode_repeats_under_its_seed() -> None:
     assert rewards[0] == rewards[1] != rewards[2]
 
 
-def test_a_wider_window_brings_rate_and_then_delay() -> None:
+def test_a_larger_window_increases_the_rate_and_then_the_delay() -> None:
     course = env(reward=Reward(delay_weight=0.0, loss_weight=0.0))
     seen = []
     course.reset(seed=1)
@@ -94,7 +94,7 @@ def test_a_wider_window_brings_rate_and_then_delay() -> None:
     assert delay[30:].mean() > 5 * max(delay[5:10].mean(), 0.01)
 
 
-def test_a_pace_is_steered_where_there_is_one() -> None:
+def test_an_action_multiplies_the_pace_with_sets_pace() -> None:
     course = CongestionEnv(SCENARIO, sets="pace", set={"workload.flows": 1, "scheme.agent.pace": "5Mbps"})
     course.reset(seed=1)
     rates = [course.step(np.array([action], dtype=np.float32))[0][0] for action in [0] * 10 + [1] + [0] * 10]
@@ -104,7 +104,7 @@ def test_a_pace_is_steered_where_there_is_one() -> None:
         env(sets="pace").reset(seed=1)
 
 
-def test_a_law_in_the_agents_place_is_left_alone() -> None:
+def test_actions_have_no_effect_on_a_law_in_place_of_the_agent() -> None:
     def windows(action: float) -> list[float]:
         course = CongestionEnv(SCENARIO, set={"workload.flows": 1, "scheme.agent.law": "newreno"})
         course.reset(seed=3)
@@ -114,7 +114,7 @@ def test_a_law_in_the_agents_place_is_left_alone() -> None:
     assert len(set(windows(0.0))) > 5
 
 
-def test_an_agent_whose_flow_ends_leaves() -> None:
+def test_an_agent_is_removed_when_its_flow_ends() -> None:
     course = CongestionParallelEnv(SCENARIO, flows=[0, 1], set={"workload.size": "40packets", "link.0.loss": 0.0})
     course.reset(seed=1)
     left = False
@@ -136,7 +136,7 @@ def test_an_agent_whose_flow_ends_leaves() -> None:
         ({"flow": 9}, "flow 9 is not open"),
     ],
 )
-def test_what_cannot_be_says_why(change: dict[str, Any], expected: str) -> None:
+def test_invalid_arguments_are_refused_with_the_reason(change: dict[str, Any], expected: str) -> None:
     with pytest.raises(ValueError, match=expected):
         env(**change).reset(seed=1)
 
@@ -153,7 +153,7 @@ def test_gymnasium_makes_the_registered_environments_by_name(form: str, name: st
         check_env(made.unwrapped, skip_render_check=True)
 
 
-def test_the_arguments_of_make_are_those_of_the_environment() -> None:
+def test_make_passes_its_arguments_to_the_environment() -> None:
     made = gymnasium.make("sparelane/Pace-v0", scenario=SCENARIO, set={"scheme.agent.pace": "5Mbps"}, step_s=0.5)
     _, info = made.reset(seed=1)
     assert info["now_s"] == 0.5
@@ -170,7 +170,7 @@ def test_an_agent_can_fill_the_link_of_each_registered_environment() -> None:
 
 
 @pytest.mark.parametrize("mode", ["sync", "async"])
-def test_environments_of_a_vector_have_networks_of_their_own(mode: str) -> None:
+def test_environments_of_a_vector_have_separate_networks(mode: str) -> None:
     vector = gymnasium.make_vec("sparelane/VariedWindow-v0", num_envs=3, vectorization_mode=mode)
     _, info = vector.reset(seed=5)
     assert len(set(info["drawn"]["topology.bottleneck_rate"])) == 3
@@ -210,7 +210,7 @@ def test_options_of_reset_reach_every_agent_of_a_parallel_environment() -> None:
     assert max(rates({"set": {"topology.bottleneck_rate": "200Mbps"}})) < min(rates(None)) / 5
 
 
-def test_a_list_or_a_range_in_the_scenario_is_drawn_anew_for_each_episode_under_the_seed() -> None:
+def test_lists_and_ranges_are_drawn_for_each_episode_from_the_seed() -> None:
     varied = {
         "topology.bottleneck_rate": {"from": "5Mbps", "to": "50Mbps", "log": True},
         "topology.bottleneck_delay": {"from": "5ms", "to": "25ms", "step": "10ms"},
@@ -233,7 +233,7 @@ def test_a_list_or_a_range_in_the_scenario_is_drawn_anew_for_each_episode_under_
     assert {one["link.0.loss"] for one in drawn} == {0.0, 0.001}
 
 
-def test_the_drawn_network_is_the_one_that_runs() -> None:
+def test_the_drawn_network_is_simulated() -> None:
     course = env(more={"topology.bottleneck_rate": ["5Mbps", "40Mbps"]})
     _, info = course.reset(seed=1)
     fixed = env(more=info["drawn"])
@@ -241,7 +241,7 @@ def test_the_drawn_network_is_the_one_that_runs() -> None:
     assert steps(course, 20) == steps(fixed, 20)
 
 
-def test_a_fixed_network_runs_as_it_did_without_draws() -> None:
+def test_a_fixed_network_gives_the_same_episodes_as_before_draws_existed() -> None:
     _, info = env().reset(seed=1)
     assert info["drawn"] == {}
 
@@ -263,7 +263,7 @@ def test_a_fixed_network_runs_as_it_did_without_draws() -> None:
         ({"set": {"scheme.agent.controller": "cubic"}}, 'flow 0 has another controller; allowed: flows under "agent"'),
     ],
 )
-def test_options_that_reset_does_not_understand_are_refused(options: Any, expected: str) -> None:
+def test_unknown_options_of_reset_are_refused(options: Any, expected: str) -> None:
     with pytest.raises(ValueError, match=expected):
         env().reset(seed=1, options=options)
     with pytest.raises(ValueError, match=expected):
@@ -285,7 +285,7 @@ def test_an_action_that_is_not_one_finite_number_is_refused_by_agent_and_flow(ac
     assert steps(course, 5) == steps(fresh, 5), "a refused action changes nothing"
 
 
-def test_actions_beyond_the_space_are_limited_to_it() -> None:
+def test_actions_outside_the_space_are_clipped() -> None:
     def after(action: float) -> list[float]:
         course = env()
         course.reset(seed=1)
@@ -306,7 +306,7 @@ def test_a_parallel_step_names_the_agent_whose_action_is_missing_or_unknown(acti
         course.step(actions)
 
 
-def test_a_step_outside_of_an_episode_is_refused() -> None:
+def test_a_step_outside_an_episode_is_refused() -> None:
     course = env(step_s=1.0)
     with pytest.raises(RuntimeError, match="no episode is under way; allowed: reset"):
         course.step(np.zeros(1, dtype=np.float32))

@@ -1,4 +1,4 @@
-"""Help texts: an example for every command, each of which is a command line that works, and no cut summaries."""
+"""Tests of help texts: every command has examples that are valid command lines, and no summary is cut."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COMMANDS = dict(commands(main))
 
 
 def words_of(line: str) -> list[str]:
-    """The words of an example behind `sparelane`, without what feeds it, and without sudo."""
+    """Returns the arguments of an example, without a pipe in front of it and without sudo."""
     words = shlex.split(line.split("|")[-1])
     return words[words.index("sparelane") + 1 :]
 
@@ -55,7 +55,7 @@ def test_every_example_belongs_to_a_command() -> None:
 def test_every_example_is_a_command_line_of_its_command(
     path: str, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Some commands try at once whether they can write their output.
+    # Some commands check immediately whether they can write their output.
     monkeypatch.chdir(tmp_path)
     words = words_of(line)
     assert words[: len(path.split())] == path.split()
@@ -67,7 +67,7 @@ def test_every_example_is_a_command_line_of_its_command(
         if isinstance(found, click.Group):
             context, command, words = click.Context(found, parent=context, info_name=words[0]), found, words[1:]
             continue
-        # It fails for unknown options, missing arguments and values that are not allowed.
+        # Fails for unknown options, missing arguments and invalid values.
         found.make_context(words[0], words[1:], parent=context)
         return
 

@@ -1,4 +1,4 @@
-"""Copies of what a run was made from, beside its results."""
+"""Tests of the copies of input files in the folder of a run."""
 
 import hashlib
 import json
@@ -34,7 +34,7 @@ FLOWS = "0 2 3 {size}\n"
 
 
 def scenario(here: Path, *, title: str = "two lists") -> Path:
-    """A scenario with two files of one name, one of them out of its folder."""
+    """Returns a scenario with two files of the same name, one of them outside its folder."""
     (here / "own").mkdir()
     (here / "own" / "list.flows").write_text(FLOWS.format(size=100_000))
     (here / "list.flows").write_text(FLOWS.format(size=200_000))
@@ -49,7 +49,7 @@ def saved(here: Path) -> sl.Result:
     return result
 
 
-def test_a_run_is_repeated_from_its_folder_wherever_that_is_and_whatever_became_of_the_files(tmp_path: Path) -> None:
+def test_a_run_is_repeated_from_its_moved_folder_after_its_files_are_deleted(tmp_path: Path) -> None:
     result = saved(tmp_path)
     for path in (tmp_path / "own" / "list.flows", tmp_path / "list.flows"):
         path.write_text(FLOWS.format(size=1))
@@ -62,7 +62,7 @@ def test_a_run_is_repeated_from_its_folder_wherever_that_is_and_whatever_became_
         assert hashlib.sha256((tmp_path / "elsewhere" / one["file"]).read_bytes()).hexdigest() == one["sha256"]
 
 
-def test_a_run_that_is_repeated_into_its_own_folder_keeps_its_files(tmp_path: Path) -> None:
+def test_a_run_repeated_into_its_own_folder_keeps_its_files(tmp_path: Path) -> None:
     result = saved(tmp_path)
     again = sl.run(tmp_path / "out" / "run.json")
     again.save(tmp_path / "out")
@@ -70,14 +70,14 @@ def test_a_run_that_is_repeated_into_its_own_folder_keeps_its_files(tmp_path: Pa
     assert sorted(one.name for one in (tmp_path / "out" / "inputs").iterdir()) == ["list-2.flows", "list.flows"]
 
 
-def test_files_of_an_earlier_run_do_not_stay(tmp_path: Path) -> None:
+def test_files_of_an_earlier_run_are_removed(tmp_path: Path) -> None:
     saved(tmp_path)
     sl.run("two-flows-priority").save(tmp_path / "out")
     assert not (tmp_path / "out" / "inputs").exists()
     assert "files" not in json.loads((tmp_path / "out" / "run.json").read_text())
 
 
-def test_a_text_that_is_no_path_keeps_its_words_where_it_reads_as_one(tmp_path: Path) -> None:
+def test_a_title_that_looks_like_a_path_is_unchanged(tmp_path: Path) -> None:
     result = sl.run(scenario(tmp_path, title="list.flows"))
     result.save(tmp_path / "out")
     again = sl.run(tmp_path / "out" / "run.json")
@@ -85,7 +85,7 @@ def test_a_text_that_is_no_path_keeps_its_words_where_it_reads_as_one(tmp_path: 
     assert 'title = "list.flows"' in again.scenario
 
 
-def test_a_file_that_is_gone_before_it_is_kept_leaves_the_paths_as_they_were(tmp_path: Path) -> None:
+def test_paths_are_unchanged_if_a_file_is_deleted_before_it_is_copied(tmp_path: Path) -> None:
     result = sl.run(scenario(tmp_path))
     (tmp_path / "list.flows").unlink()
     kept = inputs.keep(result.scenario, tmp_path / "own", tmp_path)
@@ -95,7 +95,7 @@ def test_a_file_that_is_gone_before_it_is_kept_leaves_the_paths_as_they_were(tmp
 
 
 @pytest.mark.parametrize("content", ["0 2 3 100000\n", "0 2 3 100000\n" * 20_000])
-def test_the_report_of_a_run_has_the_files_of_its_scenario_or_says_where_they_are(tmp_path: Path, content: str) -> None:
+def test_the_report_of_a_run_includes_the_files_of_its_scenario_or_their_places(tmp_path: Path, content: str) -> None:
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "list.flows").write_text(content)
     text = LISTED[: LISTED.rindex("[[workload]]")].format(title="a list", first="list.flows")

@@ -1,4 +1,4 @@
-"""Intervals over seeds: they cover what they promise, and equal schemes rarely seem different."""
+"""Tests of the coverage of intervals over seeds, and of the rate of false differences."""
 
 from collections.abc import Callable
 
@@ -25,7 +25,7 @@ def normal(draw: np.random.Generator, shape: tuple[int, int]) -> NDArray[np.floa
 
 
 def common_factor(draw: np.random.Generator, shape: tuple[int, int]) -> NDArray[np.float64]:
-    """Noise, beside what a seed has in common under both schemes: this comes from the same draws each time."""
+    """Returns noise plus an effect of the seed that is common to both schemes and the same in each call."""
     factor = np.random.default_rng(8).lognormal(0.0, 0.3, shape)
     return factor * draw.normal(10.0, 0.5, shape)
 
@@ -61,7 +61,7 @@ def _covers(change: Change, truth: float) -> bool:
 
 
 @pytest.mark.parametrize("seeds", [3, 5, 10])
-def test_the_change_over_several_settings_covers_its_mean(seeds: int) -> None:
+def test_the_interval_of_several_settings_covers_the_mean_change(seeds: int) -> None:
     draw = np.random.default_rng(200 + seeds)
     inside = 0
     for _ in range(600):
@@ -83,19 +83,19 @@ def test_equal_schemes_seem_different_in_about_5_of_100_cases(seeds: int) -> Non
     assert 0.035 <= clear / REPETITIONS <= 0.065
 
 
-def test_fewer_than_three_seeds_have_no_interval_and_equal_values_have_one_of_no_width() -> None:
+def test_fewer_than_three_seeds_have_no_interval_and_equal_values_one_of_zero_width() -> None:
     assert mean_intervals([[1.0], [2.0, 2.0], [2.0, 3.0]]) == [(None, None)] * 3
     [(low, high)] = mean_intervals([[0.1] * 3])
     assert low == high == pytest.approx(0.1)
 
 
-def test_the_jackknife_of_a_mean_is_students_interval() -> None:
+def test_the_jackknife_interval_of_a_mean_is_students_interval() -> None:
     values = [3.1, 2.7, 3.9, 3.3]
     found = jackknife([{seed: [value] for seed, value in enumerate(values)}], lambda means: float(means[0][0]))
     assert found.interval == pytest.approx(mean_intervals([values])[0], rel=1e-12)
 
 
-def test_settings_with_other_seeds_are_taken_together() -> None:
+def test_settings_with_different_seeds_are_combined() -> None:
     samples = [{1: [1.0], 2: [2.0], 3: [3.0]}, {2: [5.0], 3: [4.0], 4: [6.0], 5: [5.0]}]
     found = jackknife(samples, lambda means: float(means[0][0] + means[1][0]))
     assert (found.value, found.degrees_of_freedom) == (7.0, 2)
@@ -103,14 +103,14 @@ def test_settings_with_other_seeds_are_taken_together() -> None:
     assert found.error > 0
 
 
-def test_adjusted_p_values_are_those_of_scipy() -> None:
+def test_adjusted_p_values_match_scipy() -> None:
     ps = [0.001, 0.2, 0.04, 0.03, 0.0001, 0.9]
     assert adjusted([*ps, None])[:-1] == pytest.approx(false_discovery_control(ps).tolist())
     assert adjusted([None, 0.3]) == [None, 0.3]
 
 
 @pytest.mark.parametrize("degrees_of_freedom", [1, 2, 3, 4, 9, 30, 999])
-def test_p_values_are_those_of_scipy(degrees_of_freedom: int) -> None:
+def test_p_values_match_scipy(degrees_of_freedom: int) -> None:
     for t in (0.0, 0.3, -1.7, 4.3, 20.0):
         expected = 2 * float(stdtr(degrees_of_freedom, -abs(t)))
         assert student.two_sided(t, degrees_of_freedom) == pytest.approx(expected, rel=1e-9, abs=1e-15)

@@ -1,4 +1,4 @@
-"""Short names of the values that a key takes in a sweep."""
+"""Tests of the short labels of a key's values in a sweep."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ QUEUE = '[queue]\nkind = "priority"\nlimit = "1bdp"\n'
 
 
 def of_queues(tables: str) -> str:
-    """The small sweep with several queues under one scheme."""
+    """Returns the small sweep with several queues and one scheme."""
     return f"queue = [{tables}]\n" + with_lines((QUEUE, ""), ("[workload]", '[workload]\nscheme = "tcp"'))
 
 
@@ -23,7 +23,7 @@ def of_queues(tables: str) -> str:
     [
         ([FIFO, {"kind": "codel"}], ("fifo 0.25bdp", "codel")),
         ([FIFO, {"kind": "fifo", "limit": "1bdp"}], ("fifo 0.25bdp", "fifo 1bdp")),
-        # Equal short forms show their keys.
+        # If short forms would be equal, they include their keys.
         (
             [{"kind": "codel", "target": "5ms"}, {"kind": "codel", "interval": "5ms"}],
             ("codel target=5ms", "codel interval=5ms"),
@@ -32,7 +32,7 @@ def of_queues(tables: str) -> str:
             [{"kind": "red", "min": 5, "max": 15}, {"kind": "red", "min": 5, "max": 30}],
             ("red min=5 max=15", "red min=5 max=30"),
         ),
-        # A long name leaves out what all tables of the kind share.
+        # A long label omits settings that all tables of the kind share.
         (
             [{"kind": "pie", "target": "15ms", "update": "15ms", "burst": one} for one in ("100ms", "150ms")],
             ("pie burst=100ms", "pie burst=150ms"),
@@ -49,7 +49,9 @@ def of_queues(tables: str) -> str:
         ([0.5, "1bdp", True, [40, 400]], ("0.5", "1bdp", "true", "[40, 400]")),
     ],
 )
-def test_a_table_is_called_by_its_kind_and_what_sets_it_apart(values: list[object], expected: tuple[str, ...]) -> None:
+def test_the_label_of_a_table_has_its_kind_and_the_differing_keys(
+    values: list[object], expected: tuple[str, ...]
+) -> None:
     assert labels(values) == expected
 
 
@@ -78,13 +80,13 @@ def test_a_name_labels_a_mix_of_schemes() -> None:
         ('{ name = "codel", kind = "fifo" }, { kind = "codel" }', 'two values are called "codel"'),
     ],
 )
-def test_a_name_that_tells_nothing_apart_is_refused(tables: str, message: str) -> None:
+def test_a_name_that_is_not_unique_is_refused(tables: str, message: str) -> None:
     with pytest.raises(ScenarioError, match="queue") as error:
         plan(of_queues(tables))
     assert message in str(error.value)
 
 
-def test_saved_results_and_their_manifest_hold_short_names(tmp_path: Path) -> None:
+def test_saved_results_and_their_manifest_have_short_names(tmp_path: Path) -> None:
     do(of_queues('{ kind = "fifo", limit = "0.25bdp" }, { kind = "codel" }'), tmp_path)
     rows = pl.read_parquet(tmp_path / "rows.parquet")
     assert set(rows["queue"]) == {"fifo 0.25bdp", "codel"}
@@ -92,7 +94,7 @@ def test_saved_results_and_their_manifest_hold_short_names(tmp_path: Path) -> No
     assert "{'" not in (tmp_path / "manifest.json").read_text()
 
 
-def test_a_flag_is_called_as_the_file_spells_it(tmp_path: Path) -> None:
+def test_the_label_of_a_boolean_is_spelled_as_in_the_file(tmp_path: Path) -> None:
     text = BASE.replace("[workload]", '[measure]\ndelays = [true, false]\n\n[workload]\nscheme = "tcp"')
     do(text, tmp_path)
     assert set(pl.read_parquet(tmp_path / "rows.parquet")["measure.delays"]) == {"true", "false"}
