@@ -241,7 +241,7 @@ def test_the_drawn_network_is_simulated() -> None:
     assert steps(course, 20) == steps(fixed, 20)
 
 
-def test_a_fixed_network_gives_the_same_episodes_as_before_draws_existed() -> None:
+def test_a_fixed_network_draws_nothing() -> None:
     _, info = env().reset(seed=1)
     assert info["drawn"] == {}
 

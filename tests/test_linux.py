@@ -1,4 +1,4 @@
-"""Scenarios on the real TCP of Linux: what is refused, and, where the kernel is built, what comes out."""
+"""Tests of scenarios on Linux TCP: refused settings and plans, and, with a compiled kernel, results."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ scheme = "flow"
 size = "5MB"
 """
 
-# The least and the most that is allowed.
+# The minimum and the maximum allowed value.
 Band = tuple[float, float]
 
-# Left out on hosts where a kernel runs slowly (`linux_suite.py`).
+# Not run on hosts on which a kernel is slow (`linux_suite.py`).
 long_on_linux = pytest.mark.long_on_linux
 with_kernel = pytest.mark.skipif(kernel.find() is None, reason="there is no kernel: sparelane linux build")
 
@@ -79,13 +79,13 @@ def network(*settings: str) -> Network:
         ("transport.receive_batch=3", "transport.receive_batch"),
     ],
 )
-def test_what_linux_cannot_do_is_refused_by_name(setting: str, named: str) -> None:
+def test_settings_that_linux_does_not_support_are_refused_by_name(setting: str, named: str) -> None:
     with pytest.raises(ScenarioError, match=r"scenario\.toml: .*--on linux cannot do it; allowed: ") as caught:
         network(setting)
     assert named in str(caught.value)
 
 
-def test_rates_delays_and_limits_are_those_of_the_scenario() -> None:
+def test_rates_delays_and_limits_follow_from_the_scenario() -> None:
     lines = list(plan.lines(network('workload.start="2s"', "link={select = 'core', loss = 0.01}")))
     assert "run tc -n west qdisc add dev east root netem limit 1001 rate 100000000bit -14" in lines
     delayed = "run tc -n left0 qdisc add dev eth root netem delay 10000.000us limit 1000000 rate 1000000000bit -14"
@@ -94,7 +94,7 @@ def test_rates_delays_and_limits_are_those_of_the_scenario() -> None:
     assert "flow cubic left0 right0 10.2.0.1 2000000000 5000000 0 0" in lines
 
 
-def test_hosts_delay_acknowledgments_as_they_see_fit_unless_the_scenario_says_that_they_do_not() -> None:
+def test_hosts_delay_acknowledgments_unless_the_scenario_forbids_it() -> None:
     for settings, words in (
         ([], ""),
         (["transport.delayed_ack=true"], ""),
@@ -122,7 +122,7 @@ def test_a_chain_does_not_split_batches() -> None:
         network("topology={kind = 'chain'}", "workload.pairs=[['h3', 'h5']]", "transport.send_batch=2")
 
 
-def test_a_header_of_sixty_bytes_is_that_of_ipv6() -> None:
+def test_a_header_of_60_bytes_selects_ipv6() -> None:
     six = network("transport={mss = '1440B', header = '60B'}", "workload.size=10packets")
     assert six.needs_rc3_kernel
     lines = list(plan.lines(six))
@@ -138,14 +138,14 @@ def test_counters_of_hosts_are_read_by_group_and_name() -> None:
     assert tables.counters(text) == {"a": {"Tcp.InSegs": 3, "Tcp.OutSegs": 4}, "b": {"TcpExt.TCPRc3Sent": 5}}
 
 
-def test_parameters_are_those_of_the_kernels_modules() -> None:
+def test_parameters_become_those_of_the_kernels_modules() -> None:
     set_here = network("scheme.flow.beta=0.8", "scheme.flow.c=0.8", "scheme.flow.fast_convergence=false").parameters
     assert set(set_here) == {"tcp_cubic.beta=819", "tcp_cubic.bic_scale=82", "tcp_cubic.fast_convergence=0"}
     hybla = network('scheme.flow={controller = "hybla", reference_rtt = "50ms"}')
     assert hybla.parameters == ("tcp_hybla.rtt0=50",)
 
 
-def test_flows_that_are_drawn_are_those_of_the_simulator() -> None:
+def test_random_flows_are_those_of_the_simulator() -> None:
     tables = mapping.with_settings(SCENARIO, ['workload={ kind = "requests", load = 0.5, sizes = "1MB" }'])
     assert mapping.draws_flows(tables)
     row = {"scheme": "flow", "src": "left0", "dst": "right0", "size_bytes": 7, "start_s": 1.5}
@@ -161,7 +161,7 @@ def test_a_class_is_a_type_of_service_and_a_band_of_strict_priority() -> None:
     assert sum("pfifo limit 1000" in line for line in lines) == 2 * len(plan.TYPES_OF_SERVICE)
 
 
-def test_the_delay_of_a_chain_is_behind_each_of_its_queues() -> None:
+def test_the_delay_of_each_cable_of_a_chain_follows_after_its_queue() -> None:
     settings = [
         'topology={kind = "chain", routers = 3, link_delay = "4ms"}',
         "link={between = ['r1', 'r2'], loss = 0.01}",
@@ -173,7 +173,7 @@ def test_the_delay_of_a_chain_is_behind_each_of_its_queues() -> None:
     assert "run ip -n r2 route add 10.1.0.0/16 via 10.0.3.1" in lines
 
 
-def test_settings_reach_every_entry_of_a_list_or_one() -> None:
+def test_settings_apply_to_all_entries_of_a_list_or_to_one() -> None:
     text = '[[workload]]\nsize = "1B"\n[[workload]]\nsize = "2B"\n'
     both = mapping.with_settings(text, ["workload.size=5B"])
     assert [entry["size"] for entry in both["workload"]] == ["5B", "5B"]
@@ -181,7 +181,7 @@ def test_settings_reach_every_entry_of_a_list_or_one() -> None:
     assert [entry["size"] for entry in one["workload"]] == ["1B", "5B"]
 
 
-def test_a_missing_source_package_is_named_with_the_command_that_mends_it(
+def test_a_missing_source_package_is_named_with_the_command_that_installs_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -191,7 +191,7 @@ def test_a_missing_source_package_is_named_with_the_command_that_mends_it(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_build_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_build_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     archive = tmp_path / "linux-source.tar.xz"
     archive.write_bytes(b"no archive")
     cache = tmp_path / "cache"
@@ -204,7 +204,7 @@ def test_a_build_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: p
     assert not list((cache / "sparelane" / "linux").iterdir())
 
 
-def test_a_disk_without_room_is_named_before_anything_is_unpacked(
+def test_a_disk_without_space_is_named_before_anything_is_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     archive = tmp_path / "linux-source.tar.xz"
@@ -218,7 +218,7 @@ def test_a_disk_without_room_is_named_before_anything_is_unpacked(
         kernel.build(lambda _: None, 1)
 
 
-def test_a_folder_without_room_for_the_kernels_memory_is_named_before_it_boots(
+def test_a_folder_without_space_for_the_kernels_memory_is_named_before_it_boots(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = shutil.disk_usage(tmp_path)
@@ -228,23 +228,23 @@ def test_a_folder_without_room_for_the_kernels_memory_is_named_before_it_boots(
 
 
 @with_kernel
-def test_a_short_lossless_transfer_lasts_as_long_as_arithmetic_says() -> None:
-    # Ten full segments are the first window: a handshake of one round trip of 20 ms, half a round trip for the data,
-    # ten packets of 1500 bytes at 100 Mb/s, and one of them at each access link of 1 Gb/s.
+def test_a_short_lossless_transfer_takes_the_computed_time() -> None:
+    # The first window has ten full segments. The time is a round trip of 20 ms for the handshake, half of that for the
+    # data, and the transmission times of ten packets at 100 Mb/s and of one at each access link of 1 Gb/s.
     outcome = running.run(SCENARIO, set=["workload.size=14600B"])
     expected = 0.030 + 10 * 1500 * 8 / 100e6 + 2 * 1500 * 8 / 1e9
     assert outcome.result.flows["completion_s"][0] == pytest.approx(expected, abs=5e-5)
 
 
-# A window law, one with pacing, one with marks of its own, and one that is no part of Linux.
-OF_EACH_KIND = {"cubic", "bbr", "dctcp", "rtcp"}
+# A window law, a controller with pacing, one with its own marks, and one that is not part of Linux.
+REPRESENTATIVES = {"cubic", "bbr", "dctcp", "rtcp"}
 
 
 @with_kernel
 @pytest.mark.parametrize(
     "controller",
     [
-        pytest.param(name, marks=[] if name in OF_EACH_KIND else [long_on_linux])
+        pytest.param(name, marks=[] if name in REPRESENTATIVES else [long_on_linux])
         for name in sorted(parameters.CONTROLLERS)
     ],
 )
@@ -259,11 +259,11 @@ def test_a_run_with_one_seed_sends_identical_packets_twice(controller: str) -> N
 
 
 @with_kernel
-def test_captures_of_equal_runs_are_equal_files_of_each_packet() -> None:
+def test_captures_of_equal_runs_are_equal_files_with_every_packet() -> None:
     settings = ["workload.size=2MB", 'queue.limit="40packets"']
     first, second = (running.run(SCENARIO, set=settings, captures=[("west", "east")]) for _ in range(2))
     assert first.captures == second.captures
-    # A header of 24 bytes, and 16 before each packet, of which up to 128 are kept.
+    # A pcap file has a header of 24 bytes, and 16 bytes before up to 128 bytes of each packet.
     capture, at, count = first.captures[0], 24, 0
     while at < len(capture):
         at, count = at + 16 + int.from_bytes(capture[at + 8 : at + 12], "little"), count + 1
@@ -271,20 +271,20 @@ def test_captures_of_equal_runs_are_equal_files_of_each_packet() -> None:
 
 
 @with_kernel
-def test_without_delayed_acknowledgments_each_segment_has_its_own() -> None:
+def test_without_delayed_acknowledgments_each_segment_is_acknowledged() -> None:
     fast = ["topology.bottleneck_rate=1Gbps", "workload.size=10MB"]
     each, some = (
         running.run(SCENARIO, set=[*fast, f"transport.delayed_ack={delayed}"]).counters["right0"]
         for delayed in ("false", "true")
     )
-    # All that comes is data, but for the end of the handshake.
+    # All received packets are data, except the last of the handshake.
     assert each["Tcp.OutSegs"] >= each["Tcp.InSegs"] - 2
     assert some["Tcp.OutSegs"] < 0.95 * some["Tcp.InSegs"]
 
 
 @with_kernel
-def test_offload_changes_how_many_packets_go_as_one_and_hardly_the_time() -> None:
-    # A packet takes 120 us at the bottleneck: the receiver waits longer for the next one.
+def test_offload_changes_the_number_of_packets_and_hardly_the_time() -> None:
+    # A packet takes 120 us at the bottleneck; the receiver waits longer than that for the next one.
     batches = ["transport={send_batch = 44, receive_batch = 44, receive_batch_timeout = '1ms'}"]
     single, joined = (running.run(SCENARIO, set=["workload.size=2MB", *settings]) for settings in ([], batches))
     sent, counted = (run.counters["left0"] for run in (single, joined))
@@ -303,7 +303,7 @@ def test_another_seed_loses_other_packets() -> None:
 
 
 def switches(duration: str) -> tuple[int, int]:
-    """Returns the host's task switches during a run and the number of packets."""
+    """Returns the host's context switches during a run and the number of packets."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_nvcsw
     text = SCENARIO.replace('size = "5MB"\n', "")
     packets = running.run(text, set=[f"duration='{duration}'", "queue.limit=60packets"]).packets
@@ -311,17 +311,18 @@ def switches(duration: str) -> tuple[int, int]:
 
 
 @with_kernel
-def test_the_kernel_serves_flows_without_switches_between_processes_of_the_host() -> None:
+def test_the_kernel_serves_flows_without_context_switches_of_the_host() -> None:
     (few, begun), (more, packets) = switches("100ms"), switches("1s")
     assert packets - begun > 10_000
-    # There were 13 a packet when the guest's program read and wrote the sockets itself.
+    # A guest program that reads and writes the sockets itself needs 13 per packet.
     assert (more - few) / (packets - begun) < 0.2
 
 
 RED = '{kind = "red", limit = "300packets", min = "20packets", max = "60packets", gentle = false}'
 
 
-# A flow of 5 MB over 20 Mb/s, and two of 50 kB, which come when its queue is longest and when that has settled.
+# One flow of 5 MB over 20 Mb/s, and two of 50 kB. The first short flow starts when the queue is longest, the second
+# when it is stable.
 LONG_AND_SHORT = (
     SCENARIO
     + """
@@ -343,26 +344,26 @@ start = "1500ms"
 )
 
 
-# Without a queue a short flow takes three and a half round trips, 70 ms. No two rows allow the same.
+# Without a queue, a short flow takes three and a half round trips, 70 ms. No two rows have the same bounds.
 @with_kernel
 @pytest.mark.parametrize(
     ("queue", "drops", "standing_kb", "first_ms", "second_ms"),
     [
-        # The long flow's window stands in the queue, and a short one behind it.
+        # The long flow's window is in the queue, and short flows wait after it.
         ('{kind = "fifo", limit = "1000packets"}', False, (150, 250), (130, 160), (300, 500)),
-        # What stands is 5 ms of the link, 12.5 kB; it takes an interval until the first drop.
+        # The standing queue is 5 ms of the link, 12.5 kB, after an interval until the first drop.
         ('{kind = "codel", limit = "1000packets"}', True, (0, 15), (100, 125), (80, 130)),
-        # A flow that is new does not wait for others.
+        # A new flow does not wait for others.
         ('{kind = "fq-codel", limit = "1000packets"}', True, (0, 15), (70, 90), (70, 90)),
-        # The first 150 ms of a queue are a burst, which is let through; from then on delays come down slowly.
+        # PIE allows a burst of 150 ms; then the delay falls slowly.
         ('{kind = "pie", limit = "1000packets"}', True, (60, 150), (130, 160), (150, 300)),
-        # The average counts, which follows the first burst late and is then near `min`, 30 kB.
+        # RED uses the average, which follows the first burst late and is then near `min`, 30 kB.
         (RED, True, (5, 30), (130, 160), (130, 250)),
-        # The long flow is of the lower class.
+        # The long flow has the lower class.
         ('{kind = "priority", push_out = false, limit = "1000packets"}', False, (150, 250), (70, 80), (70, 80)),
     ],
 )
-def test_each_queue_drops_and_delays_by_its_own_law(
+def test_each_queue_drops_and_delays_by_its_own_rules(
     queue: str, drops: bool, standing_kb: Band, first_ms: Band, second_ms: Band
 ) -> None:
     settings = [f"queue={queue}", "topology.bottleneck_rate='20Mbps'", "duration='4s'"]
@@ -388,7 +389,7 @@ SAMPLED = [
 
 
 @with_kernel
-def test_a_queue_and_its_link_are_those_of_the_simulator() -> None:
+def test_series_of_a_queue_and_its_link_match_the_simulator() -> None:
     settings = [*SAMPLED, "queue.limit=60packets"]
     ours = ["transport.preset='linux'", "transport.mss='1460B'", "transport.header='40B'"]
     linux, simulated = running.run(SCENARIO, set=settings).result, api.run(SCENARIO, set=[*settings, *ours])
@@ -399,7 +400,7 @@ def test_a_queue_and_its_link_are_those_of_the_simulator() -> None:
         chosen = (pl.col("quantity") == quantity) & (pl.col("probe") == "west->east") & (pl.col("time_s") < end_s)
         return list(result.series.filter(chosen)["value"])
 
-    # A full interval is 625,000 bytes; the queue is at its limit of 60 packets at most.
+    # A full interval has 625,000 bytes, and the queue at most 60 packets.
     assert sum(column(linux, "sent_bytes")) == pytest.approx(sum(column(simulated, "sent_bytes")), rel=0.03)
     assert max(column(linux, "backlog_bytes")) == pytest.approx(max(column(simulated, "backlog_bytes")), abs=30_000)
     one = linux.links.filter(pl.col("from") == "west").row(0, named=True)
@@ -409,7 +410,7 @@ def test_a_queue_and_its_link_are_those_of_the_simulator() -> None:
 
 
 @with_kernel
-def test_losses_of_a_cable_are_counted_there() -> None:
+def test_losses_of_a_cable_are_counted_at_the_cable() -> None:
     result = running.run(SCENARIO, set=["workload.size=2MB", "link={select = 'core', loss = 0.01}"]).result
     lost = result.links.filter(pl.col("from") == "west")["lost_packets"][0]
     assert 3 < lost < 40
@@ -418,7 +419,7 @@ def test_losses_of_a_cable_are_counted_there() -> None:
 
 @with_kernel
 @pytest.mark.parametrize("copies", [pytest.param(1, marks=long_on_linux), 2])
-def test_planned_losses_hit_the_same_segments_as_in_the_simulator(copies: int) -> None:
+def test_scripted_losses_hit_the_same_segments_as_in_the_simulator(copies: int) -> None:
     plan = f"drop=[{{ from = 'west', to = 'east', segments = [40, 300, 301], copies = {copies} }}]"
     settings = ["workload.size=2MB", plan]
     ours = ["transport={preset = 'linux', mss = '1460B', header = '40B', delayed_ack = false}"]
@@ -438,7 +439,7 @@ def test_the_higher_class_takes_the_bottleneck_from_the_lower() -> None:
         text, set=["queue={kind='priority', push_out=false, limit='100packets'}", "duration='2s'"]
     ).result
     high, low = (result.flows.filter(pl.col("scheme") == name) for name in ("flow", "low"))
-    # 5 MB take 0.4 s of the line: the low class does not slow them.
+    # 5 MB take 0.4 s at the line's rate, so the low class does not delay them.
     assert high["completion_s"][0] < 0.6
     assert low["delivered_bytes"][0] > 10_000_000
     assert set(result.drops.filter(pl.col("from") == "west")["class"]) == {0, 1}
@@ -458,7 +459,7 @@ def test_each_bottleneck_of_a_chain_has_its_own_queue() -> None:
     ]
     result = running.run(SCENARIO, set=settings).result
     assert list(result.flows["delivered_bytes"]) == [2_000_000, 2_000_000]
-    # Two access links of 1 ms each way, and cables of 4 ms.
+    # Two access links of 1 ms in each direction, and cables of 4 ms.
     assert result.flows["min_rtt_s"][0] == pytest.approx(0.020, abs=2e-3)
     assert result.flows["min_rtt_s"][1] == pytest.approx(0.012, abs=2e-3)
 
@@ -477,7 +478,7 @@ def test_a_parameter_reaches_the_kernel() -> None:
 
 @with_kernel
 @long_on_linux
-def test_a_flow_that_starts_late_starts_on_time() -> None:
+def test_a_flow_with_a_late_start_starts_on_time() -> None:
     outcome = running.run(SCENARIO, set=["workload.size=14600B", "workload.start='20s'"])
     expected = 0.030 + 10 * 1500 * 8 / 100e6 + 2 * 1500 * 8 / 1e9
     assert outcome.result.flows["completion_s"][0] == pytest.approx(expected, abs=5e-5)

@@ -1,7 +1,7 @@
-"""Controllers inside the kernel that runs, between two network namespaces that are made for it.
+"""Tests of controllers in the running kernel, between two network namespaces.
 
-They need root, a kernel with BTF and a build with libbpf, and are skipped elsewhere, each by its name. `make test-bpf`
-fails where all were.
+They need root, a kernel with BTF and a build with libbpf, and are skipped otherwise. `make test-bpf` fails if all are
+skipped.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ if sys.platform == "linux":
     from sparelane import _native
     from sparelane.bpf import kernel
 
-# Python that runs the command line, wherever the package is.
+# Runs the command line with this Python, even if the package is not installed.
 COMMAND = [sys.executable, "-c", "from sparelane.cli.main import main; main()", "linux"]
 
-# The controllers that connections can ask for.
+# The file that lists the controllers of the kernel.
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
-# The state of a connection that is over, in /proc/net/tcp.
+# The state TIME_WAIT in /proc/net/tcp.
 TIME_WAIT = "06"
 
-# Payload of a segment over an interface with an MTU of 1500 bytes, with time stamps.
+# The payload of a segment with timestamps and an MTU of 1500 bytes.
 MSS = 1448
 
-# Sends to port 5000 of the other namespace for some seconds, under a controller.
+# Sends to port 5000 of the other namespace for some seconds, with a controller.
 SEND = """\
 import socket, sys, time
 s = socket.socket()
@@ -68,7 +68,7 @@ while True:
         pass
     c.close()
 """
-# Prints the byte with DSCP of the first packets to port 5000.
+# Prints the traffic class byte of the first packets to port 5000.
 SNIFF = """\
 import socket
 s = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
@@ -85,8 +85,8 @@ print(*marks)
 """
 
 
-def lacking() -> str | None:
-    """Why nothing can be loaded here."""
+def missing_requirements() -> str | None:
+    """Returns the missing requirements for loading programs, or `None`."""
     if sys.platform != "linux":
         return "needs Linux"
     lacks = [
@@ -96,34 +96,34 @@ def lacking() -> str | None:
     return "; ".join(lacks) or None
 
 
-LACKING = lacking()
+MISSING = missing_requirements()
 
-# Whether the package was built with what loads programs.
+# Whether the package was built with libbpf.
 CAN_LOAD = sys.platform == "linux" and any(
     finding.what == "loader of programs (libbpf)" and finding.is_well for finding in kernel.examine()
 )
 
 
 def needs_kernel(test: Callable[..., None]) -> Callable[..., None]:
-    """A test that loads something: `-m kernel` selects these."""
-    skips = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
+    """Marks a test that loads a program; `-m kernel` selects these."""
+    skips = pytest.mark.skipif(MISSING is not None, reason=MISSING or "")
     return cast("Callable[..., None]", pytest.mark.kernel(skips(test)))
 
 
-def run(*words: str, inside: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Runs a command of `sparelane linux`, in a namespace."""
+def run(*arguments: str, inside: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Runs a command of `sparelane linux` in a namespace."""
     enter = ["nsenter", f"--net=/run/netns/{inside}"] if inside else []
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    return subprocess.run([*enter, *COMMAND, *words], capture_output=True, text=True, timeout=60, env=environment)
+    return subprocess.run([*enter, *COMMAND, *arguments], capture_output=True, text=True, timeout=60, env=environment)
 
 
-def ip(*words: str) -> str:
-    return subprocess.run(["ip", *words], check=True, capture_output=True, text=True).stdout
+def ip(*arguments: str) -> str:
+    return subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True).stdout
 
 
 @pytest.fixture(scope="module")
 def ends() -> Iterator[tuple[str, str]]:
-    """Two namespaces, joined by a cable without delay, with a receiver in the second."""
+    """Two namespaces that are connected by a cable without delay, with a receiver in the second."""
     here, there = (f"sl{os.getpid()}{end}" for end in "ab")
     try:
         for end in (here, there):
@@ -145,7 +145,7 @@ def ends() -> Iterator[tuple[str, str]]:
 
 @pytest.fixture
 def name() -> Iterator[str]:
-    """A name that nobody has; what is loaded under it is removed."""
+    """An unused name for a controller, which is removed after the test."""
     name = f"t{os.getpid()}"
     yield name
     if any(one.name == name for one in kernel.loaded()):
@@ -156,11 +156,11 @@ NOTES = Path("/run/sparelane/linux")
 
 
 def settings_of(end: str) -> tuple[str, ...]:
-    """What loading may change in a namespace: routes, interfaces, the default controller."""
+    """Returns the settings of a namespace that loading may change: routes, interfaces, the default controller."""
     routes = [ip("-n", end, *family, "route", "show") for family in ([], ["-6"])]
     default = ["nsenter", f"--net=/run/netns/{end}", "cat", "/proc/sys/net/ipv4/tcp_congestion_control"]
-    told = subprocess.run(default, capture_output=True, text=True, check=True).stdout.strip()
-    return (*routes, ip("-n", end, "-d", "link", "show", "va"), told)
+    controller = subprocess.run(default, capture_output=True, text=True, check=True).stdout.strip()
+    return (*routes, ip("-n", end, "-d", "link", "show", "va"), controller)
 
 
 def set_default(end: str, controller: str) -> None:
@@ -168,22 +168,22 @@ def set_default(end: str, controller: str) -> None:
     subprocess.run(["nsenter", f"--net=/run/netns/{end}", "sh", "-c", echo], check=True)
 
 
-def is_left(*names: str) -> list[str]:
-    """What is left of controllers: names in the kernel, notes and pins."""
+def remaining(*names: str) -> list[str]:
+    """Returns what remains of controllers: names in the kernel, records of changes, and pins."""
     left = [name for name in names if name in available()]
     return left + [str(folder / name) for name in names for folder in (NOTES, PINS) if (folder / name).exists()]
 
 
 @contextmanager
-def foreground(*words: str, inside: str) -> Iterator[subprocess.Popen[str]]:
-    """A command that has loaded a controller and stays; it is stopped at the end, unless it was before."""
-    # Whoever runs the tests in the background may have signals ignored.
-    load = ["env", "--default-signal", "nsenter", f"--net=/run/netns/{inside}", *COMMAND, "load", *words]
+def foreground(*arguments: str, inside: str) -> Iterator[subprocess.Popen[str]]:
+    """Runs a command that has loaded a controller, and stops it at the end of the block if it still runs."""
+    # If the tests run in the background, some signals may be ignored.
+    load = ["env", "--default-signal", "nsenter", f"--net=/run/netns/{inside}", *COMMAND, "load", *arguments]
     with subprocess.Popen(load, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
             while "is loaded" not in (said := process.stderr.readline()):
-                assert said, "it ended"
+                assert said, "the command ended"
             yield process
         finally:
             process.terminate()
@@ -195,7 +195,7 @@ PINS = Path("/sys/fs/bpf/sparelane")
 
 @pytest.fixture
 def route(ends: tuple[str, str]) -> Iterator[str]:
-    """A route of its own in the first namespace, over the other one."""
+    """A separate route in the first namespace, over the second one."""
     prefix = "10.66.0.0/16"
     ip("-n", ends[0], "route", "add", prefix, "via", "10.98.0.2", "dev", "va")
     yield prefix
@@ -206,13 +206,13 @@ def available() -> list[str]:
     return AVAILABLE.read_text(encoding="utf-8").split()
 
 
-def hold(program: str, name: str, **settings: object) -> _native.Holding:
+def load_program(program: str, name: str, **settings: object) -> _native.Holding:
     pairs = [(key, str(value)) for key, value in settings.items()]
     return kernel.load(kernel.Load(program, name, pairs, is_pinned=False))
 
 
 def transfer(end: str, name: str, seconds: float) -> tuple[int, str, list[KernelSample]]:
-    """Sends for a while, and returns what was sent, the controller that sent it, and what it told."""
+    """Sends for some seconds, and returns the sent bytes, the controller that was used, and its samples."""
     send = ["nsenter", f"--net=/run/netns/{end}", sys.executable, "-c", SEND, name, str(seconds)]
     watcher = _native.Watch(name)
     samples = []
@@ -226,7 +226,7 @@ def transfer(end: str, name: str, seconds: float) -> tuple[int, str, list[Kernel
 
 
 def send_all(end: str, name: str) -> None:
-    """Sends for a moment, and waits until the kernel has sent the rest, which it does without the process."""
+    """Sends for a short time, and waits until the kernel has sent the rest after the end of the process."""
     enter = ["nsenter", f"--net=/run/netns/{end}"]
     subprocess.run([*enter, sys.executable, "-c", SEND, name, "0.2"], check=True, capture_output=True)
     end_s = time.monotonic() + 10
@@ -235,37 +235,37 @@ def send_all(end: str, name: str) -> None:
         connections = [line.split()[2:4] for line in shown.splitlines()[1:]]
         if not any(remote.endswith(":1388") and state != TIME_WAIT for remote, state in connections):
             return
-        assert time.monotonic() < end_s, "the connection ends"
+        assert time.monotonic() < end_s, "the connection did not end"
         time.sleep(0.01)
 
 
-def told(samples: list[KernelSample], quantity: str) -> list[float]:
+def values(samples: list[KernelSample], quantity: str) -> list[float]:
     return [value for sample in samples for name, value in sample[8] if name == quantity]
 
 
 @needs_kernel
-def test_windows_of_rtcp_are_those_of_equation_9(ends: tuple[str, str], name: str) -> None:
-    holding = hold("rtcp", name, line_rate="1Gbps", alpha=500, delta=125, x_max=100)
+def test_windows_of_rtcp_follow_equation_9(ends: tuple[str, str], name: str) -> None:
+    holding = load_program("rtcp", name, line_rate="1Gbps", alpha=500, delta=125, x_max=100)
     sent, used, samples = transfer(ends[0], name, 1.0)
     holding.unload()
     assert used == name
     assert sent > 1_000_000
-    assert set(told(samples, "weight_bytes")) == {24_000.0}
-    assert max(told(samples, "counter_bytes")) <= 24_000
+    assert set(values(samples, "weight_bytes")) == {24_000.0}
+    assert max(values(samples, "counter_bytes")) <= 24_000
     halved = doubled = 0
     for before, now in pairwise(samples):
         if before[5] != "acknowledgment" or now[5] != "acknowledgment":
-            # A loss in between cuts once more.
+            # A loss in between reduces the window again.
             continue
         was, is_now = dict(before[8])["cwnd_bytes"], dict(now[8])
         is_congested = is_now["counter_bytes"] < 500 * is_now["congestion_kb"]
         halved += is_congested
         doubled += not is_congested
-        # 100 Gb/s over the least round trip, and two segments.
+        # The bound is 100 Gb/s times the minimum round-trip time, and two segments at least.
         most = is_now["base_rtt_ms"] * 12.5e6
         expected = max(min(was // 2 if is_congested else was * 2, most), 2 * MSS)
         assert abs(is_now["cwnd_bytes"] - expected) <= 1, f"{before} and then {now}"
-        assert now[6] == is_now["cwnd_bytes"] // MSS, "whole segments"
+        assert now[6] == is_now["cwnd_bytes"] // MSS, "the window is not a whole number of segments"
     assert halved > 20
     assert doubled > 20
 
@@ -274,7 +274,7 @@ def test_windows_of_rtcp_are_those_of_equation_9(ends: tuple[str, str], name: st
 def test_watch_shows_connections_and_saves_the_columns_of_the_simulator(
     ends: tuple[str, str], name: str, tmp_path: Path
 ) -> None:
-    holding = hold("rtcp", name, line_rate="1Gbps")
+    holding = load_program("rtcp", name, line_rate="1Gbps")
     send = ["nsenter", f"--net=/run/netns/{ends[0]}", sys.executable, "-c", SEND, name, "20"]
     with subprocess.Popen(send, stdout=subprocess.DEVNULL) as sender:
         for file, read in (("told.csv", pl.read_csv), ("told.parquet", pl.read_parquet)):
@@ -290,20 +290,20 @@ def test_watch_shows_connections_and_saves_the_columns_of_the_simulator(
 
 
 @needs_kernel
-def test_flows_are_weighed_by_size_and_by_port(ends: tuple[str, str], name: str) -> None:
-    holding = hold("rtcp", name, line_rate="1Gbps", classify="by-size")
+def test_weights_of_flows_follow_size_and_port(ends: tuple[str, str], name: str) -> None:
+    holding = load_program("rtcp", name, line_rate="1Gbps", classify="by-size")
     *_, samples = transfer(ends[0], name, 0.3)
     holding.unload()
-    # The sender writes 64 KB at once: it is no small flow from the first acknowledgment on.
-    assert set(told(samples, "weight_bytes")) == {12_000.0}
-    holding = hold("rtcp", name, **{"line_rate": "1Gbps", "classify": "by-port", "weight.5000": 5000})
+    # The sender writes 64 KB at once, so the flow is large from its first acknowledgment.
+    assert set(values(samples, "weight_bytes")) == {12_000.0}
+    holding = load_program("rtcp", name, **{"line_rate": "1Gbps", "classify": "by-port", "weight.5000": 5000})
     *_, samples = transfer(ends[0], name, 0.3)
     holding.unload()
-    assert set(told(samples, "weight_bytes")) == {5_000.0}
+    assert set(values(samples, "weight_bytes")) == {5_000.0}
 
 
 @needs_kernel
-def test_rapid_keeps_a_gap_of_193_us_and_leaves_route_and_interface_as_they_were(ends: tuple[str, str]) -> None:
+def test_rapid_keeps_a_gap_of_193_us_and_restores_route_and_interface(ends: tuple[str, str]) -> None:
     here, _ = ends
     before = [ip("-n", end, "route", "show") for end in ends], [ip("-n", end, "-d", "link", "show") for end in ends]
     bps = round((MSS + 40) * 8 / 193e-6)
@@ -327,28 +327,28 @@ def test_rapid_keeps_a_gap_of_193_us_and_leaves_route_and_interface_as_they_were
             process.send_signal(signal.SIGTERM)
             process.wait(20)
     assert sent > 1_000_000
-    # The gap that was set behind a packet, and that which was kept before the next one.
-    meant, kept = np.array(told(samples, "gap_us"))[:-1], np.array(told(samples, "kept_gap_us"))[1:]
+    # The gap that was set after a packet, and the actual gap before the next one.
+    meant, kept = np.array(values(samples, "gap_us"))[:-1], np.array(values(samples, "kept_gap_us"))[1:]
     assert len(kept) > 2_000
     assert np.median(np.abs(kept - meant)) < 1
     assert abs(np.median(kept) - 193) < 5
-    assert np.mean(np.abs(kept - 193) < 5) > 0.8, "a busy machine is late now and then"
-    assert max(told(samples, "streams_judged")) > 10, "time stamps in microseconds came back"
+    assert np.mean(np.abs(kept - 193) < 5) > 0.8, "too many gaps are late"
+    assert max(values(samples, "streams_judged")) > 10, "no timestamps in microseconds came back"
     after = [ip("-n", end, "route", "show") for end in ends], [ip("-n", end, "-d", "link", "show") for end in ends]
     assert after == before
     assert not set(names) & set(available())
 
 
 @needs_kernel
-def test_without_time_stamps_in_microseconds_the_rate_of_rapid_stays(ends: tuple[str, str], name: str) -> None:
-    holding = hold("rapid", name, line_rate="500Mbps", initial_rate="20Mbps")
+def test_without_timestamps_in_microseconds_the_rate_of_rapid_is_constant(ends: tuple[str, str], name: str) -> None:
+    holding = load_program("rapid", name, line_rate="500Mbps", initial_rate="20Mbps")
     *_, samples = transfer(ends[0], name, 0.5)
     holding.unload()
-    assert set(told(samples, "rate_bps")) == {20e6}
+    assert set(values(samples, "rate_bps")) == {20e6}
 
 
 @needs_kernel
-def test_rapid_follows_what_it_measures(ends: tuple[str, str]) -> None:
+def test_rapid_follows_its_estimates(ends: tuple[str, str]) -> None:
     names = [f"t{os.getpid()}{end}" for end in "ab"]
     held = []
     try:
@@ -365,18 +365,18 @@ def test_rapid_follows_what_it_measures(ends: tuple[str, str]) -> None:
         for process in held:
             process.send_signal(signal.SIGTERM)
             process.wait(20)
-    rates = told(samples, "rate_bps")
-    # The cable is faster than all that is probed: noise alone keeps the rate below the line's.
+    rates = values(samples, "rate_bps")
+    # The cable is faster than all probed rates; only noise keeps the rate below the line's.
     assert rates[0] == 20e6
     assert max(rates) > 60e6
     assert max(rates) <= 200e6
-    gaps = set(told(samples, "gap_us"))
+    gaps = set(values(samples, "gap_us"))
     assert any(gap < 200 for gap in gaps)
 
 
 @needs_kernel
 def test_a_scavenger_marks_its_packets_le(ends: tuple[str, str], name: str) -> None:
-    holding = hold("scavenger", name)
+    holding = load_program("scavenger", name)
     enter = ["nsenter", f"--net=/run/netns/{ends[0]}", sys.executable, "-c"]
     with subprocess.Popen([*enter, SNIFF], stdout=subprocess.PIPE, text=True) as sniffer:
         assert sniffer.stdout is not None
@@ -385,14 +385,14 @@ def test_a_scavenger_marks_its_packets_le(ends: tuple[str, str], name: str) -> N
         marks = [int(mark) for mark in sniffer.communicate()[0].split()]
     holding.unload()
     assert (used, sent > 1_000_000) == (name, True)
-    # The handshake is over before a controller begins.
+    # The handshake ends before a controller starts.
     assert marks[0] == 0
     assert set(marks[5:]) == {1 << 2}
 
 
 @pytest.fixture
 def cgroup() -> Iterator[str]:
-    """A cgroup of version 2, by its path from the root."""
+    """The path of a cgroup of version 2 from the root."""
     mounts = [Path(mount) for mount in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")]
     root = next((mount for mount in mounts if (mount / "cgroup.controllers").exists()), None)
     if root is None:
@@ -412,7 +412,7 @@ def test_connections_of_a_cgroup_use_the_controller_with_its_weight(
     holding = kernel.load(kernel.Load("rtcp", name, settings, cgroups=[path], is_pinned=False))
     watcher = _native.Watch(name)
     enter = ["nsenter", f"--net=/run/netns/{ends[0]}"]
-    # These ask for no controller.
+    # These sockets select no controller.
     plain = SEND.replace("s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, sys.argv[1].encode())\n", "")
     join = f"import os; open('{cgroup}/cgroup.procs', 'w').write(str(os.getpid()))\n"
     used = [
@@ -423,7 +423,7 @@ def test_connections_of_a_cgroup_use_the_controller_with_its_weight(
     holding.unload()
     assert used[0].stdout.split()[1] == name
     assert used[1].stdout.split()[1] != name
-    assert set(told(samples, "weight_bytes")) == {777.0}
+    assert set(values(samples, "weight_bytes")) == {777.0}
 
 
 @needs_kernel
@@ -440,7 +440,7 @@ def test_the_default_of_a_namespace_is_the_controller_until_it_is_unloaded(ends:
 
 
 @needs_kernel
-def test_a_pinned_controller_outlives_its_command_until_it_is_unloaded(name: str) -> None:
+def test_a_pinned_controller_stays_after_its_command_until_unload(name: str) -> None:
     if not any(finding.what == "/sys/fs/bpf" and finding.is_well for finding in kernel.examine()):
         answer = run("load", "rtcp", "--name", name, "--set", "line_rate=1Gbps")
         assert "mount -t bpf bpf /sys/fs/bpf" in answer.stderr
@@ -456,15 +456,18 @@ def test_a_pinned_controller_outlives_its_command_until_it_is_unloaded(name: str
 
 
 @needs_kernel
-def test_two_versions_stand_side_by_side_and_neither_is_left(ends: tuple[str, str], name: str) -> None:
+def test_two_versions_are_loaded_at_the_same_time_and_both_are_removed(ends: tuple[str, str], name: str) -> None:
     other = f"{name}b"
-    first, second = hold("rtcp", name, line_rate="1Gbps"), hold("rtcp", other, line_rate="1Gbps", weight=500)
+    first, second = (
+        load_program("rtcp", name, line_rate="1Gbps"),
+        load_program("rtcp", other, line_rate="1Gbps", weight=500),
+    )
     assert {name, other} <= set(available())
     assert {one.name for one in kernel.loaded() if one.program == "rtcp"} >= {name, other}
     *_, samples = transfer(ends[0], other, 0.2)
-    assert set(told(samples, "weight_bytes")) == {500.0}
+    assert set(values(samples, "weight_bytes")) == {500.0}
     with pytest.raises(_native.LinuxError, match=f"a controller named {name} is loaded already .the program rtcp."):
-        hold("rtcp", name, line_rate="1Gbps")
+        load_program("rtcp", name, line_rate="1Gbps")
     first.unload()
     assert name not in available()
     assert other in available()
@@ -474,7 +477,7 @@ def test_two_versions_stand_side_by_side_and_neither_is_left(ends: tuple[str, st
 
 @needs_kernel
 @pytest.mark.parametrize("goes_first", [0, 1])
-def test_two_controllers_over_one_route_go_in_any_order_and_leave_nothing(
+def test_two_controllers_on_one_route_are_unloaded_in_any_order_without_remains(
     ends: tuple[str, str], name: str, route: str, goes_first: int
 ) -> None:
     here, names = ends[0], [name, f"{name}b"]
@@ -489,17 +492,17 @@ def test_two_controllers_over_one_route_go_in_any_order_and_leave_nothing(
         assert gone.wait(20) == 0
         routes, _, link, default = settings_of(here)
         stays = names[1 - goes_first]
-        assert f"congctl {stays}" in routes, "the one that is loaded still is used still"
+        assert f"congctl {stays}" in routes, "the loaded controller is not used any more"
         assert ("quickack 1" in routes, "gso_max_segs 1 " in link, default) == (True, True, stays)
-        assert is_left(names[goes_first]) == []
+        assert remaining(names[goes_first]) == []
         left.terminate()
         assert left.wait(20) == 0
     assert settings_of(here) == before
-    assert is_left(*names) == []
+    assert remaining(*names) == []
 
 
 @needs_kernel
-def test_unloading_over_a_controller_that_was_killed_brings_back_what_was_before_both(
+def test_unloading_after_another_was_killed_restores_the_state_before_both(
     ends: tuple[str, str], name: str, route: str
 ) -> None:
     here, above = ends[0], f"{name}b"
@@ -514,14 +517,14 @@ def test_unloading_over_a_controller_that_was_killed_brings_back_what_was_before
         process.terminate()
         assert process.wait(20) == 0
     assert settings_of(here) == before
-    assert is_left(name, above) == [str(NOTES / name)], "the note of the one that was killed"
+    assert remaining(name, above) == [str(NOTES / name)], "the record of the killed process is missing"
     assert run("unload", name, inside=here).returncode == 0
     assert settings_of(here) == before
-    assert is_left(name, above) == []
+    assert remaining(name, above) == []
 
 
 @needs_kernel
-def test_what_the_administrator_changed_meanwhile_stays(ends: tuple[str, str], name: str, route: str) -> None:
+def test_later_changes_by_the_administrator_stay(ends: tuple[str, str], name: str, route: str) -> None:
     here = ends[0]
     *_, default = settings_of(here)
     options = ["--route", route, "--default", "--set", "line_rate=1Gbps", "--foreground"]
@@ -534,12 +537,12 @@ def test_what_the_administrator_changed_meanwhile_stays(ends: tuple[str, str], n
     set_default(here, default)
     ip("-n", here, "link", "set", "va", "gso_max_segs", "65535")
     with foreground("rapid", "--name", name, *options[:2], *options[3:], inside=here):
-        # The controller stays, and the rest is another's.
+        # The controller stays on the route; its other settings were changed.
         again = ["congctl", name, "quickack", "1", "mtu", "1200"]
         ip("-n", here, "route", "replace", route, "via", "10.98.0.8", "dev", "va", *again)
     assert f"{route} via 10.98.0.8 dev va mtu 1200 \n" in settings_of(here)[0]
     ip("-n", here, "route", "replace", route, "via", "10.98.0.2", "dev", "va")
-    assert is_left(name) == []
+    assert remaining(name) == []
 
 
 def lifetime_s(end: str, destination: str) -> int:
@@ -548,7 +551,7 @@ def lifetime_s(end: str, destination: str) -> int:
 
 
 @needs_kernel
-def test_routes_of_ipv6_keep_their_lifetime_and_the_one_to_everywhere_is_known(
+def test_routes_of_ipv6_keep_their_lifetime_and_the_default_route_is_supported(
     ends: tuple[str, str], name: str
 ) -> None:
     here = ends[0]
@@ -572,18 +575,18 @@ def test_routes_of_ipv6_keep_their_lifetime_and_the_one_to_everywhere_is_known(
 
 
 @needs_kernel
-def test_a_route_that_leads_nowhere_is_refused(ends: tuple[str, str], name: str) -> None:
+def test_a_route_without_a_destination_is_refused(ends: tuple[str, str], name: str) -> None:
     here = ends[0]
     ip("-n", here, "route", "add", "unreachable", "10.67.0.0/16")
     answer = run("load", "rtcp", "--name", name, "--route", "10.67.0.0/16", "--set", "line_rate=1Gbps", inside=here)
     ip("-n", here, "route", "delete", "unreachable", "10.67.0.0/16")
     assert (answer.returncode, "the route to 10.67.0.0/16 is unreachable; allowed is" in answer.stderr) == (2, True)
-    assert is_left(name) == []
+    assert remaining(name) == []
 
 
 @needs_kernel
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT, signal.SIGINT])
-def test_a_terminal_that_closes_leaves_nothing_changed(
+def test_a_closed_terminal_leaves_no_changes(
     ends: tuple[str, str], name: str, route: str, number: signal.Signals
 ) -> None:
     before = settings_of(ends[0])
@@ -593,12 +596,12 @@ def test_a_terminal_that_closes_leaves_nothing_changed(
         process.send_signal(number)
         assert process.wait(20) == 0
     assert settings_of(ends[0]) == before
-    assert is_left(name) == []
+    assert remaining(name) == []
 
 
 @pytest.fixture
-def passing(ends: tuple[str, str]) -> Iterator[str]:
-    """A namespace that a test may delete."""
+def temporary_namespace(ends: tuple[str, str]) -> Iterator[str]:
+    """A namespace that the test may delete."""
     end = f"sl{os.getpid()}c"
     ip("netns", "add", end)
     yield end
@@ -606,24 +609,26 @@ def passing(ends: tuple[str, str]) -> Iterator[str]:
 
 
 @needs_kernel
-def test_the_note_of_a_namespace_that_is_gone_is_dropped_with_a_word(passing: str, name: str) -> None:
+def test_the_record_of_a_deleted_namespace_is_removed_with_a_message(temporary_namespace: str, name: str) -> None:
     load = ["rtcp", "--name", name, "--default", "--set", "line_rate=1Gbps"]
     for again in (["unload", name], ["load", *load, "--", "true"]):
-        with foreground(*load, "--foreground", inside=passing) as process:
+        with foreground(*load, "--foreground", inside=temporary_namespace) as process:
             process.kill()
-        assert "in another network namespace" in run(*again).stderr, "it is still there, and can be put back"
-        assert is_left(name) == [str(NOTES / name)]
-        ip("netns", "delete", passing)
+        assert "in another network namespace" in run(*again).stderr, (
+            "the namespace exists, so its settings can be restored there"
+        )
+        assert remaining(name) == [str(NOTES / name)]
+        ip("netns", "delete", temporary_namespace)
         answer = run(*again)
         assert answer.returncode == 0
         assert f"in which {name} had changed the default controller" in answer.stderr
         assert "is gone" in answer.stderr
-        assert is_left(name) == []
-        ip("netns", "add", passing)
+        assert remaining(name) == []
+        ip("netns", "add", temporary_namespace)
 
 
 @needs_kernel
-def test_a_command_in_the_foreground_says_when_another_has_unloaded_its_controller(
+def test_a_foreground_command_reports_that_another_process_unloaded_its_controller(
     ends: tuple[str, str], name: str
 ) -> None:
     options = ["--name", name, "--set", "line_rate=1Gbps", "--foreground"]
@@ -632,41 +637,41 @@ def test_a_command_in_the_foreground_says_when_another_has_unloaded_its_controll
         assert process.wait(20) == 0
         assert process.stderr is not None
         assert f"{name} was unloaded by another process" in process.stderr.read()
-    assert is_left(name) == []
+    assert remaining(name) == []
 
 
 @needs_kernel
-def test_a_program_is_loaded_whatever_signals_come_while_the_kernel_checks_it(name: str) -> None:
-    heard = []
-    before = signal.signal(signal.SIGUSR1, lambda *_: heard.append(time.monotonic()))
+def test_signals_do_not_interrupt_the_loading_of_a_program(name: str) -> None:
+    received = []
+    before = signal.signal(signal.SIGUSR1, lambda *_: received.append(time.monotonic()))
     send = f"for turn in 1 2 3 4 5 6 7 8 9 10; do kill -USR1 {os.getpid()}; sleep 0.03; done"
     try:
         with subprocess.Popen(["sh", "-c", send]) as sender:
-            holding = hold("rapid", name, line_rate="1Gbps")
+            holding = load_program("rapid", name, line_rate="1Gbps")
             assert name in available()
             holding.unload()
             assert sender.wait(20) == 0
     finally:
         signal.signal(signal.SIGUSR1, before)
-    assert heard, "signals came"
+    assert received, "no signal arrived"
 
 
 @needs_kernel
-def test_a_watcher_that_fetches_nothing_any_more_is_told_nothing(ends: tuple[str, str], name: str) -> None:
-    holding = hold("rtcp", name, line_rate="1Gbps")
+def test_a_watcher_that_stops_reading_gets_no_more_samples(ends: tuple[str, str], name: str) -> None:
+    holding = load_program("rtcp", name, line_rate="1Gbps")
     watcher = _native.Watch(name)
     time.sleep(5.5)
     send_all(ends[0], name)
     assert watcher.poll(65_536) == []
-    # To have fetched something is to watch again.
+    # A call of `poll` starts the watcher again.
     send_all(ends[0], name)
     assert watcher.poll(65_536) != []
     holding.unload()
 
 
 @needs_kernel
-def test_with_a_watcher_that_goes_in_good_order_samples_end_at_once(ends: tuple[str, str], name: str) -> None:
-    holding = hold("rtcp", name, line_rate="1Gbps")
+def test_samples_end_at_once_when_a_watcher_closes(ends: tuple[str, str], name: str) -> None:
+    holding = load_program("rtcp", name, line_rate="1Gbps")
     watcher, other = _native.Watch(name), _native.Watch(name)
     del other
     time.sleep(0.3)
@@ -676,7 +681,7 @@ def test_with_a_watcher_that_goes_in_good_order_samples_end_at_once(ends: tuple[
 
 
 @needs_kernel
-def test_what_a_killed_process_leaves_is_put_back(ends: tuple[str, str], name: str) -> None:
+def test_changes_of_a_killed_process_are_restored(ends: tuple[str, str], name: str) -> None:
     before = ip("-n", ends[0], "route", "show")
     enter = ["nsenter", f"--net=/run/netns/{ends[0]}", *COMMAND]
     load = [
@@ -695,17 +700,17 @@ def test_what_a_killed_process_leaves_is_put_back(ends: tuple[str, str], name: s
         assert process.stderr is not None
         assert "is loaded" in process.stderr.readline()
         process.kill()
-    assert name not in available(), "the controller goes with its process"
+    assert name not in available(), "the controller stayed after its process"
     left = next(one for one in json.loads(run("list", "--json").stdout)["loaded"] if one["name"] == name)
     assert not left["is_registered"]
-    assert "network namespace" in run("unload", name).stderr, "a route can be put back where it is only"
+    assert "network namespace" in run("unload", name).stderr, "a route can only be restored in its namespace"
     assert run("unload", name, inside=ends[0]).returncode == 0
     assert ip("-n", ends[0], "route", "show") == before
     assert not Path("/run/sparelane/linux", name).exists()
 
 
 @needs_kernel
-def test_a_command_runs_with_its_controller_and_tells_its_exit_code(name: str) -> None:
+def test_a_command_runs_with_its_controller_and_returns_its_exit_code(name: str) -> None:
     load = ["load", "rtcp", "--name", name, "--set", "line_rate=1Gbps", "--"]
     check = f"import sys; sys.exit(40 + (sys.argv[1] in open({str(AVAILABLE)!r}).read().split()))"
     assert run(*load, sys.executable, "-c", check, name).returncode == 41
@@ -728,15 +733,15 @@ def test_a_signal_ends_the_command_and_unloads_its_controller(
     with foreground(*options, "sh", "-c", "echo it is loaded >&2; exec sleep 60", inside=ends[0]) as process:
         assert name in available()
         process.send_signal(number)
-        # The command ends by the signal, and this command as shells tell it.
+        # The signal ends the command; this command then exits with 128 plus the signal, as shells do.
         assert process.wait(20) == 128 + number
     assert settings_of(ends[0]) == before
-    assert is_left(name) == []
+    assert remaining(name) == []
 
 
 @needs_kernel
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("arguments", "message"),
     [
         (["load", "vegas"], 'there is no program "vegas"; there are: rtcp, rapid, scavenger'),
         (["load", "rtcp"], "the rate of the line is unknown: name the interface"),
@@ -760,9 +765,9 @@ def test_a_signal_ends_the_command_and_unloads_its_controller(
         (["watch", "nosuch", "-o", "/no/such/folder/x.csv"], 'cannot write the file "/no/such/folder/x.csv"'),
     ],
 )
-def test_mistakes_are_one_clear_error_each(words: list[str], message: str) -> None:
+def test_each_mistake_is_one_clear_error(arguments: list[str], message: str) -> None:
     before = available()
-    answer = run(*words)
+    answer = run(*arguments)
     assert message in answer.stderr
     assert answer.returncode == 2
     assert len(answer.stderr.strip().splitlines()) == 1
@@ -770,7 +775,7 @@ def test_mistakes_are_one_clear_error_each(words: list[str], message: str) -> No
 
 
 @pytest.mark.skipif(CAN_LOAD, reason="needs a build without libbpf")
-def test_a_build_without_libbpf_says_in_one_line_what_is_missing_and_how_to_build_it() -> None:
+def test_a_build_without_libbpf_names_what_is_missing_in_one_line() -> None:
     answer = run("load", "rtcp", "--set", "line_rate=1Gbps")
     assert answer.returncode == 2
     assert len(answer.stderr.strip().splitlines()) == 1
@@ -791,14 +796,14 @@ def test_a_build_without_libbpf_names_a_controller_that_is_not_loaded(command: s
 
 @pytest.mark.skipif(not CAN_LOAD, reason="needs a build with libbpf")
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root, to do without it")
-def test_without_privileges_the_error_says_which_are_needed() -> None:
+def test_without_privileges_the_error_names_the_required_ones() -> None:
     without = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", *COMMAND, "load", "rtcp", "--foreground"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     load = [*without, "--set", "line_rate=1Gbps"]
     answer = subprocess.run(load, capture_output=True, text=True, timeout=60, env=environment)
     assert "CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN" in answer.stderr
     assert answer.returncode == 2
-    # Where nothing can be pinned either, that is the smaller lack.
+    # Missing support for pins is the less important requirement.
     unmounted = ["unshare", "--mount", "sh", "-c", 'umount /sys/fs/bpf; exec "$@"', "sh"]
     pinned = [word for word in load if word != "--foreground"]
     answer = subprocess.run([*unmounted, *pinned], capture_output=True, text=True, timeout=60, env=environment)
@@ -808,16 +813,16 @@ def test_without_privileges_the_error_says_which_are_needed() -> None:
     assert doctor.returncode == 3
 
 
-def test_the_doctor_says_how_everything_is() -> None:
+def test_the_doctor_lists_every_requirement() -> None:
     findings = json.loads(run("doctor", "--json").stdout)
     assert {"kernel", "privileges"} <= {finding["what"] for finding in findings}
     assert all(finding["is_well"] or finding["remedy"] for finding in findings)
 
 
-def test_samples_become_the_columns_of_the_simulators_series() -> None:
-    values = [("counter_bytes", 5.0)]
+def test_samples_have_the_columns_of_the_simulators_series() -> None:
+    state = [("counter_bytes", 5.0)]
     samples = [
-        (2_000, 1, 40000, 5000, "10.0.0.2", "acknowledgment", 10, 200, values),
+        (2_000, 1, 40000, 5000, "10.0.0.2", "acknowledgment", 10, 200, state),
         (1_000, 2, 40001, 5000, "::1", "departure", 12, None, []),
     ]
     frame = kernel.to_frame(samples)

@@ -1,4 +1,4 @@
-"""Explanations of kernels of User-Mode Linux that ended early or did not boot, from their console."""
+"""Tests of the explanations for kernels that did not boot or ended early, from their console output."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Call Trace:
 """
 
 
-def test_a_panic_is_reported_with_its_line_and_its_cause_and_not_with_the_end_of_a_trace() -> None:
+def test_a_panic_is_reported_with_its_line_and_cause_instead_of_the_last_lines() -> None:
     said = console.explain(FLOATING_POINT, 1)
     assert said.startswith("the kernel panicked: Attempted to kill init! exitcode=0x0000000b; likely cause: ")
     assert "floating-point registers" in said
@@ -62,12 +62,12 @@ def test_a_panic_is_reported_with_its_line_and_its_cause_and_not_with_the_end_of
         ("one\n [<60103b40>] ? copy_strings_kernel\n\n 60239a3c 00000000\n", 1, 'its last line was "one"'),
     ],
 )
-def test_each_way_to_end_has_a_reason_that_a_user_understands(text: str, status: int, expected: str) -> None:
+def test_each_kind_of_failure_has_an_understandable_reason(text: str, status: int, expected: str) -> None:
     assert expected in console.explain(text, status)
 
 
 def fake(folder: Path, script: str) -> kernel.Kernel:
-    """A program in place of a kernel."""
+    """Returns a kernel that is a shell script."""
     binary = folder / "linux"
     binary.write_text(f"#!/bin/sh\n{script}\n")
     binary.chmod(0o755)
@@ -85,9 +85,7 @@ def test_a_kernel_that_is_killed_is_reported_with_the_signal(tmp_path: Path) -> 
         running.trial(fake(tmp_path, f"kill -{signal.SIGKILL.value} $$"))
 
 
-def test_the_build_command_fails_if_what_it_has_built_does_not_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_build_command_fails_if_the_kernel_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = fake(tmp_path, "echo 'Kernel panic - not syncing: No working init found.'\nexit 1")
     monkeypatch.setattr(kernel, "find", lambda rc3: broken)
     done = CliRunner().invoke(linux_build.command, [])
@@ -99,5 +97,5 @@ def test_the_build_command_fails_if_what_it_has_built_does_not_run(
 def test_the_build_command_ends_with_a_simulated_second() -> None:
     done = CliRunner().invoke(linux_build.command, [], catch_exceptions=False)
     packets = int(done.output.split("one simulated second with ")[1].split()[0])
-    # 100 Mb/s for a second, less its start, and acknowledgments for every second packet at least.
+    # The packets of 100 Mb/s for a second without its start, and an acknowledgment for at least every second packet.
     assert packets > 7000

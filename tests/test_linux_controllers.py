@@ -1,4 +1,4 @@
-"""The comparison of the kernel's controllers with ours: its runs, its differences, and what is claimed of them."""
+"""Tests of the comparison of the kernel's controllers with ours: runs, differences and claims."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ with_kernel = pytest.mark.skipif(kernel.find() is None, reason="there is no kern
 
 @cache
 def simulated(simulation: Simulation) -> Outcome:
-    """What the simulator makes of a run of either side."""
+    """Simulates a run of either side."""
     settings = simulation.settings
     ours = settings if set(OURS) <= set(settings) else (*settings, *OURS)
     return runner.simulate(replace(simulation, settings=ours, on="simulator"))
 
 
 def evaluation(change: Callable[[Run, pl.DataFrame], pl.DataFrame] = lambda run, flows: flows) -> Evaluation:
-    """A quick one with the simulator in Linux's place, and with that side's flows changed."""
+    """Evaluates quick runs in which the simulator replaces Linux, with changed flows on that side."""
     outcomes = {}
     for run in QUICK_RUNS:
         for side in ("simulator", "linux"):
-            asked = run.simulation(1, side)
+            simulation = run.simulation(1, side)
             outcome = simulated(run.simulation(1, "simulator"))
-            outcomes[asked] = replace(outcome, flows=change(run, outcome.flows)) if side == "linux" else outcome
+            outcomes[simulation] = replace(outcome, flows=change(run, outcome.flows)) if side == "linux" else outcome
     return EXPERIMENT.explain(EXPERIMENT.full, EXPERIMENT.evaluate(QUICK, outcomes))
 
 
 def slower(factor: float, *names: str) -> Callable[[Run, pl.DataFrame], pl.DataFrame]:
-    """Linux's flows of these controllers, or of all, slower by a factor."""
+    """Returns a change that makes Linux's flows of these controllers, or of all, slower by a factor."""
     return lambda run, flows: (
         flows if names and run.controller not in names else flows.with_columns(pl.col("completion_s") * factor)
     )
@@ -76,12 +76,12 @@ def test_losses_are_drawn_for_each_segment_and_differ_by_seed() -> None:
     assert len(set(drawn)) > 20
     count = sum(len(lost) for flows in drawn for lost in flows)
     expected = 200 * LOSSY.loss * sum(segments(size) for size in LOSSY.sizes)
-    # Five standard deviations of a Poisson number.
+    # Five standard deviations of the Poisson distribution.
     assert abs(count - expected) < 5 * expected**0.5
     assert PATHS[0].lost(1) == ((), (), ())
 
 
-def test_only_what_is_random_runs_under_a_second_seed_where_nothing_is_lost() -> None:
+def test_without_losses_only_random_controllers_run_with_a_second_seed() -> None:
     for run in RUNS:
         is_repeated = bool(run.path.loss) or (run.controller in RANDOM and not run.variant)
         assert list(run.seeds([1, 2])) == ([1, 2] if is_repeated else [1])
@@ -96,7 +96,7 @@ def test_seeds_with_equal_losses_are_one_simulation() -> None:
     assert len({run.simulation(seed, "linux") for seed in seeds}) == len(kinds) < len(seeds)
 
 
-def test_equal_sides_differ_nowhere_and_every_claim_holds() -> None:
+def test_equal_sides_have_no_differences_and_every_claim_holds() -> None:
     found = evaluation()
     assert len({row.key for row in found.rows}) == len(found.rows)
     assert {row.key.metric for row in found.rows} >= {FCT, FLIGHT, QUEUE, USE}
@@ -110,23 +110,23 @@ def test_a_difference_without_a_reason_fails_its_claim() -> None:
     assert row.value == pytest.approx(1.25 * (row.paper or 0))
     verdicts = EXPERIMENT.check(EXPERIMENT.full, found)
     assert [verdict.holds for verdict in verdicts[:2]] == [True, False]
-    # Three sizes over each of the two paths.
+    # Three sizes on each of the two paths.
     assert verdicts[1].value == 6
 
 
-def test_a_median_of_five_per_cent_fails_its_claim_and_is_said() -> None:
+def test_a_median_of_five_per_cent_fails_its_claim_and_is_in_the_notes() -> None:
     found = evaluation(slower(0.95))
     assert EXPERIMENT.check(EXPERIMENT.full, found)[0].holds is False
-    said = "Completion times differ by 5.263 % in the median of 102, without their signs; 102"
-    assert found.notes[0].startswith(said)
+    text = "Completion times differ by 5.263 % in the median of 102, without their signs; 102"
+    assert found.notes[0].startswith(text)
 
 
-def test_what_lies_between_five_and_ten_per_cent_is_named() -> None:
+def test_differences_between_five_and_ten_per_cent_are_in_the_notes() -> None:
     found = evaluation(slower(1 / 1.07, "vegas"))
     assert "15kB: vegas completion time +7.0 %: not explained" in found.notes[1]
 
 
-def test_a_flow_that_did_not_finish_is_a_row_without_a_number_and_fails() -> None:
+def test_an_unfinished_flow_is_a_row_without_a_number_and_fails() -> None:
     def lost(run: Run, flows: pl.DataFrame) -> pl.DataFrame:
         missing = pl.lit(None, pl.Float64) if run.controller == "bic" else pl.col("completion_s")
         return flows.with_columns(missing.alias("completion_s"))
@@ -136,17 +136,17 @@ def test_a_flow_that_did_not_finish_is_a_row_without_a_number_and_fails() -> Non
     assert EXPERIMENT.check(EXPERIMENT.full, found)[1].value == 6
 
 
-def test_averages_are_of_the_time_that_a_flow_lasts() -> None:
+def test_averages_cover_the_lifetime_of_a_flow() -> None:
     [run] = [run for run in RUNS if (run.path, run.controller) == (PATHS[1], "newreno")]
     rows = measured.rows(run, 1, "simulator", simulated(run.simulation(1, "simulator")))
     assert rows["mean_in_flight_bytes"].null_count() == 2
     own = rows.row(2, named=True)
-    # The link is full from the end of slow start on.
+    # The link is full after slow start.
     assert 0.3 < own["link_use"] <= 1.01
     assert own["mean_in_flight_bytes"] > own["mean_queue_bytes"] > 0
 
 
-def test_the_figure_shows_flights_where_there_are_any() -> None:
+def test_the_figure_shows_windows_if_there_are_any() -> None:
     outcomes = {
         run.simulation(1, side): simulated(run.simulation(1, "simulator"))
         for run in RUNS

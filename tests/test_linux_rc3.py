@@ -1,4 +1,4 @@
-"""RC3 in the kernel: what its patches change, and what they leave as it was."""
+"""Tests of RC3 in the kernel: the changes of its patches, and unchanged behaviour without the option."""
 
 import itertools
 import os
@@ -61,7 +61,7 @@ def completion_s(scheme: str, packets: int) -> float:
     return float(flows["completion_s"][0])
 
 
-def test_the_series_is_short_and_its_patches_explain_themselves() -> None:
+def test_the_series_is_short_and_every_patch_has_a_description() -> None:
     texts = [path.read_text() for path in PATCHES]
     added = sum(line.startswith("+") and not line.startswith("+++") for text in texts for line in text.splitlines())
     assert len(PATCHES) == 6
@@ -70,7 +70,7 @@ def test_the_series_is_short_and_its_patches_explain_themselves() -> None:
         message = text.split("\n---\n")[0].split("\n\n", 1)[1]
         assert len(message) > 100, path.name
         assert f"\nSubject: [PATCH {number}/6] " in text, path.name
-        # Who has made a patch is who signs it off.
+        # The author of a patch signs it off.
         author = re.search(r"^From: (.*(?:\n .*)*)$", text, re.MULTILINE)
         assert author is not None
         assert message.splitlines()[-1] == f"Signed-off-by: {' '.join(author[1].split())}", path.name
@@ -83,7 +83,7 @@ with_source = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The distribution's source of the kernel, unpacked: 1.5 GB, for as long as these tests last."""
+    """The unpacked kernel source of the distribution: 1.5 GB, deleted after these tests."""
     place = tmp_path_factory.mktemp("linux")
     subprocess.run(["tar", "xf", str(kernel.ARCHIVE)], cwd=place, check=True)
     yield place / kernel.ARCHIVE.name.removesuffix(".tar.xz")
@@ -97,7 +97,7 @@ def test_checkpatch_finds_nothing_in_any_patch(source: Path) -> None:
         found = subprocess.run(words, cwd=source, capture_output=True, text=True, check=False)
         complaints = re.findall(r"^(?:ERROR|WARNING|CHECK): .*$", found.stdout, re.MULTILINE)
         assert (found.returncode, complaints) == (0, []), patch.name
-    # It does look: without the line that signs it off, it complains.
+    # Checkpatch works: it complains without the sign-off.
     unsigned = re.sub(r"^Signed-off-by: .*\n", "", PATCHES[0].read_text(), flags=re.MULTILINE)
     words = ["perl", "scripts/checkpatch.pl", "--strict", "-"]
     found = subprocess.run(words, cwd=source, input=unsigned, capture_output=True, text=True, check=False)
@@ -105,7 +105,7 @@ def test_checkpatch_finds_nothing_in_any_patch(source: Path) -> None:
 
 
 @with_source
-def test_the_series_goes_onto_the_distributions_source_by_git_am_and_back(source: Path, tmp_path: Path) -> None:
+def test_the_series_applies_with_git_am_and_reverts(source: Path, tmp_path: Path) -> None:
     changed = sorted(set(re.findall(r"^diff --git a/(\S+) ", "".join(map(Path.read_text, PATCHES)), re.MULTILINE)))
     for name in changed:
         if (source / name).exists():
@@ -130,7 +130,7 @@ def test_the_series_goes_onto_the_distributions_source_by_git_am_and_back(source
     assert git("diff", "--stat", "HEAD~6").splitlines()[-1].startswith(f" {len(changed)} files changed")
 
 
-# The files of the kernel that the series changes, and that are compiled.
+# The compiled files of the kernel that the series changes.
 OBJECTS = [
     f"net/ipv4/{name}.o" for name in ("proc", "sysctl_net_ipv4", "tcp", "tcp_input", "tcp_offload", "tcp_output")
 ]
@@ -172,7 +172,9 @@ def test_the_patched_sources_compile_without_a_warning_with_the_option_off_and_o
         ),
     ],
 )
-def test_what_the_kernel_cannot_do_with_rc3_is_refused_by_name(setting: str, what: str, allowed: str) -> None:
+def test_settings_that_the_kernel_does_not_support_with_rc3_are_refused_by_name(
+    setting: str, what: str, allowed: str
+) -> None:
     settings = ["workload.scheme=rc3", setting]
     if "chain" in setting:
         settings.append("workload.pairs=[['h3', 'h5']]")
@@ -185,7 +187,7 @@ def test_what_the_kernel_cannot_do_with_rc3_is_refused_by_name(setting: str, wha
 def test_hosts_and_routers_serve_the_levels_by_code_point() -> None:
     lines = list(plan.lines(mapping.network(mapping.with_settings(SCENARIO, ["workload.scheme=rc3"]), "x.toml")))
     filters = [line for line in lines if " filter add " in line]
-    # Three levels at four hosts and at both ends of the bottleneck.
+    # Three levels, at four hosts and at both ends of the bottleneck.
     assert len(filters) == 3 * (4 + 2)
     assert [line.split()[-1] for line in lines if line.startswith("flow ")] == ["3"]
     assert not any("netem delay" in line and "dev eth" in line for line in lines)
@@ -196,18 +198,18 @@ def test_hosts_and_routers_serve_the_levels_by_code_point() -> None:
 
 @with_rc3
 @pytest.mark.parametrize("packets", [1, 10])
-def test_a_flow_of_the_first_window_is_as_fast_as_ever(packets: int) -> None:
+def test_a_flow_of_the_first_window_is_as_fast_as_with_tcp(packets: int) -> None:
     assert completion_s("rc3", packets) == pytest.approx(completion_s("tcp", packets), rel=0.01)
 
 
 @with_both
 @pytest.mark.parametrize("packets", [100, 1000])
-def test_a_hundred_packets_and_more_take_two_fifths_less(packets: int) -> None:
+def test_a_hundred_packets_and_more_are_faster_by_two_fifths(packets: int) -> None:
     assert completion_s("rc3", packets) < 0.6 * completion_s("tcp", packets)
 
 
 @with_rc3
-def test_equal_runs_are_identical_packets() -> None:
+def test_equal_runs_send_identical_packets() -> None:
     runs = [running.run(SCENARIO, set=["workload.scheme=rc3", "workload.size=500packets"]) for _ in range(2)]
     assert runs[0].packet_digest == runs[1].packet_digest
     assert runs[0].packets == runs[1].packets
@@ -215,8 +217,8 @@ def test_equal_runs_are_identical_packets() -> None:
 
 @with_both
 @pytest.mark.parametrize("case", rc3_off.CASES, ids=str)
-def test_where_nobody_asks_the_patched_kernel_sends_the_bytes_of_the_stock_one(case: rc3_off.Case) -> None:
-    """Each at the same nanosecond, losses and all."""
+def test_without_the_option_the_patched_kernel_sends_the_bytes_of_the_stock_kernel(case: rc3_off.Case) -> None:
+    """Every packet leaves at the same nanosecond, also with losses."""
     assert stock is not None
     assert patched is not None
     found = rc3_off.compare(case, (stock, patched))
@@ -227,11 +229,11 @@ def test_where_nobody_asks_the_patched_kernel_sends_the_bytes_of_the_stock_one(c
 
 
 def capture(*packets: tuple[int, bytes]) -> bytes:
-    """A pcap file of packets, each with its time in nanoseconds."""
+    """Returns a pcap file of packets, each with its time in nanoseconds."""
     return bytes(24) + b"".join(struct.pack("<4I", 0, at, len(data), 1500) + data for at, data in packets)
 
 
-def test_packets_that_differ_or_are_missing_and_counters_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_differing_and_missing_packets_and_counters_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     both, late, other = (7, b"as it was"), (8, b"as it was"), (7, b"as it is!")
     known = {"Tcp.RetransSegs": 3, "IpExt.InCEPkts": 4}
 
@@ -253,7 +255,7 @@ def test_packets_that_differ_or_are_missing_and_counters_are_counted(monkeypatch
     assert differs.digests[0] == same.digests[0] == same.digests[1] != differs.digests[1]
 
 
-def test_the_page_of_the_comparison_has_a_line_for_each_transfer_and_says_what_differs(tmp_path: Path) -> None:
+def test_the_page_of_the_comparison_has_a_line_per_transfer_with_its_differences(tmp_path: Path) -> None:
     (tmp_path / "linux").write_bytes(b"a kernel")
     kernels = (
         kernel.Kernel(tmp_path / "linux", tmp_path, "6.12-one"),
@@ -268,7 +270,7 @@ def test_the_page_of_the_comparison_has_a_line_for_each_transfer_and_says_what_d
 
 
 @with_rc3
-def test_a_kernel_names_neither_the_time_nor_the_place_of_its_build() -> None:
+def test_a_kernel_contains_neither_time_nor_place_of_its_build() -> None:
     assert patched is not None
     content = patched.binary.read_bytes()
     assert b"(sparelane@sparelane)" in content
@@ -276,7 +278,7 @@ def test_a_kernel_names_neither_the_time_nor_the_place_of_its_build() -> None:
 
 
 @dataclass(frozen=True)
-class Seen:
+class Segment:
     """A TCP segment in a capture."""
 
     time_s: float
@@ -289,8 +291,8 @@ class Seen:
     blocks: list[tuple[int, int]]
 
 
-def seen(capture: bytes) -> Iterator[Seen]:
-    """The TCP segments of a capture, in their order."""
+def segments_of(capture: bytes) -> Iterator[Segment]:
+    """Returns the TCP segments of a capture in order."""
     at = 24
     while at < len(capture):
         seconds, nanoseconds, kept, length = struct.unpack_from("<4I", capture, at)
@@ -303,11 +305,11 @@ def seen(capture: bytes) -> Iterator[Seen]:
         header = (segment[12] >> 4) * 4
         time_s, payload = seconds + nanoseconds / 1e9, length - ip_header - header
         blocks = sack_blocks(segment[20:header])
-        yield Seen(time_s, service >> 2, from_port, to_port, sequence, acknowledges, payload, blocks)
+        yield Segment(time_s, service >> 2, from_port, to_port, sequence, acknowledges, payload, blocks)
 
 
 def sack_blocks(options: bytes) -> list[tuple[int, int]]:
-    """The SACK blocks among the options of a segment (RFC 2018)."""
+    """Returns the SACK blocks among the options of a segment (RFC 2018)."""
     while options and options[0] != 0:
         if options[0] == 1:
             options = options[1:]
@@ -320,8 +322,8 @@ def sack_blocks(options: bytes) -> list[tuple[int, int]]:
 
 
 def data_packets(capture: bytes) -> list[tuple[int, int]]:
-    """The code point and the sequence number of each packet to a port of a flow that carries data, in their order."""
-    return [(one.point, one.sequence) for one in seen(capture) if one.to_port >= 10000 and one.payload]
+    """Returns the DSCP and the sequence number of each data packet of a flow, in order."""
+    return [(one.point, one.sequence) for one in segments_of(capture) if one.to_port >= 10000 and one.payload]
 
 
 OFFLOAD = ["transport.send_batch=44", "transport.receive_batch=44", "transport.receive_batch_timeout=20us"]
@@ -331,8 +333,8 @@ OVER_IPV6 = ["transport.preset=linux", "transport.mss=1440B", "transport.header=
 @with_rc3
 @pytest.mark.parametrize("settings", [[], OFFLOAD, OVER_IPV6, [*OVER_IPV6, *OFFLOAD]])
 def test_levels_have_forty_and_four_hundred_packets_at_their_code_points(settings: list[str]) -> None:
-    asked = ["workload.scheme=rc3", "workload.size=1000packets", *settings]
-    outcome = running.run(SCENARIO, set=asked, captures=[("left0", "eth")])
+    all_settings = ["workload.scheme=rc3", "workload.size=1000packets", *settings]
+    outcome = running.run(SCENARIO, set=all_settings, captures=[("left0", "eth")])
     points = Counter(point for point, _ in data_packets(outcome.captures[0]))
     assert points[3] == 40
     assert points[11] == 400
@@ -343,15 +345,15 @@ def test_levels_have_forty_and_four_hundred_packets_at_their_code_points(setting
 
 
 @with_rc3
-def test_what_arrives_at_a_level_is_acknowledged_at_it_and_reported_by_sack() -> None:
-    """Sections 4.1.2: each at once, at its own priority, with the cumulative acknowledgment of class 0."""
-    asked = ["workload.scheme=rc3", "workload.size=500packets"]
-    outcome = running.run(SCENARIO, set=asked, captures=[("right0", "eth")])
+def test_a_packet_of_a_level_is_acknowledged_at_that_level_with_sack() -> None:
+    """Section 4.1.2: each packet at once, at its own priority, with the cumulative acknowledgment of class 0."""
+    settings = ["workload.scheme=rc3", "workload.size=500packets"]
+    outcome = running.run(SCENARIO, set=settings, captures=[("right0", "eth")])
     came: Counter[int] = Counter()
     answered: Counter[int] = Counter()
     ends: dict[int, int] = {}
     expected = None
-    for one in seen(outcome.captures[0]):
+    for one in segments_of(outcome.captures[0]):
         if one.to_port >= 10000 and one.payload:
             came[one.point] += 1
             newest = (one.sequence, one.sequence + one.payload)
@@ -369,22 +371,24 @@ def test_what_arrives_at_a_level_is_acknowledged_at_it_and_reported_by_sack() ->
 
 
 @with_rc3
-def test_acknowledgments_at_low_priority_open_no_window() -> None:
-    """What goes in class 0 in each of the first round trips is what goes without RC3, until head and tail meet."""
+def test_low_priority_acknowledgments_do_not_open_the_window() -> None:
+    """In the first round trips, class 0 has the same packets as without RC3, until head and tail meet."""
     sent: dict[str, list[int]] = {}
     for scheme in ("tcp", "rc3"):
-        asked = [f"workload.scheme={scheme}", "workload.size=1000packets"]
-        outcome = running.run(SCENARIO, set=asked, captures=[("left0", "eth")])
-        head = [one for one in seen(outcome.captures[0]) if one.to_port >= 10000 and one.payload and not one.point]
+        settings = [f"workload.scheme={scheme}", "workload.size=1000packets"]
+        outcome = running.run(SCENARIO, set=settings, captures=[("left0", "eth")])
+        head = [
+            one for one in segments_of(outcome.captures[0]) if one.to_port >= 10000 and one.payload and not one.point
+        ]
         sent[scheme] = [sum(int((one.time_s - head[0].time_s) / 0.02) == trip for one in head) for trip in range(2)]
     assert sent["rc3"] == sent["tcp"] == [10, 20]
 
 
 @with_rc3
-def test_a_batch_of_the_tail_is_of_one_level_and_up_to_64_kilobytes() -> None:
-    """Inside of a batch packets go in order; batches go last first."""
-    asked = ["workload.scheme=rc3", "workload.size=1000packets", *OFFLOAD]
-    outcome = running.run(SCENARIO, set=asked, captures=[("left0", "eth")])
+def test_a_batch_of_the_tail_has_one_level_and_at_most_64_kilobytes() -> None:
+    """Packets in a batch are in order; the last batch leaves first."""
+    settings = ["workload.scheme=rc3", "workload.size=1000packets", *OFFLOAD]
+    outcome = running.run(SCENARIO, set=settings, captures=[("left0", "eth")])
     tail = [packet for packet in data_packets(outcome.captures[0]) if packet[0]]
     batches = [1]
     for (before, earlier), (level, sequence) in itertools.pairwise(tail):
@@ -401,11 +405,11 @@ def test_a_batch_of_the_tail_is_of_one_level_and_up_to_64_kilobytes() -> None:
 @with_rc3
 @pytest.mark.parametrize("controller", ["newreno", "cubic"])
 def test_offload_costs_rc3_no_time_and_spares_the_receiver_most_packets(controller: str) -> None:
-    asked = ["workload.scheme=rc3", f"scheme.rc3.inner={controller}", "workload.size=1000packets"]
+    base = ["workload.scheme=rc3", f"scheme.rc3.inner={controller}", "workload.size=1000packets"]
     sends, joins, waits = OFFLOAD
     handed, times_s = {}, {}
     for name, settings in {"none": [], "tso": [sends], "gro": [joins, waits], "both": OFFLOAD}.items():
-        outcome = running.run(SCENARIO, set=[*asked, *settings])
+        outcome = running.run(SCENARIO, set=[*base, *settings])
         times_s[name] = outcome.result.flows["completion_s"][0]
         handed[name] = outcome.counters["right0"]["Ip.InReceives"]
     assert max(times_s.values()) < 1.02 * min(times_s.values())
@@ -414,8 +418,8 @@ def test_offload_costs_rc3_no_time_and_spares_the_receiver_most_packets(controll
 
 @with_rc3
 def test_rc3_over_ipv6_is_as_fast_as_over_ipv4() -> None:
-    asked = ["workload.scheme=rc3", "workload.size=1000packets"]
-    four, six = (running.run(SCENARIO, set=[*asked, *settings]).result.flows for settings in ([], OVER_IPV6))
+    base = ["workload.scheme=rc3", "workload.size=1000packets"]
+    four, six = (running.run(SCENARIO, set=[*base, *settings]).result.flows for settings in ([], OVER_IPV6))
     assert list(six["delivered_bytes"]) == [1000 * 1440]
     assert six["completion_s"][0] == pytest.approx(four["completion_s"][0], rel=0.01)
 
@@ -423,7 +427,7 @@ def test_rc3_over_ipv6_is_as_fast_as_over_ipv4() -> None:
 NEED_KERNEL = [one for one in registry().values() if one.needs_kernel == "rc3"]
 
 
-def test_an_experiment_without_its_kernel_is_left_out_with_a_word_or_refused(
+def test_an_experiment_without_its_kernel_is_skipped_with_a_message_or_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(kernel, "find", lambda rc3="none": None)
@@ -447,8 +451,9 @@ def test_claims_of_the_paper_hold_on_the_kernel(experiment: Experiment, tmp_path
     assert (tmp_path / experiment.id / "figure.png").stat().st_size > 0
 
 
-# A flow that fills the bottleneck, another in its middle, and a packet under RC3, so that hosts are laid out alike.
-BESIDE = (
+# A flow that fills the bottleneck, another that starts later, and one packet with RC3, so that all runs have the same
+# hosts.
+COMPETING = (
     SCENARIO[: SCENARIO.index("[workload]")]
     + """
 [[workload]]
@@ -473,33 +478,31 @@ start = "1400ms"
 
 @with_rc3
 @pytest.mark.parametrize("controller", ["newreno", "cubic"])
-def test_the_tail_takes_nothing_from_a_flow_beside_it(controller: str) -> None:
-    """Section 5.3 of the paper: beside RC3 a flow has what it has beside the same flow under TCP."""
-    asked = [f"scheme.tcp.controller={controller}", f"scheme.rc3.inner={controller}"]
+def test_the_tail_takes_nothing_from_a_competing_flow(controller: str) -> None:
+    """Section 5.3 of the paper: a flow has the same throughput next to an RC3 flow as next to a TCP flow."""
+    settings = [f"scheme.tcp.controller={controller}", f"scheme.rc3.inner={controller}"]
 
     def delivered(text: str, duration: str) -> int:
-        flows = running.run(text, set=[*asked, f"duration={duration}"]).result.flows
+        flows = running.run(text, set=[*settings, f"duration={duration}"]).result.flows
         return int(flows["delivered_bytes"][0])
 
-    beside = {scheme: BESIDE.replace("OTHER", scheme) for scheme in ("tcp", "rc3")}
-    # Until the other flow begins, all is alike; of the half second from then on, it takes its share.
-    before = delivered(beside["tcp"].replace('"1400ms"', '"900ms"'), "1s")
-    contested = {scheme: delivered(text, "1500ms") - before for scheme, text in beside.items()}
+    texts = {scheme: COMPETING.replace("OTHER", scheme) for scheme in ("tcp", "rc3")}
+    # The runs are equal until the other flow starts; then it takes its share for half a second.
+    before = delivered(texts["tcp"].replace('"1400ms"', '"900ms"'), "1s")
+    contested = {scheme: delivered(text, "1500ms") - before for scheme, text in texts.items()}
     assert 0.3 * 0.5e9 / 8 < contested["tcp"] < 0.97 * 0.5e9 / 8, contested
     assert contested["rc3"] > 0.99 * contested["tcp"], contested
 
 
 @with_rc3
 @pytest.mark.parametrize(("controller", "seed"), [("newreno", 1), ("cubic", 2)])
-def test_what_is_lost_of_head_and_tail_is_repaired_and_takes_no_longer_than_under_tcp(
-    controller: str, seed: int
-) -> None:
-    # What the tail loses, the head sends for the first time, 150 segments or so; some of these are lost again.
+def test_losses_of_head_and_tail_are_repaired_no_slower_than_with_tcp(controller: str, seed: int) -> None:
+    # The tail loses about 150 segments, which the head then sends for the first time; some are lost again.
     lossy = ["link={select = 'core', loss = 0.05}", "workload.size=3000packets", "duration=120s"]
-    asked = [*lossy, f"scheme.tcp.controller={controller}", f"scheme.rc3.inner={controller}"]
+    settings = [*lossy, f"scheme.tcp.controller={controller}", f"scheme.rc3.inner={controller}"]
     times_s = {}
     for scheme in ("tcp", "rc3"):
-        outcome = running.run(SCENARIO, seed=seed, set=[*asked, f"workload.scheme={scheme}"])
+        outcome = running.run(SCENARIO, seed=seed, set=[*settings, f"workload.scheme={scheme}"])
         assert outcome.result.flows["delivered_bytes"][0] == 3000 * 1460
         times_s[scheme] = outcome.result.flows["completion_s"][0]
         if scheme == "rc3":
@@ -508,8 +511,8 @@ def test_what_is_lost_of_head_and_tail_is_repaired_and_takes_no_longer_than_unde
     assert times_s["rc3"] < times_s["tcp"], times_s
 
 
-# A flow under RC3, and one that fills the way back, where its acknowledgments at low priority wait for ever.
-AGAINST = (
+# An RC3 flow, and a flow that fills the reverse path, so that low-priority acknowledgments never arrive.
+REVERSE = (
     SCENARIO[: SCENARIO.index("[workload]")]
     + """
 [[workload]]
@@ -527,15 +530,15 @@ start = "400ms"
 
 
 @with_rc3
-def test_what_the_receiver_has_of_the_tail_is_passed_over_where_only_the_head_hears_of_it() -> None:
-    """Section 4.1.2 of the paper, the ACK bump: what joins the tail in class 0 is acknowledged with all of the tail."""
-    asked = ["topology.bottleneck_rate=500Mbps", "queue.limit=500packets", "duration=600ms"]
-    outcome = running.run(AGAINST, set=asked)
+def test_the_head_skips_the_received_tail_after_an_ack_bump() -> None:
+    """ACK bump, section 4.1.2 of the paper: when the head reaches the tail, one acknowledgment covers all of it."""
+    settings = ["topology.bottleneck_rate=500Mbps", "queue.limit=500packets", "duration=600ms"]
+    outcome = running.run(REVERSE, set=settings)
     counted = outcome.counters["left0"]
     assert counted["TcpExt.TCPRc3AckBumps"] >= 1
     assert counted["TcpExt.TCPRc3LowAcks"] == 0
     assert counted["TcpExt.TCPRc3Skipped"] > 100
     assert counted["Tcp.RetransSegs"] == 0
-    plain = running.run(AGAINST.replace('scheme = "rc3"', 'scheme = "tcp"'), set=asked)
+    plain = running.run(REVERSE.replace('scheme = "rc3"', 'scheme = "tcp"'), set=settings)
     times_s = [run.result.flows["completion_s"][1] for run in (outcome, plain)]
     assert times_s[0] < 0.8 * times_s[1]

@@ -1,6 +1,6 @@
-"""RC3 in the kernel, segment by segment: what a socket is told, and what it does with what a peer may send.
+"""Tests of RC3 in the kernel with scripts of single segments.
 
-Each script of `linux/rc3/scripts` is one end of a connection; the other one is the kernel's.
+Each script in `linux/rc3/scripts` is one end of a connection; the kernel is the other end.
 """
 
 import os
@@ -15,15 +15,15 @@ from sparelane.uml import kernel, running
 
 FOLDER = kernel.FILES / "rc3" / "scripts"
 SCRIPTS = sorted(FOLDER.glob("*.script"))
-# A script lasts less than two seconds of virtual time, and about one of a processor.
+# The time limit of a script, seconds. A script takes less than 2 s of virtual time and about 1 s of processor time.
 LONGEST_S = 60.0
 
 patched = kernel.find("on")
 with_rc3 = pytest.mark.skipif(patched is None, reason="no kernel with RC3: sparelane linux build --rc3")
 
 
-def played(script: str, place: Path) -> str:
-    """What becomes of a script: `as written`, or the first line that is not so."""
+def outcome_of(script: str, place: Path) -> str:
+    """Runs a script and returns `as written`, or the first line that failed."""
     assert patched is not None
     (place / "script").write_text(script)
     python = Path(sys.executable).resolve()
@@ -37,27 +37,27 @@ def played(script: str, place: Path) -> str:
         start_new_session=True,
     )
     try:
-        said, _ = process.communicate(timeout=LONGEST_S)
+        console, _ = process.communicate(timeout=LONGEST_S)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     outcome = place / "outcome"
-    assert outcome.exists(), said.decode(errors="replace")[-2000:]
-    # What the kernel warns of is an error of the patches.
-    assert b"WARNING" not in said, said.decode(errors="replace")[-4000:]
+    assert outcome.exists(), console.decode(errors="replace")[-2000:]
+    # A warning of the kernel is an error of the patches.
+    assert b"WARNING" not in console, console.decode(errors="replace")[-4000:]
     return outcome.read_text().strip()
 
 
 @with_rc3
 @pytest.mark.parametrize("script", SCRIPTS, ids=[path.stem for path in SCRIPTS])
-def test_the_kernel_does_as_the_script_says(script: Path, tmp_path: Path) -> None:
-    assert played(script.read_text(), tmp_path) == "as written"
+def test_the_kernel_follows_the_script(script: Path, tmp_path: Path) -> None:
+    assert outcome_of(script.read_text(), tmp_path) == "as written"
 
 
 @with_rc3
 @pytest.mark.parametrize(
-    ("script", "why"),
+    ("script", "expected"),
     [
         ("connect\nwrite 2\n> 0 1..0", "line 3, > 0 1..0: in place of bytes 1000-2000 came: level 0 bytes 0-1000"),
         ("connect\nwrite 1\nquiet 5", "line 3, quiet 5: this came: level 0 bytes 0-1000"),
@@ -68,11 +68,11 @@ def test_the_kernel_does_as_the_script_says(script: Path, tmp_path: Path) -> Non
         ("connect\ninfo cwnd 11", "line 2, info cwnd 11: it is 10"),
     ],
 )
-def test_a_script_that_the_kernel_does_not_follow_is_told_by_its_line(script: str, why: str, tmp_path: Path) -> None:
-    assert played(script, tmp_path).startswith(why)
+def test_a_script_that_fails_is_reported_with_its_line(script: str, expected: str, tmp_path: Path) -> None:
+    assert outcome_of(script, tmp_path).startswith(expected)
 
 
-def test_each_script_says_what_it_is_for() -> None:
+def test_each_script_starts_with_its_purpose() -> None:
     assert len(SCRIPTS) >= 12
     for script in SCRIPTS:
         first, *commands = script.read_text().splitlines()

@@ -1,4 +1,4 @@
-"""RTCP inside the kernel that runs scenarios: its constants, what is refused, and transfers beside the simulator's."""
+"""Tests of RTCP in the kernel of scenarios: constants, refused settings, and transfers compared with the simulator."""
 
 from __future__ import annotations
 
@@ -52,34 +52,34 @@ def network(*settings: str) -> Network:
 
 
 def constants(*settings: str) -> list[int]:
-    """The numbers on the kernel's command line."""
+    """Returns the numbers on the kernel's command line."""
     [word] = network(*settings).parameters
     name, _, numbers = word.partition("=")
     assert name == "tcp_rtcp.settings"
     return [int(number) for number in numbers.split(",")]
 
 
-def test_the_constants_are_those_that_the_loader_sets_for_the_programs_settings() -> None:
+def test_the_constants_are_those_that_the_bpf_loader_sets() -> None:
     settings = [("alpha", "500"), ("delta", "12.5"), ("min_window", "2")]
     loaded = _native.linux_constants("rtcp", settings, 100_000_000)
     assert constants() == loaded[: len(constants())]
     assert not any(loaded[len(constants()) :])
-    # alpha in Q16, delta in KB per microsecond in Q16, and half of the past.
+    # alpha in Q16, delta in KB per microsecond in Q16, and a smoothing of one half.
     assert constants()[:3] == [500 << 16, round(0.0125 * 65536), 1 << 15]
 
 
-def test_the_least_window_is_the_simulators_unless_the_scheme_says_another() -> None:
+def test_the_minimum_window_is_the_simulators_default_or_the_schemes() -> None:
     without = SCENARIO.replace("min_window = 2\n", "")
     [word] = mapping.network(mapping.with_settings(without, []), "scenario.toml").parameters
     assert word.split(",")[6] == "1"
     assert constants()[6] == 2
 
 
-def test_weights_by_size_are_those_of_the_scheme() -> None:
+def test_weights_by_size_come_from_the_scheme() -> None:
     weights = "scheme.flow.weights={ urgent = 30000, high-volume = 5000 }"
     found = constants('scheme.flow.classify="by-size"', weights, 'scheme.flow.urgent_below="20KB"')
     assert found[8:10] == [20_000, 2]
-    # A weight has five numbers; the first is that of large flows.
+    # A weight has five numbers; the first weight is that of large flows.
     assert [found[11] >> 16, found[16] >> 16] == [5_000, 30_000]
 
 
@@ -92,15 +92,15 @@ def test_weights_by_size_are_those_of_the_scheme() -> None:
         ('scheme.other={controller = "rtcp", interface = "delay", alpha = 3}', "scheme.other and scheme.flow"),
     ],
 )
-def test_what_the_program_does_not_have_is_refused_by_name(setting: str, named: str) -> None:
+def test_settings_that_the_program_does_not_support_are_refused_by_name(setting: str, named: str) -> None:
     with pytest.raises(ScenarioError, match=r"scenario\.toml: .*--on linux cannot do it; allowed: ") as caught:
         network(setting)
     assert named in str(caught.value)
 
 
-def test_a_queue_marks_what_has_waited_for_as_long_as_its_threshold_takes() -> None:
+def test_a_queue_marks_packets_that_waited_longer_than_its_threshold() -> None:
     lines = list(plan.lines(network("queue={limit = '300packets', mark_at = '20packets'}")))
-    # 20 packets of 1500 bytes at 50 Mb/s.
+    # The transmission time of 20 packets of 1500 bytes at 50 Mb/s.
     assert any("codel limit 300 target 1000s interval 1000s noecn ce_threshold 4800us" in line for line in lines)
 
 
@@ -110,7 +110,7 @@ def runs() -> list[testbed_runs.Run]:
 
 @pytest.mark.parametrize("run", runs(), ids=lambda run: f"{run.setting.name}, {run.scheme}")
 def test_the_testbeds_flows_are_the_same_on_both_sides(run: testbed_runs.Run) -> None:
-    ours, linux = (run.simulation(1, side, BRIEF) for side in ("simulator", "linux"))
+    ours, linux = (run.simulation(1, side, SHORT) for side in ("simulator", "linux"))
     simulated = api.run("rtcp-linux", seed=1, set=list(ours.settings)).flows
     text = library.find("rtcp-linux").read_text(encoding="utf-8")
     drawn = (
@@ -125,7 +125,7 @@ def test_the_testbeds_flows_are_the_same_on_both_sides(run: testbed_runs.Run) ->
 
 
 @with_kernel
-def test_a_flow_of_rtcp_has_the_bounds_of_the_simulators_and_sends_identical_packets_twice() -> None:
+def test_an_rtcp_flow_has_the_simulators_bounds_and_repeats_its_packets() -> None:
     settings = ["workload.size=5MB", "sample={ interval = '5ms', flows = [0] }"]
     settings += ["transport={ preset = 'linux', mss = '1448B', header = '52B' }"]
     first, second = (running.run(SCENARIO, set=settings) for _ in range(2))
@@ -135,33 +135,33 @@ def test_a_flow_of_rtcp_has_the_bounds_of_the_simulators_and_sends_identical_pac
         result.series.filter(pl.col("quantity").cast(pl.String) == "cwnd_bytes")["value"].to_numpy() // 1448
         for result in (first.result, ours)
     ]
-    # Two segments; and twice the line's product of bandwidth and delay, 1 MB.
+    # The bounds are two segments and twice the bandwidth-delay product of the line, 1 MB.
     assert [own.min() for own in windows] == [2, 2]
     assert windows[0].max() == pytest.approx(windows[1].max(), rel=0.01)
-    # Windows that double and halve find other moments to do so, and so times are alike, not equal.
+    # Windows double and halve at other instants than in the simulator, so times are similar but not equal.
     assert first.result.flows["completion_s"][0] == pytest.approx(ours.flows["completion_s"][0], rel=0.4)
 
 
 @with_kernel
 @pytest.mark.long_on_linux
-def test_a_heavier_flow_of_rtcp_gets_more_of_the_link_in_the_kernel() -> None:
+def test_an_rtcp_flow_with_a_larger_weight_gets_more_of_the_link() -> None:
     flows = (
         'classify="by-size"',
         "weights={ urgent = 24000, high-volume = 6000 }",
     )
     settings = [f"scheme.flow.{setting}" for setting in flows]
-    # As large as both: the first is urgent for its whole length, since all that is written is below the bound.
+    # Both flows have the same size. The first is always urgent, since all of its data is below the bound.
     settings += ["topology.pairs=2", "workload.size=5MB", "duration='6s'"]
     heavy = running.run(SCENARIO, set=[*settings, 'scheme.flow.urgent_below="100MB"']).result
     light = running.run(SCENARIO, set=[*settings, 'scheme.flow.urgent_below="1KB"']).result
     queueing = [
         result.flows.select((pl.col("srtt_s") - pl.col("min_rtt_s")).mean()).item() for result in (heavy, light)
     ]
-    assert queueing[0] > queueing[1], "a heavier weight tolerates more congestion"
+    assert queueing[0] > queueing[1], "a larger weight tolerates more congestion"
 
 
 @with_kernel
-def test_dctcp_is_marked_behind_the_threshold_of_a_queue() -> None:
+def test_dctcp_is_marked_above_the_threshold_of_a_queue() -> None:
     settings = ['scheme.flow={controller = "dctcp"}', 'transport.ecn="dctcp"', "workload.size=20MB"]
     marked = running.run(SCENARIO, set=[*settings, "queue={limit = '1000packets', mark_at = '20packets'}"]).result
     assert marked.links["marked_packets"].sum() > 0
@@ -183,31 +183,31 @@ def test_the_kernel_is_built_with_the_source_of_the_bpf_program(tmp_path: Path) 
 
 
 EXPERIMENT = registry()["rtcp/testbed"]
-BRIEF = Effort("full", seeds=2, stop_s=0.4)
+SHORT = Effort("full", seeds=2, stop_s=0.4)
 
 
 def evaluation(factor: float, *schemes: str) -> Evaluation:
-    """With the simulator in Linux's place, where completion times of some schemes are multiplied."""
+    """Evaluates runs in which the simulator replaces Linux, with completion times of some schemes multiplied."""
     outcomes: dict[object, Outcome] = {}
     for run in runs():
-        for seed in BRIEF.seed_numbers():
-            ours = run.simulation(seed, "simulator", BRIEF)
+        for seed in SHORT.seed_numbers():
+            ours = run.simulation(seed, "simulator", SHORT)
             outcome = runner.simulate(ours)
             flows = outcome.flows.with_columns(pl.col("completion_s") * (factor if run.scheme in schemes else 1.0))
             counted = {"right0": {"Tcp.InSegs": 100, "Tcp.OutSegs": 80}}
             linux = replace(outcome, flows=flows, counters=counted)
-            outcomes |= {ours: outcome, run.simulation(seed, "linux", BRIEF): linux}
-            # Where each segment is acknowledged, they are the same.
-            outcomes |= {run.simulation(seed, "linux", BRIEF, *testbed_runs.EACH): outcome}
-            outcomes |= dict.fromkeys(run.in_other_orders(seed, BRIEF), outcome)
-    assert set(EXPERIMENT.plan(BRIEF)) <= set(outcomes)
-    return EXPERIMENT.explain(EXPERIMENT.full, EXPERIMENT.evaluate(BRIEF, outcomes))  # type: ignore[arg-type]
+            outcomes |= {ours: outcome, run.simulation(seed, "linux", SHORT): linux}
+            # With an acknowledgment for each segment, both sides are equal.
+            outcomes |= {run.simulation(seed, "linux", SHORT, *testbed_runs.EACH): outcome}
+            outcomes |= dict.fromkeys(run.in_other_orders(seed, SHORT), outcome)
+    assert set(EXPERIMENT.plan(SHORT)) <= set(outcomes)
+    return EXPERIMENT.explain(EXPERIMENT.full, EXPERIMENT.evaluate(SHORT, outcomes))  # type: ignore[arg-type]
 
 
-def test_the_testbed_compares_both_sides_and_says_where_the_papers_order_holds() -> None:
+def test_the_testbed_compares_both_sides_and_checks_the_papers_order() -> None:
     equal, slow = evaluation(1.0), evaluation(1000.0, "RTCP")
     assert all(row.value == row.paper for row in equal.rows)
-    # So brief a run has no urgent flow in some settings.
+    # In some settings, such short runs have no urgent flow.
     missing = sum(row.value is None for row in equal.rows if row.counts)
     assert [verdict.value for verdict in EXPERIMENT.check(EXPERIMENT.full, equal)][:2] == [0, missing]
     counted = [row for row in slow.rows if row.counts]
@@ -215,7 +215,7 @@ def test_the_testbed_compares_both_sides_and_says_where_the_papers_order_holds()
     assert all(row.value == pytest.approx((row.paper or 0) / 1000) for row in rows)
     off = [row for row in counted if row.deviates and not row.is_explained]
     assert EXPERIMENT.check(EXPERIMENT.full, slow)[1].value == len(off) > missing
-    # Where Linux acknowledges each segment, it is not slow here.
+    # With an acknowledgment for each segment, Linux is not slow in this test.
     assert all(row.value == row.paper for row in slow.rows if row.key.variant == testbed_runs.EACH_ON_BOTH)
     claims = [
         verdict for verdict in EXPERIMENT.check(EXPERIMENT.full, slow) if "on Linux: RTCP's urgent" in verdict.text
@@ -229,9 +229,9 @@ def test_the_testbed_compares_both_sides_and_says_where_the_papers_order_holds()
 
 @with_kernel
 @pytest.mark.long_on_linux
-def test_the_testbed_runs_on_the_kernel_and_its_cubic_is_the_simulators() -> None:
+def test_the_testbed_runs_on_the_kernel_with_cubic_as_in_the_simulator() -> None:
     run = testbed_runs.Run(testbed_runs.FIG_4, "Cubic")
-    ours, linux = (runner.simulate(run.simulation(1, side, BRIEF)) for side in ("simulator", "linux"))
+    ours, linux = (runner.simulate(run.simulation(1, side, SHORT)) for side in ("simulator", "linux"))
     assert ours.flows.height > 3
     assert list(ours.flows["size_bytes"]) == list(linux.flows["size_bytes"])
     differences = (ours.flows["completion_s"] / linux.flows["completion_s"] - 1).abs()

@@ -1,8 +1,8 @@
-"""Vector registers of programs in User-Mode Linux, on hosts whose processor state has any size.
+"""Tests that User-Mode Linux preserves vector registers, whatever the size of the host's processor state.
 
-The tests boot a kernel with a program that fills all registers, has the kernel switch between processes and threads,
-deliver signals and handle page faults, and compares. A library that is loaded into the kernel's process makes the host
-look like one with a larger state, such as one with AMX.
+The tests boot a kernel with a program that fills all registers, makes the kernel switch between processes and threads,
+deliver signals and handle page faults, and then compares the registers. A preloaded library makes the host appear to
+have a larger state, such as that of a processor with AMX.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def compiled(folder: Path, name: str, *options: str) -> Path:
     return target
 
 
-def booted(place: Path, state_bytes: int | None) -> tuple[str, str]:
+def boot(place: Path, state_bytes: int | None) -> tuple[str, str]:
     """Returns the outcome and the console of a kernel on a host with this size of processor state; `None`: its own."""
     assert found is not None
     program = compiled(place, "vectors.c", "-static", "-pthread")
@@ -59,11 +59,11 @@ def booted(place: Path, state_bytes: int | None) -> tuple[str, str]:
     return outcome.read_text() if outcome.exists() else "", done.stdout.decode(errors="replace")
 
 
-# The host's own size; that of processors with AMX, of which User-Mode Linux 6.12 saves a quarter; and one that is
-# larger than the first buffer in which the kernel asks for it.
+# The host's own size, that of processors with AMX, of which User-Mode Linux 6.12 saves a quarter, and one that exceeds
+# the first buffer with which the kernel requests it.
 @pytest.mark.parametrize("state_bytes", [None, 11_008, 70_000])
 def test_vector_registers_survive_switches_faults_and_signals(state_bytes: int | None, tmp_path: Path) -> None:
-    outcome, console = booted(tmp_path, state_bytes)
+    outcome, console = boot(tmp_path, state_bytes)
     said = dict(line.split(": ", 1) for line in outcome.splitlines()[1:])
     assert said == dict.fromkeys(CHECKS, "ok"), console[-2000:]
     frame = int(outcome.splitlines()[0].rsplit(" ", 1)[1])

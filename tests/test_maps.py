@@ -1,4 +1,4 @@
-"""Maps of the world as people have drawn them: in parts, with loops, without names, and with what nobody knew."""
+"""Tests of real maps, which may have several parts, loops, and missing names, speeds or coordinates."""
 
 import os
 import re
@@ -30,7 +30,7 @@ pairs = "next"
 size = "20kB"
 """
 
-# Everything that is wrong with some map of the Internet Topology Zoo, in one.
+# One map with all peculiarities that occur in the Internet Topology Zoo.
 GRAPHML = """\
 <?xml version="1.0" encoding="utf-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns">
@@ -95,12 +95,10 @@ def run(path: Path) -> sparelane.Result:
 
 
 @pytest.mark.parametrize(("name", "content"), [("map.graphml", GRAPHML), ("map.gml", GML)])
-def test_a_map_with_everything_that_maps_have_runs_and_says_what_is_left_out(
-    tmp_path: Path, name: str, content: str
-) -> None:
+def test_a_map_with_all_kinds_of_gaps_runs_and_warns_of_omissions(tmp_path: Path, name: str, content: str) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
     result = run(tmp_path / name)
-    # Two hosts at each router of the largest part, each with a flow, and none of them stuck.
+    # Each router of the largest part has two hosts, each with a flow, and all flows progress.
     assert result.totals["finished_flows"] == result.totals["flows"] == 10
     loops, parts = result.warnings
     assert loops.startswith("edges from a node to itself are left out of the map: 1 (line ")
@@ -116,20 +114,20 @@ def test_every_map_of_a_folder_runs(tmp_path: Path) -> None:
     maps = sorted(path for path in Path(os.environ["SPARELANE_MAPS"]).rglob("*") if path.suffix in {".graphml", ".gml"})
     assert maps
     failed = {}
-    notices: Counter[str] = Counter()
+    warnings: Counter[str] = Counter()
     for path in maps:
         copy = tmp_path / path.name
         copy.write_bytes(path.read_bytes())
         try:
-            # What else there is to note is of the run: some of these cables carry no flow in so short a time.
-            of_the_map = (notice for notice in run(copy).warnings if " map" in notice)
-            notices.update(re.sub(r"\d+", "N", notice.split(" (")[0]) for notice in of_the_map)
+            # Other warnings concern the run: some cables carry no flow in such a short time.
+            of_the_map = (warning for warning in run(copy).warnings if " map" in warning)
+            warnings.update(re.sub(r"\d+", "N", warning.split(" (")[0]) for warning in of_the_map)
         except sparelane.ScenarioError as error:
             failed[path.name] = str(error)
-    print(f"{len(maps) - len(failed)} of {len(maps)} run; {dict(notices)}")
+    print(f"{len(maps) - len(failed)} of {len(maps)} run; {dict(warnings)}")
     assert not failed, f"{len(maps) - len(failed)} of {len(maps)} run"
-    # What is left out of a map is said, and nothing else is worth saying.
-    assert set(notices) <= {
+    # Only omissions from a map are reported.
+    assert set(warnings) <= {
         "edges from a node to itself are left out of the map: N",
         "the map is not connected: its largest part has N of N nodes",
     }

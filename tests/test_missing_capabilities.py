@@ -1,4 +1,4 @@
-"""Arguments are validated before capabilities: a mistake gets the same answer whatever this machine lacks."""
+"""Arguments are validated before capabilities, so a mistake has the same message on every machine."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from sparelane import _native
 MISTAKE = 2
 
 RUN = bad_inputs.SWEEP.replace('["10packets", "20packets"]', '"10packets"').replace('"50ms"', '"2s"')
-FAR = "host.invalid:9"
-NOBODY = ["--dask", "tcp://127.0.0.1:1"]
+UNKNOWN_HOST = "host.invalid:9"
+UNREACHABLE = ["--dask", "tcp://127.0.0.1:1"]
 KEYS = ["--keys", "keys", "--trust", "0" * 64]
 
-# Wrong command lines, and what the answer says, by the capabilities that the command needs if nothing is wrong with it.
+# Wrong command lines with a part of the message, by the capability that the valid command needs.
 NEEDS_EXTRAS = [
     (["plot", "nowhere"], "nowhere"),
     (["plot", "empty"], "empty"),
@@ -40,10 +40,10 @@ NEEDS_EXTRAS = [
     (["reproduce", "rc3/model", "--json", "no/such.json"], "no/such.json"),
     (["reproduce", "rc3/model", "-o", "s.toml"], "s.toml"),
     (["reproduce", "rc3/model", "--dask", "nonsense"], "nonsense"),
-    (["sweep", "nowhere.toml", *NOBODY], "nowhere.toml"),
-    (["sweep", "s.toml", *NOBODY], "nothing varies"),
-    (["sweep", "w.toml", *NOBODY, "--set", "workload.size=3sheep"], "sheep"),
-    (["sweep", "w.toml", *NOBODY, "-o", "w.toml"], "w.toml"),
+    (["sweep", "nowhere.toml", *UNREACHABLE], "nowhere.toml"),
+    (["sweep", "s.toml", *UNREACHABLE], "nothing varies"),
+    (["sweep", "w.toml", *UNREACHABLE, "--set", "workload.size=3sheep"], "sheep"),
+    (["sweep", "w.toml", *UNREACHABLE, "-o", "w.toml"], "w.toml"),
     (["sweep", "w.toml", "--dask", "nonsense"], "no address of a Dask scheduler"),
 ]
 NEEDS_KERNEL = [
@@ -78,22 +78,22 @@ NEEDS_ROOT = [
     (["linux", "frobnicate"], "frobnicate"),
 ]
 NEEDS_NAMES = [
-    (["send", *KEYS, "--cc", "cubik", "s.toml", FAR], "cubik"),
-    (["send", *KEYS, "--dscp", "0,99", "s.toml", FAR], "99"),
-    (["send", *KEYS, "--dscp", "3,3", "s.toml", FAR], "for two classes"),
-    (["send", *KEYS, "nowhere.txt", FAR], "nowhere.txt"),
+    (["send", *KEYS, "--cc", "cubik", "s.toml", UNKNOWN_HOST], "cubik"),
+    (["send", *KEYS, "--dscp", "0,99", "s.toml", UNKNOWN_HOST], "99"),
+    (["send", *KEYS, "--dscp", "3,3", "s.toml", UNKNOWN_HOST], "for two classes"),
+    (["send", *KEYS, "nowhere.txt", UNKNOWN_HOST], "nowhere.txt"),
     (["send", *KEYS, "s.toml", "host"], "HOST:PORT"),
-    (["send", "--keys", "nowhere", "s.toml", FAR], "nowhere"),
-    (["path", *KEYS, "--cc", "cubik", FAR], "cubik"),
-    (["path", *KEYS, "--load-rate", "fast", FAR], "rate"),
+    (["send", "--keys", "nowhere", "s.toml", UNKNOWN_HOST], "nowhere"),
+    (["path", *KEYS, "--cc", "cubik", UNKNOWN_HOST], "cubik"),
+    (["path", *KEYS, "--load-rate", "fast", UNKNOWN_HOST], "rate"),
     (["path", *KEYS, "host"], "HOST:PORT"),
-    (["recv", *KEYS, "--cc", "cubik", "--listen", FAR, "-o", "inbox"], "cubik"),
-    (["tunnel", *KEYS, "--cc", "cubik", "--listen", FAR, "--allow", FAR], "cubik"),
-    (["tunnel", *KEYS, "--cc", "cubik", "--forward", f"{FAR}={FAR}", FAR], "cubik"),
-    (["harm", *KEYS, "--cc", "cubik", "--tcp", FAR, FAR], "cubik"),
-    (["harm", *KEYS, "--tcp", "host", FAR], "HOST:PORT"),
+    (["recv", *KEYS, "--cc", "cubik", "--listen", UNKNOWN_HOST, "-o", "inbox"], "cubik"),
+    (["tunnel", *KEYS, "--cc", "cubik", "--listen", UNKNOWN_HOST, "--allow", UNKNOWN_HOST], "cubik"),
+    (["tunnel", *KEYS, "--cc", "cubik", "--forward", f"{UNKNOWN_HOST}={UNKNOWN_HOST}", UNKNOWN_HOST], "cubik"),
+    (["harm", *KEYS, "--cc", "cubik", "--tcp", UNKNOWN_HOST, UNKNOWN_HOST], "cubik"),
+    (["harm", *KEYS, "--tcp", "host", UNKNOWN_HOST], "HOST:PORT"),
 ]
-# Only Linux knows the hosts of an emulation, the controls of its TCP, and the programs for its kernel.
+# Command lines whose mistakes only Linux recognises: emulation, TCP controls, and programs for the kernel.
 ON_LINUX = [
     (["emulate", "s.toml", "--host", "nobody", "--", "true"], "nobody"),
     (["emulate", "s.toml", "--host", "left0", "--", "no-such-program"], "no-such-program"),
@@ -115,7 +115,7 @@ ANYWHERE = [*NEEDS_EXTRAS, *NEEDS_KERNEL, *NEEDS_ROOT, *NEEDS_NAMES]
 
 @pytest.fixture
 def here(tmp_path: Path) -> Path:
-    """A folder with a scenario, a sweep, a run, a reproduction, and keys."""
+    """A folder with a scenario, a sweep, a run, a reproduction and keys."""
     (tmp_path / "s.toml").write_text(RUN, encoding="utf-8")
     (tmp_path / "w.toml").write_text(bad_inputs.SWEEP, encoding="utf-8")
     (tmp_path / "empty").mkdir()
@@ -128,8 +128,8 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def ask(here: Path, missing: list[str], lines: list[list[str]]) -> list[tuple[int, str]]:
-    """The answers of a process that lacks these capabilities."""
+def run_without(here: Path, missing: list[str], lines: list[list[str]]) -> list[tuple[int, str]]:
+    """Runs command lines without these capabilities, and returns exit codes and standard error."""
     places = [str(Path(without.__file__).parent), str(Path(sparelane.__file__).parents[1])]
     done = subprocess.run(
         [sys.executable, without.__file__, *missing],
@@ -152,23 +152,23 @@ def ask(here: Path, missing: list[str], lines: list[list[str]]) -> list[tuple[in
 def test_a_mistake_is_reported_whatever_is_missing(here: Path, missing: list[str]) -> None:
     lines = ANYWHERE if "linux" in missing or sys.platform != "linux" else [*ANYWHERE, *ON_LINUX]
     before = sorted(here.rglob("*"))
-    answers = ask(here, missing, [words for words, _ in lines])
+    answers = run_without(here, missing, [arguments for arguments, _ in lines])
     wrong = [
-        (" ".join(words), code, answer)
-        for (words, says), (code, answer) in zip(lines, answers, strict=True)
-        if code != MISTAKE or says not in answer or "Traceback" in answer
+        (" ".join(arguments), code, answer)
+        for (arguments, message), (code, answer) in zip(lines, answers, strict=True)
+        if code != MISTAKE or message not in answer or "Traceback" in answer
     ]
     assert wrong == []
-    assert sorted(here.rglob("*")) == before, "a refused command has left something behind"
+    assert sorted(here.rglob("*")) == before, "a refused command has left files"
 
 
 @pytest.mark.parametrize(
-    ("words", "missing", "says"),
+    ("arguments", "missing", "message"),
     [
         (["plot", "one"], "extras", "pip install 'sparelane[figures]'"),
         (["report", "experiments"], "extras", "pip install 'sparelane[papers]'"),
         (["reproduce", "rc3/model"], "extras", "pip install 'sparelane[papers]'"),
-        (["sweep", "w.toml", *NOBODY], "extras", "pip install 'sparelane[dask]'"),
+        (["sweep", "w.toml", *UNREACHABLE], "extras", "pip install 'sparelane[dask]'"),
         (["run", "s.toml", "--on", "linux", "-o", "out"], "kernel", "sparelane linux build"),
         (["emulate", "s.toml"], "root", "needs root"),
         (["harm", "--local"], "root", "needs root"),
@@ -176,18 +176,20 @@ def test_a_mistake_is_reported_whatever_is_missing(here: Path, missing: list[str
         (["linux", "doctor"], "linux", "need Linux"),
         (["linux", "build"], "linux", "need Linux"),
         (["harm", "--local"], "linux", "needs Linux"),
-        (["send", *KEYS, "s.toml", FAR], "names", "host.invalid"),
+        (["send", *KEYS, "s.toml", UNKNOWN_HOST], "names", "host.invalid"),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value)[:30],
 )
 @pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
-def test_what_is_missing_is_named_once_the_arguments_are_right(
-    here: Path, words: list[str], missing: str, says: str
+def test_a_missing_capability_is_named_if_the_arguments_are_valid(
+    here: Path, arguments: list[str], missing: str, message: str
 ) -> None:
-    [(code, answer)] = ask(here, [missing], [words])
-    assert (code, says in answer) == (MISTAKE, True), answer
+    [(code, answer)] = run_without(here, [missing], [arguments])
+    assert (code, message in answer) == (MISTAKE, True), answer
 
 
 def test_the_help_of_every_linux_command_can_be_read_on_other_systems(here: Path) -> None:
     names = ["load", "unload", "list", "doctor", "watch", "build"]
-    assert [code for code, _ in ask(here, ["linux"], [["linux", name, "--help"] for name in names])] == [0] * len(names)
+    assert [code for code, _ in run_without(here, ["linux"], [["linux", name, "--help"] for name in names])] == [
+        0
+    ] * len(names)
