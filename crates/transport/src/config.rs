@@ -1,154 +1,162 @@
-//! What can be set about TCP.
+//! The settings of a TCP connection.
 
 use sparelane_core::Dur;
 
-/// Bytes of IP and TCP header on every packet, where nothing else is [set](TransportConfig::header_bytes).
+/// The default [header size](TransportConfig::header_bytes): IPv4 and TCP without options, in bytes.
 pub const HEADER_BYTES: u64 = 40;
 
-/// The largest header: IPv4's and TCP's with all their options, and tunnels around them.
+/// The largest header size in bytes: IPv4 and TCP with all options, plus encapsulation.
 pub const MAX_HEADER_BYTES: u64 = 255;
 
-/// The most segments that can be outstanding, so that the low 32 bits of their numbers tell them apart.
+/// The largest number of outstanding segments. It keeps the low 32 bits of their sequence numbers unambiguous.
 pub const MAX_WINDOW_SEGMENTS: u64 = 1 << 30;
 
-/// Delayed acknowledgments (RFC 5681 section 4.2).
+/// Settings of delayed acknowledgments (RFC 5681 section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedAck {
-    /// An acknowledgment at least every so many full segments.
+    /// The number of full segments after which an acknowledgment is sent.
     pub every_segments: u32,
-    /// And at the latest this long after data arrived.
+    /// The longest delay of an acknowledgment after data arrived.
     pub timeout: Dur,
 }
 
-/// The retransmission timer (RFC 6298).
+/// Settings of the retransmission timer (RFC 6298).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct RtoConfig {
-    /// Floor of the whole timeout.
+    /// The minimum RTO (RFC 6298 rule 2.4).
     pub min: Dur,
-    /// Ceiling, backoff included.
+    /// The maximum RTO, including backoff (RFC 6298 rule 2.5).
     pub max: Dur,
-    /// Floor of the variance term (G of RFC 6298): RTO = SRTT + max(variance_min, 4 RTTVAR).
+    /// The minimum of the variance term, which is G in RFC 6298 rule 2.3: RTO = SRTT + max(G, 4 RTTVAR).
     pub variance_min: Dur,
-    /// Timeout before the first round-trip sample.
+    /// The RTO before the first round-trip sample (RFC 6298 rule 2.1).
     pub initial: Dur,
-    /// Timeout of the first SYN.
+    /// The timeout of the first SYN.
     pub syn: Dur,
-    /// Whether the handshake gives the first round-trip sample.
+    /// Use the handshake as the first round-trip sample.
     pub handshake_sample: bool,
 }
 
-/// What the two ends say to each other of marked packets (explicit congestion notification, ECN).
+/// Explicit congestion notification (ECN): how the receiver echoes marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
-    /// Packets are not ECN-capable: queues drop them where they would mark others.
+    /// Packets are not ECN-capable, so queues drop them instead of marking them.
     #[default]
     Off,
-    /// RFC 3168: a mark is echoed until the sender says that it has reduced its window.
+    /// RFC 3168: the receiver sets ECE from a mark until the sender's CWR.
     Classic,
-    /// RFC 8257 section 3.2: each mark is echoed once, so that the sender knows which share of its data was marked.
+    /// RFC 8257 section 3.2: the receiver echoes each mark once, so that the sender can compute the marked fraction.
     Dctcp,
 }
 
-/// What a controller is told was in flight when it is to reduce its window: RFC 5681's FlightSize, in its readings.
+/// The definition of FlightSize (RFC 5681 section 2) that is passed to the controller with each congestion event.
 ///
-/// The readings differ once recovery is under way: while the first hole is stuck, everything that was sent since counts as
-/// not acknowledged, several windows of it, and half of that is no reduction.
+/// The definitions differ during recovery. While the first hole persists, the data above it is not cumulatively
+/// acknowledged and can grow to several windows; half of that would be no reduction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FlightSize {
-    /// What is sent and not cumulatively acknowledged, less what limited transmit sent, and at most the window.
+    /// The data sent but not cumulatively acknowledged, without limited transmit's segments, limited to the congestion
+    /// window.
     #[default]
     Clipped,
-    /// The congestion window, used or not, as in Linux.
+    /// The congestion window, even if it is not fully used, as in Linux.
     Window,
-    /// What is in flight as loss recovery counts it (RFC 6675's pipe), as in ns-3.
+    /// The pipe of RFC 6675, as in ns-3.
     Pipe,
-    /// RFC 5681 to the letter: all that is sent and not cumulatively acknowledged, less what limited transmit sent.
+    /// The data sent but not cumulatively acknowledged, without limited transmit's segments (RFC 5681 section 3.2).
     Outstanding,
 }
 
-/// Everything that can be set about one connection, controller apart.
+/// The settings of one connection, except for its congestion controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportConfig {
-    /// Payload bytes of a full segment.
+    /// Payload bytes of a full segment (SMSS).
     pub mss_bytes: u64,
-    /// Bytes of header on every packet, whatever the link counts: IP and TCP, or the link's own as well; at most
-    /// [`MAX_HEADER_BYTES`]. Acknowledgments are nothing but header.
+    /// Header bytes of every packet, at most [`MAX_HEADER_BYTES`]: IP, TCP and, if links count them, link-layer
+    /// headers. A pure acknowledgment has this size.
     pub header_bytes: u64,
-    /// Selective acknowledgments (RFC 2018) and recovery by RFC 6675; without, NewReno recovery (RFC 6582).
+    /// Enable selective acknowledgments (RFC 2018) with recovery by RFC 6675. If disabled, recovery is NewReno's (RFC
+    /// 6582).
     pub sack: bool,
-    /// Limited transmit (RFC 3042).
+    /// Enable limited transmit (RFC 3042).
     pub limited_transmit: bool,
-    /// What a reduction of the window starts from.
+    /// The FlightSize from which the controller computes a reduced window.
     pub flight_size: FlightSize,
-    /// Proportional rate reduction (RFC 9937) while losses are repaired: what is sent is in proportion to what arrives.
-    /// Otherwise nothing new goes until the pipe has drained to the new window (RFC 6675). For windows without a pace.
+    /// Enable proportional rate reduction (RFC 9937) during recovery. If disabled, no new data is sent until the pipe
+    /// has drained to the reduced window (RFC 6675). It has no effect on controllers that pace.
     pub prr: bool,
-    /// Loss detection by time and the tail loss probe (RFC 8985, RACK-TLP) in place of three later arrivals (RFC 6675).
+    /// Enable RACK-TLP (RFC 8985): time-based loss detection and tail loss probes, instead of RFC 6675's DupThresh.
+    /// Needs SACK.
     pub rack_tlp: bool,
-    /// By how much the timers of [`rack_tlp`](Self::rack_tlp) are later than RFC 8985 has them, as in Linux: the one that judges what was
-    /// overtaken, where no acknowledgment does so before, and that of a probe of more than one segment.
+    /// The extra delay of two timers of [`rack_tlp`](Self::rack_tlp), as in Linux: the reordering timer, and the probe
+    /// timeout with more than one segment in flight. RFC 8985 has no such delay.
     pub rack_timer_delay: Dur,
-    /// A retransmission is taken for lost where data has arrived that was sent for the first time after it, as in Linux before
-    /// RACK (with forward acknowledgment, FACK). Needs SACK; losses by time include those of retransmissions anyway.
+    /// Mark a retransmission lost once new data that was sent after it has arrived, as Linux did before RACK (forward
+    /// acknowledgment, FACK). Needs SACK. It has no effect with RACK-TLP, which detects lost retransmissions anyway.
     pub detect_lost_retransmissions: bool,
-    /// Loss detection follows the reordering that the path shows: by order, more than three later arrivals may be waited for, as in
-    /// Linux; by time, the margin grows (RFC 8985 section 6.2, step 4). Needs SACK.
+    /// Adapt loss detection to the reordering observed on the path. DupThresh rises above 3, as in Linux; with
+    /// RACK-TLP, the reordering window grows (RFC 8985 section 6.2, step 4). Needs SACK.
     pub adaptive_reordering: bool,
-    /// Delayed acknowledgments; `None` acknowledges every segment.
+    /// Delayed acknowledgments. `None` acknowledges every segment immediately.
     pub delayed_ack: Option<DelayedAck>,
-    /// The retransmission timer.
+    /// Settings of the retransmission timer.
     pub rto: RtoConfig,
-    /// Timestamps (RFC 7323): an acknowledgment says which copy of a segment caused it, so that retransmissions give
-    /// round-trip samples as well and progress ends the timer's backoff. Without, Karn's rule.
+    /// Enable timestamps (RFC 7323): each acknowledgment identifies the copy of the segment that triggered it.
+    /// Retransmissions then give round-trip samples, and progress ends the timer's backoff. If disabled, Karn's
+    /// algorithm applies (RFC 6298 section 3).
     pub timestamps: bool,
-    /// Whether what SACK reported is kept across a retransmission timeout (RFC 6675 section 5.1).
+    /// Keep SACK information across a retransmission timeout (RFC 6675 section 5.1).
     pub sack_survives_timeout: bool,
-    /// Whether a retransmission that proves needless restores the window (Eifel, RFC 3522 and 4015).
+    /// Restore the window after a spurious retransmission (Eifel detection, RFC 3522, and response, RFC 4015).
     pub undo_spurious: bool,
-    /// Whether a connection whose SYN or answer was lost starts with one segment (RFC 5681 section 3.1).
+    /// Start with a window of one segment if the SYN or SYN-ACK was lost (RFC 5681 section 3.1).
     pub syn_loss_resets_window: bool,
-    /// The clock of timestamps by which round-trip times are measured: a sample is a difference of whole ticks, and one of
-    /// none counts as a microsecond, as in ns-3. `None` measures exactly.
+    /// The tick of the timestamp clock that measures round-trip times. A sample is a whole number of ticks; zero ticks
+    /// count as a microsecond, as in ns-3. `None` measures exactly.
     pub rtt_granularity: Option<Dur>,
-    /// The clock of timestamps, where controllers hear of the round-trip time of a retransmission that is acknowledged in sequence, as
-    /// in Linux: in whole ticks, though one at least, for the timer, too. `None` measures it for the timer alone. Needs timestamps.
+    /// The tick of the timestamp clock that measures the round-trip times of retransmissions for the controller and the
+    /// timer, as in Linux. Only cumulatively acknowledged retransmissions give such a sample, of at least one tick.
+    /// `None` measures retransmissions for the timer only. Needs timestamps.
     pub resent_rtt_tick: Option<Dur>,
-    /// Receive window in bytes; `None` never binds.
+    /// The receive window in bytes. `None` is unlimited.
     pub receive_window_bytes: Option<u64>,
-    /// The most separate ranges that a receiver holds out of order. What would make one more is not taken, so that a sender who
-    /// leaves holes everywhere cannot take memory without bound.
+    /// The largest number of out-of-order ranges that a receiver buffers. A segment that would create one more is
+    /// dropped, so that a sender that leaves many holes cannot exhaust the receiver's memory.
     pub held_ranges: usize,
-    /// Send buffer in bytes; `None` never binds. A smaller buffer splits a transfer into several writes.
+    /// The send buffer in bytes. `None` is unlimited. A buffer smaller than a transfer splits it into several writes.
     pub send_buffer_bytes: Option<u64>,
-    /// A small write fills up the last segment of the write before, where that is short and was not sent: writes are then no longer
-    /// apart, for RC3's priorities either.
+    /// Let a write fill the short last segment of the previous write, if that segment was not sent yet. RC3 then also
+    /// counts its priorities across such writes.
     pub coalesce: bool,
-    /// Nagle's rule (RFC 896): a short segment waits for more as long as anything is not acknowledged.
+    /// Enable the Nagle algorithm (RFC 896): a short segment waits while any data is outstanding.
     pub nagle: bool,
-    /// The connection [gives up](crate::Ending::GaveUp) when nothing has come back for so long (RFC 5482); `None` never does.
+    /// The user timeout (RFC 5482): the connection [ends](crate::Ending::GaveUp) after this time without an
+    /// acknowledgment. `None` disables it.
     pub give_up_after: Option<Dur>,
-    /// How much a pace makes up for where the sender is asked later than it wanted, as by a late timer: what it missed goes
-    /// back to back, of so long a time at most, after a silence too. Zero makes up for nothing.
+    /// The largest pacing delay that is made up for when the sender is polled later than it requested, for example by a
+    /// late timer. The segments missed in this time are sent back to back, also after an idle period. Zero makes up for
+    /// nothing.
     pub pacing_catch_up: Dur,
     /// Explicit congestion notification.
     pub ecn: Ecn,
-    /// Segments of a chunk that is handed to the interface at once (segmentation offload, TSO); 1 has no chunks.
+    /// The number of segments per chunk passed to the interface (segmentation offload, TSO). 1 disables chunks.
     pub send_batch: u32,
-    /// Segments that the receiving host hands over as one chunk at most (receive offload, LRO); 1 has no chunks.
+    /// The largest number of segments that the receiving host merges into one chunk (large receive offload, LRO). 1
+    /// disables chunks.
     pub receive_batch: u32,
-    /// The longest that a segment waits in its chunk for others.
+    /// The longest time that a received segment waits in its chunk for further segments.
     pub receive_batch_timeout: Dur,
 }
 
 impl TransportConfig {
-    /// The receive window in segments, at least one; at most what the low 32 bits of segment numbers tell apart.
+    /// Returns the receive window in segments, between 1 and [`MAX_WINDOW_SEGMENTS`].
     pub fn receive_window_segments(&self) -> u64 {
         self.receive_window_bytes
             .map_or(MAX_WINDOW_SEGMENTS, |bytes| (bytes / self.mss_bytes).clamp(1, MAX_WINDOW_SEGMENTS))
     }
 
-    /// A full segment on the wire, bytes.
+    /// Returns the size of a full segment with its header, in bytes.
     pub const fn packet_bytes(&self) -> u64 {
         self.mss_bytes + self.header_bytes
     }

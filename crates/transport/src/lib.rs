@@ -1,7 +1,8 @@
-//! TCP without sockets: a sender and a receiver that take time and segments in and give segments out.
+//! TCP without sockets: a [`Sender`] and a [`Receiver`] as state machines.
 //!
-//! No clock, no callbacks, no I/O. The simulator drives it over simulated links; a real network can
-//! drive the same code.
+//! The caller passes in the time and the segments that arrive, and polls for the segments to send. The crate reads no
+//! clock, calls no callbacks and does no I/O. The simulator drives it over simulated links, and `sparelane-net` drives
+//! the same code over UDP sockets.
 //!
 //! ```
 //! use sparelane_cc::{Blueprint, Registry, Values};
@@ -14,7 +15,7 @@
 //! let mut receiver = Receiver::new(&config);
 //! let mut sender = Sender::new(config, controller, Stream::new(1, Domain::Controller, 0));
 //!
-//! // 100 kB cross a path of 10 ms each way, on which nothing is lost.
+//! // Transfer 100 kB over a lossless path with a delay of 10 ms each way.
 //! sender.write(100_000);
 //! let mut now = Time::ZERO;
 //! while !sender.is_done() {
@@ -38,7 +39,6 @@
 //! ```
 
 pub mod acknowledgment;
-mod by_segment;
 pub mod config;
 pub mod qlog;
 pub mod receiver;
@@ -46,6 +46,7 @@ pub mod rounds;
 pub mod rtt;
 pub mod scoreboard;
 pub mod segment;
+mod segment_ring;
 pub mod send_buffer;
 pub mod sender;
 

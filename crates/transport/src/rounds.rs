@@ -1,9 +1,8 @@
-//! A connection in rounds, as papers and blackboards count it.
+//! A transfer in lockstep rounds, as in the walk-throughs of papers.
 //!
-//! In every round the sender sends what it may, at most as much as the link carries in a round trip;
-//! all of it arrives, but for what is dropped; and every acknowledgment is back before the next round
-//! begins. There is no queueing and no spacing of packets: what remains is the protocol itself, and
-//! walk-throughs like RC3's (NSDI 2014 section 2.2) come out segment for segment.
+//! In each round the sender transmits until its window or the link's capacity per round trip is exhausted. All packets
+//! that are not dropped arrive, and all acknowledgments return before the next round. There is no queueing and no
+//! packet spacing. The model reproduces walk-throughs such as RC3's (NSDI 2014 section 2.2) segment for segment.
 
 use crate::acknowledgment::Acknowledgment;
 use crate::config::TransportConfig;
@@ -13,36 +12,37 @@ use crate::sender::Sender;
 use sparelane_cc::CongestionControl;
 use sparelane_core::{Domain, Dur, Seq, Stream, Time};
 
-/// What is walked through.
+/// The transfer to walk through.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Walk {
-    /// Segments of the transfer.
+    /// The number of segments in the transfer.
     pub segments: u32,
-    /// Packets that the link carries in a round trip.
+    /// The number of packets that the link carries per round trip.
     pub capacity: usize,
-    /// Segments, from 0, whose first transmission is dropped.
+    /// The segments whose first transmission is dropped, counted from 0. A segment listed twice is dropped twice.
     pub drops: Vec<Seq>,
 }
 
-/// One round.
+/// The packets of one round.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Round {
-    /// Segments sent in class 0, in order.
+    /// The segments sent in class 0, in sending order.
     pub normal: Vec<Seq>,
-    /// Segments sent at low priority, in order, with their class.
+    /// The segments sent at low priority, in sending order, with their class.
     pub low: Vec<(Seq, u8)>,
-    /// Segments of either kind that were dropped.
+    /// The segments that were dropped, of any class.
     pub dropped: Vec<Seq>,
 }
 
-/// The time of one round.
+/// The duration of one round.
 const ROUND: Dur = Dur::from_ms(100);
 
-/// Rounds after which a walk is given up.
+/// The number of rounds after which a walk is aborted.
 const MOST_ROUNDS: usize = 10_000;
 
-/// Walks through a transfer under `cc`; one item for each round in which something was sent. The
-/// handshake is not counted, and no timer fires: a walk that would need one ends early.
+/// Runs a transfer under the controller `cc` and returns one item for each round in which a packet was sent.
+///
+/// The handshake is not counted. Timers never fire, so a transfer that needs a timeout ends early.
 pub fn walk(plan: &Walk, config: TransportConfig, cc: Box<dyn CongestionControl>) -> Vec<Round> {
     let mut sender = Sender::new(config, cc, Stream::new(0, Domain::Controller, 0));
     let mut receiver = Receiver::new(&config);
@@ -64,15 +64,15 @@ pub fn walk(plan: &Walk, config: TransportConfig, cc: Box<dyn CongestionControl>
             break;
         }
         for (ack, blocks) in acks {
-            let heard = sender.handle_ack(now + ROUND, &Acknowledgment::of(ack, &blocks));
-            debug_assert_eq!(heard, Ok(()), "the receiver of a walk tells the truth");
+            let result = sender.handle_ack(now + ROUND, &Acknowledgment::of(ack, &blocks));
+            debug_assert_eq!(result, Ok(()), "the receiver of a walk sends valid acknowledgments");
         }
         rounds.push(round);
     }
     rounds
 }
 
-/// Sends one segment through the round.
+/// Delivers or drops one segment, and collects the acknowledgment that it triggers.
 fn send(
     segment: Segment,
     now: Time,
@@ -111,9 +111,9 @@ mod tests {
         walk(plan, TransportConfig::default(), controller(name, initial_window))
     }
 
-    /// NSDI 2014 section 2.2 and Fig. 3, segment for segment (the paper counts from 1).
+    /// NSDI 2014 section 2.2 and Fig. 3; the paper counts segments from 1.
     #[test]
-    fn rc3_sends_66_packets_as_the_paper_says() {
+    fn rc3_sends_66_packets_as_in_the_paper() {
         let plan = Walk { segments: 66, capacity: 50, drops: vec![20, 21] };
         let rounds = walk_through("rc3", 4, &plan);
         let normal: Vec<Vec<u64>> = rounds.iter().map(|round| round.normal.clone()).collect();
@@ -122,21 +122,21 @@ mod tests {
         let first: Vec<(u64, u8)> = (20..66).rev().map(|seq| (seq, if seq >= 26 { 1 } else { 2 })).collect();
         assert_eq!(rounds[0].low, first);
         assert_eq!(rounds[0].dropped, [21, 20]);
-        // Round 2: the rest down to where the loops cross.
+        // Round 2: the remaining segments, down to the point at which the two loops meet.
         let second: Vec<(u64, u8)> = (12..20).rev().map(|seq| (seq, 2)).collect();
         assert_eq!(rounds[1].low, second);
-        // Three rounds of sending; the last acknowledgments are received in the fourth.
+        // Three rounds of sending; the last acknowledgments arrive in the fourth.
         assert_eq!(rounds.len() + 1, 4);
     }
 
     #[test]
-    fn tcp_beside_it_doubles_until_the_link_is_full() {
+    fn tcp_doubles_until_the_link_is_full() {
         let plan = Walk { segments: 66, capacity: 50, drops: vec![] };
         let sizes: Vec<usize> = walk_through("newreno", 4, &plan).iter().map(|round| round.normal.len()).collect();
         assert_eq!(sizes, [4, 8, 16, 32, 6]);
     }
 
-    /// The slides: 7 packets and an initial window of 1.
+    /// The example of the NSDI 2014 slides: 7 packets and an initial window of 1.
     #[test]
     fn seven_packets_take_tcp_three_rounds_and_rc3_one() {
         let plan = Walk { segments: 7, capacity: 1000, drops: vec![] };

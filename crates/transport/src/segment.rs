@@ -1,11 +1,11 @@
-//! What the two ends of a connection say to each other.
+//! The segments and acknowledgments that the two ends of a connection exchange.
 //!
-//! Sequence numbers count segments, not bytes: a write is cut into full segments and a last one that
-//! may be short, and segments are never cut again. Window accounting is per segment too, as in Linux.
+//! Sequence numbers count segments, not bytes. A write is divided into full segments and a last segment that may be
+//! short; segments are never divided again. The window is counted in segments as well, as in Linux.
 
 use sparelane_core::Seq;
 
-/// A run of segments, `start` inclusive and `end` exclusive.
+/// A range of segments, `start` inclusive and `end` exclusive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlock {
     /// First segment.
@@ -14,75 +14,75 @@ pub struct SackBlock {
     pub end: Seq,
 }
 
-/// The most SACK blocks that an acknowledgment carries (RFC 2018 section 3).
+/// The largest number of SACK blocks in an acknowledgment (RFC 2018 section 3).
 pub const MAX_SACK_BLOCKS: usize = 4;
 
-/// What a sender puts on the wire.
+/// A packet that a sender transmits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transmit {
-    /// The first packet of the handshake.
+    /// The SYN.
     Syn,
-    /// Data; the first of them also completes the handshake.
+    /// A data segment. The first one also completes the handshake.
     Data(Segment),
-    /// A question for the receive window, which is shut: the receiver [answers](crate::Receiver::handle_probe).
+    /// A zero-window probe (RFC 9293 section 3.8.6.1), which the receiver [answers](crate::Receiver::handle_probe).
     Probe,
-    /// The connection has ended, without what is not acknowledged.
+    /// A reset: the connection is aborted, and unacknowledged data may be lost.
     Reset,
 }
 
 /// One data segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Its number, from 0.
+    /// The sequence number, counted in segments.
     pub seq: Seq,
-    /// Payload bytes; none in the segment that ends the stream.
+    /// Payload bytes. The segment that ends the stream (FIN) has none.
     pub payload_bytes: u32,
-    /// Priority class, 0 the highest.
+    /// The priority class; 0 is the highest.
     pub class: u8,
-    /// Sent before in class 0.
+    /// Whether the segment was sent before in class 0.
     pub retransmission: bool,
-    /// The window was reduced because of a congestion mark (RFC 3168).
+    /// The CWR flag: the sender has reduced its window (RFC 3168 section 6.1.2).
     pub window_reduced: bool,
 }
 
-/// Consecutive segments of one class that a host hands to the receiver as one (receive offload, LRO).
+/// Consecutive segments of one class that a host passes to the receiver as one (large receive offload, LRO).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
     /// The first segment.
     pub first: Seq,
-    /// How many there are, at least one.
+    /// The number of segments, at least one.
     pub segments: u32,
-    /// Payload bytes of each but the last.
+    /// Payload bytes of each segment except for the last.
     pub payload_bytes: u32,
-    /// Payload bytes of the last.
+    /// Payload bytes of the last segment.
     pub last_payload_bytes: u32,
-    /// Priority class of all.
+    /// The priority class of the segments.
     pub class: u8,
-    /// Whether any was a retransmission.
+    /// Whether any segment is a retransmission.
     pub retransmission: bool,
-    /// Whether any said that the window was reduced (RFC 3168).
+    /// Whether any segment carries the CWR flag (RFC 3168).
     pub window_reduced: bool,
-    /// Whether the network marked any.
+    /// Whether any segment carries a congestion mark (CE).
     pub marked: bool,
 }
 
-/// One acknowledgment. Its SACK blocks travel beside it.
+/// The sequence numbers and flags of an acknowledgment. Its SACK blocks are passed separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckSegment {
-    /// The next segment that the receiver expects.
+    /// The next segment that the receiver expects (RCV.NXT).
     pub cumulative: Seq,
-    /// The segment whose arrival caused this acknowledgment.
+    /// The segment whose arrival triggered this acknowledgment.
     pub trigger: Seq,
-    /// Whether that arrival was a retransmission.
+    /// Whether that segment was a retransmission.
     pub trigger_retransmitted: bool,
-    /// The class that it travels in: that of the segment that caused it.
+    /// The priority class, which is that of the triggering segment.
     pub class: u8,
-    /// Echo of a congestion mark (RFC 3168).
+    /// The ECE flag, the echo of a congestion mark (RFC 3168).
     pub ecn_echo: bool,
 }
 
 impl AckSegment {
-    /// In class 0, caused by a segment that came for the first time, with nothing else to say.
+    /// Returns an acknowledgment in class 0 without flags, triggered by a first transmission.
     pub const fn plain(cumulative: Seq, trigger: Seq) -> AckSegment {
         AckSegment { cumulative, trigger, trigger_retransmitted: false, class: 0, ecn_echo: false }
     }

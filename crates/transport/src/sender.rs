@@ -27,10 +27,10 @@ mod scheduler;
 mod short;
 mod transmit;
 
-use crate::by_segment::BySegment;
 use crate::config::TransportConfig;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
+use crate::segment_ring::SegmentRing;
 use crate::send_buffer::SendBuffer;
 use advertised::Advertised;
 use batch::Batch;
@@ -106,7 +106,7 @@ pub struct Sender {
     pace: Pace,
     rtt: RttEstimator,
     /// When each outstanding class-0 segment was first sent, by segment number.
-    sent_at: BySegment<Time>,
+    sent_at: SegmentRing<Time>,
     buffer: SendBuffer,
     board: Scoreboard,
     batch: Batch,
@@ -187,7 +187,7 @@ impl Sender {
             timers: Timers::default(),
             pace: Pace::of(config.pacing_catch_up),
             rtt: RttEstimator::new(config.rto),
-            sent_at: BySegment::new(),
+            sent_at: SegmentRing::new(),
             buffer: SendBuffer::new(config.mss_bytes, config.send_buffer_bytes, config.coalesce),
             board: Scoreboard::new(),
             batch: Batch::of(config.send_batch),

@@ -2,7 +2,7 @@
 //! this order.
 
 use super::{Sender, State, context};
-use crate::acknowledgment::{AckError, Acknowledgment, Checked, Known};
+use crate::acknowledgment::{AckError, Acknowledgment, Checked, SentState};
 use crate::config::Ecn;
 use crate::segment::{AckSegment, SackBlock};
 use sparelane_cc::{Ack, Cx, Phase, Received};
@@ -52,7 +52,7 @@ impl Sender {
     /// # Errors
     /// As [`handle_ack`](Self::handle_ack).
     pub fn handle_any_ack(&mut self, now: Time, ack: &Acknowledgment<'_>) -> Result<(), AckError> {
-        let checked = Checked::of(ack, self.known())?;
+        let checked = Checked::of(ack, self.sent_state())?;
         self.take_ack(now, checked);
         Ok(())
     }
@@ -60,14 +60,18 @@ impl Sender {
     /// As [`handle_any_ack`](Self::handle_any_ack), for the acknowledgment of a receiver that cannot lie: that of a simulation,
     /// in the same process. It is checked where debug assertions are on, and nowhere else.
     pub fn handle_trusted_ack(&mut self, now: Time, ack: &Acknowledgment<'_>) {
-        debug_assert_eq!(Checked::of(ack, self.known()).err(), None, "a trusted receiver says what cannot be: {ack:?}");
+        debug_assert_eq!(
+            Checked::of(ack, self.sent_state()).err(),
+            None,
+            "a trusted receiver says what cannot be: {ack:?}"
+        );
         self.take_ack(now, Checked::unchecked(ack));
     }
 
-    fn known(&self) -> Known<'_> {
+    fn sent_state(&self) -> SentState<'_> {
         // What waits in a scheduler below TCP has not been sent.
         let departed = self.scheduler.as_ref().map(|scheduler| scheduler.departed_end());
-        Known {
+        SentState {
             is_open: self.state == State::Established,
             sent: departed.unwrap_or_else(|| self.sent_end()),
             sends_in_low_classes: self.kind.uses_tail,

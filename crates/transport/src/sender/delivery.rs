@@ -8,8 +8,8 @@
 //! or UDT); a timeout would count the whole flight as lost.
 
 use super::{Sender, context};
-use crate::by_segment::BySegment;
 use crate::scoreboard::DUP_THRESH;
+use crate::segment_ring::SegmentRing;
 use sparelane_cc::{Cx, Delivery, Lost, Sent};
 use sparelane_core::{Seq, Time};
 use std::collections::VecDeque;
@@ -35,7 +35,7 @@ struct Flight {
 /// The books of one connection.
 #[derive(Debug)]
 pub(super) struct Deliveries {
-    flights: BySegment<Flight>,
+    flights: SegmentRing<Flight>,
     delivered_bytes: u64,
     delivered_at: Time,
     first_sent_at: Time,
@@ -57,7 +57,7 @@ pub(super) struct Deliveries {
 impl Deliveries {
     pub(super) fn new() -> Deliveries {
         Deliveries {
-            flights: BySegment::new(),
+            flights: SegmentRing::new(),
             delivered_bytes: 0,
             delivered_at: Time::ZERO,
             first_sent_at: Time::ZERO,

@@ -14,9 +14,9 @@
 //! acknowledgments were all lost counts as lost.
 
 use super::Sender;
-use crate::by_segment::BySegment;
 use crate::scoreboard::DUP_THRESH;
 use crate::segment::AckSegment;
+use crate::segment_ring::SegmentRing;
 use sparelane_cc::Phase;
 use sparelane_core::{Dur, Seq, Time};
 use std::collections::VecDeque;
@@ -53,7 +53,7 @@ pub(super) struct Rack {
     /// In the order of sending; what is acknowledged or lost is still there until it comes to the front.
     transmissions: VecDeque<Transmission>,
     /// The order of the last transmission of each segment.
-    last_order: BySegment<u64>,
+    last_order: SegmentRing<u64>,
     transmitted: u64,
     /// The latest transmission that is known to have arrived (RFC 8985's RACK.xmit_ts and RACK.end_seq) ...
     latest_arrival: Option<u64>,
@@ -74,7 +74,7 @@ impl Rack {
     pub(super) fn new() -> Rack {
         Rack {
             transmissions: VecDeque::new(),
-            last_order: BySegment::new(),
+            last_order: SegmentRing::new(),
             transmitted: 0,
             latest_arrival: None,
             rtt: Dur::ZERO,

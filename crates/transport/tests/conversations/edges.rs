@@ -33,7 +33,7 @@ fn what_was_never_sent_cannot_be_acknowledged() {
     assert_eq!(alone.is_told(0, 50, 3, &[]), Err(AckError::NeverSent { cumulative: 50, sent: 4 }));
     let beyond = [(2, 3), (4_000_000_000, 4_000_000_010)];
     assert!(matches!(alone.is_told(0, 0, 3, &beyond), Err(AckError::Block { start: 4_000_000_000, .. })));
-    assert_eq!(alone.is_told(0, 0, 70, &[]), Err(AckError::CausedByNothing { trigger: 70, sent: 4 }));
+    assert_eq!(alone.is_told(0, 0, 70, &[]), Err(AckError::TriggerNeverSent { trigger: 70, sent: 4 }));
     assert_eq!(alone.is_told(1, 0, 3, &[]), Err(AckError::Class { class: 1 }));
     assert_eq!(alone.is_told(0, 0, 3, &[(1, 2); 9]), Err(AckError::TooManyBlocks { count: 9 }));
     assert_eq!(alone.sends(), []);

@@ -1,20 +1,21 @@
-//! What is kept of each segment that is outstanding, by its number.
+//! A ring buffer of per-segment state, indexed by sequence number.
 
 use sparelane_core::Seq;
 
-/// A value for each of the segments from the oldest that is outstanding on.
+/// A value for each outstanding segment.
 ///
-/// There are as many slots as a power of two, and a segment's slot is given by the low bits of its number: values stay where they
-/// are as the oldest segment moves on. Slots double when the segments no longer fit, and never become fewer.
+/// The number of slots is a power of two, and the low bits of a sequence number select the slot. Values therefore stay
+/// in place when the oldest segment advances. The ring doubles when the outstanding segments no longer fit, and never
+/// shrinks.
 #[derive(Clone, Debug)]
-pub(crate) struct BySegment<T> {
+pub(crate) struct SegmentRing<T> {
     slots: Box<[T]>,
 }
 
-impl<T: Copy + Default> BySegment<T> {
-    /// Room for a few segments.
-    pub(crate) fn new() -> BySegment<T> {
-        BySegment { slots: Box::new([T::default(); 16]) }
+impl<T: Copy + Default> SegmentRing<T> {
+    /// Creates a ring of 16 slots.
+    pub(crate) fn new() -> SegmentRing<T> {
+        SegmentRing { slots: Box::new([T::default(); 16]) }
     }
 
     #[inline(always)]
@@ -22,19 +23,19 @@ impl<T: Copy + Default> BySegment<T> {
         seq as usize & (self.slots.len() - 1)
     }
 
-    /// The value of segment `seq`, which is outstanding and has one.
+    /// Returns the value of the outstanding segment `seq`.
     #[inline(always)]
     pub(crate) fn get(&self, seq: Seq) -> T {
         self.slots[self.slot(seq)]
     }
 
-    /// As [`get`](Self::get), to be changed.
+    /// Returns the value of the outstanding segment `seq` for modification.
     #[inline(always)]
     pub(crate) fn get_mut(&mut self, seq: Seq) -> &mut T {
         &mut self.slots[self.slot(seq)]
     }
 
-    /// Segment `seq` has this value, and `oldest` is the oldest segment that is outstanding.
+    /// Sets the value of segment `seq`, given the `oldest` outstanding segment. The ring grows if needed.
     #[inline(always)]
     pub(crate) fn set(&mut self, oldest: Seq, seq: Seq, value: T) {
         if (seq - oldest) as usize >= self.slots.len() {
@@ -43,17 +44,17 @@ impl<T: Copy + Default> BySegment<T> {
         *self.get_mut(seq) = value;
     }
 
-    /// Makes more than `above` slots.
+    /// Doubles the ring until it has more than `above` slots.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, above: Seq) {
         while self.slots.len() as Seq <= above {
-            // Twice the old slots, one after the other: a value lies in both, and so where one more bit of its number leads, too.
+            // Both halves get a copy of the old slots, so each value is valid whatever the additional index bit is.
             self.slots = [&*self.slots, &*self.slots].concat().into_boxed_slice();
         }
     }
 
-    /// Memory behind this value, bytes.
+    /// Returns the heap memory in bytes.
     pub(crate) fn list_bytes(&self) -> usize {
         size_of_val(&*self.slots)
     }
@@ -64,15 +65,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_keep_to_their_segments_while_the_oldest_moves_on_and_slots_grow() {
-        let mut squares = BySegment::new();
+    fn values_stay_with_their_segments_while_the_oldest_advances_and_the_ring_grows() {
+        let mut squares = SegmentRing::new();
         for (oldest, newest) in [(0, 15), (10, 25), (20, 36), (21, 90), (1_000_003, 1_000_900)] {
             for seq in oldest..=newest {
                 squares.set(oldest, seq, seq * seq);
             }
             assert!((oldest..=newest).all(|seq| squares.get(seq) == seq * seq));
         }
-        // Numbers that lie far apart at once, as where a window opens.
+        // A jump in sequence numbers, as when the window opens.
         squares.set(1_000_900, 1_010_000, 7);
         assert_eq!((squares.get(1_000_900), squares.get(1_010_000)), (1_000_900 * 1_000_900, 7));
         *squares.get_mut(1_000_900) += 1;
