@@ -1,13 +1,15 @@
-//! The sending end of a connection: handshake, window, loss recovery, timers.
+//! The sending end of a connection: handshake, window, loss recovery and timers.
 //!
-//! Sources: RFC 5681 (fast retransmit), RFC 6675 (recovery with SACK), RFC 6582 (without), RFC 3042
-//! (limited transmit), RFC 6298 (timeout), RFC 3168 (ECN), RFC 3522 and 4015 (undo), and RC3 (NSDI
-//! 2014) for segments from the tail: they are sent once, their acknowledgments touch the scoreboard
-//! only, what the receiver has is not sent again, and a cumulative acknowledgment beyond the next new
-//! segment moves it there (the "ACK bump").
+//! The sender is a state machine. The caller passes in events through the `handle_*` methods, calls
+//! [`Sender::poll_transmit`] until it returns `None`, and calls [`Sender::handle_timer`] at [`Sender::next_timer`].
 //!
-//! Input through `handle_*`, output through `poll_transmit` until it returns `None`; whoever drives
-//! it wakes it at `next_timer`.
+//! Sources: RFC 5681 (fast retransmit), RFC 6675 (recovery with SACK), RFC 6582 (recovery without SACK), RFC 3042
+//! (limited transmit), RFC 6298 (retransmission timer), RFC 3168 (ECN), RFC 3522 and 4015 (undo of spurious
+//! retransmissions).
+//!
+//! Segments from the tail follow RC3 (NSDI 2014). They are sent once, and their acknowledgments only update the
+//! scoreboard. Segments that the receiver holds are not sent again. If a cumulative acknowledgment exceeds the next new
+//! segment, the head continues from there (RC3's "ACK bump").
 
 mod acknowledge;
 mod advertised;
@@ -49,80 +51,81 @@ use sparelane_core::{Dur, Rate, Seq, Stream, Time};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Where the connection stands.
+/// The state of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// The SYN waits to be sent, for the first time or again.
+    /// The SYN is to be sent, for the first time or again.
     SendSyn,
-    /// The SYN is on its way.
+    /// The SYN was sent and is not answered yet.
     SynSent,
-    /// Data flows.
+    /// The connection is open.
     Established,
-    /// Nothing more is sent.
+    /// The connection has ended. At most a reset is still to be sent.
     Ended(Ending),
 }
 
-/// Totals of one sender.
+/// Counters of one sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderCounts {
-    /// Class-0 segments sent again.
+    /// The number of retransmitted class-0 segments.
     pub retransmissions: u64,
-    /// Timeouts of data and SYN.
+    /// The number of timeouts of data and of the SYN.
     pub timeouts: u64,
 }
 
-/// The sender of one connection. Its fields are in the order in which they cool: what a plain acknowledgment touches comes
-/// first, in five cache lines.
+/// The sender of one connection.
+// The fields are ordered by frequency of use. The fast paths use only the first five cache lines.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Sender {
-    /// The first segment that is not acknowledged in sequence.
+    /// The oldest segment that is not cumulatively acknowledged (SND.UNA).
     una: Seq,
-    /// The next segment that class 0 has not sent.
+    /// The next new segment of class 0 (SND.NXT).
     nxt: Seq,
-    /// While `sends_plainly`: class 0 may send below.
+    /// One past the last segment that the send fast path may send. Valid only while `sends_plainly` is set.
     open_until: Seq,
     /// `limits.cwnd_bytes` in whole segments.
     cwnd_segments: u32,
     receive_window_segments: u32,
-    /// Nothing out of the ordinary: no loss, no report, a window law without a pace. An acknowledgment
-    /// is then a few sums.
+    /// Enables the fast path for acknowledgments: no loss, no SACK information, and a window-based controller without
+    /// pacing.
     plain: bool,
-    /// Only new segments are to be sent, and only up to `open_until`: sending is a comparison.
+    /// Enables the fast path for sending: only new segments are due, up to `open_until`.
     sends_plainly: bool,
     cwnd_limited: bool,
     phase: Phase,
     state: State,
-    /// The first outstanding segment goes at once, whatever the window says.
+    /// Retransmit the oldest outstanding segment immediately, even if the window is full.
     resend_head: bool,
-    /// A window was cut because of a mark; the next new segment says so.
+    /// Set CWR on the next new segment, because the window was reduced after a mark.
     window_reduced: bool,
     kind: Kind,
     limits: Limits,
-    /// As in `config`.
+    /// The full segment size, copied from `config`.
     mss_bytes: u64,
     timers: Timers,
     cc: Box<dyn CongestionControl>,
     pace: Pace,
     rtt: RttEstimator,
-    /// When each outstanding class-0 segment was first sent, by segment number.
+    /// The time of the first transmission of each outstanding class-0 segment.
     sent_at: SegmentRing<Time>,
     buffer: SendBuffer,
     board: Scoreboard,
     batch: Batch,
     repair: Repair,
-    /// What the last acknowledgment of class 0 reported, and the last one of another class.
+    /// The SACK blocks of the last acknowledgment in class 0.
     last_blocks: Blocks,
+    /// The SACK blocks of the last acknowledgment in a low class, if the controller uses the tail.
     last_low_blocks: Option<Box<Blocks>>,
-    /// The books of controllers that hear of single segments.
+    /// Delivery rate samples, if the controller needs per-segment state.
     deliveries: Option<Box<Deliveries>>,
-    /// The books of loss detection by time, where it is set.
+    /// The state of RACK-TLP, if enabled.
     rack: Option<Box<Rack>>,
-    /// The reordering that the path has shown, where loss detection is to follow it.
+    /// The reordering observed on the path, if loss detection adapts to it.
     reordering: Option<Box<Reordering>>,
-    /// What TCP has handed down and has yet to leave, where a scheduler is below it.
+    /// Segments that TCP has passed to a scheduler below it and that have not departed, if the controller has one.
     scheduler: Option<Box<Scheduler>>,
-    /// The window that the receiver has advertised, once it has.
+    /// The receive window advertised by the peer; `None` until the first advertisement.
     advertised: Option<Advertised>,
     life: Life,
     counts: SenderCounts,
@@ -130,16 +133,16 @@ pub struct Sender {
     config: Arc<TransportConfig>,
 }
 
-/// When the sender wants to be woken, and for what.
+/// The deadlines of the sender's timers.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Timers {
     rto_deadline: Time,
-    /// When a paced segment, or a controller that owns the send clock, wants to be asked again.
+    /// The next departure time set by pacing, or by a controller that owns the send clock.
     pace_at: Time,
-    /// When the controller wants its timer to fire, or loss detection by time or a shut window its own.
+    /// The earliest of the controller's, RACK-TLP's and the persist timer.
     alarm_at: Time,
-    /// Of these the controller's.
+    /// The controller's timer, which is included in `alarm_at`.
     controller_at: Time,
 }
 
@@ -149,7 +152,7 @@ impl Default for Timers {
     }
 }
 
-/// What a call into the controller carries; a macro, so that the borrow is of single fields.
+/// Builds the context of a call into the controller. It is a macro so that it borrows single fields of the sender.
 macro_rules! context {
     ($sender:expr, $now:expr) => {
         Cx {
@@ -164,7 +167,7 @@ macro_rules! context {
 use context;
 
 impl Sender {
-    /// A sender that will open its connection at the first poll. Connections with the same settings can share them.
+    /// Creates a sender that sends its SYN at the first poll. Connections with equal settings can share one `config`.
     pub fn new(config: impl Into<Arc<TransportConfig>>, cc: Box<dyn CongestionControl>, rng: Stream) -> Sender {
         let config = config.into();
         let kind = Kind::of(&*cc, &config);
@@ -207,8 +210,8 @@ impl Sender {
         }
     }
 
-    /// Numbers the segments from `first` on, as TCP's initial sequence number would; for a connection that has written nothing
-    /// yet. The receiver [begins there](crate::Receiver::begin_at), too.
+    /// Sets the initial sequence number. Call it before the first write, and call
+    /// [`Receiver::begin_at`](crate::Receiver::begin_at) with the same number.
     pub fn begin_at(&mut self, first: Seq) {
         (self.una, self.nxt) = (first, first);
         self.board.advance(first);
@@ -216,20 +219,21 @@ impl Sender {
         self.refresh();
     }
 
-    /// The application sends `bytes`. Each call is a write of its own: it ends with a segment that may
-    /// be short, and RC3 counts its priorities anew.
+    /// Appends a write of `bytes` to the stream.
+    ///
+    /// The last segment of a write may be short, and RC3 counts its priorities per write.
     pub fn write(&mut self, bytes: u64) {
         self.buffer.write(bytes, self.una, self.nxt);
         self.refresh();
     }
 
-    /// The application sends without end.
+    /// Appends an endless write to the stream.
     pub fn write_without_end(&mut self) {
         self.buffer.write_without_end();
         self.refresh();
     }
 
-    /// Whether the receiver is known to hold everything written.
+    /// Returns whether the receiver has acknowledged all data written, cumulatively or by SACK.
     #[inline(always)]
     pub fn is_done(&self) -> bool {
         self.buffer.is_acknowledged(self.una)
@@ -238,75 +242,75 @@ impl Sender {
                 && !self.buffer.is_blocked())
     }
 
-    /// The first segment that is not acknowledged in sequence.
+    /// Returns the oldest segment that is not cumulatively acknowledged (SND.UNA).
     #[inline(always)]
     pub fn acknowledged(&self) -> Seq {
         self.una
     }
 
-    /// Totals so far.
+    /// Returns the counters.
     pub fn counts(&self) -> SenderCounts {
         self.counts
     }
 
-    /// The controller.
+    /// Returns the congestion controller.
     pub fn controller(&self) -> &dyn CongestionControl {
         &*self.cc
     }
 
-    /// Hands the controller to `steer`, and then takes window and pace from it. What the sender may send after that is for
-    /// [`Sender::poll_transmit`] to say.
+    /// Lets `steer` modify the controller, then updates the window and the pacing rate from it. Call
+    /// [`Sender::poll_transmit`] afterwards, because a larger window may allow more segments.
     pub fn steer(&mut self, steer: &mut dyn FnMut(&mut dyn CongestionControl)) {
         steer(&mut *self.cc);
         self.refresh();
     }
 
-    /// The least sample of the round-trip time, once there is one.
+    /// Returns the smallest round-trip time sample, or `None` before the first sample.
     pub fn min_rtt(&self) -> Option<Dur> {
         self.rtt.min_rtt()
     }
 
-    /// The smoothed round-trip time (RFC 6298), once there is a sample.
+    /// Returns the smoothed round-trip time (RFC 6298), or `None` before the first sample.
     pub fn srtt(&self) -> Option<Dur> {
         self.rtt.srtt()
     }
 
-    /// Class-0 bytes in flight, counted in full segments.
+    /// Returns the class-0 data in flight in bytes (RFC 6675's pipe), counted in full segments.
     pub fn in_flight_bytes(&self) -> u64 {
         u64::from(self.pipe()) * self.mss_bytes
     }
 
-    /// The earliest time at which [`handle_timer`](Self::handle_timer) wants to be called.
+    /// Returns the earliest timer deadline, at which [`handle_timer`](Self::handle_timer) must be called.
     #[inline(always)]
     pub fn next_timer(&self) -> Time {
         self.timers.rto_deadline.min(self.timers.pace_at).min(self.timers.alarm_at)
     }
 
-    /// Segments between the cumulative acknowledgment and the next new one.
+    /// Returns the number of segments between the cumulative acknowledgment and the next new segment.
     #[inline(always)]
     fn outstanding(&self) -> u32 {
         (self.nxt - self.una) as u32
     }
 
-    /// RFC 6675's pipe: segments of class 0 in flight.
+    /// Returns RFC 6675's pipe: the number of class-0 segments in flight.
     #[inline(always)]
     fn pipe(&self) -> u32 {
         self.board.pipe(self.outstanding())
     }
 
-    /// Segments sent in class 0 and not cumulatively acknowledged.
+    /// Returns the number of segments that were sent in class 0 and are not cumulatively acknowledged.
     #[inline(always)]
     fn flight(&self) -> u32 {
         self.outstanding() - self.board.skipped()
     }
 
-    /// Segments sent in class 0 that are not known to have left the network by arriving.
+    /// Returns the number of class-0 segments sent whose arrival is not known.
     #[inline(always)]
     fn missing(&self) -> u32 {
         self.outstanding() - self.board.gone()
     }
 
-    /// Memory that this connection takes, bytes; its controller's own lists are not counted.
+    /// Returns the memory of this sender in bytes, without heap memory of the controller.
     pub fn memory_bytes(&self) -> usize {
         let books = self.deliveries.as_ref().map_or(0, |books| books.memory_bytes());
         let rack = self.rack.as_ref().map_or(0, |rack| rack.memory_bytes());
@@ -322,22 +326,24 @@ impl Sender {
             + scheduler
     }
 
-    /// The rate to ask the routers for in every packet, where the controller works with explicit rates.
+    /// Returns the rate to request from the routers in each packet, if the controller uses explicit rates.
     pub fn desired_rate(&self) -> Option<Rate> {
         self.cc.desired_rate()
     }
 
-    /// Bytes of the stream that are acknowledged in sequence: nobody will ask for them again.
+    /// Returns the number of bytes of the stream that are cumulatively acknowledged. They are never retransmitted.
     pub fn acknowledged_bytes(&self) -> u64 {
         self.buffer.offset_of(self.una)
     }
 
-    /// How many bytes of the stream come before segment `seq`; for one that is acknowledged, as if all segments had been full.
+    /// Returns the stream offset of segment `seq` in bytes. For an acknowledged segment, all earlier segments are
+    /// assumed to be full.
     pub fn offset_of(&self, seq: Seq) -> u64 {
         if seq < self.una { seq * u64::from(self.buffer.full_segment_bytes()) } else { self.buffer.offset_of(seq) }
     }
 
-    /// Where in the stream the payload of segment `seq` lies; `None` for one that is acknowledged, or was not written.
+    /// Returns the byte range of segment `seq` in the stream, or `None` if the segment is acknowledged or was not
+    /// written.
     pub fn bytes_of(&self, seq: Seq) -> Option<Range<u64>> {
         if seq < self.una || seq >= self.buffer.end() {
             return None;
@@ -346,17 +352,17 @@ impl Sender {
         Some(start..start + u64::from(self.buffer.payload_bytes(seq)))
     }
 
-    /// Whether a write ends with segment `seq`, which is not acknowledged.
+    /// Returns whether the unacknowledged segment `seq` is the last of its write.
     pub fn ends_write(&self, seq: Seq) -> bool {
         self.buffer.end_of_write(seq) == seq + 1
     }
 
-    /// What the controller wants to be told.
+    /// Returns the optional input that the controller needs.
     pub fn needs(&self) -> Needs {
         self.kind.needs
     }
 
-    /// When the segment that was sent last was due, where a pace or the controller's own clock says so.
+    /// Returns the scheduled departure time of the last segment sent, or `None` if departures are not scheduled.
     pub fn last_due(&self) -> Option<Time> {
         if self.kind.owns_send_clock || self.scheduler.is_some() {
             self.cc.last_due()
@@ -365,7 +371,7 @@ impl Sender {
         }
     }
 
-    /// The handshake's answer arrived, and echoes what the routers allow, where it was asked for.
+    /// Handles the SYN-ACK. `explicit_rate` is the rate granted by the routers, if one was requested.
     pub fn handle_syn_ack(&mut self, now: Time, explicit_rate: Option<Rate>) {
         if self.state != State::SynSent && self.state != State::SendSyn {
             return;
@@ -380,12 +386,13 @@ impl Sender {
         }
     }
 
+    /// Passes a congestion event to the controller.
     fn report(&mut self, now: Time, event: Congestion) {
         self.cc.on_congestion(event, &mut context!(self, now));
         self.refresh();
     }
 
-    /// Something changed that sending depends on.
+    /// Updates the limits, the timers and the fast paths after a change of the controller's or the connection's state.
     fn refresh(&mut self) {
         self.limits = self.cc.limits();
         self.pace.holds_back = self.limits.pacing.is_some() || self.pace.late.is_some();
@@ -395,6 +402,7 @@ impl Sender {
         self.reopen_any();
     }
 
+    /// Sets `alarm_at` to the earliest of the controller's, RACK-TLP's and the persist timer.
     #[inline(never)]
     fn set_alarm(&mut self) {
         if self.kind.needs.timer {

@@ -1,5 +1,7 @@
-//! What an acknowledgment does: samples of the round trip, the scoreboard, the books, loss detection, and the controller's news, in
-//! this order.
+//! The processing of acknowledgments.
+//!
+//! An acknowledgment first gives a round-trip time sample and updates the scoreboard and the receive window. Loss
+//! detection and ECN follow. The controller gets the result last, because it depends on the new state.
 
 use super::{Sender, State, context};
 use crate::acknowledgment::{AckError, Acknowledgment, Checked, SentState};
@@ -8,10 +10,10 @@ use crate::segment::{AckSegment, SackBlock};
 use sparelane_cc::{Ack, Cx, Phase, Received};
 use sparelane_core::{Dur, Seq, Time};
 
-/// What a round trip of less than a tick counts as.
+/// The round-trip time sample if both timestamps have the same tick.
 const LESS_THAN_A_TICK: Dur = Dur::from_us(1);
 
-/// The time from `then` until `now`, by a clock of whole ticks where there is one.
+/// Returns the time from `then` to `now`, in whole ticks if `tick` is given.
 #[inline(always)]
 fn round_trip(now: Time, then: Time, tick: Option<Dur>) -> Dur {
     match tick {
@@ -20,7 +22,7 @@ fn round_trip(now: Time, then: Time, tick: Option<Dur>) -> Dur {
     }
 }
 
-/// The time between two readings of a clock that counts whole ticks.
+/// Returns the difference of two timestamps that count whole ticks; less than a tick counts as 1 us.
 #[inline(never)]
 pub(super) fn whole_ticks(now: Time, then: Time, tick: Dur) -> Dur {
     let ticks = now.as_ps() / tick.as_ps() - then.as_ps() / tick.as_ps();
@@ -28,10 +30,11 @@ pub(super) fn whole_ticks(now: Time, then: Time, tick: Dur) -> Dur {
 }
 
 impl Sender {
-    /// An acknowledgment arrived.
+    /// Processes an acknowledgment.
     ///
     /// # Errors
-    /// Where it cannot be true ([`AckError`]); nothing of it counts then.
+    /// Returns an [`AckError`] if the acknowledgment contradicts the data sent. The sender's state then stays
+    /// unchanged.
     pub fn handle_ack(&mut self, now: Time, ack: &Acknowledgment<'_>) -> Result<(), AckError> {
         let AckSegment { cumulative, trigger, .. } = ack.segment;
         let is_plain = *ack == Acknowledgment::of(AckSegment::plain(cumulative, trigger), &[]);
@@ -41,13 +44,13 @@ impl Sender {
         self.handle_any_ack(now, ack)
     }
 
-    /// When segment `seq`, which is outstanding, was sent.
+    /// Returns the time of the first transmission of the outstanding segment `seq`.
     #[inline(always)]
     pub(super) fn sending_time(&self, seq: Seq) -> Time {
         self.sent_at.get(seq)
     }
 
-    /// As [`handle_ack`](Self::handle_ack), where [`handle_plain_ack`](Self::handle_plain_ack) was not asked, or in vain.
+    /// Processes an acknowledgment as [`handle_ack`](Self::handle_ack) does, without the attempt to use the fast path.
     ///
     /// # Errors
     /// As [`handle_ack`](Self::handle_ack).
@@ -57,19 +60,20 @@ impl Sender {
         Ok(())
     }
 
-    /// As [`handle_any_ack`](Self::handle_any_ack), for the acknowledgment of a receiver that cannot lie: that of a simulation,
-    /// in the same process. It is checked where debug assertions are on, and nowhere else.
+    /// Processes an acknowledgment as [`handle_any_ack`](Self::handle_any_ack) does, without validation. Use it for a
+    /// [`Receiver`](crate::Receiver) in the same process, as in a simulation. Debug builds validate the acknowledgment.
     pub fn handle_trusted_ack(&mut self, now: Time, ack: &Acknowledgment<'_>) {
         debug_assert_eq!(
             Checked::of(ack, self.sent_state()).err(),
             None,
-            "a trusted receiver says what cannot be: {ack:?}"
+            "a trusted receiver sent an invalid acknowledgment: {ack:?}"
         );
         self.take_ack(now, Checked::unchecked(ack));
     }
 
+    /// Returns the state against which an acknowledgment is validated.
     fn sent_state(&self) -> SentState<'_> {
-        // What waits in a scheduler below TCP has not been sent.
+        // Segments that wait in a scheduler below TCP have not been sent.
         let departed = self.scheduler.as_ref().map(|scheduler| scheduler.departed_end());
         SentState {
             is_open: self.state == State::Established,
@@ -80,10 +84,12 @@ impl Sender {
         }
     }
 
+    /// Processes a validated acknowledgment on the slow path.
     #[inline(never)]
     fn take_ack(&mut self, now: Time, checked: Checked<'_>) {
         let given = checked.get();
         let (ack, blocks) = (given.segment, given.blocks);
+        // RC3: low classes only update the scoreboard and, if requested, inform the controller.
         if ack.class > 0 {
             if self.kind.books_low_acks {
                 self.handle_low_priority_ack(ack, blocks);
@@ -94,14 +100,18 @@ impl Sender {
         }
         let extras = given.extras.copied().unwrap_or_default();
         let received_at = extras.received_at.filter(|_| !ack.trigger_retransmitted);
+        // Eifel detection needs the state before the acknowledgment is applied.
         let spurious = self.kind.undoes && self.is_needless_resend(&ack);
         let flight_before = self.flight();
         let missing_before = self.missing();
+        // Karn's algorithm: only first transmissions give an ordinary sample.
         let (rtt, resent_rtt) = if ack.trigger_retransmitted {
             (None, self.sample_retransmission(now, &ack))
         } else {
             (self.take_rtt_sample(now, &ack, self.config.rtt_granularity), None)
         };
+        // RACK and delivery rate samples use the state at the time of sending, so they come before the scoreboard
+        // update.
         if self.kind.notes_arrivals {
             self.note_arrival(now, &ack, rtt);
         }
@@ -118,7 +128,8 @@ impl Sender {
             self.keep_to_edge(now);
             self.note_answer_to_probe(now);
         }
-        // Class-0 segments that this acknowledgment covers in sequence, and those that are news.
+        // Class-0 segments that are newly covered by the cumulative acknowledgment, and those newly known to have
+        // arrived.
         let acked = flight_before - self.flight();
         let delivered = missing_before - self.missing();
         let delivered_bytes = u64::from(delivered) * self.mss_bytes;
@@ -128,6 +139,7 @@ impl Sender {
         } else {
             self.detect_losses(now, &ack, acked, delivered);
         }
+        // RFC 3168 section 6.1.2: react to ECE at most once per window.
         if ack.ecn_echo && self.config.ecn != Ecn::Off && self.heeds_congestion() {
             self.note_answer();
             self.report_mark(now);
@@ -147,6 +159,7 @@ impl Sender {
             received: received_at.map(|at| Received { segment: ack.trigger, at }),
             nic_backlog_bytes: extras.nic_backlog_bytes,
         };
+        // A pure window-based controller returns its window directly, which saves two calls.
         if self.kind.is_window_law {
             self.limits.cwnd_bytes = self.cc.window_after(&news, &mut context!(self, now));
             self.reopen_any();
@@ -158,12 +171,13 @@ impl Sender {
             }
             self.refresh();
         }
+        // PRR needs the controller's new window.
         if self.phase == Phase::Recovery && self.repair.reduction.is_some() {
             self.continue_reduction(delivered, acked > 0);
         }
     }
 
-    /// The round-trip time of the first copy of a segment, which caused `ack`; in whole ticks, where there are.
+    /// Adds the round-trip time sample of `ack`, which was triggered by a first transmission, and returns it.
     #[inline(always)]
     fn take_rtt_sample(&mut self, now: Time, ack: &AckSegment, tick: Option<Dur>) -> Option<Dur> {
         let outstanding = ack.trigger.wrapping_sub(self.una) < self.nxt - self.una;
@@ -175,8 +189,8 @@ impl Sender {
         Some(rtt)
     }
 
-    /// A retransmission caused `ack`: where timestamps tell of which copy it is, that is a sample for the timer; and progress shows
-    /// that the timer need not wait longer and longer. The sample for the controller, where it is to have one.
+    /// Handles an acknowledgment triggered by a retransmission: adds a sample for the timer, if timestamps identify the
+    /// copy, and ends the timer's backoff on progress. Returns the sample for the controller, if it gets one.
     #[cold]
     #[inline(never)]
     fn sample_retransmission(&mut self, now: Time, ack: &AckSegment) -> Option<Dur> {
@@ -185,7 +199,7 @@ impl Sender {
         }
         let is_progress = ack.cumulative > self.una;
         let sent_at = self.resending_time(now, ack.trigger);
-        let told = match self.config.resent_rtt_tick {
+        let for_controller = match self.config.resent_rtt_tick {
             None => {
                 if let Some(at) = sent_at {
                     self.rtt.sample(round_trip(now, at, self.config.rtt_granularity));
@@ -193,28 +207,29 @@ impl Sender {
                 None
             }
             Some(tick) => {
-                let told = sent_at.filter(|_| is_progress).map(|at| whole_ticks(now, at, tick).max(tick));
-                if let Some(rtt) = told {
+                let sample = sent_at.filter(|_| is_progress).map(|at| whole_ticks(now, at, tick).max(tick));
+                if let Some(rtt) = sample {
                     self.rtt.sample(rtt);
                 }
-                told
+                sample
             }
         };
         if is_progress {
             self.rtt.end_backoff();
         }
-        told
+        for_controller
     }
 
-    /// When segment `seq` was sent again, if it is outstanding and was. An answer within less than the least round trip is that of
-    /// an earlier copy, as in RFC 8985 section 6.2.
+    /// Returns the time of the last retransmission of the outstanding segment `seq`. Returns `None` if less than the
+    /// minimum round-trip time has passed since, because an earlier copy must have triggered the acknowledgment (RFC
+    /// 8985 section 6.2).
     pub(super) fn resending_time(&self, now: Time, seq: Seq) -> Option<Time> {
         let outstanding = seq.wrapping_sub(self.una) < self.nxt - self.una;
         let at = self.repair.resends.last_of(seq).filter(|_| outstanding)?;
         self.rtt.min_rtt().is_none_or(|min_rtt| now.saturating_since(at) >= min_rtt).then_some(at)
     }
 
-    /// A segment arrived and caused `ack`, which is handled next: for the books of controllers and of loss detection by time.
+    /// Updates RACK, reordering and delivery rate state for the segment that triggered `ack`, before `ack` is applied.
     fn note_arrival(&mut self, now: Time, ack: &AckSegment, rtt: Option<Dur>) {
         if self.kind.detects_by_time {
             self.note_rack_arrival(now, ack, rtt);
@@ -225,12 +240,12 @@ impl Sender {
         }
     }
 
-    /// One past the last segment that either end has sent.
+    /// Returns one past the last segment sent, from the head or the tail.
     pub(super) fn sent_end(&self) -> Seq {
         if self.kind.uses_tail { self.buffer.end() } else { self.nxt }
     }
 
-    /// RC3: the acknowledgment of a low-priority segment moves no window and causes no transmission.
+    /// Handles the acknowledgment of a low-priority segment in RC3, which only updates the scoreboard.
     fn handle_low_priority_ack(&mut self, ack: AckSegment, blocks: &[SackBlock]) {
         if ack.cumulative > self.una {
             self.board.sack(SackBlock { start: self.una, end: ack.cumulative }, self.nxt, false);
@@ -238,7 +253,8 @@ impl Sender {
         self.take_blocks(blocks, false);
     }
 
-    /// As [`handle_low_priority_ack`](Self::handle_low_priority_ack), where there is no SACK or the controller hears what arrived.
+    /// Handles the acknowledgment of a low-priority segment without SACK, or for a controller that needs deliveries
+    /// from the tail.
     #[inline(never)]
     fn tell_low_priority_ack(&mut self, now: Time, ack: AckSegment, blocks: &[SackBlock]) {
         let before = self.board.sacked();
@@ -251,16 +267,17 @@ impl Sender {
         }
     }
 
-    /// The cumulative acknowledgment moves on.
+    /// Advances the cumulative acknowledgment to `to`.
     fn advance(&mut self, now: Time, to: Seq) {
         self.board.advance(to);
         self.una = to;
         self.repair.dup_acks = 0;
         if to > self.nxt {
-            self.nxt = to; // RC3's ACK bump: the receiver has what the head has yet to send.
+            self.nxt = to; // RC3's ACK bump: the receiver already holds these new segments.
         }
         self.resend_head = false;
         self.buffer.acknowledge(to);
+        // RFC 6298 rules 5.2 and 5.3; RFC 6582 restarts the timer only at the first partial acknowledgment.
         if self.flight() == 0 {
             self.timers.rto_deadline = Time::NEVER;
         } else if self.repair.partial_acks == 0 || to >= self.repair.recover {
@@ -268,14 +285,15 @@ impl Sender {
         }
     }
 
-    /// RC3: everything below `to` is known to have arrived, and nothing of class 0 is left in the network to say so.
+    /// Advances to `to` without a cumulative acknowledgment. In RC3 all segments below `to` were reported, and no
+    /// class-0 segment is in flight that would trigger a cumulative acknowledgment.
     pub(super) fn pass(&mut self, to: Seq) {
         self.board.advance(to);
         self.una = to;
         self.buffer.acknowledge(to);
     }
 
-    /// What the receiver reports beyond the cumulative acknowledgment, told in class 0.
+    /// Processes the SACK blocks of an acknowledgment in class 0.
     fn take_report(&mut self, ack: AckSegment, blocks: &[SackBlock]) {
         self.take_blocks(blocks, true);
         if self.kind.uses_tail && ack.trigger >= self.una && ack.trigger < self.nxt {
@@ -283,8 +301,8 @@ impl Sender {
         }
     }
 
-    /// Enters `blocks` on the scoreboard, less what the last acknowledgment of this kind already said: what one class has
-    /// reported, another may still prove.
+    /// Applies the new parts of `blocks` to the scoreboard. Class 0 and the low classes are compared with separate
+    /// previous acknowledgments, because a class-0 report adds information to a report in a low class.
     fn take_blocks(&mut self, blocks: &[SackBlock], in_class0: bool) {
         let (board, nxt) = (&mut self.board, self.nxt);
         let last = match &mut self.last_low_blocks {

@@ -1,30 +1,32 @@
-//! A receive window that the receiver moves, and the probe of one that is shut (RFC 9293, sections 3.8.6.1 and 3.10.7.4).
+//! The receive window advertised by the peer, and zero-window probes (RFC 9293 sections 3.8.6.1 and 3.10.7.4).
 //!
-//! Without a word from the receiver its window is that of the configuration, and moves with what is acknowledged. Once it has
-//! advertised one, the window ends where the furthest advertisement said: a late acknowledgment takes nothing back, and a
-//! receiver cannot either. Where nothing is in flight and nothing may be sent, the sender asks, after a timeout and then half as
-//! often each time, so that an update that was lost does not stop the connection for ever.
+//! Until the first advertisement the configured window applies, counted from the cumulative acknowledgment. After that,
+//! the right edge is the highest one advertised. Neither a late acknowledgment nor the receiver can move it back.
+//!
+//! If nothing is in flight and the window is closed, the sender probes the window after one RTO and then with
+//! exponential backoff. A lost window update therefore cannot stall the connection.
 
 use super::Sender;
 use crate::config::MAX_WINDOW_SEGMENTS;
 use crate::segment::Transmit;
 use sparelane_core::{Dur, Seq, Time};
 
-/// The longest that a shut window is not asked about, as in Linux.
+/// The longest interval between two window probes, as in Linux (`TCP_RTO_MAX`).
 const LONGEST_SILENCE: Dur = Dur::from_secs(120);
 
-/// Where a sender gives up after some time, it asks so often in that at least: its own silence is not the receiver's.
+/// The minimum number of probes within the user timeout. With fewer, the timeout could expire although the receiver
+/// answers each probe.
 const LEAST_PROBES: u64 = 4;
 
-/// What the receiver has advertised.
+/// The state of the advertised window and of its probes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Advertised {
-    /// One past the last segment that may be sent.
+    /// The right edge: one past the last segment that may be sent.
     edge: Seq,
-    /// When a probe goes.
+    /// The deadline of the persist timer.
     probe_at: Time,
     probe_is_due: bool,
-    /// Probes since there was room.
+    /// The number of probes since the window was last open.
     probes: u32,
 }
 
@@ -35,11 +37,11 @@ impl Advertised {
 }
 
 impl Sender {
-    /// An acknowledgment of all below `cumulative` advertises a window of so many segments.
+    /// Processes an advertised window of `segments`, counted from `cumulative`.
     #[cold]
     pub(super) fn take_window(&mut self, now: Time, cumulative: Seq, segments: u32) {
         let ends = cumulative + Seq::from(segments).min(MAX_WINDOW_SEGMENTS);
-        // The first advertisement replaces what was configured; from then on the edge only moves on.
+        // The first advertisement replaces the configured window. After that the edge never moves back.
         let edge = self.advertised.map_or(ends.max(self.nxt), |old| old.edge.max(ends));
         let moved = self.advertised.is_none_or(|old| edge > old.edge);
         let advertised =
@@ -48,12 +50,12 @@ impl Sender {
         if moved {
             (advertised.probe_at, advertised.probe_is_due, advertised.probes) = (Time::NEVER, false, 0);
         }
-        // The short way does not look at the edge.
+        // The fast path does not check the edge.
         (self.kind.is_window_law, self.kind.has_alarms) = (false, true);
         self.keep_to_edge(now);
     }
 
-    /// `una` has moved, or the edge.
+    /// Updates the window, and starts or stops the persist timer, after `una` or the edge moved.
     pub(super) fn keep_to_edge(&mut self, now: Time) {
         let waits = self.flight() == 0 && self.nxt < self.buffer.end();
         let rto = self.rtt.rto();
@@ -68,7 +70,7 @@ impl Sender {
         }
     }
 
-    /// The time for a probe may have come.
+    /// Handles the persist timer: requests a probe and backs off, or ends the connection at the user timeout.
     pub(super) fn handle_probe_timer(&mut self, now: Time) {
         let (rto, patience) = (self.rtt.rto(), self.config.give_up_after);
         let Some(advertised) = &mut self.advertised else { return };
@@ -86,11 +88,12 @@ impl Sender {
         self.refresh();
     }
 
-    /// The receiver has answered, whatever it says of its window: it is there.
+    /// Restarts the user timeout after any acknowledgment, even if the window stays closed.
     pub(super) fn note_answer_to_probe(&mut self, now: Time) {
         self.life.silent_since = now;
     }
 
+    /// Returns the probe, if one is due.
     pub(super) fn poll_probe(&mut self) -> Option<Transmit> {
         let advertised = self.advertised.as_mut()?;
         std::mem::take(&mut advertised.probe_is_due).then_some(Transmit::Probe)

@@ -1,42 +1,45 @@
-//! Segmentation offload (TSO): new data goes in chunks of several segments, each at once.
+//! Segmentation offload (TSO): new data is sent in chunks of several segments.
 //!
-//! A chunk has `send_batch` segments, or what is left of its write, but no more than a third of the window, as in
-//! Linux (`tcp_tso_win_divisor`), where a larger one would leave a small window empty. It begins when the window has
-//! room for all of it, or with what there is room for when nothing is in flight. A pace lets a chunk go as a whole and
-//! makes the next one wait for all of it; such a chunk has no more than the pace sends in a millisecond, though two
-//! segments at least, as in Linux (`tcp_tso_autosize`), where a larger one would be a burst and not a pace. What is sent
-//! again goes segment by segment.
+//! A chunk has `send_batch` segments, or the rest of its write if that is less, but at most a third of the window, as
+//! in Linux (`tcp_tso_win_divisor`). A larger chunk would leave a small window unused. A chunk starts when the window
+//! has room for all of it. If nothing is in flight, it starts with the segments that fit.
 //!
-//! RC3 (NSDI 2014 section 4.2.3): a chunk from the tail counts as one packet. It goes in the lowest class that any
-//! of its segments would have, and they leave in the order of their numbers.
+//! With pacing, the segments of a chunk are sent together, and the next chunk waits for the transmission time of all of
+//! them. A paced chunk has at most the segments that the pacing rate sends in 1 ms, but at least two, as in Linux
+//! (`tcp_tso_autosize`). Retransmissions are sent as single segments.
+//!
+//! A chunk from the tail counts as one packet of RC3 (NSDI 2014 section 4.2.3). It is sent in the lowest class among
+//! its segments, in order of sequence numbers.
 
 use super::Sender;
 use crate::segment::Segment;
 use sparelane_core::{Dur, Seq};
 
-/// A paced chunk has no more than its pace sends in this time,
+/// The largest duration of a paced chunk at its pacing rate.
 const PACED_CHUNK: Dur = Dur::from_ms(1);
 
-/// but so many segments at least.
+/// The minimum size of a paced chunk in segments; it takes precedence over [`PACED_CHUNK`].
 const LEAST_PACED_CHUNK: u64 = 2;
 
-/// Where a sender stands in its chunks.
+/// The sender's progress in its chunks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Batch {
-    /// Segments of a full chunk; 1 sends segment by segment.
+    /// The number of segments in a full chunk. 1 disables chunks.
     pub(super) size: u32,
-    /// New segments below are of a chunk that has begun.
+    /// The end of the chunk in progress. New segments below it belong to that chunk.
     until: Seq,
-    /// The end of the chunk that may begin next.
+    /// The end of the next chunk, which takes effect when its first segment is sent.
     next_until: Seq,
-    /// What is still to go of a chunk from the tail, and its class.
+    /// The remaining segments of a chunk from the tail, from `low` to before `low_end`, and their class.
     low: Seq,
     low_end: Seq,
     low_class: u8,
 }
 
-/// A chunk from the tail: from its first segment to before `end`, behind `sent_in_write` others, all of its own but
-/// one included.
+/// A chunk from the tail, from `first` to before `end`.
+///
+/// `sent_in_write` is the number of segments of its write that precede `first` in the order of the tail, including the
+/// other segments of the chunk. It determines the class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tail {
     pub(super) first: Seq,
@@ -49,31 +52,32 @@ impl Batch {
         Batch { size: size.max(1), until: 0, next_until: 0, low: 0, low_end: 0, low_class: 0 }
     }
 
-    /// Whether new segment `seq` belongs to a chunk that has begun.
+    /// Returns whether the new segment `seq` belongs to the chunk in progress.
     pub(super) fn has_begun(&self, seq: Seq) -> bool {
         seq < self.until
     }
 
-    /// New segment `seq` is sent.
+    /// Records that the new segment `seq` was sent. The first segment of a chunk starts the chunk.
     pub(super) fn sent(&mut self, seq: Seq) {
         if seq >= self.until {
             self.until = self.next_until;
         }
     }
 
-    /// The class of a chunk from the tail that has begun.
+    /// Returns the class of the chunk from the tail in progress, if there is one.
     pub(super) fn low_class(&self) -> Option<u8> {
         (self.low < self.low_end).then_some(self.low_class)
     }
 
-    /// The first segment of `tail` is sent in `class`; the others follow.
+    /// Starts a chunk from the tail, whose first segment is sent by the caller in `class`.
     pub(super) fn begin_low(&mut self, tail: Tail, class: u8) {
         (self.low, self.low_end, self.low_class) = (tail.first + 1, tail.end, class);
     }
 }
 
 impl Sender {
-    /// Whether the head may send `seq`: again, in a chunk that has begun, or as the first of one that has room.
+    /// Returns whether the head may send `seq`. Retransmissions and segments of a chunk in progress always may; the
+    /// first segment of a chunk needs room for the chunk.
     pub(super) fn has_room_for_chunk(&mut self, seq: Seq) -> bool {
         if seq < self.nxt || self.batch.has_begun(seq) {
             return true;
@@ -95,7 +99,7 @@ impl Sender {
         true
     }
 
-    /// The most segments of a chunk that the pace allows.
+    /// Returns the largest size of a chunk in segments at the current pacing rate.
     fn most_paced(&self) -> u32 {
         self.limits.pacing.map_or(u32::MAX, |pace| {
             let segments = pace.bytes_in(PACED_CHUNK) / (self.mss_bytes + self.config.header_bytes);
@@ -103,12 +107,12 @@ impl Sender {
         })
     }
 
-    /// Whether the segments that go next belong to a chunk from the tail that has begun.
+    /// Returns whether a chunk from the tail is in progress.
     pub fn is_inside_chunk(&self) -> bool {
         self.batch.low_class().is_some()
     }
 
-    /// The next segment of the chunk from the tail that has begun.
+    /// Returns the next segment of the chunk from the tail in progress, if there is one.
     pub(super) fn next_of_low_chunk(&mut self) -> Option<Segment> {
         let class = self.batch.low_class()?;
         let seq = self.batch.low;
@@ -117,7 +121,7 @@ impl Sender {
         Some(self.segment(seq, class))
     }
 
-    /// The chunk that ends with `last`, the next segment from the tail of its write.
+    /// Returns the chunk that ends with `last`, the next segment from the tail of its write.
     pub(super) fn tail_chunk(&self, last: Seq, sent_in_write: u32) -> Tail {
         let first = (last + 1).saturating_sub(Seq::from(self.batch.size));
         let first = first.max(self.nxt).max(self.buffer.start_of_write(last));

@@ -1,20 +1,23 @@
-//! The SACK blocks of the acknowledgment before, so that only what they add goes to the scoreboard.
+//! The SACK blocks of the previous acknowledgment.
+//!
+//! Acknowledgments repeat most of their blocks. Comparison with the previous acknowledgment limits the scoreboard
+//! update to the segments that are newly reported.
 
 use crate::segment::{MAX_SACK_BLOCKS, SackBlock};
 
-/// What the last acknowledgment of one kind reported, the most recent first; empty blocks fill the rest.
+/// The SACK blocks of the last acknowledgment, most recent first. Unused places hold empty blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Blocks([SackBlock; MAX_SACK_BLOCKS]);
 
 impl Blocks {
-    /// What `block`, which stands at place `at` of the next acknowledgment, adds to this one; `None` where it adds nothing.
+    /// Returns the new part of `block`, which is at index `at` of the next acknowledgment, or `None` if nothing is new.
     #[inline(always)]
     pub(super) fn news_of(&self, at: usize, mut block: SackBlock) -> Option<SackBlock> {
-        // Unchanged blocks stay in place, or move down by one when a new one comes first.
+        // Unchanged blocks keep their index, or move by one when a new block is put first.
         if block == self.0[at] || block == self.0[at.saturating_sub(1)] {
             return None;
         }
-        // The usual news: the block that grew last has grown on, upwards or, from the tail, downwards.
+        // Common case: the most recent block grew again, upwards or (segments from the tail) downwards.
         let last = self.0[0];
         if block.start == last.start && block.end > last.end {
             block.start = last.end;
@@ -26,8 +29,8 @@ impl Blocks {
         Some(block)
     }
 
-    /// What `blocks` add where they report the usual: that the block which grew last has grown on upwards, the others being as they
-    /// were. They are the last ones from then on.
+    /// Handles the most common change: only the first block grew, at its end. Returns the new part and stores the
+    /// block, or returns `None` and changes nothing.
     #[inline(always)]
     pub(super) fn take_growth(&mut self, blocks: &[SackBlock]) -> Option<SackBlock> {
         let [first, rest @ ..] = blocks else { return None };
@@ -41,7 +44,7 @@ impl Blocks {
         })
     }
 
-    /// Takes off both ends of `block` what was reported.
+    /// Trims the parts that were already reported from both ends of `block`.
     #[inline(never)]
     fn cut_known(&self, block: &mut SackBlock) {
         for &old in &self.0 {
@@ -54,7 +57,7 @@ impl Blocks {
         }
     }
 
-    /// An acknowledgment reports `blocks`, of which there are [`MAX_SACK_BLOCKS`] at most.
+    /// Stores `blocks`, at most [`MAX_SACK_BLOCKS`], for the next comparison.
     #[inline(always)]
     pub(super) fn replace(&mut self, blocks: &[SackBlock]) {
         for (place, block) in self.0.iter_mut().zip(blocks) {

@@ -1,11 +1,12 @@
-//! Rate samples and losses, segment by segment, for controllers that need them.
+//! Delivery rate samples and per-segment losses, for controllers that need them.
 //!
-//! Source: draft-cheng-iccrg-delivery-rate-estimation-02. The sample is of the segment that caused the acknowledgment, the
-//! newest that it tells of. Only class 0 counts, in full segments.
+//! Source: draft-cheng-iccrg-delivery-rate-estimation-02. A sample belongs to the segment that triggered the
+//! acknowledgment, which is the newest segment that it reports. Only class 0 counts, in full segments.
 //!
-//! The books also tell when a retransmission was lost: where a segment arrives that was sent three segments later or more. RFC
-//! 6675 leaves that to the timeout, but the laws that need these books are defined over transports that know (RFC 8985's RACK,
-//! or UDT); a timeout would count the whole flight as lost.
+//! The module also detects lost retransmissions: a retransmission is lost once a segment has arrived that was sent at
+//! least three segments later. RFC 6675 leaves that case to the retransmission timer, which marks the whole flight
+//! lost. Controllers that need per-segment state are defined for transports that detect such losses (RFC 8985's RACK,
+//! or UDT).
 
 use super::{Sender, context};
 use crate::scoreboard::DUP_THRESH;
@@ -14,25 +15,25 @@ use sparelane_cc::{Cx, Delivery, Lost, Sent};
 use sparelane_core::{Seq, Time};
 use std::collections::VecDeque;
 
-/// What is remembered of a segment in flight: the connection's state when it was sent.
+/// The state of the connection when a segment in flight was sent (the packet state `P` of the draft).
 #[derive(Clone, Copy, Debug, Default)]
 struct Flight {
     sent_at: Time,
-    /// When the connection had last delivered something, and how much it had then.
+    /// The time of the last delivery (P.delivered_time), and the bytes delivered until then (P.delivered).
     delivered_at: Time,
     delivered_bytes: u64,
-    /// When the segment was sent that had then been delivered last.
+    /// The send time of the segment that was delivered last (P.first_sent_time).
     first_sent_at: Time,
     lost_bytes: u64,
     in_flight_bytes: u64,
     app_limited: bool,
     is_retransmission: bool,
     is_lost: bool,
-    /// How many segments were sent before it.
+    /// The number of transmissions before it.
     order: u64,
 }
 
-/// The books of one connection.
+/// The delivery rate state of one connection (`C` in the draft).
 #[derive(Debug)]
 pub(super) struct Deliveries {
     flights: SegmentRing<Flight>,
@@ -40,17 +41,17 @@ pub(super) struct Deliveries {
     delivered_at: Time,
     first_sent_at: Time,
     lost_bytes: u64,
-    /// Until so much is delivered, samples are limited by the application; zero where they are not.
+    /// Samples are application-limited until this number of bytes is delivered (C.app_limited); 0 if they are not.
     app_limited_until: u64,
-    /// The segment that causes the acknowledgment at hand.
+    /// The state of the segment that triggered the acknowledgment being processed.
     trigger: Option<Flight>,
-    /// Losses below are told.
+    /// Losses of segments below were reported to the controller.
     told_below: Seq,
-    /// Segments sent.
+    /// The number of transmissions.
     sent: u64,
-    /// The latest of those that are known to have arrived, by [`Flight::order`].
+    /// The largest [`Flight::order`] of a transmission that is known to have arrived.
     latest_arrival: u64,
-    /// Retransmissions that were in flight when last looked at, by segment number and order.
+    /// Retransmissions not known to have arrived: sequence number and order, in order of transmission.
     resends: VecDeque<(Seq, u64)>,
 }
 
@@ -76,14 +77,14 @@ impl Deliveries {
         size_of::<Deliveries>() + lists
     }
 
-    /// Everything may be lost again, or be told to be.
+    /// Lets losses from `una` on be reported again, after a timeout or an undo.
     pub(super) fn tell_again_from(&mut self, una: Seq) {
         self.told_below = una;
     }
 }
 
 impl Sender {
-    /// A class-0 segment was sent, and counts as in flight.
+    /// Records the transmission of a class-0 segment, which already counts as in flight, and informs the controller.
     #[inline(never)]
     pub(super) fn note_sent(&mut self, now: Time, seq: Seq, is_retransmission: bool) {
         let in_flight_bytes = self.in_flight_bytes();
@@ -117,8 +118,8 @@ impl Sender {
         self.refresh();
     }
 
-    /// Remembers the segment that causes an acknowledgment, before that is handled, where it was in flight: its arrival is
-    /// news, and the copy that arrived is the one that was sent last.
+    /// Stores the state of the segment that triggered an acknowledgment, before the acknowledgment is applied. Only the
+    /// last copy of a segment that was not reported before gives a sample.
     #[inline(never)]
     pub(super) fn note_trigger(&mut self, trigger: Seq, is_retransmission: bool) {
         let is_outstanding = trigger >= self.una && trigger < self.nxt && !self.board.is_sacked(trigger);
@@ -128,7 +129,7 @@ impl Sender {
         }
     }
 
-    /// An acknowledgment told of `delivered_bytes`: the sample that it gives.
+    /// Counts the `delivered_bytes` of an acknowledgment and returns its delivery rate sample, if it gives one.
     #[inline(never)]
     pub(super) fn note_delivered(&mut self, now: Time, delivered_bytes: u64) -> Option<Delivery> {
         let books = self.deliveries.as_mut()?;
@@ -143,6 +144,7 @@ impl Sender {
         let flight = books.trigger.take()?;
         books.first_sent_at = flight.sent_at;
         books.latest_arrival = books.latest_arrival.max(flight.order);
+        // The draft's send_elapsed and ack_elapsed; the longer one avoids overestimation.
         let sending = flight.sent_at.saturating_since(flight.first_sent_at);
         let acknowledging = now.saturating_since(flight.delivered_at);
         Some(Delivery {
@@ -156,13 +158,14 @@ impl Sender {
         })
     }
 
-    /// Finds retransmissions that were lost: what was sent well after them has arrived.
+    /// Marks retransmissions lost if a segment that was sent at least DupThresh transmissions later has arrived.
     pub(super) fn detect_lost_resends(&mut self, now: Time) {
         while let Some(books) = &mut self.deliveries
             && let Some(&(seq, order)) = books.resends.front()
             && order + u64::from(DUP_THRESH) <= books.latest_arrival
         {
             books.resends.pop_front();
+            // An acknowledged segment, or one that was retransmitted again, needs no decision.
             let is_this_copy = seq >= self.una && books.flights.get(seq).order == order;
             if !(is_this_copy && self.board.is_resent(seq) && self.board.is_lost(seq)) {
                 continue;
@@ -171,7 +174,8 @@ impl Sender {
         }
     }
 
-    /// The retransmission of `seq` was lost: it goes once more, and where it is the first outstanding segment the timer starts anew.
+    /// Marks the retransmission of `seq` lost, so that the segment is sent once more. For the oldest outstanding
+    /// segment, the retransmission timer restarts.
     pub(super) fn lose_resend(&mut self, now: Time, seq: Seq) {
         self.board.lose(seq);
         if seq == self.una {
@@ -180,7 +184,7 @@ impl Sender {
         self.tell_loss(now, seq);
     }
 
-    /// Tells the controller of every segment that came to be presumed lost.
+    /// Reports each segment that was newly marked lost to the controller.
     #[inline(always)]
     pub(super) fn tell_losses(&mut self, now: Time) {
         if self.deliveries.is_some() {
@@ -202,7 +206,7 @@ impl Sender {
         }
     }
 
-    /// Tells the controller that `seq` is lost, once for each time that it was sent.
+    /// Reports the loss of `seq` to the controller, once per transmission.
     pub(super) fn tell_loss(&mut self, now: Time, seq: Seq) {
         let bytes = self.mss_bytes;
         let Some(books) = &mut self.deliveries else { return };
@@ -223,8 +227,8 @@ impl Sender {
         self.cc.on_lost(&lost, &mut context!(self, now));
     }
 
-    /// There is nothing to send, though the window may have room: samples of what is in flight now, and of the next
-    /// segment, show less than the path can carry.
+    /// Marks the connection application-limited if there is nothing to send although the window has room. Samples of
+    /// the segments in flight, and of the next segment, then underestimate the capacity of the path.
     pub(super) fn note_idle(&mut self) {
         let in_flight_bytes = self.in_flight_bytes();
         if let Some(books) = &mut self.deliveries
@@ -249,7 +253,7 @@ mod tests {
     const MSS: u64 = 1000;
 
     #[derive(Debug, PartialEq)]
-    enum News {
+    enum Input {
         Sent(Sent),
         Lost(Lost),
         Delivered(Option<Delivery>),
@@ -257,32 +261,32 @@ mod tests {
         Timer(Time),
     }
 
-    /// Passes on all news; a window of ten segments, and a timer at 1 s.
+    /// A controller with a window of ten segments and a timer at 1 s, which records its input.
     #[derive(Debug)]
-    struct Reporter(mpsc::Sender<News>, Time);
+    struct Recorder(mpsc::Sender<Input>, Time);
 
-    impl CongestionControl for Reporter {
+    impl CongestionControl for Recorder {
         fn needs(&self) -> Needs {
             Needs { segments: true, timer: true, ..Needs::default() }
         }
         fn on_ack(&mut self, ack: &Ack, _cx: &mut Cx<'_>) {
-            self.0.send(News::Delivered(ack.delivery)).expect("somebody listens");
+            self.0.send(Input::Delivered(ack.delivery)).expect("the test holds the receiver");
         }
         fn on_congestion(&mut self, event: Congestion, _cx: &mut Cx<'_>) {
-            self.0.send(News::Congestion(event)).expect("somebody listens");
+            self.0.send(Input::Congestion(event)).expect("the test holds the receiver");
         }
         fn on_sent(&mut self, sent: &Sent, _cx: &mut Cx<'_>) {
-            self.0.send(News::Sent(*sent)).expect("somebody listens");
+            self.0.send(Input::Sent(*sent)).expect("the test holds the receiver");
         }
         fn on_lost(&mut self, lost: &Lost, _cx: &mut Cx<'_>) {
-            self.0.send(News::Lost(*lost)).expect("somebody listens");
+            self.0.send(Input::Lost(*lost)).expect("the test holds the receiver");
         }
         fn next_timer(&self) -> Time {
             self.1
         }
         fn on_timer(&mut self, cx: &mut Cx<'_>) {
             self.1 = Time::NEVER;
-            self.0.send(News::Timer(cx.now)).expect("somebody listens");
+            self.0.send(Input::Timer(cx.now)).expect("the test holds the receiver");
         }
         fn limits(&self) -> Limits {
             Limits { cwnd_bytes: 10 * MSS, pacing: None }
@@ -293,12 +297,12 @@ mod tests {
         Time::ZERO + Dur::from_ms(ms)
     }
 
-    /// A sender that has sent its first ten segments at 10 ms, and what it tells its controller from then on.
-    fn connection(segments: u64) -> (Sender, mpsc::Receiver<News>) {
-        let (tell, news) = mpsc::channel();
+    /// Returns a sender that has sent its first ten segments at 10 ms, and the later input of its controller.
+    fn connection(segments: u64) -> (Sender, mpsc::Receiver<Input>) {
+        let (record, inputs) = mpsc::channel();
         let config = TransportConfig { mss_bytes: MSS, ..TransportConfig::default() };
         let rng = Stream::new(1, Domain::Test, 0);
-        let mut sender = Sender::new(config, Box::new(Reporter(tell, Time::ZERO + Dur::from_secs(1))), rng);
+        let mut sender = Sender::new(config, Box::new(Recorder(record, Time::ZERO + Dur::from_secs(1))), rng);
         sender.write(segments * MSS);
         sender.poll_transmit(Time::ZERO, true);
         sender.handle_syn_ack(ms(10), None);
@@ -307,9 +311,9 @@ mod tests {
             let in_flight_bytes = sent * MSS;
             let segment = sent - 1;
             let expected = Sent { segment, bytes: MSS, in_flight_bytes, is_retransmission: false, app_limited: false };
-            assert_eq!(news.try_recv(), Ok(News::Sent(expected)));
+            assert_eq!(inputs.try_recv(), Ok(Input::Sent(expected)));
         }
-        (sender, news)
+        (sender, inputs)
     }
 
     fn send_all(sender: &mut Sender, now: Time) {
@@ -319,37 +323,37 @@ mod tests {
     fn acknowledge(sender: &mut Sender, now: Time, cumulative: u64, trigger: u64, blocks: &[(u64, u64)]) {
         let blocks: Vec<_> = blocks.iter().map(|&(start, end)| SackBlock { start, end }).collect();
         let ack = AckSegment { cumulative, trigger, trigger_retransmitted: false, class: 0, ecn_echo: false };
-        sender.handle_ack(now, &Acknowledgment::of(ack, &blocks)).expect("the truth");
+        sender.handle_ack(now, &Acknowledgment::of(ack, &blocks)).expect("a valid acknowledgment");
     }
 
     #[test]
-    fn a_sample_spans_the_round_trip_in_which_its_segment_was_under_way() {
-        let (mut sender, news) = connection(100);
-        // One segment a millisecond comes back, and lets another go.
+    fn a_sample_spans_the_round_trip_of_its_segment() {
+        let (mut sender, inputs) = connection(100);
+        // One acknowledgment arrives per millisecond and releases one segment.
         for seq in 0..30 {
             let now = ms(21 + seq);
             acknowledge(&mut sender, now, seq + 1, seq, &[]);
-            let Ok(News::Delivered(Some(found))) = news.try_recv() else { panic!("no sample of {seq}") };
+            let Ok(Input::Delivered(Some(found))) = inputs.try_recv() else { panic!("no sample of {seq}") };
             assert_eq!(found.total_delivered_bytes, (seq + 1) * MSS);
             if seq >= 20 {
-                // Sent when the tenth before it arrived: ten segments in ten milliseconds.
+                // Each segment is sent on the arrival of the tenth segment before it: ten segments in 10 ms.
                 assert_eq!((found.sent_at, found.delivered_bytes()), (ms(21 + seq - 10), 10 * MSS));
                 assert_eq!(found.rate(None), Some(Rate::from_mbps(8)));
-                assert_eq!(found.rate(Some(Dur::from_ms(11))), None, "faster than the path can tell");
+                assert_eq!(found.rate(Some(Dur::from_ms(11))), None, "interval below the minimum round-trip time");
                 assert!(!found.app_limited && found.lost_bytes == 0 && found.in_flight_bytes == 10 * MSS);
             }
             send_all(&mut sender, now);
-            assert!(matches!(news.try_recv(), Ok(News::Sent(sent)) if sent.in_flight_bytes == 10 * MSS));
+            assert!(matches!(inputs.try_recv(), Ok(Input::Sent(sent)) if sent.in_flight_bytes == 10 * MSS));
         }
     }
 
     #[test]
-    fn each_loss_is_told_once_and_before_the_congestion_that_it_is() {
-        let (mut sender, news) = connection(10);
+    fn each_loss_is_reported_once_and_before_its_congestion_event() {
+        let (mut sender, inputs) = connection(10);
         for (at, end) in (3..=5).zip([3, 4, 5]) {
             acknowledge(&mut sender, ms(20 + at), 1, end - 1, &[(2, end)]);
         }
-        let heard: Vec<_> = news.try_iter().collect();
+        let received: Vec<_> = inputs.try_iter().collect();
         let lost = Lost {
             segment: 1,
             bytes: MSS,
@@ -358,39 +362,39 @@ mod tests {
             lost_bytes: MSS,
             app_limited: false,
         };
-        let told: Vec<_> = heard.iter().filter(|news| !matches!(news, News::Delivered(_))).collect();
-        assert_eq!(told, [&News::Lost(lost), &News::Congestion(Congestion::Loss { flight_bytes: 9 * MSS })]);
+        let reported: Vec<_> = received.iter().filter(|input| !matches!(input, Input::Delivered(_))).collect();
+        assert_eq!(reported, [&Input::Lost(lost), &Input::Congestion(Congestion::Loss { flight_bytes: 9 * MSS })]);
         send_all(&mut sender, ms(30));
-        assert!(matches!(news.try_recv(), Ok(News::Sent(sent)) if sent.is_retransmission));
-        // The retransmission is lost as well, and all others: the timer loses what is left, and the one again.
+        assert!(matches!(inputs.try_recv(), Ok(Input::Sent(sent)) if sent.is_retransmission));
+        // The retransmission and all other segments are lost too. The timeout reports segment 1 again, and the others.
         sender.handle_timer(sender.next_timer());
-        let lost = news.try_iter().filter(|news| matches!(news, News::Lost(_))).count();
+        let lost = inputs.try_iter().filter(|input| matches!(input, Input::Lost(_))).count();
         assert_eq!(lost, 6, "segment 1 again, and 5 to 9");
     }
 
-    /// Segment 1 is lost, and found to be by the arrival of 4. Its retransmission leaves after segment 12 and before 13,
-    /// and is lost as well.
+    /// The arrival of segment 4 marks segment 1 lost. Its retransmission is sent between segments 12 and 13, and is
+    /// lost too.
     #[test]
-    fn a_retransmission_is_lost_where_what_was_sent_three_later_arrives() {
-        let (mut sender, news) = connection(100);
+    fn a_retransmission_is_lost_when_a_segment_sent_three_transmissions_later_arrives() {
+        let (mut sender, inputs) = connection(100);
         acknowledge(&mut sender, ms(20), 1, 0, &[]);
         send_all(&mut sender, ms(20));
-        let mut told = Vec::new();
+        let mut reported_at = Vec::new();
         for arrived in 2..=20 {
             let now = ms(20 + arrived);
             acknowledge(&mut sender, now, 1, arrived, &[(2, arrived + 1)]);
             send_all(&mut sender, now);
-            told.extend(news.try_iter().filter(|news| matches!(news, News::Lost(_))).map(|_| arrived));
+            reported_at.extend(inputs.try_iter().filter(|input| matches!(input, Input::Lost(_))).map(|_| arrived));
             if arrived == 4 {
                 assert_eq!((sender.counts().retransmissions, sender.nxt), (1, 14));
             }
         }
-        assert_eq!(told, [4, 15]);
+        assert_eq!(reported_at, [4, 15]);
         assert_eq!((sender.counts().retransmissions, sender.counts().timeouts), (2, 0));
     }
 
     #[test]
-    fn round_trip_times_are_of_whole_ticks_where_the_clock_is_coarse() {
+    fn round_trip_times_are_whole_ticks_of_a_coarse_clock() {
         let tick = Dur::from_ms(10);
         let at = |us: u64| Time::ZERO + Dur::from_us(us);
         let measured = [(9_999, 1), (15_000, 1), (19_999, 10_001), (45_000, 29_999)]
@@ -399,16 +403,16 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_without_data_says_so_in_its_samples_and_the_timer_fires_once() {
-        let (mut sender, news) = connection(12);
+    fn samples_of_a_sender_without_data_are_app_limited_and_the_timer_fires_once() {
+        let (mut sender, inputs) = connection(12);
         acknowledge(&mut sender, ms(21), 4, 3, &[]);
         send_all(&mut sender, ms(21));
         sender.write(5 * MSS);
         send_all(&mut sender, ms(22));
         acknowledge(&mut sender, ms(33), 13, 12, &[]);
-        let last = news.try_iter().last();
-        assert!(matches!(last, Some(News::Delivered(Some(found))) if found.app_limited), "{last:?}");
+        let last = inputs.try_iter().last();
+        assert!(matches!(last, Some(Input::Delivered(Some(found))) if found.app_limited), "{last:?}");
         sender.handle_timer(Time::ZERO + Dur::from_secs(1));
-        assert!(news.try_iter().any(|news| news == News::Timer(Time::ZERO + Dur::from_secs(1))));
+        assert!(inputs.try_iter().any(|input| input == Input::Timer(Time::ZERO + Dur::from_secs(1))));
     }
 }

@@ -1,42 +1,44 @@
-//! What kind of connection it is: what its settings and its controller say once, in a form that is quick to ask.
+//! The features of a connection, derived once from its settings and its controller so that the hot path reads single
+//! flags.
 
 use crate::config::TransportConfig;
 use sparelane_cc::{CongestionControl, Needs};
 
-/// The kind of one connection.
+/// The features of one connection.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Kind {
     pub(super) uses_tail: bool,
     pub(super) owns_send_clock: bool,
-    /// The connection is open, the controller is a window, and neither it nor loss detection wants anything that costs more.
+    /// The connection is open, the controller only sets a window, and no feature needs more than the fast path
+    /// provides.
     pub(super) is_window_law: bool,
-    /// Round trips are measured without a clock of ticks.
+    /// Round-trip times are measured exactly, without ticks.
     pub(super) measures_exactly: bool,
-    /// Segments do not go in chunks.
+    /// New segments are sent singly, without chunks or the Nagle algorithm.
     pub(super) goes_one_by_one: bool,
-    /// As in the configuration, as the next one.
+    /// Copies of the settings of the same name.
     pub(super) sack: bool,
     pub(super) limited_transmit: bool,
-    /// Needless retransmissions are undone.
+    /// Spurious retransmissions restore the window.
     pub(super) undoes: bool,
-    /// A short segment may have to wait (Nagle's rule).
+    /// The Nagle algorithm is enabled.
     pub(super) waits_to_fill: bool,
-    /// Losses are found by time.
+    /// RACK-TLP detects losses.
     pub(super) detects_by_time: bool,
-    /// Loss detection follows the reordering that the path shows.
+    /// Loss detection adapts to the reordering observed on the path.
     pub(super) follows_reordering: bool,
-    /// One of these two, or the controller hears of single segments.
+    /// One of the previous two, or the controller needs per-segment state.
     pub(super) notes_arrivals: bool,
-    /// Acknowledgments of low classes go to the scoreboard, and nowhere else.
+    /// Acknowledgments in low classes only update the scoreboard.
     pub(super) books_low_acks: bool,
-    /// Something other than the retransmission timer and the pace has its time.
+    /// There are timers other than the retransmission timer and pacing.
     pub(super) has_alarms: bool,
     pub(super) needs: Needs,
 }
 
 impl Kind {
-    /// That of a connection that has yet to open.
+    /// Derives the features of a connection that is not open yet.
     pub(super) fn of(cc: &dyn CongestionControl, config: &TransportConfig) -> Kind {
         let needs = cc.needs();
         let detects_by_time = config.rack_tlp && config.sack;
@@ -60,7 +62,7 @@ impl Kind {
         }
     }
 
-    /// The connection opens.
+    /// Decides on the fast path when the connection opens.
     pub(super) fn open(&mut self, cc: &dyn CongestionControl) {
         let Needs { segments, one_way_delay, receive_time, timer, .. } = self.needs;
         let wants_more = segments || one_way_delay || receive_time || timer;

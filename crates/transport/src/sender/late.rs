@@ -1,54 +1,54 @@
-//! Timers that are late, and what a pace makes up for.
+//! The pacing state, with late timers.
 //!
-//! A simulated software timer: a segment that waits for its time, by pace or by the controller's own clock, leaves late by a random
-//! time. The lateness is exponential; what is due by then leaves back to back, and a pace goes on from where it would be had the
-//! timer been exact, so that its rate holds. A retransmission timer is never late.
+//! A simulated software timer delays each scheduled departure by a random time with exponential distribution. Segments
+//! that are due by then are sent back to back. Pacing continues from the exact times, so the rate is kept.
+//! Retransmission timers are never late.
 //!
-//! A real timer is late by what nobody has drawn: the sender is asked later than it wanted. A pace that went on from
-//! then would be slower than meant, by far where a segment takes less time than the lateness. With a
-//! [bound](crate::TransportConfig::pacing_catch_up) it goes on from when it should have, though from no earlier than that long ago, so that
-//! a silence earns a burst of that length at most.
+//! A real timer polls the sender later than requested. Pacing from the time of the poll would lower the rate, and by a
+//! large factor if a segment takes less time than the delay. With
+//! [`pacing_catch_up`](crate::TransportConfig::pacing_catch_up), pacing continues from the scheduled time, but at most
+//! that duration in the past. An idle period therefore allows a burst of at most that duration.
 
 use super::Sender;
 use sparelane_core::{Dur, Stream, Time};
 
-/// Where the pace of a connection stands.
+/// The pacing state of a connection.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Pace {
-    /// It allows the next segment from here on.
+    /// The earliest departure time of the next segment.
     pub(super) paced_until: Time,
-    /// When the last paced segment was due.
+    /// The scheduled departure time of the last paced segment.
     pub(super) last_due: Time,
-    /// The head may have to wait for its time.
+    /// Class-0 segments may have to wait for their departure times.
     pub(super) holds_back: bool,
-    /// What is to be known of late timers, where any are or are made up for.
+    /// Late timers, if they are simulated or made up for.
     pub(super) late: Option<Box<Lateness>>,
 }
 
 impl Pace {
-    /// That of a new connection, which makes up for so much lateness.
+    /// Creates the state of a new connection that makes up for delays of at most `catch_up`.
     pub(super) fn of(catch_up: Dur) -> Pace {
         Pace { paced_until: Time::ZERO, last_due: Time::ZERO, holds_back: false, late: Lateness::of(catch_up) }
     }
 }
 
-/// What is set about lateness.
+/// The settings and the state of late timers.
 #[derive(Debug)]
 pub(super) struct Lateness {
-    /// The simulated timer, where it is not exact.
+    /// The simulated timer, if it is not exact.
     timer: Option<LateTimer>,
-    /// How much lateness a pace makes up for.
+    /// The largest delay that pacing makes up for.
     catch_up: Dur,
 }
 
 impl Lateness {
-    /// That of an exact timer; `None` where the pace makes up for nothing.
+    /// Creates the state with an exact timer, or returns `None` if `catch_up` is zero.
     fn of(catch_up: Dur) -> Option<Box<Lateness>> {
         (!catch_up.is_zero()).then(|| Box::new(Lateness { timer: None, catch_up }))
     }
 
-    /// When the timer fires, if set to `at`.
+    /// Sets the timer to `at` and returns the time at which it fires.
     pub(super) fn set(&mut self, at: Time) -> Time {
         self.timer.as_mut().map_or(at, |timer| timer.set(at))
     }
@@ -59,13 +59,14 @@ impl Lateness {
 struct LateTimer {
     mean: Dur,
     rng: Stream,
-    /// What it was last set to, and when it fires.
+    /// The time to which it was last set, and the time at which it fires.
     due: Time,
     fires: Time,
 }
 
 impl LateTimer {
-    /// When it fires, if set to `at`. Setting it to the same instant again changes nothing.
+    /// Sets the timer to `at` and returns the time at which it fires. Setting it to the same time again draws no new
+    /// delay.
     fn set(&mut self, at: Time) -> Time {
         if at != self.due {
             let lateness = self.mean.scaled(-libm::log(self.rng.unit_above_zero()));
@@ -74,26 +75,26 @@ impl LateTimer {
         self.fires
     }
 
-    /// When it fires, if it is late now.
+    /// Returns the time at which the timer fires, if it is overdue at `now`.
     fn late_until(&self, now: Time) -> Option<Time> {
         (self.due <= now && now < self.fires).then_some(self.fires)
     }
 }
 
 impl Sender {
-    /// Makes timers of paced segments late by a random time of this mean.
+    /// Delays the timers of scheduled departures by random times with exponential distribution and the given mean.
     pub fn set_timer_error(&mut self, mean: Dur, rng: Stream) {
         let timer = Some(LateTimer { mean, rng, due: Time::ZERO, fires: Time::ZERO });
         self.pace.late = Some(Box::new(Lateness { timer, catch_up: self.config.pacing_catch_up }));
         self.refresh();
     }
 
-    /// Until when a head that may go now has to wait for a late timer.
+    /// Returns the time until which class 0 waits for an overdue timer, if it does.
     pub(super) fn late_until(&self, now: Time) -> Option<Time> {
         self.pace.late.as_ref()?.timer.as_ref()?.late_until(now)
     }
 
-    /// The instant from which the pace goes on, with a segment that leaves now.
+    /// Returns the time from which pacing continues, for a segment that departs now.
     #[inline(always)]
     pub(super) fn paced_from(&self, now: Time) -> Time {
         match &self.pace.late {
@@ -104,7 +105,7 @@ impl Sender {
 
     #[inline(never)]
     fn paced_from_earlier(&self, now: Time, late: &Lateness) -> Time {
-        // What a simulated timer kept does not count from now.
+        // A simulated delay does not lower the rate: continue from the exact time.
         if late.timer.as_ref().is_some_and(|timer| timer.fires == now) {
             return self.pace.paced_until;
         }
@@ -122,7 +123,7 @@ mod tests {
     use sparelane_cc::{Value, Values, build};
     use sparelane_core::{Domain, Rate};
 
-    /// A sender of two segments, 10 s apart, whose connection opens at once, and the time of its first timer.
+    /// Returns a sender of two segments, paced 10 s apart, on an open connection, and its first timer deadline.
     fn sender(mean: Option<Dur>) -> (Sender, Time) {
         let mut values = Values::default();
         values.set("pace", Value::Rate(Some(Rate::from_bps(1_200))));
@@ -151,7 +152,7 @@ mod tests {
         assert!(timers[0].1 < Time::ZERO + Dur::from_secs(2), "{timers:?}");
     }
 
-    /// Whatever else wakes the sender meanwhile.
+    /// Polls before the timer fires do not release the segment.
     #[test]
     fn a_segment_waits_for_its_late_timer() {
         let (mut sender, _) = sender(Some(Dur::from_secs(1)));
@@ -167,7 +168,7 @@ mod tests {
 
     const RATE: Rate = Rate::from_gbps(1);
 
-    /// The sender of a pace of 1 Gb/s, with an open connection and no end of data, which makes up for `catch_up`.
+    /// Returns a sender with unlimited data, paced at 1 Gb/s, that makes up for delays of at most `catch_up`.
     fn paced(catch_up: Dur) -> Sender {
         let mut values = Values::default();
         values.set("pace", Value::Rate(Some(RATE)));
@@ -185,7 +186,7 @@ mod tests {
         std::iter::from_fn(|| sender.poll_transmit(now, true)).count() as u64
     }
 
-    /// The share of its pace that a sender reaches in 20 ms whose timers are all late by 60 us.
+    /// Returns the achieved fraction of the pacing rate over 20 ms, if all timers are late by 60 us.
     fn share_with_late_timers(catch_up: Dur) -> f64 {
         let mut sender = paced(catch_up);
         let (mut now, mut sent, length) = (Time::ZERO, 0, Dur::from_ms(20));
@@ -198,23 +199,23 @@ mod tests {
     }
 
     #[test]
-    fn a_pace_makes_up_for_late_timers_within_its_bound() {
+    fn pacing_makes_up_for_late_timers_within_its_bound() {
         let share = share_with_late_timers(Dur::from_us(100));
         assert!((0.97..=1.03).contains(&share), "{share}");
         let lost = share_with_late_timers(Dur::ZERO);
-        assert!(lost < 0.2, "{lost}: without a bound the test shows nothing");
+        assert!(lost < 0.2, "{lost}: late timers must matter if they are not made up for");
     }
 
     #[test]
-    fn a_silence_earns_no_more_than_the_bound() {
+    fn an_idle_period_allows_no_burst_beyond_the_bound() {
         let mut sender = paced(Dur::from_us(120));
         sends(&mut sender, Time::ZERO);
-        // 120 us are ten segments of 12 us, and one is due now.
+        // Ten segments of 12 us within the bound, and one that is due now.
         assert_eq!(sends(&mut sender, Time::ZERO + Dur::from_ms(100)), 11);
     }
 
     #[test]
-    fn what_is_early_earns_nothing() {
+    fn an_early_poll_sends_nothing() {
         let mut sender = paced(Dur::from_us(120));
         assert_eq!(sends(&mut sender, Time::ZERO), 1);
         assert_eq!(sends(&mut sender, Time::ZERO + Dur::from_us(11)), 0);

@@ -1,36 +1,36 @@
-//! How a connection begins and ends: on a path that is open already, with the end of its stream, by a reset, or by giving up.
+//! The start and the end of a connection: external handshakes, end of stream, reset and user timeout.
 
 use super::{Sender, State, context};
 use crate::segment::Transmit;
 use sparelane_cc::Cx;
 use sparelane_core::{Dur, Rate, Time};
 
-/// What is to be known of a connection's beginning and end.
+/// The state of a connection's start and end.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Life {
     pub(super) opened_at: Time,
     pub(super) syn_timeouts: u32,
-    /// Since when nothing came back, while the retransmission timer fires.
+    /// The time since which no acknowledgment has arrived, while the retransmission timer expires.
     pub(super) silent_since: Time,
-    /// A reset is to be sent.
+    /// The next poll sends a reset.
     says_reset: bool,
 }
 
-/// How a connection ended.
+/// The reason why a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The stream was [closed](Sender::close), and the receiver holds all of it and knows that.
+    /// The stream was [closed](Sender::close), and the receiver has acknowledged all of it, including its end.
     Complete,
-    /// This end [reset](Sender::reset) it.
+    /// This end [reset](Sender::reset) the connection.
     Reset,
-    /// The other end did.
+    /// The peer reset the connection.
     ResetByPeer,
-    /// Nothing came back for [`give_up_after`](crate::TransportConfig::give_up_after).
+    /// No acknowledgment arrived within the user timeout ([`give_up_after`](crate::TransportConfig::give_up_after)).
     GaveUp,
 }
 
 impl Sender {
-    /// Opens the connection without a handshake of its own, where something else has made one, which took `rtt`.
+    /// Opens the connection after an external handshake, whose round-trip time is the first sample if `rtt` is given.
     pub fn open_established(&mut self, now: Time, rtt: Option<Dur>) {
         if self.state != State::SendSyn {
             return;
@@ -41,13 +41,14 @@ impl Sender {
         self.open(now, None);
     }
 
-    /// The stream ends with what is written: a last segment without payload says so. What is written later is not taken.
+    /// Ends the stream after the data written so far. A last segment without payload (FIN) follows, and later writes
+    /// are ignored.
     pub fn close(&mut self) {
         self.buffer.close(self.una);
         self.refresh();
     }
 
-    /// Ends the connection at once: what is not acknowledged may be lost. The next poll gives [`Transmit::Reset`].
+    /// Aborts the connection. Unacknowledged data may be lost. The next poll returns [`Transmit::Reset`].
     pub fn reset(&mut self) {
         if self.ending().is_none() {
             self.end(Ending::Reset);
@@ -55,14 +56,14 @@ impl Sender {
         }
     }
 
-    /// The other end has ended the connection at once.
+    /// Handles a reset from the peer.
     pub fn handle_reset(&mut self) {
         if self.ending().is_none() {
             self.end(Ending::ResetByPeer);
         }
     }
 
-    /// How the connection ended, once it has.
+    /// Returns the reason why the connection ended, or `None` if it has not.
     pub fn ending(&self) -> Option<Ending> {
         match self.state {
             State::Ended(ending) => Some(ending),
@@ -80,13 +81,15 @@ impl Sender {
         self.refresh();
     }
 
-    /// What an ended connection has still to say.
+    /// Returns the pending reset of an ended connection, if there is one.
     pub(super) fn poll_ended(&mut self) -> Option<Transmit> {
         std::mem::take(&mut self.life.says_reset).then_some(Transmit::Reset)
     }
 
-    /// The retransmission timer fired, after `waited` without an answer to anything; it is the `first` time that it did since
-    /// there was one. Returns whether that was too long.
+    /// Checks the user timeout after the retransmission timer expired, and ends the connection if it is over.
+    ///
+    /// `first` is set at the first expiration since the last acknowledgment; `waited` is the time since the timer was
+    /// started. Returns whether the connection was ended.
     pub(super) fn gives_up(&mut self, now: Time, first: bool, waited: Dur) -> bool {
         let Some(limit) = self.config.give_up_after else { return false };
         if first {
@@ -99,12 +102,12 @@ impl Sender {
         true
     }
 
-    /// When patience ends, where it does and where nothing comes back.
+    /// Returns the deadline of the user timeout.
     pub(super) fn patience_ends(&self) -> Time {
         self.config.give_up_after.map_or(Time::NEVER, |limit| self.life.silent_since + limit)
     }
 
-    /// The connection is open.
+    /// Enters the established state and informs the controller.
     pub(super) fn open(&mut self, now: Time, explicit_rate: Option<Rate>) {
         self.state = State::Established;
         self.kind.open(&*self.cc);
