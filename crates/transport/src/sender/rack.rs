@@ -1,17 +1,20 @@
-//! Loss detection by time, and the probe of a tail (RFC 8985, RACK-TLP).
+//! RACK-TLP (RFC 8985): time-based loss detection and tail loss probes.
 //!
-//! RACK: a segment is lost where one that was sent later has arrived, and a round trip and a margin for reordering have passed
-//! since it was sent itself. That holds for retransmissions as for first copies, and needs no three arrivals behind. The probe: where
-//! nothing comes back for two round trips, the last segment, or a new one, goes once more, so that what it brings back starts a fast
-//! repair in place of the timeout.
+//! RACK marks a segment lost if a segment that was sent later has arrived, and if a round-trip time and the reordering
+//! window have passed since its own transmission. The rule applies to retransmissions as well, and does not need three
+//! later arrivals. TLP: if no acknowledgment arrives for two round-trip times, the sender transmits a new segment or
+//! the last one again. The acknowledgment of that probe starts fast recovery instead of a timeout.
 //!
-//! What is transmitted in class 0 is listed in the order of sending; what need not be judged any more falls off the front, so that
-//! an acknowledgment costs a few steps whatever is in flight.
+//! Class-0 transmissions are listed in sending order. Entries that need no decision are removed from the front, so an
+//! acknowledgment takes few steps, whatever the amount in flight.
 //!
-//! Where we differ: the sample is of the segment that caused the acknowledgment (RFC 8985 takes the latest of those that are newly
-//! delivered, which differs only where acknowledgments are lost); the margin grows with needless retransmissions only where
-//! [that is set](crate::TransportConfig::adaptive_reordering); whether a probe has repaired a loss is told by the copy that the acknowledgment names, so that a tail whose
-//! acknowledgments were all lost counts as lost.
+//! Differences from RFC 8985:
+//! - The round-trip time sample is that of the segment that triggered the acknowledgment. RFC 8985 uses the most
+//!   recently sent of the newly delivered segments. The two differ only if acknowledgments are lost.
+//! - The reordering window adapts to spurious retransmissions only with
+//!   [`adaptive_reordering`](crate::TransportConfig::adaptive_reordering).
+//! - The copy that the acknowledgment identifies decides whether a probe repaired a loss. A tail whose acknowledgments
+//!   were all lost counts as lost.
 
 use super::Sender;
 use crate::scoreboard::DUP_THRESH;
@@ -21,11 +24,11 @@ use sparelane_cc::Phase;
 use sparelane_core::{Dur, Seq, Time};
 use std::collections::VecDeque;
 
-/// What a probe of a single segment waits for besides two round trips: the receiver may delay its acknowledgment (RFC 8985 section
-/// 7.2, WCDelAckT).
+/// The extra wait of a probe with a single segment in flight, because the receiver may delay its acknowledgment
+/// (WCDelAckT of RFC 8985 section 7.2).
 const DELAYED_ACK_WAIT: Dur = Dur::from_ms(200);
 
-/// The time to a probe before the first round-trip sample (RFC 8985 section 7.2).
+/// The probe timeout before the first round-trip time sample (RFC 8985 section 7.2).
 const UNKNOWN_PROBE_WAIT: Dur = Dur::from_secs(1);
 
 /// One transmission of a class-0 segment.
@@ -33,38 +36,38 @@ const UNKNOWN_PROBE_WAIT: Dur = Dur::from_secs(1);
 struct Transmission {
     at: Time,
     seq: Seq,
-    /// How many transmissions of the connection came before.
+    /// The number of earlier transmissions of the connection.
     order: u64,
     is_retransmission: bool,
 }
 
-/// A probe that is not answered.
+/// A tail loss probe in flight.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     seq: Seq,
-    /// The episode ends when all below is acknowledged (RFC 8985's TLP.end_seq).
+    /// The probe is over once all segments below are acknowledged (TLP.end_seq).
     end: Seq,
     is_retransmission: bool,
 }
 
-/// The books of one connection.
+/// The RACK-TLP state of one connection.
 #[derive(Debug)]
 pub(super) struct Rack {
-    /// In the order of sending; what is acknowledged or lost is still there until it comes to the front.
+    /// The transmissions in sending order. Acknowledged and lost ones stay until they reach the front.
     transmissions: VecDeque<Transmission>,
-    /// The order of the last transmission of each segment.
+    /// [`Transmission::order`] of the last transmission of each segment.
     last_order: SegmentRing<u64>,
     transmitted: u64,
-    /// The latest transmission that is known to have arrived (RFC 8985's RACK.xmit_ts and RACK.end_seq) ...
+    /// The order of the most recently sent transmission that is known to have arrived (RACK.xmit_ts and RACK.end_seq).
     latest_arrival: Option<u64>,
-    /// ... and the round-trip time that it gave (RACK.rtt).
+    /// The round-trip time of that transmission (RACK.rtt).
     rtt: Dur,
-    /// One past the highest segment that is known to have arrived (RACK.fack).
+    /// One past the highest segment known to have arrived (RACK.fack).
     highest_arrival: Seq,
     reordering_seen: bool,
-    /// When the next segment may be lost (the reordering timer).
+    /// The deadline of the reordering timer.
     judge_at: Time,
-    /// When a probe goes.
+    /// The probe timeout (PTO).
     probe_at: Time,
     probe_is_due: bool,
     probe: Option<Probe>,
@@ -105,7 +108,7 @@ impl Rack {
 }
 
 impl Sender {
-    /// A class-0 segment was sent.
+    /// Records the transmission of a class-0 segment.
     pub(super) fn note_transmission(&mut self, now: Time, seq: Seq, is_retransmission: bool) {
         let (una, end) = (self.una, self.nxt);
         let Some(rack) = &mut self.rack else { return };
@@ -116,12 +119,13 @@ impl Sender {
         if !is_retransmission {
             self.schedule_probe(now);
         } else if seq == una {
-            // The timer waits for the answer to this copy, as in Linux.
+            // Restart the timer for a retransmission of the oldest segment, as in Linux.
             self.timers.rto_deadline = now + self.rtt.rto();
         }
     }
 
-    /// Remembers the arrival that causes an acknowledgment, before that is handled (RFC 8985 section 6.2, steps 1 to 3).
+    /// Updates the state from the segment that triggered an acknowledgment, before the acknowledgment is applied (RFC
+    /// 8985 section 6.2, steps 1 to 3).
     pub(super) fn note_rack_arrival(&mut self, now: Time, ack: &AckSegment, rtt: Option<Dur>) {
         let of_resent = || self.resending_time(now, ack.trigger).map(|at| now - at);
         let rtt = if ack.trigger_retransmitted { of_resent() } else { rtt };
@@ -133,7 +137,7 @@ impl Sender {
                 rack.reordering_seen = true;
             }
             rack.highest_arrival = rack.highest_arrival.max(ack.trigger + 1);
-            // The first copy of what was sent again says nothing of when the second one was sent.
+            // If the first copy triggered the acknowledgment, the transmission time of the second one is no evidence.
             let order = rack.last_order.get(ack.trigger);
             if let Some(rtt) = rtt.filter(|_| ack.trigger_retransmitted == was_resent)
                 && rack.latest_arrival.is_none_or(|latest| order > latest)
@@ -144,7 +148,8 @@ impl Sender {
         rack.highest_arrival = rack.highest_arrival.max(ack.cumulative);
     }
 
-    /// The margin for reordering (RFC 8985 section 6.2, step 4): none while there was no reordering and loss is certain enough.
+    /// Returns the reordering window (RFC 8985 section 6.2, step 4). It is zero in recovery or after DupThresh
+    /// arrivals, as long as no reordering was observed.
     fn reordering_window(&self, reordering_seen: bool) -> Dur {
         let certain = self.phase != Phase::Open || self.board.arrived_out_of_order() >= DUP_THRESH;
         match (self.rtt.min_rtt(), self.rtt.srtt()) {
@@ -155,7 +160,8 @@ impl Sender {
         }
     }
 
-    /// Marks lost what was overtaken and is late (RFC 8985 section 6.2, step 5). Returns whether anything was.
+    /// Marks segments lost (RFC 8985 section 6.2, step 5), and sets the reordering timer for the next candidate.
+    /// Returns whether any segment was marked.
     pub(super) fn detect_losses_by_time(&mut self, now: Time) -> bool {
         let Some(reordering_seen) = self.rack.as_ref().map(|rack| rack.reordering_seen) else { return false };
         let margin = self.reordering_window(reordering_seen);
@@ -164,22 +170,23 @@ impl Sender {
         while let Some(rack) = &mut self.rack {
             rack.judge_at = Time::NEVER;
             let Some(&Transmission { at, seq, order, .. }) = rack.transmissions.front() else { break };
-            let flies = seq >= self.una
+            let in_flight = seq >= self.una
                 && rack.last_order.get(seq) == order
                 && !self.board.is_gone(seq)
                 && (!self.board.is_lost(seq) || self.board.is_resent(seq));
-            if flies {
+            if in_flight {
+                // No segment that was sent later has arrived, so neither this nor any later transmission is lost.
                 if rack.latest_arrival.is_none_or(|latest| order > latest) {
                     break;
                 }
-                let late_at = at + rack.rtt + margin;
-                if late_at > now {
-                    rack.judge_at = late_at + timer_delay;
+                let lost_at = at + rack.rtt + margin;
+                if lost_at > now {
+                    rack.judge_at = lost_at + timer_delay;
                     break;
                 }
             }
             rack.transmissions.pop_front();
-            if flies {
+            if in_flight {
                 found = true;
                 self.board.lose(seq);
                 self.tell_loss(now, seq);
@@ -188,8 +195,8 @@ impl Sender {
         found
     }
 
-    /// The retransmission timer has lost everything: what was sent so lately that it may still arrive is in flight after all
-    /// (RFC 8985 section 6.3).
+    /// Restores recently sent segments as in flight after a timeout has marked all segments lost (RFC 8985 section
+    /// 6.3).
     pub(super) fn keep_recent_in_flight(&mut self, now: Time) {
         let Some(rack) = &self.rack else { return };
         let margin = rack.rtt + self.reordering_window(rack.reordering_seen);
@@ -203,10 +210,10 @@ impl Sender {
         }
     }
 
-    /// Sets or clears the time of the probe (RFC 8985 section 7.2): with nothing reported out of order, outside of recovery, and
-    /// while no other probe is out.
+    /// Sets or clears the probe timeout (RFC 8985 section 7.2). A probe needs data in flight, no SACK information, no
+    /// recovery and no other probe.
     pub(super) fn schedule_probe(&mut self, now: Time) {
-        // What waits in a scheduler below TCP is not missing.
+        // Segments that wait in a scheduler below TCP are not missing.
         let waits = self.scheduler.as_ref().is_some_and(|scheduler| !scheduler.is_empty());
         let nothing_missing = self.flight() > 0 && self.board.arrived_out_of_order() == 0;
         let applies = self.phase == Phase::Open && nothing_missing && !waits;
@@ -222,14 +229,15 @@ impl Sender {
         };
     }
 
-    /// Losses are known, and repaired: no probe is to look for them.
+    /// Cancels the probe at the start of recovery.
     pub(super) fn cancel_probe(&mut self) {
         if let Some(rack) = &mut self.rack {
             (rack.probe_at, rack.probe_is_due, rack.probe) = (Time::NEVER, false, None);
         }
     }
 
-    /// The segment that a probe would send now, if one is due: a new one, or the last that was sent (RFC 8985 section 7.3).
+    /// Returns the segment of a probe that is due: a new one, or else the highest one outstanding (RFC 8985 section
+    /// 7.3).
     pub(super) fn next_probe(&mut self) -> Option<Seq> {
         if !self.probe_is_due() {
             return None;
@@ -247,8 +255,8 @@ impl Sender {
         self.rack.as_ref().is_some_and(|rack| rack.probe_is_due)
     }
 
-    /// After an acknowledgment is handled: whether a probe is answered, and what that says (RFC 8985 section 7.4). A
-    /// retransmission that was not in vain has repaired a loss: congestion, with nothing left to repair.
+    /// Ends the probe once an acknowledgment covers it (RFC 8985 section 7.4). If the retransmitted copy triggered the
+    /// acknowledgment, the probe has repaired a loss, which is reported as congestion.
     pub(super) fn end_probe(&mut self, now: Time, ack: &AckSegment) {
         let una = self.una;
         let Some(rack) = &mut self.rack else { return };
@@ -259,13 +267,13 @@ impl Sender {
         }
     }
 
-    /// Time has passed: what is late now, and a probe that goes now.
+    /// Handles the probe timeout and the reordering timer.
     pub(super) fn handle_rack_timer(&mut self, now: Time) {
         let Some(rack) = &mut self.rack else { return };
         if now >= rack.probe_at {
             rack.probe_at = Time::NEVER;
             rack.probe_is_due = true;
-            // The timeout waits from the probe on.
+            // Restart the retransmission timer from the probe (RFC 8985 section 7.3).
             self.timers.rto_deadline = now + self.rtt.rto();
         }
         if self.rack.as_ref().is_some_and(|rack| now >= rack.judge_at) && self.detect_losses_by_time(now) {

@@ -1,4 +1,5 @@
-//! Loss recovery: RFC 6675 with SACK, RFC 6582 without, RFC 6298's timeout, RFC 4015's undo.
+//! Loss recovery: RFC 6675 with SACK, RFC 6582 without SACK, the retransmission timeout of RFC 6298, and the undo of
+//! RFC 4015.
 
 use super::blocks::Blocks;
 use super::reduction::Reduction;
@@ -10,33 +11,34 @@ use sparelane_cc::{Congestion, Cx, Phase};
 use sparelane_core::{Seq, Time};
 use std::collections::VecDeque;
 
-/// Where the repair of losses stands.
+/// The state of loss recovery.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Repair {
-    /// An episode of recovery ends when everything below is acknowledged.
+    /// Recovery ends when all segments below are acknowledged (RecoveryPoint).
     pub(super) recover: Seq,
     pub(super) dup_acks: u32,
-    /// So many arrivals behind a segment show that it is lost.
+    /// The number of later arrivals after which a segment is lost (DupThresh).
     pub(super) dup_thresh: u32,
-    /// NewReno's inflation of the window, segments (RFC 6582).
+    /// NewReno's inflation of the window, in segments (RFC 6582).
     pub(super) inflation: i64,
-    /// NewReno rearms the timer on the first partial acknowledgment only (RFC 6582 section 3.2).
+    /// The number of partial acknowledgments. NewReno restarts the timer only at the first one (RFC 6582 section 3.2).
     pub(super) partial_acks: u32,
-    /// This episode's rescue retransmission was sent (RFC 6675's RescueRxt).
+    /// The rescue retransmission of this recovery was sent (RescueRxt of RFC 6675).
     pub(super) rescue_sent: bool,
-    /// This episode cut the window; it does not where a mark or a full interface had done so.
+    /// This recovery reduced the window. It does not if a mark or a full interface had already reduced it.
     pub(super) cut: bool,
-    /// What was not acknowledged first when the retransmission timer last fired.
+    /// `una` at the last expiration of the retransmission timer.
     pub(super) una_at_timeout: Seq,
-    /// What was new when congestion was last answered: it is answered again once more than that is acknowledged.
+    /// `nxt` at the last reduction of the window. The window is reduced again only after data beyond it is
+    /// acknowledged.
     pub(super) answered_at: Option<Seq>,
-    /// The reduction of the window that is under way, where it is to be in proportion to what arrives.
+    /// The state of proportional rate reduction, if enabled and in progress.
     pub(super) reduction: Option<Reduction>,
     pub(super) resends: Resends,
-    /// Retransmissions whose loss is looked for, in the order in which they were sent, and what was new then.
+    /// Retransmissions to be checked for loss, in sending order, each with `nxt` at its transmission.
     watched: VecDeque<(Seq, Seq)>,
-    /// Retransmissions before this episode.
+    /// The number of retransmissions before this recovery.
     resent_before: u64,
 }
 
@@ -61,7 +63,8 @@ impl Default for Repair {
 }
 
 impl Sender {
-    /// Whether `ack` shows that the first outstanding segment was resent in vain: its original arrived.
+    /// Returns whether `ack` shows that the retransmission of the oldest outstanding segment was spurious, because the
+    /// original copy triggered it (Eifel detection, RFC 3522).
     pub(super) fn is_needless_resend(&self, ack: &AckSegment) -> bool {
         self.phase != Phase::Open
             && ack.cumulative > self.una
@@ -70,6 +73,8 @@ impl Sender {
             && self.board.is_resent(self.una)
     }
 
+    /// Leaves recovery and undoes the reduction of the window after a spurious retransmission (Eifel response, RFC
+    /// 4015).
     pub(super) fn undo_losses(&mut self, now: Time) {
         self.board.undo_losses();
         if let Some(books) = &mut self.deliveries {
@@ -91,9 +96,9 @@ impl Sender {
         self.repair.reduction = None;
     }
 
-    /// Loss detection, and the ends of recovery.
+    /// Detects losses after an acknowledgment, and enters or leaves recovery.
     ///
-    /// The acknowledgment covers `acked` segments in sequence, and delivers `delivered`.
+    /// The acknowledgment cumulatively acknowledges `acked` segments and newly reports `delivered` segments.
     pub(super) fn detect_losses(&mut self, now: Time, ack: &AckSegment, acked: u32, delivered: u32) {
         if self.phase != Phase::Open && self.una >= self.repair.recover {
             self.leave_recovery();
@@ -117,7 +122,7 @@ impl Sender {
         }
     }
 
-    /// RFC 6675's IsLost.
+    /// Detects losses by RFC 6675's IsLost.
     fn detect_losses_by_order(&mut self, now: Time) {
         if self.deliveries.is_some() {
             self.detect_lost_resends(now);
@@ -134,8 +139,9 @@ impl Sender {
         }
     }
 
-    /// Segment `seq` was sent again: its loss is looked for, where that is set, and where nothing else finds it: by time, or by the
-    /// order of all that was sent, as for controllers that hear of single segments.
+    /// Starts to track the retransmission of `seq` for
+    /// [`detect_lost_retransmissions`](crate::TransportConfig::detect_lost_retransmissions). RACK and the delivery rate
+    /// state detect its loss by themselves.
     pub(super) fn watch_resend(&mut self, seq: Seq) {
         let is_found_otherwise = self.kind.detects_by_time || self.deliveries.is_some();
         if self.config.detect_lost_retransmissions && !is_found_otherwise {
@@ -143,8 +149,8 @@ impl Sender {
         }
     }
 
-    /// Finds retransmissions that were lost: something has arrived that was sent for the first time after them, as Linux before
-    /// RACK takes them for lost (`tcp_mark_lost_retrans`).
+    /// Marks retransmissions lost if a new segment that was sent after them has arrived, as Linux did before RACK
+    /// (`tcp_mark_lost_retrans`).
     #[cold]
     fn detect_overtaken_resends(&mut self, now: Time) {
         let Some(highest) = self.board.highest_arrival() else { return };
@@ -158,8 +164,8 @@ impl Sender {
         }
     }
 
-    /// RFC 6582: three duplicate acknowledgments, then one retransmission for each partial one, which
-    /// deflates the window by what it acknowledged, less one segment.
+    /// Detects losses by duplicate acknowledgments (RFC 6582). The third one starts recovery. Each partial
+    /// acknowledgment retransmits one segment and deflates the window by the segments acknowledged, less one.
     fn detect_losses_without_sack(&mut self, now: Time, ack: &AckSegment, acked: u32) {
         if acked > 0 {
             if self.phase == Phase::Recovery {
@@ -170,7 +176,7 @@ impl Sender {
             }
             return;
         }
-        // RC3: what lies below was overtaken by the bump and says nothing of the head.
+        // RC3: acknowledgments of segments below the ACK bump are no duplicates.
         if ack.cumulative < self.una || self.flight() == 0 || (self.kind.uses_tail && ack.trigger < self.una) {
             return;
         }
@@ -183,15 +189,15 @@ impl Sender {
         }
     }
 
-    /// Whether the acknowledgments cover more than the last episode: until then, duplicates may stem from what it
-    /// resent in vain (RFC 6582 section 3.2, step 1).
+    /// Returns whether data beyond the last recovery is acknowledged. Earlier duplicate acknowledgments may stem from
+    /// its unnecessary retransmissions (RFC 6582 section 3.2, step 1).
     fn is_past_recovery(&self) -> bool {
         self.repair.recover == 0 || self.una > self.repair.recover
     }
 
-    /// A loss is found by an acknowledgment that delivers `delivered` segments: an episode begins.
+    /// Enters recovery after an acknowledgment that newly reports `delivered` segments.
     pub(super) fn enter_recovery(&mut self, now: Time, delivered: u32) {
-        // RFC 5681 section 3.2: FlightSize leaves out what limited transmit sent.
+        // RFC 5681 section 3.2: FlightSize excludes segments sent by limited transmit.
         let beyond_window = self.flight().saturating_sub(self.cwnd_segments);
         let limited_transmit = u64::from(beyond_window).min(self.allowance_segments()) as u32;
         let flight_bytes = self.flight_for_cut(self.flight() - limited_transmit);
@@ -199,6 +205,7 @@ impl Sender {
         self.repair.recover = self.nxt;
         self.repair.resent_before = self.counts.retransmissions;
         self.repair.cut = self.repair.answered_at.is_none_or(|at| self.una >= at);
+        // RACK has marked the losses. Otherwise the oldest segment is lost by definition.
         if self.kind.detects_by_time {
             self.cancel_probe();
             self.resend_head = self.board.waiting_to_be_resent();
@@ -213,13 +220,13 @@ impl Sender {
         }
     }
 
-    /// The first outstanding segment goes again at once, unless it is on its way again already.
+    /// Requests the immediate retransmission of the oldest outstanding segment, unless its retransmission is in flight.
     fn resend_first(&mut self) {
         self.board.mark_head_lost();
         self.resend_head = self.board.waiting_to_be_resent() && !self.board.is_resent(self.una);
     }
 
-    /// Time has passed.
+    /// Handles all timers that expired by `now`. Call it at [`next_timer`](Self::next_timer).
     pub fn handle_timer(&mut self, now: Time) {
         if now >= self.timers.pace_at {
             self.timers.pace_at = Time::NEVER;
@@ -237,11 +244,12 @@ impl Sender {
         if now < self.timers.rto_deadline {
             return;
         }
-        // What waits in a scheduler below TCP has not been lost, even if nobody asked for it in time.
+        // Segments that wait in a scheduler below TCP cannot be lost, even if the sender was polled late.
         if self.scheduler.as_ref().is_some_and(|scheduler| !scheduler.is_empty()) {
             self.timers.rto_deadline = now + self.rtt.rto();
             return;
         }
+        // The user timeout takes precedence over a retransmission.
         let waited = if self.state == State::Established { self.rtt.rto() } else { self.rtt.syn_timeout() };
         let is_first = if self.state == State::Established {
             self.phase != Phase::Timeout || self.una > self.repair.una_at_timeout
@@ -260,11 +268,13 @@ impl Sender {
             return;
         }
         let flight_bytes = self.flight_for_cut(self.flight());
+        // The receiver may have reneged (RFC 2018 section 8), so SACK information is discarded if configured.
         let forget = !self.config.sack_survives_timeout;
         if forget {
             self.last_blocks = Blocks::default();
             self.last_low_blocks = self.kind.uses_tail.then(Box::default);
         }
+        // All unreported segments are lost (RFC 6675 section 5.1), except for recent ones with RACK.
         self.board.time_out(self.nxt, forget);
         self.forget_reordering();
         self.repair.watched.clear();
@@ -287,12 +297,14 @@ impl Sender {
         self.resend_head = self.board.waiting_to_be_resent();
         self.note_answer();
         self.report(now, Congestion::Timeout { flight_bytes, first: is_first });
+        // The timer restarts with backoff, but not beyond the user timeout.
         let patience_ends = self.patience_ends();
         self.timers.rto_deadline =
             if self.flight() == 0 { Time::NEVER } else { (now + self.rtt.rto()).min(patience_ends) };
     }
 
-    /// RC3: class-0 copies are lost that the tail had brought already, so that nothing acknowledges them.
+    /// Advances `una` over reported segments. In RC3, their class-0 copies may be lost although the receiver holds the
+    /// copies from the tail, so no cumulative acknowledgment follows.
     fn pass_what_arrived(&mut self) {
         let mut to = self.una;
         while to < self.nxt && self.board.is_sacked(to) {
@@ -303,7 +315,8 @@ impl Sender {
         }
     }
 
-    /// RFC 6675's NextSeg: what is lost, then what is new, then what is doubtful.
+    /// Returns the next segment in recovery (NextSeg of RFC 6675): a lost one, then a new one, then one that may be
+    /// lost.
     pub(super) fn next_in_recovery(&mut self) -> Option<Seq> {
         if let Some(seq) = self.board.next_lost() {
             return Some(seq);
@@ -317,7 +330,7 @@ impl Sender {
         if let Some(seq) = self.board.next_doubtful() {
             return Some(seq);
         }
-        // Rule 4: once an episode, the last segment outstanding, to elicit a report about the rest.
+        // Rule 4: one rescue retransmission per recovery, of the highest segment outstanding.
         if self.repair.rescue_sent {
             return None;
         }

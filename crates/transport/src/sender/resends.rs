@@ -1,20 +1,20 @@
-//! When segments that are outstanding were sent again.
+//! The retransmission times of outstanding segments.
 
 use sparelane_core::{Seq, Time};
 use std::collections::VecDeque;
 
-/// The time of the last retransmission of each outstanding class-0 segment that was sent again.
+/// The time of the last retransmission of each outstanding class-0 segment that was retransmitted.
 ///
-/// Losses are few and are repaired in ascending order, so this is a list by segment number: a new entry nearly always goes to
-/// its end, and a connection without loss has none.
+/// Losses are few and are repaired in ascending order. A sorted list therefore suffices: a new entry is nearly always
+/// appended, and a connection without loss allocates nothing.
 #[derive(Debug, Default)]
 pub(super) struct Resends {
-    /// Segment numbers, ascending, and when each was last sent again.
+    /// Sequence numbers in ascending order, with the time of the last retransmission.
     times: VecDeque<(Seq, Time)>,
 }
 
 impl Resends {
-    /// Segment `seq` is sent again at `at`, where everything below `una` is acknowledged.
+    /// Records the retransmission of `seq` at time `at`, and drops the entries below `una`.
     pub(super) fn note(&mut self, una: Seq, seq: Seq, at: Time) {
         self.forget_below(una);
         if self.times.back().is_none_or(|&(last, _)| last < seq) {
@@ -31,16 +31,16 @@ impl Resends {
         self.times.capacity() * size_of::<(Seq, Time)>()
     }
 
-    /// Everything below `una` is acknowledged.
+    /// Drops the entries below `una`.
     fn forget_below(&mut self, una: Seq) {
         while self.times.front().is_some_and(|&(first, _)| first < una) {
             self.times.pop_front();
         }
     }
 
-    /// When segment `seq` was last sent again, if it was.
+    /// Returns the time of the last retransmission of `seq`, if it was retransmitted.
     pub(super) fn last_of(&self, seq: Seq) -> Option<Time> {
-        // Answers come in order, too.
+        // Retransmissions are mostly acknowledged in order, so the first entry usually matches.
         let &(first, at) = self.times.front()?;
         if first == seq {
             return Some(at);
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_acknowledged_is_forgotten() {
+    fn entries_of_acknowledged_segments_are_dropped() {
         let mut resends = Resends::default();
         for seq in 0..1000 {
             resends.note(seq, seq, ms(seq));
@@ -78,6 +78,6 @@ mod tests {
         assert_eq!((resends.last_of(998), resends.last_of(999)), (None, Some(ms(999))));
         assert_eq!(resends.times.len(), 1);
         resends.note(999, 1000, ms(1000));
-        assert_eq!(resends.last_of(999), Some(ms(999)), "the first that is not acknowledged is kept");
+        assert_eq!(resends.last_of(999), Some(ms(999)), "the oldest unacknowledged segment is kept");
     }
 }

@@ -1,13 +1,13 @@
-//! A scheduler between TCP and the interface, for controllers that say when each segment leaves.
+//! A scheduler between TCP and the interface, for controllers that set the departure time of each segment.
 //!
-//! Source: Yin, Kaur, Smith, "TCP Rapid: From Theory to Practice", INFOCOM 2017, section IV-A and Fig. 3: E_S, a queueing discipline
-//! of the sending host with a FIFO queue for each connection. TCP hands down whatever its window allows, retransmissions among the
-//! rest, and the controller gives the segment at the head of the queue its time. Who is behind waits: a retransmission goes when all
-//! has gone that was handed down before it.
+//! Source: Yin, Kaur, Smith, "TCP Rapid: From Theory to Practice", INFOCOM 2017, section IV-A and Fig. 3. The scheduler
+//! E_S is a queueing discipline of the sending host with a FIFO queue per connection. TCP passes down all segments that
+//! its window allows, including retransmissions. The controller sets the departure time of the segment at the head of
+//! the queue. A retransmission departs after all segments that were passed down before it.
 //!
-//! What happens to a segment counts from when it leaves the scheduler: round-trip samples (as of Linux with time stamps that the
-//! scheduler sets) and the retransmission timer, which does not expire while anything waits here: the segment that it is for may be
-//! among it, and Linux does not send a segment again whose copy is still in the host.
+//! Round-trip times are measured from the departure of a segment, as in Linux if the scheduler sets the timestamps. The
+//! retransmission timer restarts at each departure and does not expire while a segment waits in the queue, because
+//! Linux does not retransmit a segment whose copy is still in the host.
 
 use super::{Sender, context};
 use crate::segment::{Segment, Transmit};
@@ -15,18 +15,18 @@ use sparelane_cc::{Cx, Departure};
 use sparelane_core::{Seq, Time};
 use std::collections::{BTreeSet, VecDeque};
 
-/// The queue of one connection: what TCP has handed down and has yet to leave.
+/// The queue of one connection: segments that TCP has passed down and that have not departed.
 #[derive(Debug, Default)]
 pub(super) struct Scheduler {
     queue: VecDeque<Segment>,
-    /// Which of them are retransmissions.
+    /// The retransmissions among them.
     resends: BTreeSet<Seq>,
-    /// One past the last segment that has left.
+    /// One past the last segment that has departed.
     departed_end: Seq,
 }
 
 impl Scheduler {
-    /// One past the last segment that has left: a peer cannot have heard of more.
+    /// Returns one past the last segment that has departed. The peer cannot acknowledge later ones.
     pub(super) fn departed_end(&self) -> Seq {
         self.departed_end
     }
@@ -41,8 +41,8 @@ impl Scheduler {
             + self.resends.len() * 2 * size_of::<Seq>()
     }
 
-    /// TCP hands a segment down. A copy that still waits stands for a retransmission, too: so the queue is never longer than
-    /// twice what was written, whatever a peer makes TCP believe of losses.
+    /// Enqueues a segment. A retransmission is dropped if a copy of the segment is still queued, which limits the queue
+    /// to twice the data written even if a peer reports false losses.
     fn take(&mut self, segment: Segment) {
         let waits = segment.retransmission && (segment.seq >= self.departed_end || !self.resends.insert(segment.seq));
         if !waits {
@@ -50,7 +50,7 @@ impl Scheduler {
         }
     }
 
-    /// The segment at the head of the queue leaves.
+    /// Removes the segment at the head of the queue, which departs.
     fn release(&mut self) {
         if let Some(segment) = self.queue.pop_front() {
             self.departed_end = self.departed_end.max(segment.seq + 1);
@@ -62,7 +62,7 @@ impl Scheduler {
 }
 
 impl Sender {
-    /// The segment that leaves now, if one does, after TCP has handed down what its window allows.
+    /// Moves all segments that TCP may send into the queue, then returns the segment that departs now, if any.
     #[inline(never)]
     pub(super) fn poll_scheduled(&mut self, now: Time, nic_idle: bool) -> Option<Transmit> {
         while let Some(Transmit::Data(segment)) = self.poll_established(now, nic_idle) {
@@ -88,6 +88,7 @@ impl Sender {
         self.scheduler.get_or_insert_default()
     }
 
+    /// Restarts measurements and the timer at the departure of `segment`, and informs the controller.
     fn depart(&mut self, now: Time, segment: Segment) {
         if segment.retransmission {
             self.repair.resends.note(self.una, segment.seq, now);

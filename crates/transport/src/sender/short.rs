@@ -1,9 +1,10 @@
-//! The short ways of a sender: a few sums where nothing is out of the ordinary.
+//! The fast paths of a sender, for connections without losses or special features.
 //!
-//! While a window law without a pace has lost nothing and heard of nothing out of order, an acknowledgment moves the window on and
-//! sending is a comparison. [`Sender::handle_ack`] and [`Sender::poll_transmit`] take these ways by themselves. Whoever drives millions
-//! of connections, as the simulator does, asks for them first, with the low 32 bits of numbers that its packets carry, and goes the
-//! long way where they do nothing. Both lead to the same.
+//! With a window-based controller, no pacing, no losses and no reordering, an acknowledgment only advances the window,
+//! and sending takes one comparison. [`Sender::handle_ack`] and [`Sender::poll_transmit`] use these paths
+//! automatically. A caller with millions of connections, such as the simulator, calls them directly with the low 32
+//! bits of sequence numbers, and calls the general path if they return `false` or `None`. Both paths have the same
+//! effect.
 
 use super::{Sender, context};
 use crate::segment::Segment;
@@ -11,13 +12,15 @@ use sparelane_cc::{Ack, Cx, Phase};
 use sparelane_core::{Seq, Time};
 
 impl Sender {
-    /// Whether the low bits of `number` tell it apart from all others that may be outstanding.
+    /// Returns whether the low 32 bits of `number` identify it among the outstanding segments.
     pub(super) fn is_near(&self, number: Seq) -> bool {
         number.wrapping_sub(self.una) <= Seq::from(u32::MAX)
     }
 
-    /// As `handle_ack`, of an [`AckSegment::plain`] with these low bits of its numbers, where that is all there is: in sequence,
-    /// with nothing lost before or after. Otherwise does nothing and returns false.
+    /// Processes an [`AckSegment::plain`] given by the low 32 bits of its sequence numbers.
+    ///
+    /// Returns `false` and changes nothing if the general path is needed: if the acknowledgment is not cumulative, or
+    /// if the connection has losses or features beyond the fast path.
     #[inline(always)]
     pub fn handle_plain_ack(&mut self, now: Time, cumulative: u32, trigger: u32) -> bool {
         let (outstanding, una) = (self.outstanding(), self.una as u32);
@@ -47,20 +50,21 @@ impl Sender {
             received: None,
             nic_backlog_bytes: 0,
         };
-        // A window law never begins to pace.
+        // A window-based controller never starts to pace, so only the window can change.
         self.limits.cwnd_bytes = self.cc.window_after(&news, &mut context!(self, now));
         self.reopen();
         true
     }
 
-    /// Whether [`poll_plainly`](Self::poll_plainly) may be asked in place of [`poll_transmit`](Self::poll_transmit), until the
-    /// next input.
+    /// Returns whether [`poll_plainly`](Self::poll_plainly) can replace [`poll_transmit`](Self::poll_transmit) until
+    /// the next input.
     #[inline(always)]
     pub fn sends_plainly(&self) -> bool {
         self.sends_plainly
     }
 
-    /// As [`poll_transmit`](Self::poll_transmit), where only new segments are to be sent, in class 0, and only up to a point.
+    /// Returns the next new segment in class 0, if the window allows one. Only valid while
+    /// [`sends_plainly`](Self::sends_plainly) returns `true`.
     #[inline(always)]
     pub fn poll_plainly(&mut self, now: Time) -> Option<Segment> {
         if self.nxt < self.open_until {
@@ -76,7 +80,7 @@ impl Sender {
         None
     }
 
-    /// The window, the phase, or what is known to be lost changed.
+    /// Enables or disables the fast paths after a change of the window, the phase or the scoreboard.
     #[inline(always)]
     pub(super) fn reopen_any(&mut self) {
         let windowed = self.kind.is_window_law && !self.window_reduced;
@@ -89,7 +93,8 @@ impl Sender {
         }
     }
 
-    /// In recovery with nothing left to resend, new segments go as the pipe empties.
+    /// Enables the send fast path in recovery if no lost segment awaits retransmission: new segments are sent as the
+    /// pipe drains.
     fn reopen_in_recovery(&mut self) {
         if self.repair.reduction.is_some() || !self.kind.sack {
             return;
@@ -97,14 +102,14 @@ impl Sender {
         let room = self.cwnd_segments.saturating_sub(self.pipe());
         let until = self.nxt + Seq::from(room);
         let window_end = self.una + Seq::from(self.receive_window_segments);
-        // At the end of the data, or of the receiver's window, there are further rules.
+        // Near the end of the data or of the receive window, further rules of the general path apply.
         if !self.board.waiting_to_be_resent() && until < window_end.min(self.buffer.end()) {
             self.open_until = until;
             self.sends_plainly = true;
         }
     }
 
-    /// The window, or what may be sent, changed.
+    /// Updates the limit of the send fast path after a change of the window or the send buffer.
     #[inline(always)]
     pub(super) fn reopen(&mut self) {
         let mss_bytes = self.mss_bytes;

@@ -1,4 +1,4 @@
-//! Sending: the window, the pace, and what a controller that owns the send clock decides.
+//! The transmission of segments: which segment is next, and whether window, pacing and controller permit it.
 
 use super::batch::Tail;
 use super::{Sender, State, context};
@@ -8,12 +8,13 @@ use sparelane_cc::{Cx, Offer, Permit, Phase, TailOffer, WhichEnd};
 use sparelane_core::{Seq, Time};
 
 impl Sender {
-    /// The next packet to send now, if any. `nic_idle` tells that the host's interface has nothing to send.
+    /// Returns the next packet to send now, if any. `nic_idle` is set if the queue of the host's interface is empty.
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time, nic_idle: bool) -> Option<Transmit> {
         if self.sends_plainly { self.poll_plainly(now).map(Transmit::Data) } else { self.poll_any(now, nic_idle) }
     }
 
+    /// Returns the next packet to send now, without the fast path.
     #[inline(always)]
     pub(super) fn poll_any(&mut self, now: Time, nic_idle: bool) -> Option<Transmit> {
         if self.state != State::Established {
@@ -27,12 +28,13 @@ impl Sender {
         if self.scheduler.is_some() { self.poll_scheduled(now, nic_idle) } else { self.poll_established(now, nic_idle) }
     }
 
-    /// What TCP itself would send now, on an open connection.
+    /// Returns the next segment that TCP sends now on an open connection, before any scheduler.
     #[inline(never)]
     pub(super) fn poll_established(&mut self, now: Time, nic_idle: bool) -> Option<Transmit> {
         if let Some(segment) = self.next_of_low_chunk() {
             return Some(Transmit::Data(segment));
         }
+        // The candidate of the head, in class 0, and the candidate of the tail.
         let mut head = match self.phase {
             Phase::Open if self.kind.detects_by_time => self.next_probe().or_else(|| self.next_new()),
             Phase::Open => self.next_new(),
@@ -46,6 +48,7 @@ impl Sender {
             (head, waits_for_window) = (None, true);
         }
         let tail = if self.kind.uses_tail { self.next_tail() } else { None };
+        // A sender without data is not limited by its window, which controllers and rate samples must know.
         if head.is_none() && tail.is_none() {
             self.cwnd_limited = waits_for_window;
             if !waits_for_window {
@@ -54,6 +57,7 @@ impl Sender {
             return None;
         }
         waits_for_window |= head.is_some();
+        // The pacing and the controller choose between head, tail and waiting.
         let offer = self.offer(head, tail, nic_idle);
         let inside_chunk = head == Some(self.nxt) && self.batch.has_begun(self.nxt);
         match (self.ask(now, offer, inside_chunk), head, tail) {
@@ -68,7 +72,7 @@ impl Sender {
                 Some(Transmit::Data(self.segment(tail.first, plan.class)))
             }
             (Permit::NotBefore(at), ..) => {
-                debug_assert!(at > now, "a controller asks at {now} to be asked again at {at}");
+                debug_assert!(at > now, "at {now} a controller sets a departure time of {at}");
                 let late_until = self.late_until(now);
                 self.timers.pace_at = match &mut self.pace.late {
                     Some(late) => late_until.unwrap_or_else(|| late.set(at)),
@@ -83,7 +87,7 @@ impl Sender {
         }
     }
 
-    /// Whether window and pace let a new segment of class 0 go now, if none is to be sent again.
+    /// Returns whether window and pacing permit a new class-0 segment now.
     pub(super) fn may_send_new(&mut self, now: Time) -> bool {
         if self.state != State::Established {
             return false;
@@ -96,6 +100,7 @@ impl Sender {
         matches!(self.ask(now, offer, self.batch.has_begun(seq)), Permit::Send(_))
     }
 
+    /// Describes the candidate segments to the controller.
     #[inline(always)]
     fn offer(&self, head: Option<Seq>, tail: Option<Tail>, nic_idle: bool) -> Offer {
         Offer {
@@ -108,7 +113,8 @@ impl Sender {
         }
     }
 
-    /// Asks the pace, except inside a chunk, and then the window or the controller that owns the send clock.
+    /// Requests a permit from pacing, except inside a chunk, and then from the window or the controller that owns the
+    /// send clock.
     #[inline(always)]
     fn ask(&mut self, now: Time, offer: Offer, inside_chunk: bool) -> Permit {
         if self.pace.holds_back { self.ask_pace(now, offer, inside_chunk) } else { self.ask_controller(now, &offer) }
@@ -139,7 +145,7 @@ impl Sender {
         }
     }
 
-    /// The class in which a segment from the tail would go on an idle interface, if there is one.
+    /// Returns the class of the next segment from the tail on an idle interface, if there is such a segment.
     pub fn tail_class(&self) -> Option<u8> {
         if !self.kind.uses_tail || self.state != State::Established {
             return None;
@@ -151,7 +157,7 @@ impl Sender {
         self.cc.tail_class(&TailOffer { sent_in_write })
     }
 
-    /// What goes next from the tail, inside the receiver's window: a segment or a chunk.
+    /// Returns the next segment or chunk from the tail, if it is inside the receive window.
     #[inline(always)]
     fn next_tail(&self) -> Option<Tail> {
         let (last, sent_in_write) = self.buffer.next_tail(self.nxt)?;
@@ -164,6 +170,7 @@ impl Sender {
         Some(Tail { first: last, end: last + 1, sent_in_write })
     }
 
+    /// Returns the SYN or the reset, if one is due.
     fn poll_unopened(&mut self, now: Time) -> Option<Transmit> {
         match self.state {
             State::SendSyn => {}
@@ -177,10 +184,11 @@ impl Sender {
         Some(Transmit::Syn)
     }
 
-    /// What counts against the window, segments.
+    /// Returns the number of segments that count against the window.
     pub(super) fn counted_segments(&self) -> u64 {
         let counts_pipe = match self.phase {
-            // Without limited transmit's two: each report of an arrival makes room for a segment, as in Linux.
+            // RACK counts the pipe, as in Linux: each reported arrival makes room for a segment, without limited
+            // transmit.
             Phase::Open => self.kind.detects_by_time,
             Phase::Recovery => {
                 if let Some(allowed) = self.reduction_allows() {
@@ -194,7 +202,8 @@ impl Sender {
         counted + self.repair.inflation.min(0).unsigned_abs()
     }
 
-    /// By how many segments recovery lets the head exceed the window.
+    /// Returns the number of segments by which the head may exceed the window: all for a forced retransmission,
+    /// otherwise those of PRR, NewReno's inflation or limited transmit.
     pub(super) fn allowance_segments(&self) -> u64 {
         if self.resend_head || (self.kind.detects_by_time && self.probe_is_due()) {
             return u64::from(u32::MAX);
@@ -211,7 +220,7 @@ impl Sender {
         u64::from(self.repair.dup_acks.max(self.board.arrived_out_of_order()).min(self.repair.dup_thresh - 1))
     }
 
-    /// The next new segment, past those that the receiver has.
+    /// Returns the next new segment, after skipping those that the receiver already holds.
     pub(super) fn next_new(&mut self) -> Option<Seq> {
         if self.kind.uses_tail && self.board.sacked() > 0 {
             while self.nxt < self.buffer.end() && self.board.is_sacked(self.nxt) {
@@ -226,8 +235,8 @@ impl Sender {
         (may && !(self.kind.waits_to_fill && self.waits_for_more())).then_some(self.nxt)
     }
 
-    /// Nagle's rule (RFC 896, RFC 1122 section 4.2.3.4): a short segment waits for more to write as long as anything is not
-    /// acknowledged.
+    /// Returns whether the next segment waits for more data by the Nagle algorithm (RFC 896, RFC 1122 section 4.2.3.4):
+    /// it is short, and other data is unacknowledged.
     fn waits_for_more(&self) -> bool {
         let is_last = self.nxt + 1 == self.buffer.end() && !self.buffer.is_closed();
         is_last && self.outstanding() > 0 && u64::from(self.buffer.payload_bytes(self.nxt)) < self.mss_bytes
@@ -239,7 +248,7 @@ impl Sender {
         Segment { seq, payload_bytes, class, retransmission: false, window_reduced: false }
     }
 
-    /// Sends `seq` in class 0, for the first time or again.
+    /// Sends `seq` in class 0 as a new segment or a retransmission.
     fn send_head(&mut self, now: Time, seq: Seq, class: u8) -> Segment {
         let mut segment = self.segment(seq, class);
         self.resend_head = false;
@@ -247,14 +256,14 @@ impl Sender {
             let wire_bytes = u64::from(segment.payload_bytes) + self.config.header_bytes;
             let from = self.paced_from(now);
             self.pace.paced_until = from + rate.time_for(wire_bytes);
-            // Segments of a chunk go together.
+            // Segments of a chunk are sent together, so later ones are due now.
             self.pace.last_due = from.min(now);
         }
         if seq == self.nxt {
             self.batch.sent(seq);
             self.remember(now, seq);
             self.nxt += 1;
-            // RFC 3168 section 6.1.2: the first new data after the cut says so.
+            // RFC 3168 section 6.1.2: the first new segment after the reduction carries CWR.
             segment.window_reduced = std::mem::take(&mut self.window_reduced);
         } else {
             segment.retransmission = true;
@@ -276,6 +285,7 @@ impl Sender {
         segment
     }
 
+    /// Records a retransmission. A probe or a rescue retransmission does not advance HighRxt.
     #[inline(never)]
     fn resend(&mut self, now: Time, seq: Seq) {
         self.repair.resends.note(self.una, seq, now);
@@ -291,6 +301,7 @@ impl Sender {
         self.counts.retransmissions += 1;
     }
 
+    /// Records the time of a first transmission.
     #[inline(always)]
     pub(super) fn remember(&mut self, now: Time, seq: Seq) {
         self.sent_at.set(self.una, seq, now);
