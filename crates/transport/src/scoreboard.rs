@@ -1,13 +1,13 @@
-//! What the sender knows of every segment between the cumulative acknowledgment and the end.
+//! The scoreboard: the state of each segment above the cumulative acknowledgment (RFC 6675 section 3).
 //!
-//! Six bits a segment, kept as bitmaps of 64 segments in a ring. While nothing is out of the ordinary
-//! all bits are zero and nobody looks: a connection without loss never touches the ring.
+//! Each segment has six bits, stored in a ring of bitmaps of 64 segments. Without losses and reordering all bits are
+//! zero, and the ring is never accessed.
 //!
-//! Loss is judged per class. Priorities overtake each other, so the arrival of a low-priority copy
-//! says nothing about class-0 segments sent before it. `gone` therefore means "the class-0 copy has
-//! left the network", which only class-0 acknowledgments can tell, while `sacked` means "the receiver
-//! has it", whoever says so. A segment is lost when three class-0 segments above it have arrived:
-//! RFC 6675's IsLost with DupThresh 3, counted in segments.
+//! Loss detection is separate per class. Priorities overtake each other, so the arrival of a low-priority copy is no
+//! evidence about class-0 segments sent before it. `sacked` means that the receiver holds the segment, reported in any
+//! class. `gone` means that the class-0 copy has left the network, which only class-0 acknowledgments can report. A
+//! segment is lost once three class-0 segments above it have arrived: RFC 6675's IsLost with DupThresh = 3, counted in
+//! segments.
 
 use crate::segment::SackBlock;
 use sparelane_core::Seq;
@@ -16,36 +16,37 @@ use sparelane_core::maths::low_bits;
 /// RFC 6675's DupThresh.
 pub const DUP_THRESH: u32 = 3;
 
-/// As many arrivals are ranked.
+/// The number of highest arrivals that are tracked.
 const RANKS: usize = DUP_THRESH as usize;
 
 /// Segments per word.
 const BITS: Seq = u64::BITS as Seq;
 
+/// The bits of 64 consecutive segments.
 #[derive(Clone, Copy, Debug, Default)]
 struct Word {
-    /// The receiver has the segment.
+    /// The receiver holds the segment.
     sacked: u64,
-    /// The class-0 copy has left the network, or there never was one.
+    /// The class-0 copy has left the network, or was never sent.
     gone: u64,
     /// The class-0 copy is presumed lost.
     lost: u64,
     /// A retransmission is in flight.
     resent: u64,
-    /// Never sent in class 0: the receiver already had it.
+    /// Never sent in class 0, because the receiver already held it.
     skipped: u64,
     /// Sent from the tail.
     low: u64,
 }
 
 impl Word {
-    /// What is known to have left the network in class 0.
+    /// Segments whose class-0 copies are known to have left the network.
     fn arrived(&self) -> u64 {
         self.gone & !self.skipped
     }
 
-    /// What a report in class 0 still has something to prove of: a class-0 copy that is not known to have left the network, and
-    /// that no copy from the tail can stand in for.
+    /// Segments about which a class-0 report is evidence: their class-0 copies are not known to have left the network,
+    /// and no copy from the tail could have caused the report.
     #[inline(always)]
     fn unproved(&self) -> u64 {
         !self.low & (!self.gone | self.resent)
@@ -56,33 +57,33 @@ impl Word {
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Scoreboard {
-    /// Segments below are acknowledged cumulatively; their bits are zero.
+    /// Segments below are cumulatively acknowledged; their bits are zero.
     una: Seq,
-    /// No bit is set at or above.
+    /// All bits at or above are zero.
     dirty_end: Seq,
-    /// Counts of set bits.
+    /// The number of set bits of each kind.
     sacked: u32,
     gone: u32,
     lost: u32,
     resent: u32,
     skipped: u32,
-    /// Lost and not resent.
+    /// The number of lost segments whose retransmission is not in flight.
     pending: u32,
-    /// Everything below that is in flight has been marked lost.
+    /// All segments below that were in flight have been marked lost.
     lost_edge: Seq,
-    /// Losses were found and nobody has asked since.
+    /// Losses were detected since the last call of [`Scoreboard::take_news_of_losses`].
     has_news_of_losses: bool,
-    /// No segment below is lost and not resent.
+    /// No segment below awaits retransmission.
     resend_from: Seq,
-    /// No segment at or above was resent, the rescue apart (RFC 6675's HighRxt).
+    /// One past the highest retransmitted segment, except for the rescue retransmission (HighRxt of RFC 6675).
     resent_end: Seq,
-    /// The highest class-0 arrivals out of order, highest first.
+    /// The highest out-of-order class-0 arrivals, in descending order.
     top: [Seq; RANKS],
     top_len: usize,
     words: Vec<Word>,
 }
 
-/// The segments of one word that a range covers.
+/// Returns the bits of `word` that the range from `start` to before `end` covers.
 fn mask(word: Seq, start: Seq, end: Seq) -> u64 {
     let first = word * BITS;
     let from = start.saturating_sub(first).min(BITS);
@@ -91,7 +92,7 @@ fn mask(word: Seq, start: Seq, end: Seq) -> u64 {
 }
 
 impl Scoreboard {
-    /// A scoreboard of a new connection.
+    /// Creates the scoreboard of a new connection.
     pub fn new() -> Scoreboard {
         Scoreboard {
             words: Vec::new(),
@@ -112,91 +113,94 @@ impl Scoreboard {
         }
     }
 
-    /// Memory of the bitmaps.
+    /// Returns the heap memory in bytes.
     pub fn list_bytes(&self) -> usize {
         self.words.capacity() * size_of::<Word>()
     }
 
-    /// Whether every bit is zero.
+    /// Returns whether all bits are zero.
     #[inline(always)]
     pub fn is_clean(&self) -> bool {
         self.una >= self.dirty_end
     }
 
-    /// Whether losses were found since this was last asked.
+    /// Returns whether losses were detected since the last call.
     #[inline]
     pub fn take_news_of_losses(&mut self) -> bool {
         std::mem::take(&mut self.has_news_of_losses)
     }
 
-    /// Segments that the receiver reported beyond the cumulative acknowledgment.
+    /// Returns the number of segments reported above the cumulative acknowledgment.
     #[inline(always)]
     pub fn sacked(&self) -> u32 {
         self.sacked
     }
 
-    /// Whether segments presumed lost have not been resent.
+    /// Returns whether a lost segment awaits retransmission.
     #[inline(always)]
     pub fn waiting_to_be_resent(&self) -> bool {
         self.pending > 0
     }
 
-    /// Segments between the cumulative acknowledgment and `nxt` that were never sent in class 0.
+    /// Returns the number of segments between the cumulative acknowledgment and `nxt` that were never sent in class 0.
     #[inline(always)]
     pub fn skipped(&self) -> u32 {
         self.skipped
     }
 
-    /// Class-0 segments that are known to have left the network without a cumulative acknowledgment.
+    /// Returns the number of class-0 segments above the cumulative acknowledgment that are known to have left the
+    /// network.
     #[inline(always)]
     pub fn arrived_out_of_order(&self) -> u32 {
         self.gone - self.skipped
     }
 
-    /// Segments beyond the cumulative acknowledgment whose class-0 copies have left the network, or never were in it.
+    /// Returns the number of segments above the cumulative acknowledgment whose class-0 copies have left the network or
+    /// were never sent.
     #[inline(always)]
     pub fn gone(&self) -> u32 {
         self.gone
     }
 
-    /// The highest segment whose class-0 copy is known to have arrived since the last timeout, if one has.
+    /// Returns the highest segment whose class-0 copy is known to have arrived since the last timeout, if there is one.
     pub fn highest_arrival(&self) -> Option<Seq> {
         (self.top_len > 0).then(|| self.top[0])
     }
 
-    /// RFC 6675's pipe: class-0 segments in flight, of the `sent` between the cumulative
-    /// acknowledgment and the next new segment.
+    /// Returns RFC 6675's pipe: the number of class-0 segments in flight, given the number of segments `sent` between
+    /// the cumulative acknowledgment and the next new segment.
     #[inline(always)]
     pub fn pipe(&self, sent: u32) -> u32 {
         sent + self.resent - self.gone - self.lost
     }
 
-    /// Whether the first outstanding segment is presumed lost.
+    /// Returns whether the oldest outstanding segment is presumed lost.
     pub fn head_is_lost(&self) -> bool {
         self.lost_edge > self.una
     }
 
-    /// Whether `seq` was retransmitted and the retransmission is in flight.
+    /// Returns whether a retransmission of `seq` is in flight.
     pub fn is_resent(&self, seq: Seq) -> bool {
         self.bit(seq, |word| word.resent)
     }
 
-    /// Whether the class-0 copy of `seq` has left the network, or never was in it.
+    /// Returns whether the class-0 copy of `seq` has left the network or was never sent.
     pub fn is_gone(&self, seq: Seq) -> bool {
         self.bit(seq, |word| word.gone)
     }
 
-    /// Whether `seq` is presumed lost, and no copy of it is known to have arrived.
+    /// Returns whether `seq` is presumed lost and no copy of it is known to have arrived.
     pub fn is_lost(&self, seq: Seq) -> bool {
         self.bit(seq, |word| word.lost)
     }
 
-    /// Nothing at or above is presumed lost.
+    /// Returns the lowest segment for which loss detection has not been decided: all segments below that were in flight
+    /// are marked lost.
     pub fn lost_edge(&self) -> Seq {
         self.lost_edge
     }
 
-    /// Whether the receiver has reported `seq`.
+    /// Returns whether the receiver has reported `seq`.
     pub fn is_sacked(&self, seq: Seq) -> bool {
         self.bit(seq, |word| word.sacked)
     }
@@ -211,7 +215,7 @@ impl Scoreboard {
         word as usize & (self.words.len() - 1)
     }
 
-    /// Makes room for bits below `end`.
+    /// Ensures room for the bits below `end`.
     #[inline(always)]
     fn reach(&mut self, end: Seq) {
         let room = (self.una / BITS + self.words.len() as Seq) * BITS;
@@ -238,7 +242,7 @@ impl Scoreboard {
         }
     }
 
-    /// The cumulative acknowledgment moves to `to`.
+    /// Advances the cumulative acknowledgment to `to`.
     #[inline(always)]
     pub fn advance(&mut self, to: Seq) {
         if !self.is_clean() {
@@ -247,13 +251,14 @@ impl Scoreboard {
         self.una = to;
     }
 
-    /// As [`Scoreboard::advance`], of a scoreboard on which nothing is noted.
+    /// Advances the cumulative acknowledgment of a clean scoreboard to `to`.
     #[inline(always)]
     pub fn advance_clean(&mut self, to: Seq) {
         debug_assert!(self.is_clean(), "the scoreboard is not clean");
         self.una = to;
     }
 
+    /// Clears the bits below `to` and subtracts them from the counts.
     #[inline(never)]
     fn forget_below(&mut self, to: Seq) {
         let end = to.min(self.dirty_end);
@@ -281,9 +286,11 @@ impl Scoreboard {
         }
     }
 
-    /// The receiver reports `block`, of which counts what class 0 has sent, below `nxt`, and what went from the tail. A report
-    /// in class 0 shows that the class-0 copies have arrived, except where a copy from the tail may have been meant, and does
-    /// so even of what a report in another class has told before. Returns how many segments are newly reported.
+    /// Applies a SACK block and returns the number of newly reported segments.
+    ///
+    /// Only segments that were sent count: those below `nxt`, sent in class 0, and those sent from the tail. A report
+    /// in class 0 shows that class-0 copies have arrived, even of segments that were already reported in another class.
+    /// It does not if a copy from the tail may have caused the report.
     #[inline(always)]
     pub fn sack(&mut self, block: SackBlock, nxt: Seq, in_class0: bool) -> u32 {
         let start = block.start.max(self.una);
@@ -304,6 +311,7 @@ impl Scoreboard {
             let range = mask(word, start, end);
             let slot = self.slot(word);
             let sent = mask(word, start, nxt) | self.words[slot].low;
+            // `fresh` is newly reported; `arrived` are class-0 copies newly known to have arrived.
             let fresh = range & sent & !self.words[slot].sacked;
             let arrived = if in_class0 { range & mask(word, start, nxt) & self.words[slot].unproved() } else { 0 };
             if fresh | arrived == 0 {
@@ -320,7 +328,7 @@ impl Scoreboard {
         newly
     }
 
-    /// Whether every segment from `start` to before `end` was sent from the tail.
+    /// Returns whether every segment from `start` to before `end` was sent from the tail.
     pub fn all_went_low(&self, start: Seq, end: Seq) -> bool {
         end <= self.dirty_end
             && (start / BITS..end.div_ceil(BITS)).all(|word| {
@@ -329,7 +337,7 @@ impl Scoreboard {
             })
     }
 
-    /// As `sack`, for a single segment: by far the most common report.
+    /// Applies a report of a single segment, by far the most common case.
     #[inline(always)]
     fn sack_one(&mut self, seq: Seq, nxt: Seq, in_class0: bool) -> bool {
         let slot = self.slot(seq / BITS);
@@ -357,7 +365,8 @@ impl Scoreboard {
         true
     }
 
-    /// What the receiver has need not be resent, even if presumed lost; its class-0 copy is not in flight either.
+    /// Unmarks reported segments that were presumed lost: they need no retransmission, and their class-0 copies are not
+    /// in flight.
     fn spare(&mut self, slot: usize, fresh: u64) {
         let bits = &mut self.words[slot];
         let spared = fresh & bits.lost;
@@ -368,8 +377,8 @@ impl Scoreboard {
         bits.gone |= spared;
     }
 
-    /// Class-0 segment `seq`, at or above the cumulative acknowledgment, caused an acknowledgment.
-    /// Returns whether that is news.
+    /// Records that the class-0 copy of `seq`, at or above the cumulative acknowledgment, triggered an acknowledgment.
+    /// Returns whether its arrival was not known before.
     pub fn arrived(&mut self, seq: Seq) -> bool {
         self.reach(seq + 1);
         let bit = 1 << (seq % BITS);
@@ -378,7 +387,7 @@ impl Scoreboard {
         self.gone > before
     }
 
-    /// The class-0 copies of `arrived` in `word` have left the network.
+    /// Records that the class-0 copies of the segments `arrived` in `word` have left the network.
     fn class0_arrived(&mut self, word: Seq, arrived: u64) {
         let slot = self.slot(word);
         let bits = &mut self.words[slot];
@@ -399,7 +408,7 @@ impl Scoreboard {
         }
     }
 
-    /// Enters `seq` among the highest arrivals; false where it is below them all.
+    /// Inserts `seq` into the highest arrivals. Returns `false` if it is below all of them.
     #[inline(always)]
     fn rank(&mut self, seq: Seq) -> bool {
         if self.top_len == RANKS && seq > self.top[0] {
@@ -424,7 +433,8 @@ impl Scoreboard {
         true
     }
 
-    /// Marks lost what three later arrivals have overtaken. Returns whether anything waits to be resent for it.
+    /// Marks segments lost that three later arrivals have overtaken (IsLost). Returns whether a newly marked segment
+    /// awaits retransmission.
     #[inline(always)]
     pub fn detect_losses(&mut self) -> bool {
         if self.top_len < RANKS {
@@ -433,9 +443,10 @@ impl Scoreboard {
         self.mark_lost_below(self.top[RANKS - 1])
     }
 
-    /// As [`Scoreboard::detect_losses`], where it takes `threshold` later arrivals, one at least, to show a loss.
+    /// Marks segments lost as [`Scoreboard::detect_losses`] does, with a DupThresh of `threshold`, which is at least 1.
     #[cold]
     pub fn detect_losses_overtaken_by(&mut self, threshold: u32) -> bool {
+        // Find the arrival of rank `threshold` from above: first its word, then its bit.
         let mut left = threshold;
         for word in (self.una / BITS..self.dirty_end.div_ceil(BITS)).rev() {
             let mut arrived = self.words[self.slot(word)].arrived();
@@ -452,14 +463,15 @@ impl Scoreboard {
         false
     }
 
-    /// How many class-0 segments above `seq` have arrived.
+    /// Returns the number of class-0 segments above `seq` that have arrived.
     #[cold]
     pub fn arrivals_above(&self, seq: Seq) -> u32 {
         let words = (seq / BITS).max(self.una / BITS)..self.dirty_end.div_ceil(BITS);
         words.map(|word| (self.words[self.slot(word)].arrived() & mask(word, seq + 1, Seq::MAX)).count_ones()).sum()
     }
 
-    /// Marks lost every class-0 segment in flight below `end`. Returns whether one of them waits to be resent.
+    /// Marks every class-0 segment in flight below `end` lost. Returns whether a newly marked segment awaits
+    /// retransmission.
     #[inline(always)]
     fn mark_lost_below(&mut self, end: Seq) -> bool {
         let start = self.lost_edge.max(self.una);
@@ -468,7 +480,7 @@ impl Scoreboard {
         }
         self.reach(end);
         if end - start == 1 && self.bit(start, |word| word.gone) {
-            self.lost_edge = end; // The usual case: the next in a row of arrivals.
+            self.lost_edge = end; // Common case: the next segment in a run of arrivals.
             return false;
         }
         self.mark_lost(start, end)
@@ -481,10 +493,11 @@ impl Scoreboard {
             let range = mask(word, start, end);
             let slot = self.slot(word);
             let bits = &mut self.words[slot];
-            let flying = range & !bits.gone & !bits.lost;
-            // What the receiver has anyway is not resent: its class-0 copy just left the network.
-            let have = flying & bits.sacked;
-            let missing = flying & !bits.sacked;
+            let in_flight = range & !bits.gone & !bits.lost;
+            // The receiver holds some of these segments from the tail. They need no retransmission, but have left the
+            // network.
+            let have = in_flight & bits.sacked;
+            let missing = in_flight & !bits.sacked;
             bits.gone |= have;
             bits.lost |= missing;
             self.gone += have.count_ones();
@@ -498,7 +511,10 @@ impl Scoreboard {
         marked > 0
     }
 
-    /// All class-0 copies of `seq`, of which one or two are in flight, are lost: it waits to be resent.
+    /// Marks all class-0 copies of `seq` lost, so that it awaits retransmission.
+    ///
+    /// # Panics
+    /// If no class-0 copy of `seq` is in flight.
     pub fn lose(&mut self, seq: Seq) {
         self.reach(seq + 1);
         let bit = 1u64 << (seq % BITS);
@@ -509,7 +525,7 @@ impl Scoreboard {
             "segment {seq} is not in flight"
         );
         if bits.sacked & bit != 0 {
-            // The receiver has it anyway: its copies just left the network.
+            // The receiver holds the segment from the tail: its class-0 copies have left the network.
             bits.gone |= bit;
             self.gone += 1;
             return;
@@ -523,7 +539,7 @@ impl Scoreboard {
         self.resend_from = self.resend_from.min(seq);
     }
 
-    /// `seq` was lost by a timeout, but its last copy was sent too lately for that.
+    /// Restores `seq` as in flight after a timeout has marked it lost, because its last copy was sent recently.
     pub fn keep_in_flight(&mut self, seq: Seq, is_retransmission: bool) {
         let bit = 1u64 << (seq % BITS);
         let slot = self.slot(seq / BITS);
@@ -541,7 +557,7 @@ impl Scoreboard {
         }
     }
 
-    /// The first outstanding segment is lost, whatever has arrived (NewReno).
+    /// Marks the oldest outstanding segment lost, regardless of arrivals (NewReno).
     pub fn mark_head_lost(&mut self) {
         let first = self.una;
         self.resend_from = self.resend_from.min(first);
@@ -550,8 +566,8 @@ impl Scoreboard {
         }
     }
 
-    /// The retransmission timer fired with segments below `nxt` outstanding: all of them that the
-    /// receiver has not reported are lost. `forget_sacks` also forgets what it reported.
+    /// Marks all unreported segments below `nxt` lost after a retransmission timeout. With `forget_sacks`, SACK
+    /// information is discarded first.
     pub fn time_out(&mut self, nxt: Seq, forget_sacks: bool) {
         self.reach(nxt);
         for word in self.una / BITS..self.dirty_end.div_ceil(BITS) {
@@ -574,7 +590,8 @@ impl Scoreboard {
         self.resent_end = self.una;
     }
 
-    /// The presumption of loss was mistaken: what was not resent is in flight after all.
+    /// Unmarks all lost segments after a spurious retransmission. Those that were not retransmitted are in flight
+    /// again.
     pub fn undo_losses(&mut self) {
         for word in self.una / BITS..self.dirty_end.div_ceil(BITS) {
             let slot = self.slot(word);
@@ -585,6 +602,7 @@ impl Scoreboard {
         self.top_len = 0;
     }
 
+    /// Recomputes the counts from the bits.
     fn recount(&mut self) {
         (self.sacked, self.gone, self.lost, self.pending, self.resent, self.skipped) = (0, 0, 0, 0, 0, 0);
         for word in self.una / BITS..self.dirty_end.div_ceil(BITS) {
@@ -598,7 +616,7 @@ impl Scoreboard {
         }
     }
 
-    /// The lowest segment below `end` for which `pick` has a bit, from `from` on.
+    /// Returns the lowest segment from `from` to before `end` whose bit is set in `pick`.
     fn first(&self, from: Seq, end: Seq, pick: impl Fn(&Word) -> u64) -> Option<Seq> {
         let (from, end) = (from.max(self.una), end.min(self.dirty_end));
         if from >= end {
@@ -610,7 +628,7 @@ impl Scoreboard {
         })
     }
 
-    /// The lowest segment that is lost and not resent.
+    /// Returns the lowest lost segment that awaits retransmission.
     #[inline]
     pub fn next_lost(&mut self) -> Option<Seq> {
         if self.pending == 0 {
@@ -621,8 +639,8 @@ impl Scoreboard {
         Some(found)
     }
 
-    /// RFC 6675 NextSeg rule 3: the lowest segment above every retransmission and below the highest
-    /// arrival that the receiver does not have and that is not lost.
+    /// Returns the segment of RFC 6675's NextSeg rule 3: the lowest unreported segment that is above all
+    /// retransmissions, below the highest arrival, and not marked lost.
     pub fn next_doubtful(&self) -> Option<Seq> {
         if self.top_len == 0 {
             return None;
@@ -630,7 +648,7 @@ impl Scoreboard {
         self.first(self.resent_end, self.top[0], |word| !word.sacked & !word.resent & !word.skipped)
     }
 
-    /// The highest segment below `end` that the receiver has not reported, unless it is on its way again.
+    /// Returns the highest unreported segment below `end`, unless its retransmission is in flight.
     pub fn highest_outstanding(&self, end: Seq) -> Option<Seq> {
         if end > self.dirty_end.max(self.una) {
             return Some(end - 1);
@@ -638,6 +656,7 @@ impl Scoreboard {
         self.highest(end, |word| !word.sacked).filter(|&seq| !self.is_resent(seq))
     }
 
+    /// Returns the highest segment below `end` whose bit is set in `pick`.
     fn highest(&self, end: Seq, pick: impl Fn(&Word) -> u64) -> Option<Seq> {
         if end <= self.una {
             return None;
@@ -648,13 +667,13 @@ impl Scoreboard {
         })
     }
 
-    /// `seq` was retransmitted.
+    /// Records the retransmission of `seq`, which advances HighRxt.
     pub fn resend(&mut self, seq: Seq) {
         self.resent_end = self.resent_end.max(seq + 1);
         self.rescue(seq);
     }
 
-    /// `seq` was retransmitted as RFC 6675's rescue, which says nothing about what lies below it.
+    /// Records a rescue retransmission or a probe of `seq`, which does not advance HighRxt.
     pub fn rescue(&mut self, seq: Seq) {
         self.reach(seq + 1);
         let bit = 1u64 << (seq % BITS);
@@ -667,7 +686,7 @@ impl Scoreboard {
         }
     }
 
-    /// `seq`, the next new segment, is not sent in class 0: the receiver has it.
+    /// Records that the next new segment `seq` is not sent in class 0, because the receiver already holds it.
     pub fn skip(&mut self, seq: Seq) {
         self.reach(seq + 1);
         let bit = 1u64 << (seq % BITS);
@@ -678,7 +697,7 @@ impl Scoreboard {
         self.gone += 1;
     }
 
-    /// `seq` was sent from the tail.
+    /// Records that `seq` was sent from the tail.
     pub fn send_low(&mut self, seq: Seq) {
         self.reach(seq + 1);
         let slot = self.slot(seq / BITS);
@@ -705,7 +724,7 @@ mod tests {
     }
 
     #[test]
-    fn three_later_arrivals_make_a_segment_lost_and_two_do_not() {
+    fn a_segment_is_lost_after_three_later_arrivals_and_not_after_two() {
         let mut board = Scoreboard::new();
         board.sack(block(1, 3), 10, true);
         assert!(!board.detect_losses());
@@ -730,13 +749,13 @@ mod tests {
         board.sack(block(60, 66), 4, false);
         assert!(!board.detect_losses());
         assert_eq!((board.sacked(), board.pipe(4)), (6, 4));
-        // Nor is a class-0 report of what went from the tail as well.
+        // A class-0 report of segments that were also sent from the tail is no evidence either.
         board.sack(block(60, 66), 66, true);
         assert!(!board.detect_losses());
     }
 
     #[test]
-    fn a_report_of_what_was_not_sent_does_not_count() {
+    fn a_report_of_segments_that_were_not_sent_does_not_count() {
         let mut board = Scoreboard::new();
         board.send_low(70);
         assert_eq!(board.sack(block(2, 80), 4, true), 3, "segments 2, 3 and 70");
@@ -745,7 +764,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_that_the_receiver_has_is_not_resent() {
+    fn a_segment_that_the_receiver_holds_is_not_retransmitted() {
         let mut board = Scoreboard::new();
         board.send_low(2);
         board.sack(block(2, 3), 2, false);
@@ -763,7 +782,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_loses_everything_but_what_was_reported() {
+    fn a_timeout_marks_all_unreported_segments_lost() {
         let mut board = Scoreboard::new();
         board.sack(block(3, 5), 8, true);
         board.time_out(8, false);
@@ -780,7 +799,7 @@ mod tests {
     }
 
     #[test]
-    fn undone_losses_are_in_flight_again() {
+    fn segments_are_in_flight_again_after_an_undo() {
         let mut board = Scoreboard::new();
         board.sack(block(2, 5), 6, true);
         board.detect_losses();
@@ -791,7 +810,7 @@ mod tests {
     }
 
     #[test]
-    fn doubtful_segments_lie_between_the_retransmissions_and_the_highest_arrival() {
+    fn rule_3_segments_lie_between_the_retransmissions_and_the_highest_arrival() {
         let mut board = Scoreboard::new();
         board.sack(block(1, 4), 9, true);
         board.sack(block(6, 7), 9, true);
@@ -841,7 +860,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_skipped_is_gone_and_no_arrival_wherever_it_lies() {
+    fn a_skipped_segment_is_gone_but_no_arrival_at_any_bit_position() {
         for seq in [0, 1, 63, 64, 65, 127, 128, 200] {
             let mut board = Scoreboard::new();
             board.advance(seq);
@@ -855,29 +874,29 @@ mod tests {
     }
 
     #[test]
-    fn what_was_resent_is_not_doubtful_even_when_its_copy_has_arrived() {
+    fn rule_3_excludes_a_retransmitted_segment_whose_copy_has_arrived() {
         let mut board = Scoreboard::new();
         board.sack(block(1, 4), 9, true);
         board.sack(block(7, 8), 9, true);
         board.detect_losses();
         board.resend(4);
-        assert!(board.arrived(4), "its acknowledgment reports it in no block");
+        assert!(board.arrived(4), "segment 4 is in no SACK block");
         assert_eq!(board.next_doubtful(), Some(5));
     }
 
     #[test]
-    fn the_highest_outstanding_segment_is_found_wherever_the_window_lies() {
+    fn the_highest_outstanding_segment_is_found_at_any_bit_position() {
         for una in [0, 1, 63, 64, 100, 6_400] {
             let mut board = Scoreboard::new();
             board.advance(una);
-            assert_eq!(board.highest_outstanding(una + 150), Some(una + 149), "of which nothing is noted");
+            assert_eq!(board.highest_outstanding(una + 150), Some(una + 149), "on a clean scoreboard");
             board.sack(block(una + 70, una + 150), una + 150, true);
             assert_eq!(board.highest_outstanding(una + 150), Some(una + 69));
-            assert_eq!(board.highest_outstanding(una + 151), Some(una + 150), "the next new one");
+            assert_eq!(board.highest_outstanding(una + 151), Some(una + 150), "the next new segment");
             board.sack(block(una + 1, una + 70), una + 150, true);
             assert_eq!(board.highest_outstanding(una + 150), Some(una));
             board.resend(una);
-            assert_eq!(board.highest_outstanding(una + 150), None, "it is on its way again");
+            assert_eq!(board.highest_outstanding(una + 150), None, "its retransmission is in flight");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The send buffer: writes cut into segments, sent from the head and, in RC3, from the tail.
+//! The send buffer: writes divided into segments, which are sent from the head and, in RC3, also from the tail.
 
 use sparelane_core::Seq;
 use std::collections::VecDeque;
@@ -10,48 +10,49 @@ struct Write {
     end: Seq,
     /// Payload bytes of the last segment.
     last_bytes: u32,
-    /// Segments from here to `end` were sent from the tail.
+    /// The first segment that was sent from the tail; `end` if there is none.
     tail: Seq,
-    /// Bytes of the stream before it.
+    /// The stream offset of the write in bytes.
     offset: u64,
 }
 
-/// What one connection has to send.
+/// The send buffer of one connection.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct SendBuffer {
-    /// Bytes that the application still holds, because the buffer is full.
+    /// Bytes that do not fit into the buffer yet.
     unwritten_bytes: u64,
     mss_bytes: u32,
     end: Seq,
-    /// The end of the oldest write, and of its full segments.
+    /// The end of the oldest write, and the end of its full segments.
     first_end: Seq,
     full_until: Seq,
-    /// The oldest write. Its tail is kept here, and is older in `writes`.
+    /// A copy of the oldest write, for the hot path. Its `tail` is up to date here and may be outdated in `writes`.
     oldest: Write,
     limit_segments: Seq,
-    /// Older writes than that which has this segment have no tail left.
+    /// Writes before the one that contains this segment have no tail left.
     tails_sent_below: Seq,
     writes: VecDeque<Write>,
-    /// Bytes in segments so far.
+    /// The number of bytes in segments so far.
     segmented_bytes: u64,
-    /// Small writes fill up short segments.
+    /// A write fills up a short last segment of the previous write.
     coalesces: bool,
-    /// Nothing more is taken,
+    /// The stream is closed, and later writes are ignored.
     is_closed: bool,
-    /// and the segment that says so is there.
+    /// The segment that ends the stream (FIN) is in the buffer.
     has_end: bool,
 }
 
-/// The write of an empty buffer.
+/// The oldest write of an empty buffer.
 const NOTHING: Write = Write { first: 0, end: 0, last_bytes: 0, tail: 0, offset: 0 };
 
-/// The segment count that stands for a stream without end.
+/// The end of an endless stream.
 const ENDLESS: Seq = Seq::MAX;
 
 impl SendBuffer {
-    /// An empty buffer for segments of `mss_bytes`, of `limit_bytes` if given. Where it `coalesces`, a write fills up the last
-    /// segment of the one before, if that is short and was not sent.
+    /// Creates an empty buffer of `limit_bytes` (unlimited if `None`) for segments of `mss_bytes`. If it `coalesces`, a
+    /// write first fills up the last segment of the previous write, provided that this segment is short and was not
+    /// sent.
     pub fn new(mss_bytes: u64, limit_bytes: Option<u64>, coalesces: bool) -> SendBuffer {
         SendBuffer {
             writes: VecDeque::new(),
@@ -70,13 +71,13 @@ impl SendBuffer {
         }
     }
 
-    /// The first segment has the number `first`; before anything is written.
+    /// Sets the initial sequence number. Call it before the first write.
     pub fn begin_at(&mut self, first: Seq) {
         (self.end, self.first_end, self.full_until) = (first, first, first);
     }
 
-    /// The application sends `bytes`, while everything below `una` is acknowledged and the head has sent all below `nxt`. Nothing
-    /// follows a stream without end, or one that is closed.
+    /// Appends a write of `bytes`. Segments below `una` are acknowledged, and those below `nxt` were sent from the
+    /// head. Ignored after the end of the stream or an endless write.
     pub fn write(&mut self, bytes: u64, una: Seq, nxt: Seq) {
         if self.end == ENDLESS || self.is_closed {
             return;
@@ -86,7 +87,7 @@ impl SendBuffer {
         self.refill(una);
     }
 
-    /// The application sends without end.
+    /// Appends an endless write.
     pub fn write_without_end(&mut self) {
         let (first, offset) = (self.end, self.segmented_bytes);
         self.writes.push_back(Write { first, end: ENDLESS, last_bytes: self.mss_bytes, tail: ENDLESS, offset });
@@ -94,7 +95,7 @@ impl SendBuffer {
         self.note_first();
     }
 
-    /// Fills up the last segment, if it is short and was not sent; returns with how many bytes.
+    /// Fills up the last segment, if it is short and was not sent. Returns the number of bytes added.
     fn fill_up(&mut self, bytes: u64, nxt: Seq) -> u64 {
         let mss_bytes = self.mss_bytes;
         let Some(last) = self.writes.back_mut().filter(|last| last.end > nxt && self.unwritten_bytes == 0) else {
@@ -111,7 +112,7 @@ impl SendBuffer {
         fill
     }
 
-    /// The stream ends with what is written: a segment without payload comes last.
+    /// Ends the stream after the data written so far. A segment without payload (FIN) comes last.
     pub fn close(&mut self, una: Seq) {
         if self.end != ENDLESS {
             self.is_closed = true;
@@ -119,23 +120,24 @@ impl SendBuffer {
         }
     }
 
-    /// Whether the stream has an end.
+    /// Returns whether the stream was closed.
     pub fn is_closed(&self) -> bool {
         self.is_closed
     }
 
-    /// Payload bytes of a full segment.
+    /// Returns the payload bytes of a full segment.
     pub fn full_segment_bytes(&self) -> u32 {
         self.mss_bytes
     }
 
-    /// How many bytes of the stream come before segment `seq`, which is not acknowledged or the first that is not written.
+    /// Returns the stream offset in bytes of segment `seq`, which must be unacknowledged or the next one to be written.
     pub fn offset_of(&self, seq: Seq) -> u64 {
         self.write_of(seq).map_or(self.segmented_bytes, |write| {
             write.offset + seq.saturating_sub(write.first) * u64::from(self.mss_bytes)
         })
     }
 
+    /// Updates the copies of the oldest write.
     fn note_first(&mut self) {
         let oldest = self.oldest;
         if let Some(first) = self.writes.front_mut().filter(|first| first.first == oldest.first && oldest.end > 0) {
@@ -148,7 +150,7 @@ impl SendBuffer {
         self.oldest = first.copied().unwrap_or(NOTHING);
     }
 
-    /// Everything below `una` is acknowledged: drops finished writes and fills the free space.
+    /// Drops the writes that end at or below `una`, which are acknowledged, and refills the free space.
     #[inline(always)]
     pub fn acknowledge(&mut self, una: Seq) {
         if una >= self.first_end || self.unwritten_bytes > 0 {
@@ -165,7 +167,7 @@ impl SendBuffer {
         self.note_first();
     }
 
-    /// Writes as much as fits, once a third of the buffer is free (as Linux wakes its writers).
+    /// Moves waiting bytes into the buffer once a third of it is free, as Linux wakes its writers.
     fn refill(&mut self, una: Seq) {
         let free = self.limit_segments.saturating_sub(self.end - una);
         if self.unwritten_bytes == 0 {
@@ -190,7 +192,7 @@ impl SendBuffer {
         }
     }
 
-    /// Everything is written: a closed stream has its last segment now.
+    /// Appends the FIN of a closed stream after all of its data.
     fn end_stream(&mut self) {
         if self.is_closed && !self.has_end {
             let (first, end) = (self.end, self.end + 1);
@@ -201,29 +203,29 @@ impl SendBuffer {
         }
     }
 
-    /// Memory of the list of writes.
+    /// Returns the heap memory in bytes.
     pub fn list_bytes(&self) -> usize {
         self.writes.capacity() * size_of::<Write>()
     }
 
-    /// One past the last segment written.
+    /// Returns one past the last segment in the buffer.
     #[inline(always)]
     pub fn end(&self) -> Seq {
         self.end
     }
 
-    /// Whether everything that the application sent is below `una`.
+    /// Returns whether all data written is below `una`.
     #[inline(always)]
     pub fn is_acknowledged(&self, una: Seq) -> bool {
         una == self.end && self.unwritten_bytes == 0
     }
 
-    /// Whether the application waits for space.
+    /// Returns whether written bytes wait for space in the buffer.
     pub fn is_blocked(&self) -> bool {
         self.unwritten_bytes > 0
     }
 
-    /// Payload bytes of segment `seq`.
+    /// Returns the payload bytes of segment `seq`.
     #[inline(always)]
     pub fn payload_bytes(&self, seq: Seq) -> u32 {
         if seq < self.full_until { self.mss_bytes } else { self.payload_bytes_of(seq) }
@@ -237,12 +239,12 @@ impl SendBuffer {
         }
     }
 
-    /// One past the last segment of the write that `seq` belongs to.
+    /// Returns one past the last segment of the write that contains `seq`.
     pub fn end_of_write(&self, seq: Seq) -> Seq {
         self.write_of(seq).map_or(self.end, |write| write.end)
     }
 
-    /// The first segment of the write that `seq` belongs to.
+    /// Returns the first segment of the write that contains `seq`.
     pub fn start_of_write(&self, seq: Seq) -> Seq {
         self.write_of(seq).map_or(0, |write| write.first)
     }
@@ -251,8 +253,8 @@ impl SendBuffer {
         self.writes.get(self.writes.partition_point(|write| write.end <= seq))
     }
 
-    /// The next segment from the tail that neither loop has sent, where the head has sent all below
-    /// `nxt`, with the number of its write's segments sent from the tail before it. Older writes first.
+    /// Returns the next segment from the tail, of the oldest write that has one, and the number of segments of its
+    /// write already sent from the tail. The head has sent all segments below `nxt`.
     #[inline(always)]
     pub fn next_tail(&self, nxt: Seq) -> Option<(Seq, u32)> {
         let oldest = self.oldest;
@@ -264,14 +266,14 @@ impl SendBuffer {
 
     #[inline(never)]
     fn next_tail_of_any(&self, nxt: Seq) -> Option<(Seq, u32)> {
-        // What the head has passed has no tail left, nor has what came before the write whose tail was sent last.
+        // Skip writes that the head has passed, and those before the write whose tail was sent last.
         let passed = self.writes.partition_point(|write| write.end <= nxt.max(self.tails_sent_below));
         let mut later = self.writes.iter().skip(passed.max(1));
         let write = later.find(|write| write.end != ENDLESS && write.tail > write.first.max(nxt))?;
         Some((write.tail - 1, (write.end - write.tail) as u32))
     }
 
-    /// `seq` was sent from the tail of its write.
+    /// Records that `seq` was sent from the tail of its write.
     #[inline(always)]
     pub fn sent_from_tail(&mut self, seq: Seq) {
         if seq < self.oldest.end {
@@ -296,7 +298,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_write_is_full_segments_and_a_last_one() {
+    fn a_write_consists_of_full_segments_and_a_last_segment() {
         let mut buffer = SendBuffer::new(1000, None, false);
         buffer.write(2_500, 0, 0);
         assert_eq!(buffer.end(), 3);
@@ -328,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_buffer_takes_a_transfer_in_pieces() {
+    fn a_small_buffer_accepts_a_transfer_in_pieces() {
         let mut buffer = SendBuffer::new(1000, Some(6_000), false);
         buffer.write(10_500, 0, 0);
         assert_eq!((buffer.end(), buffer.is_blocked()), (6, true));
@@ -350,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn later_tails_are_found_in_turn_whatever_the_head_has_sent() {
+    fn tails_of_later_writes_are_found_in_order_at_any_position_of_the_head() {
         let mut buffer = SendBuffer::new(1000, None, false);
         (0..4).for_each(|_| buffer.write(3_000, 0, 0));
         let mut take = |nxt| {
@@ -364,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_without_end_has_no_tail() {
+    fn an_endless_stream_has_no_tail() {
         let mut buffer = SendBuffer::new(1000, None, false);
         buffer.write_without_end();
         buffer.write(500, 0, 0);
@@ -381,7 +383,7 @@ mod tests {
             (0..buffer.end()).map(|seq| buffer.payload_bytes(seq)).collect::<Vec<_>>()
         };
         assert_eq!(sizes_after(0, &[]), [1000, 1000, 1000, 200]);
-        assert_eq!(sizes_after(2, &[]), [1000, 1000, 1000, 200], "the head stands at the short segment");
+        assert_eq!(sizes_after(2, &[]), [1000, 1000, 1000, 200], "the head is next to send the short segment");
         assert_eq!(sizes_after(3, &[]), [1000, 1000, 500, 700]);
         assert_eq!(sizes_after(0, &[2]), [1000, 1000, 500, 700]);
         assert_eq!(sizes_after(0, &[2, 1]), [1000, 1000, 500, 700]);
@@ -392,7 +394,7 @@ mod tests {
         for (tail_is_sent, sizes) in [(false, [500, 900]), (true, [500, 600])] {
             let mut buffer = SendBuffer::new(1000, None, true);
             buffer.write(500, 0, 0);
-            // The head has sent the first write, so that the second one is a write of its own.
+            // The head has sent the first write, so the second one starts a new segment.
             buffer.write(600, 0, 1);
             if tail_is_sent {
                 buffer.sent_from_tail(1);
@@ -400,7 +402,7 @@ mod tests {
             buffer.write(300, 0, 1);
             assert_eq!([0, 1].map(|seq| buffer.payload_bytes(seq)), sizes);
             assert_eq!(buffer.end(), if tail_is_sent { 3 } else { 2 });
-            assert_eq!(buffer.offset_of(buffer.end()), 1_400, "no byte is lost, none comes twice");
+            assert_eq!(buffer.offset_of(buffer.end()), 1_400, "no byte is lost or duplicated");
         }
     }
 

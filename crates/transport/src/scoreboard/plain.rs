@@ -1,11 +1,12 @@
-//! The same scoreboard without bitmaps, segment by segment, and random conversations in which the two must agree about everything.
+//! A reference scoreboard without bitmaps, with one map entry per segment, and a random test of the real one against
+//! it.
 
 use super::{RANKS, Scoreboard};
 use crate::segment::SackBlock;
 use sparelane_core::{Domain, Seq, Stream};
 use std::collections::BTreeMap;
 
-/// What is known of one segment, by the names of the bits.
+/// The state of one segment, with the names of the bits of `Word`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     sacked: bool,
@@ -19,10 +20,10 @@ struct Known {
 #[derive(Debug, Default)]
 struct Plain {
     una: Seq,
-    /// Nothing at or above has been named.
+    /// No segment at or above has been modified.
     end: Seq,
     known: BTreeMap<Seq, Known>,
-    /// Class-0 arrivals by which losses are judged.
+    /// Class-0 arrivals for loss detection, in descending order.
     ranked: Vec<Seq>,
     lost_edge: Seq,
     resent_end: Seq,
@@ -176,7 +177,7 @@ impl Plain {
     }
 }
 
-/// Both, and where the sender stands.
+/// Both scoreboards, and the next new segment.
 struct Pair {
     board: Scoreboard,
     plain: Plain,
@@ -302,9 +303,9 @@ impl Pair {
 }
 
 #[test]
-fn bitmaps_say_what_a_list_of_segments_says() {
-    for conversation in 0..60 {
-        let mut rng = Stream::new(11, Domain::Test, conversation);
+fn the_scoreboard_agrees_with_the_reference() {
+    for connection in 0..60 {
+        let mut rng = Stream::new(11, Domain::Test, connection);
         let mut pair = Pair { board: Scoreboard::new(), plain: Plain::default(), nxt: 20 };
         for _ in 0..600 {
             pair.act(&mut rng);
