@@ -1,18 +1,20 @@
-//! What the sender of one flow does, as qlog: JSON text sequences of events, with the names that QUIC's drafts give them
-//! (draft-ietf-quic-qlog-main-schema-04, draft-ietf-quic-qlog-quic-events-03). The simulator and the network write it alike.
+//! qlog traces of a flow.
 //!
-//! TCP has no packet numbers, so transmissions are numbered in the order in which they leave. A packet counts as lost when its
-//! segment is sent again.
+//! A trace is a JSON text sequence of events with the names of draft-ietf-quic-qlog-main-schema-04 and
+//! draft-ietf-quic-qlog-quic-events-03. The simulator and the wire transport write the same format.
+//!
+//! TCP has no packet numbers, so transmissions are numbered in sending order. A packet is reported lost when its
+//! segment is retransmitted.
 
 use sparelane_core::Time;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// What stands before each record of a JSON text sequence (RFC 7464).
+/// The separator before each record of a JSON text sequence (RFC 7464).
 const RECORD: char = '\u{1e}';
 
-/// The record that a file begins with. `title` and `group` are words without quotes and backslashes; `vantage` is `client` or
-/// `server`.
+/// Returns the first record of a file. `title`, `group` and `protocol` must not contain quotes or backslashes;
+/// `vantage` is `client` or `server`.
 pub fn head(title: &str, vantage: &str, group: &str, protocol: &str) -> String {
     format!(
         "{RECORD}{{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON-SEQ\",\"title\":\"{title}\",\"trace\":{{\
@@ -21,59 +23,61 @@ pub fn head(title: &str, vantage: &str, group: &str, protocol: &str) -> String {
     )
 }
 
-/// Takes the name and the value of what is traced.
+/// A callback that takes the name and the value of a metric.
 pub type Put<'a> = &'a mut dyn FnMut(&'static str, f64);
 
-/// Where a segment lies in its stream, and how large it is.
+/// The position of a segment in its stream, and its size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
-    /// Bytes of the stream before it.
+    /// The stream offset in bytes.
     pub offset_bytes: u64,
-    /// Its own bytes of the stream.
+    /// The payload in bytes.
     pub payload_bytes: u32,
-    /// With headers.
+    /// The size with headers in bytes.
     pub wire_bytes: u32,
 }
 
-/// A segment that is not acknowledged.
+/// The last transmission of an unacknowledged segment.
 #[derive(Clone, Copy, Debug)]
 struct Outstanding {
-    /// The number of its last transmission, and how large that was.
+    /// The packet number and the size of the transmission.
     number: u64,
     wire_bytes: u32,
 }
 
-/// The events of one flow. Each is handed to `put` as a record of text.
+/// The event writer of one flow. Each event is passed to `put` as one text record.
 #[derive(Debug, Default)]
 pub struct Events {
-    /// What stands behind each event's data: a group of its own, where several flows share a file.
+    /// JSON text after each event's data: the group of the flow, if several flows share a file.
     group: String,
     stream: u32,
     sent: u64,
     received: u64,
     outstanding: BTreeMap<u32, Outstanding>,
-    /// The last value of each metric, as it was written.
+    /// The last value written of each metric.
     metrics: BTreeMap<&'static str, f64>,
 }
 
 impl Events {
-    /// The events of the only flow of a file.
+    /// Creates the writer of the only flow of a file.
     pub fn new() -> Events {
         Events::default()
     }
 
-    /// The events of one flow of several, which has its own group, without quotes and backslashes, and number.
+    /// Creates the writer of one of several flows in a file. `group` must not contain quotes or backslashes; `stream`
+    /// is the number of the flow.
     pub fn grouped(group: &str, stream: u32) -> Events {
         Events { group: format!(",\"group_id\":\"{group}\""), stream, ..Events::default() }
     }
 
+    /// Writes one event with the JSON members `data`.
     fn event(&self, now: Time, name: &str, data: &str, put: &mut dyn FnMut(&str)) {
         let time_ms = now.as_ps() as f64 / 1e9;
         let group = &self.group;
         put(&format!("{RECORD}{{\"time\":{time_ms},\"name\":\"{name}\",\"data\":{{{data}}}{group}}}\n"));
     }
 
-    /// A segment leaves.
+    /// Records the transmission of a segment, and the loss of its previous transmission if it is a retransmission.
     pub fn on_sent(
         &mut self,
         now: Time,
@@ -95,7 +99,8 @@ impl Events {
         self.event(now, "transport:packet_sent", &data, put);
     }
 
-    /// An acknowledgment came in so many bytes on the wire: of everything before `cumulative`, caused by `trigger`.
+    /// Records an acknowledgment of `wire_bytes` that acknowledges all segments before `cumulative` and was triggered
+    /// by `trigger`.
     pub fn on_acknowledged(
         &mut self,
         now: Time,
@@ -112,14 +117,14 @@ impl Events {
         });
         let data = format!("{},\"raw\":{{\"length\":{wire_bytes}}}{frames}", header(number));
         self.event(now, "transport:packet_received", &data, put);
-        // Numbers wrap around after four billion segments; what lies behind is then half of the range away.
+        // Sequence numbers wrap at 2^32: acknowledged ones are less than half of the range behind.
         let is_behind = |segment: u32| cumulative.wrapping_sub(segment).wrapping_sub(1) < u32::MAX / 2;
         while let Some(entry) = self.outstanding.first_entry().filter(|entry| is_behind(*entry.key())) {
             entry.remove();
         }
     }
 
-    /// A segment came to the receiving end.
+    /// Records the arrival of a segment at the receiver.
     pub fn on_received(&mut self, now: Time, extent: Extent, put: &mut dyn FnMut(&str)) {
         let (number, wire_bytes) = (self.received, extent.wire_bytes);
         self.received += 1;
@@ -128,7 +133,8 @@ impl Events {
         self.event(now, "transport:packet_received", &data, put);
     }
 
-    /// What a flow traces now, by the names of its time series. Those that qlog knows are written, where they changed.
+    /// Records the metrics that `trace` reports under the names of the flow's time series. Metrics without a qlog name
+    /// and unchanged values are omitted.
     pub fn on_metrics(&mut self, now: Time, trace: &mut dyn FnMut(Put<'_>), put: &mut dyn FnMut(&str)) {
         let mut changed = String::new();
         let metrics = &mut self.metrics;
@@ -142,7 +148,7 @@ impl Events {
             };
             if metrics.insert(name, value) != Some(value) {
                 let comma = if changed.is_empty() { "" } else { "," };
-                // Writing into a text does not fail.
+                // Writing to a `String` cannot fail.
                 let _ = write!(changed, "{comma}\"{name}\":{value}");
             }
         });
@@ -171,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_begins_with_who_writes_it_and_how() {
+    fn a_file_starts_with_its_header_record() {
         let text = head("a run", "client", "f", "TCP");
         assert_eq!(
             text,
@@ -182,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_to_either_end_is_numbered_from_zero() {
+    fn received_packets_are_numbered_from_zero() {
         let records = records(|events, put| {
             let extent = Extent { offset_bytes: 2760, payload_bytes: 1380, wire_bytes: 1400 };
             events.on_received(Time::from_ns(1_500_000), extent, put);
@@ -194,12 +200,12 @@ mod tests {
              \"packet_number\":0},\"raw\":{\"length\":1400},\"frames\":[{\"frame_type\":\"stream\",\"stream_id\":7,\
              \"offset\":2760,\"length\":1380}]},\"group_id\":\"1.0\"}\n"
         );
-        // Of a segment that is not known, it names no range.
+        // The trigger is not outstanding, so there is no acknowledged range.
         assert!(records[1].contains("\"packet_number\":1},\"raw\":{\"length\":52}}"), "{}", records[1]);
     }
 
     #[test]
-    fn a_segment_that_is_sent_again_counts_its_first_copy_as_lost() {
+    fn a_retransmission_reports_the_previous_copy_lost() {
         let records = records(|events, put| {
             events.on_sent(Time::ZERO, 3, false, Extent::default(), put);
             events.on_sent(Time::ZERO, 3, true, Extent::default(), put);
@@ -213,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_acknowledged_is_forgotten_across_the_end_of_the_numbers() {
+    fn acknowledged_segments_are_dropped_across_a_wrap_of_sequence_numbers() {
         let mut events = Events::new();
         for segment in [u32::MAX - 1, u32::MAX, 0, 1] {
             events.on_sent(Time::ZERO, segment, false, Extent::default(), &mut |_| {});
@@ -234,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn metrics_have_the_names_and_units_of_qlog_and_what_has_no_bound_is_left_out() {
+    fn metrics_have_the_names_and_units_of_qlog_and_an_infinite_ssthresh_is_omitted() {
         let written = |ssthresh| {
             let metrics = [
                 ("cwnd_bytes", 14_600.0),

@@ -1,7 +1,10 @@
-//! The receiving end of a connection: reassembly, acknowledgments, SACK blocks.
+//! The receiving end of a connection: reassembly, acknowledgments and SACK blocks.
 //!
-//! Sources: RFC 5681 section 4.2 (when to acknowledge), RFC 2018 (SACK), RFC 3168 and RFC 8257 section 3.2 (ECN echo). A
-//! low-priority segment is acknowledged at once in its own class (RC3, NSDI 2014 section 4.1.2).
+//! The receiver is a state machine without a clock. The caller passes in segments and sends the acknowledgments that it
+//! returns. It stores no payload, only the ranges of segments that have arrived.
+//!
+//! Sources: RFC 5681 section 4.2 (delayed acknowledgments), RFC 2018 (SACK), RFC 3168 and RFC 8257 section 3.2 (ECN
+//! echo). A low-priority segment is acknowledged immediately in its own class (RC3, NSDI 2014 section 4.1.2).
 
 use crate::config::{DelayedAck, Ecn, MAX_WINDOW_SEGMENTS, TransportConfig};
 use crate::segment::{AckSegment, Chunk, MAX_SACK_BLOCKS, SackBlock, Segment};
@@ -13,39 +16,40 @@ use std::collections::VecDeque;
 #[repr(C, align(64))]
 pub struct Receiver {
     next: Seq,
-    /// Every segment is acknowledged at once, and nothing is held out of order or echoed.
+    /// Enables the fast path: no delayed acknowledgments, no out-of-order segments and no ECN echo.
     plain: bool,
     sack: bool,
     ecn: Ecn,
-    /// What acknowledgments echo.
+    /// The ECE flag of acknowledgments.
     congestion_experienced: bool,
-    /// A segment that is marked otherwise than this is news.
+    /// The CE state of the last segment (DCTCP.CE of RFC 8257). With classic ECN it stays `false`.
     usual_mark: bool,
     held_bytes: u64,
-    /// What is held out of order, ascending and apart.
+    /// The out-of-order segments as disjoint ranges in ascending order.
     ranges: VecDeque<SackBlock>,
     block_count: usize,
-    /// Segments from here on are not taken, counted from the next expected.
+    /// The window in segments, counted from the next expected segment.
     window_segments: Seq,
-    /// Nothing from here on is taken: the end of the window, once it is no longer the configured one, or of the stream.
+    /// The right edge of a window set by the application, or the end of the stream. Segments at or beyond it are
+    /// dropped.
     edge: Seq,
-    /// The window is no longer the configured one.
+    /// The application has set the window.
     moves_edge: bool,
-    /// The segment without payload that ends the stream, once it has come.
+    /// The segment that ends the stream (FIN), once it has arrived.
     last: Option<Seq>,
-    /// The most ranges that are held.
+    /// The largest number of out-of-order ranges.
     most_ranges: usize,
-    /// Segments that were not taken.
+    /// The number of dropped segments.
     refused: u64,
-    /// The range that grew last.
+    /// The index of the range that grew last.
     recent_range: usize,
     delayed: Option<DelayedAck>,
     waiting: Option<Waiting>,
-    /// What the next acknowledgment reports, most recent first (RFC 2018 section 4).
+    /// The SACK blocks of the next acknowledgment, most recent first (RFC 2018 section 4).
     blocks: [SackBlock; MAX_SACK_BLOCKS],
 }
 
-/// A delayed acknowledgment.
+/// A pending delayed acknowledgment.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     segments: u32,
@@ -55,7 +59,7 @@ struct Waiting {
 }
 
 impl Receiver {
-    /// A receiver that expects segment 0.
+    /// Creates a receiver that expects segment 0.
     pub fn new(config: &TransportConfig) -> Receiver {
         Receiver {
             next: 0,
@@ -80,29 +84,29 @@ impl Receiver {
         }
     }
 
-    /// The next segment expected: all below are held.
+    /// Returns the next expected segment (RCV.NXT). All segments below have arrived.
     #[inline(always)]
     pub fn next_expected(&self) -> Seq {
         self.next
     }
 
-    /// Payload bytes held, each counted once.
+    /// Returns the number of payload bytes received, without duplicates.
     pub fn held_bytes(&self) -> u64 {
         self.held_bytes
     }
 
-    /// Memory that this end takes, bytes.
+    /// Returns the memory of this receiver in bytes.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Receiver>() + self.ranges.capacity() * size_of::<SackBlock>()
     }
 
-    /// Segments that lay beyond the window, or that would have made one hole too many: they count as lost.
+    /// Returns the number of segments dropped because they were outside of the window or would have exceeded
+    /// [`held_ranges`](TransportConfig::held_ranges).
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// From now on the receiver takes so many segments from the next expected on, as there is room for. What it has once taken
-    /// into view it does not take back.
+    /// Sets the receive window in segments, counted from the next expected segment. The right edge never moves back.
     pub fn set_window(&mut self, segments: u32) {
         if self.last.is_some() {
             return;
@@ -112,23 +116,23 @@ impl Receiver {
         (self.moves_edge, self.window_segments) = (true, MAX_WINDOW_SEGMENTS);
     }
 
-    /// How many segments from the next expected on the receiver takes, to be advertised in acknowledgments.
+    /// Returns the receive window in segments, which is advertised in acknowledgments.
     #[inline(always)]
     pub fn window_segments(&self) -> Seq {
         self.window_segments.min(self.edge.saturating_sub(self.next))
     }
 
-    /// The sender asks about the window: the acknowledgment that answers, which covers nothing new.
+    /// Returns the acknowledgment that answers a window probe. It acknowledges no new data.
     pub fn handle_probe(&self) -> AckSegment {
         self.acknowledge(self.next.saturating_sub(1), false, 0)
     }
 
-    /// Whether all of a stream has come that has an end.
+    /// Returns whether the stream was closed and all of it has arrived.
     pub fn is_finished(&self) -> bool {
         self.last.is_some_and(|last| self.next > last)
     }
 
-    /// The stream ends with segment `seq`: nothing behind it is taken.
+    /// Records that the stream ends with segment `seq`. Later segments are dropped.
     #[cold]
     fn note_last(&mut self, seq: Seq) {
         if self.last.is_none() && seq >= self.next {
@@ -137,20 +141,22 @@ impl Receiver {
         }
     }
 
-    /// Numbers the segments from `first` on ([`Sender::begin_at`](crate::Sender::begin_at)), before any arrives.
+    /// Sets the initial sequence number, as [`Sender::begin_at`](crate::Sender::begin_at) does. Call it before any
+    /// segment arrives.
     pub fn begin_at(&mut self, first: Seq) {
         self.next = first;
     }
 
-    /// The SACK blocks that belong to the acknowledgment just given.
+    /// Returns the SACK blocks of the acknowledgment that was returned last.
     #[inline(always)]
     pub fn sack_blocks(&self) -> &[SackBlock] {
         if self.sack { &self.blocks[..self.block_count] } else { &[] }
     }
 
-    /// Takes the segment of class 0 whose number has these low bits, sent for the first time and not marked, where it is the next expected and all that
-    /// its acknowledgment has to say. Otherwise does nothing and returns false. Not for the segment without payload that ends a
-    /// stream.
+    /// Accepts the next expected segment on the fast path, given the low 32 bits of its sequence number. The segment
+    /// must be of class 0, a first transmission, unmarked and not the end of the stream.
+    ///
+    /// Its acknowledgment is [`AckSegment::plain`]. Returns `false` and changes nothing if the general path is needed.
     #[inline(always)]
     pub fn take_next(&mut self, seq: u32, payload_bytes: u32) -> bool {
         let takes = self.plain && seq == self.next as u32;
@@ -161,14 +167,15 @@ impl Receiver {
         takes
     }
 
-    /// What `plain` depends on may have changed.
+    /// Enables or disables the fast path.
     fn refresh(&mut self) {
         let echoes = self.congestion_experienced || self.usual_mark;
         self.plain = self.delayed.is_none() && self.ranges.is_empty() && !echoes;
     }
 
-    /// Takes a data segment; `marked` where the network marked it. Returns the acknowledgment to send
-    /// now, if one is due. With delayed acknowledgments and [`Ecn::Dctcp`], a second may be due by the timer at once.
+    /// Accepts a data segment; `marked` is set if it carries a congestion mark (CE). Returns the acknowledgment to send
+    /// now, if one is due. With delayed acknowledgments and [`Ecn::Dctcp`], a second one may be due immediately by the
+    /// timer.
     #[inline]
     pub fn handle_data(&mut self, now: Time, segment: Segment, marked: bool) -> Option<AckSegment> {
         let Segment { seq, class, retransmission, .. } = segment;
@@ -204,15 +211,17 @@ impl Receiver {
         Some(self.acknowledge(seq, retransmission, class))
     }
 
-    /// Whether the segments from `first` to `last` lie inside the window, and there is room for another range if they make one.
+    /// Returns whether the segments from `first` to `last` are inside the window and do not exceed the number of
+    /// out-of-order ranges.
     #[inline(always)]
     fn has_room_for(&self, first: Seq, last: Seq) -> bool {
-        // What lies below the next expected is an old copy, which is acknowledged once more.
+        // A segment below the next expected one is a duplicate, which is acknowledged again.
         let ahead = last.wrapping_sub(self.next);
         let is_inside = (ahead < self.window_segments && last < self.edge) || last < self.next;
         is_inside && (self.ranges.len() < self.most_ranges || self.extends_a_range(first, last))
     }
 
+    /// Returns whether the segments from `first` to `last` need no new range.
     #[cold]
     #[inline(never)]
     fn extends_a_range(&self, first: Seq, last: Seq) -> bool {
@@ -220,8 +229,8 @@ impl Receiver {
         first <= self.next || self.ranges.get(next).is_some_and(|range| range.start <= last + 1)
     }
 
-    /// RFC 3168 section 6.1.3: an echo lasts until the sender answers. What low priority meets is no news
-    /// for class 0.
+    /// Updates the echo of classic ECN, which lasts until CWR arrives (RFC 3168 section 6.1.3). Marks in low classes
+    /// are not echoed.
     #[cold]
     fn note_mark(&mut self, window_reduced: bool, marked: bool) {
         if self.ecn == Ecn::Dctcp {
@@ -232,8 +241,9 @@ impl Receiver {
         self.refresh();
     }
 
-    /// RFC 8257 section 3.2: marks begin or end with what `take` takes. It is acknowledged at once, and what waited before
-    /// it in an acknowledgment of its own, with the echo of its own marks: then the timer sends the second, now.
+    /// Handles a change of the CE state with the segments that `take` accepts (RFC 8257 section 3.2). They are
+    /// acknowledged immediately. A pending delayed acknowledgment is sent separately, with the previous CE state; then
+    /// the timer sends the second acknowledgment, due now.
     #[cold]
     fn turn(
         &mut self,
@@ -256,8 +266,8 @@ impl Receiver {
         before.or(own)
     }
 
-    /// Takes several segments that the host hands over as one, and acknowledges them as one: at most once, by their
-    /// last. Delayed acknowledgments count chunks, not segments.
+    /// Accepts a chunk of segments that the host merged, and returns its acknowledgment, if one is due. Its trigger is
+    /// the last segment. Delayed acknowledgments count chunks, not segments.
     pub fn handle_chunk(&mut self, now: Time, chunk: Chunk) -> Option<AckSegment> {
         let Chunk { first, segments, class, retransmission, marked, .. } = chunk;
         let last = first.saturating_add(Seq::from(segments.max(1) - 1));
@@ -294,13 +304,14 @@ impl Receiver {
         Some(self.acknowledge(last, retransmission, class))
     }
 
+    /// Builds an acknowledgment.
     #[inline(always)]
     fn acknowledge(&self, trigger: Seq, trigger_retransmitted: bool, class: u8) -> AckSegment {
         let ecn_echo = self.congestion_experienced;
         AckSegment { cumulative: self.next, trigger, trigger_retransmitted, class, ecn_echo }
     }
 
-    /// Counts an in-order segment towards the delayed acknowledgment.
+    /// Adds an in-order segment to the delayed acknowledgment, and returns whether that is due.
     fn is_ack_due(&mut self, now: Time, seq: Seq, retransmission: bool, delayed: DelayedAck) -> bool {
         let waiting = self.waiting.get_or_insert(Waiting {
             segments: 0,
@@ -314,22 +325,22 @@ impl Receiver {
         waiting.segments >= delayed.every_segments
     }
 
-    /// When the delayed acknowledgment is due, if one waits.
+    /// Returns the deadline of the delayed acknowledgment, or [`Time::NEVER`].
     #[inline]
     pub fn next_timer(&self) -> Time {
         self.waiting.map_or(Time::NEVER, |waiting| waiting.deadline)
     }
 
-    /// Time has passed: returns the delayed acknowledgment if it is due.
+    /// Returns the delayed acknowledgment if it is due at `now`.
     pub fn handle_timer(&mut self, now: Time) -> Option<AckSegment> {
         let waiting = self.waiting.take_if(|waiting| waiting.deadline <= now)?;
         Some(self.acknowledge(waiting.trigger, waiting.trigger_retransmitted, 0))
     }
 
-    /// Takes `seq`, at or above the next expected, while something is held out of order or missing.
+    /// Accepts `seq`, at or above the next expected segment, if it is out of order or if there are out-of-order ranges.
     fn take_out_of_order(&mut self, seq: Seq, payload_bytes: u32) {
         if seq == self.next && self.ranges[0].start > seq + 1 {
-            // In order below a hole: the loop from the head while the tail is held.
+            // In order below a hole, as with RC3 when segments from the tail are held.
             self.held_bytes += u64::from(payload_bytes);
             self.next += 1;
             return;
@@ -353,7 +364,8 @@ impl Receiver {
         }
     }
 
-    /// Adds `seq` where it follows the range that is reported first, and closes no gap: in the usual run of arrivals after a hole.
+    /// Extends the range of the first SACK block by `seq`, the common case after a loss. Returns `false` and changes
+    /// nothing if `seq` does not follow it or closes a hole.
     #[inline(always)]
     fn grow_first_block(&mut self, seq: Seq) -> bool {
         let next_start = self.ranges.get(self.recent_range + 1).map_or(Seq::MAX, |next| next.start);
@@ -367,9 +379,9 @@ impl Receiver {
         true
     }
 
-    /// Adds `seq` to the ranges and returns the range it is now in; `None` where it was held already.
+    /// Adds `seq` to the ranges. Returns the range that contains it, or `None` if the segment is a duplicate.
     fn insert(&mut self, seq: Seq) -> Option<SackBlock> {
-        // Runs of arrivals extend one range: upwards in sequence, downwards from the tail.
+        // Consecutive arrivals extend one range: upwards from the head, downwards from the tail.
         if let Some(&range) = self.ranges.get(self.recent_range) {
             let next_start = self.ranges.get(self.recent_range + 1).map_or(Seq::MAX, |next| next.start);
             if seq == range.end && seq + 1 < next_start {
@@ -393,7 +405,7 @@ impl Receiver {
         }
         let grown = SackBlock { start: range.start.min(seq), end: range.end.max(seq + 1) };
         self.ranges[at] = grown;
-        // Growing upwards may close the gap to the next range.
+        // The range may now touch the next one.
         if let Some(next) = self.ranges.get(at + 1).copied().filter(|next| next.start == grown.end) {
             self.ranges[at].end = next.end;
             self.ranges.remove(at + 1);
@@ -402,7 +414,7 @@ impl Receiver {
         Some(self.ranges[at])
     }
 
-    /// `range` is reported first, then what was reported before and is not inside it.
+    /// Puts `range` first among the SACK blocks, followed by the previous blocks that are not inside it.
     fn report_first(&mut self, range: SackBlock) {
         let is_same = |block: &SackBlock| block.start == range.start || block.end == range.end;
         if self.block_count > 0 && is_same(&self.blocks[0]) && self.block_count == 1 {
@@ -416,6 +428,7 @@ impl Receiver {
         self.block_count = kept + 1;
     }
 
+    /// Removes the SACK blocks for which `keep`, called with the block and the next expected segment, returns `false`.
     fn retain_blocks(&mut self, keep: impl Fn(&SackBlock, Seq) -> bool) {
         let mut kept = 0;
         for at in 0..self.block_count {
@@ -511,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_on_what_says_that_the_window_was_reduced_is_a_new_one() {
+    fn a_mark_on_a_segment_with_cwr_is_echoed() {
         let mut receiver = receiver(None);
         receiver.handle_data(Time::ZERO, data(0), true);
         let ack = receiver.handle_data(Time::ZERO, Segment { window_reduced: true, ..data(1) }, true);
@@ -523,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn what_low_priority_meets_is_not_echoed_in_class_0() {
+    fn marks_in_low_classes_are_not_echoed_in_class_0() {
         let mut receiver = receiver(None);
         receiver.handle_data(Time::ZERO, Segment { class: 1, ..data(9) }, true);
         receiver.handle_chunk(Time::ZERO, Chunk { class: 1, marked: true, ..chunk(5, 3) });
@@ -533,11 +546,11 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_stream_is_taken_before_the_rest_and_nothing_behind_it() {
+    fn the_end_of_a_stream_is_accepted_early_and_later_segments_are_dropped() {
         let mut receiver = receiver(None);
         let end = Segment { payload_bytes: 0, ..data(5) };
         for _ in 0..2 {
-            assert!(receiver.handle_data(Time::ZERO, end, false).is_some(), "a second copy, too, is acknowledged");
+            assert!(receiver.handle_data(Time::ZERO, end, false).is_some(), "a duplicate is acknowledged too");
         }
         assert!(receiver.handle_data(Time::ZERO, data(6), false).is_none());
         assert_eq!((receiver.refused(), receiver.is_finished()), (1, false));
@@ -548,30 +561,30 @@ mod tests {
     }
 
     #[test]
-    fn with_as_many_holes_as_it_keeps_a_receiver_takes_what_makes_none() {
+    fn at_its_limit_of_ranges_a_receiver_drops_segments_that_need_a_new_one() {
         let mut receiver = Receiver::new(&TransportConfig { held_ranges: 2, ..TransportConfig::default() });
         let mut takes = |seq| receiver.handle_data(Time::ZERO, data(seq), false).is_some();
         assert!(takes(10) && takes(20));
         assert!(!takes(30) && !takes(8) && !takes(12));
-        assert!(takes(9) && takes(11) && takes(19) && takes(21), "what touches a range makes no other");
+        assert!(takes(9) && takes(11) && takes(19) && takes(21), "segments next to a range need no new one");
         assert!(takes(0));
         assert_eq!((receiver.refused(), receiver.held_bytes()), (3, 7000));
     }
 
     #[test]
-    fn what_lies_beyond_the_window_is_refused_and_what_is_held_counts_as_memory() {
+    fn segments_beyond_the_window_are_dropped_and_ranges_count_as_memory() {
         let receive_window_bytes = Some(4 * TransportConfig::default().mss_bytes);
         let mut receiver = Receiver::new(&TransportConfig { receive_window_bytes, ..TransportConfig::default() });
         let empty = receiver.memory_bytes();
         assert!(empty >= size_of::<Receiver>());
         let mut takes = |seq| receiver.handle_data(Time::ZERO, data(seq), false).is_some();
         assert!(!takes(4) && takes(3));
-        assert!(takes(0) && takes(4) && !takes(5), "the window moves with what is expected");
+        assert!(takes(0) && takes(4) && !takes(5), "the window moves with the next expected segment");
         assert_eq!(receiver.refused(), 2);
         assert!(receiver.memory_bytes() >= empty + size_of::<SackBlock>());
     }
 
-    /// The acknowledgments of an arrival: the one at once, and the one that the timer sends in the same instant.
+    /// Returns the acknowledgments of an arrival: the immediate one, and the one that the timer sends at the same time.
     fn at_once(receiver: &mut Receiver, ack: Option<AckSegment>) -> Vec<(u64, bool)> {
         let second = receiver.handle_timer(Time::ZERO);
         ack.into_iter().chain(second).map(|ack| (ack.cumulative, ack.ecn_echo)).collect()
@@ -582,9 +595,10 @@ mod tests {
         Receiver::new(&TransportConfig { ecn: Ecn::Dctcp, delayed_ack, ..TransportConfig::default() })
     }
 
-    /// RFC 8257 section 3.2: what waits is acknowledged with its own state, and what changes the state at once.
+    /// RFC 8257 section 3.2: pending segments are acknowledged with the old CE state, and the segment that changes the
+    /// state immediately.
     #[test]
-    fn a_change_of_marks_is_acknowledged_at_once_and_apart_from_what_waited() {
+    fn a_change_of_the_ce_state_is_acknowledged_immediately_and_separately() {
         let mut receiver = dctcp_receiver(2);
         let marked = [false, false, false, true, true, true, false, true, true];
         let mut acks = Vec::new();
@@ -608,7 +622,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mark_is_echoed_once_where_nothing_is_delayed() {
+    fn every_mark_is_echoed_once_without_delayed_acknowledgments() {
         let config = TransportConfig { ecn: Ecn::Dctcp, ..TransportConfig::default() };
         let mut receiver = Receiver::new(&config);
         let marked = [false, true, true, false, true, false];
@@ -620,20 +634,20 @@ mod tests {
     }
 
     #[test]
-    fn a_marked_segment_beyond_a_hole_lets_what_waited_be_acknowledged_unmarked() {
+    fn a_marked_segment_beyond_a_hole_flushes_the_unmarked_delayed_acknowledgment() {
         let mut receiver = dctcp_receiver(2);
         assert!(receiver.handle_data(Time::ZERO, data(0), false).is_none());
         let ack = receiver.handle_data(Time::ZERO, data(5), true);
         assert_eq!(at_once(&mut receiver, ack), [(1, false), (1, true)]);
         assert_eq!(blocks(&receiver), [(5, 6)]);
-        // Low priority is none of class 0's business, and a flag of classic ECN means nothing.
+        // Segments in low classes and classic ECN's CWR flag do not change the CE state.
         receiver.handle_data(Time::ZERO, Segment { class: 1, ..data(9) }, false);
         let ack = receiver.handle_data(Time::ZERO, Segment { window_reduced: true, ..data(6) }, true);
         assert_eq!(at_once(&mut receiver, ack), [(1, true)]);
     }
 
     #[test]
-    fn chunks_change_the_state_of_marks_as_segments_do() {
+    fn chunks_change_the_ce_state_as_segments_do() {
         let mut receiver = dctcp_receiver(2);
         let mut acks = Vec::new();
         for (first, marked) in [(0, false), (5, true), (10, true), (15, true), (20, false)] {
@@ -658,7 +672,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_is_acknowledged_once_and_counts_once_where_that_is_delayed() {
+    fn a_chunk_is_acknowledged_once_and_counts_once_for_delayed_acknowledgments() {
         let mut at_once = receiver(None);
         let ack = at_once.handle_chunk(Time::ZERO, chunk(0, 5)).expect("acknowledged");
         assert_eq!((ack.cumulative, ack.trigger, at_once.held_bytes()), (5, 4, 4_500));
@@ -669,16 +683,16 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_beyond_a_hole_is_one_block_and_what_fills_the_hole_counts_once() {
+    fn a_chunk_beyond_a_hole_is_one_block_and_duplicates_count_once() {
         let mut receiver = receiver(Some(DelayedAck { every_segments: 2, timeout: Dur::from_ms(40) }));
-        assert!(receiver.handle_chunk(Time::ZERO, chunk(4, 3)).is_some(), "out of order: at once");
+        assert!(receiver.handle_chunk(Time::ZERO, chunk(4, 3)).is_some(), "out of order: immediately");
         assert_eq!(blocks(&receiver), [(4, 7)]);
         let ack = receiver.handle_chunk(Time::ZERO, chunk(0, 6)).expect("fills the hole");
         assert_eq!((ack.cumulative, receiver.held_bytes()), (7, 2_500 + 4_000));
         assert!(receiver.sack_blocks().is_empty());
     }
 
-    /// Any order of arrival ends with everything held, and what is reported is always true.
+    /// All segments are reassembled, and the SACK blocks are correct after each arrival.
     #[test]
     fn any_order_of_arrival_is_reassembled() {
         let mut rng = Stream::new(9, Domain::Test, 0);
