@@ -1,4 +1,4 @@
-//! Peers who say anything: what cannot be true is refused, and what can, though it is false, does no harm beyond its own connection.
+//! Hostile peers: invalid acknowledgments are rejected, and valid but false ones harm only their own connection.
 
 use crate::wire::MSS;
 use sparelane_cc::{Blueprint, Registry};
@@ -9,10 +9,10 @@ use sparelane_transport::{
     Transmit, TransportConfig,
 };
 
-/// Acknowledgments that each sender hears.
-const WORDS: u32 = 3_000;
+/// The number of random acknowledgments per sender.
+const ACKNOWLEDGMENTS: u32 = 3_000;
 
-/// What is written at the start.
+/// The number of segments written at the start.
 const SEGMENTS: u64 = 5_000;
 
 fn config(rng: &mut Stream) -> TransportConfig {
@@ -33,7 +33,7 @@ fn config(rng: &mut Stream) -> TransportConfig {
     }
 }
 
-/// A number that is nearly always near what is outstanding, and sometimes anything.
+/// Draws a sequence number that is usually close to `near`, and sometimes arbitrary.
 fn number(rng: &mut Stream, near: Seq) -> Seq {
     match rng.below(20) {
         0 => rng.next_u64(),
@@ -42,17 +42,17 @@ fn number(rng: &mut Stream, near: Seq) -> Seq {
     }
 }
 
-/// A sender, and how far its numbers have come.
+/// A sender under attack.
 struct Victim {
     sender: Sender,
     now: Time,
     highest: Seq,
-    heard: u32,
-    refused: u32,
+    handled: u32,
+    rejected: u32,
 }
 
 impl Victim {
-    fn sends(&mut self) {
+    fn send(&mut self) {
         for _ in 0..50 {
             match self.sender.poll_transmit(self.now, true) {
                 Some(Transmit::Data(segment)) => self.highest = self.highest.max(segment.seq + 1),
@@ -62,8 +62,8 @@ impl Victim {
         }
     }
 
-    /// Hears something, true or not.
-    fn hears(&mut self, rng: &mut Stream) {
+    /// Passes in a random acknowledgment, valid or not.
+    fn acknowledge_at_random(&mut self, rng: &mut Stream) {
         let near = self.sender.acknowledged();
         let mut blocks = Vec::new();
         for _ in 0..rng.below(7).saturating_sub(1) {
@@ -87,16 +87,17 @@ impl Victim {
             nic_backlog_bytes: rng.below(1_000_000),
         };
         let ack = Acknowledgment { segment, blocks: &blocks, extras: (rng.below(4) > 0).then_some(&extras) };
-        self.heard += 1;
-        if let Err(refusal) = self.sender.handle_ack(self.now, &ack) {
-            self.refused += 1;
-            assert!(!refusal.to_string().is_empty());
+        self.handled += 1;
+        if let Err(error) = self.sender.handle_ack(self.now, &ack) {
+            self.rejected += 1;
+            assert!(!error.to_string().is_empty());
         }
     }
 }
 
-/// Every controller, in every kind of connection, under a peer who lies at random: no panic (with overflow checks on), no more in
-/// flight than was written, and at the end an honest peer still gets everything.
+/// A peer sends random acknowledgments to each controller under random settings. The sender does not panic, with
+/// overflow checks enabled, and never has more in flight than was written. An honest peer can still complete the
+/// transfer at the end.
 #[test]
 fn no_peer_can_break_a_sender() {
     for (index, controller) in Registry::built_in().all().iter().enumerate() {
@@ -112,61 +113,62 @@ fn no_peer_can_break_a_sender() {
                 ),
                 now: Time::ZERO,
                 highest: 0,
-                heard: 0,
-                refused: 0,
+                handled: 0,
+                rejected: 0,
             };
             victim.sender.write(SEGMENTS * MSS);
-            victim.sends();
-            victim.hears(&mut rng);
-            assert_eq!((victim.heard, victim.refused), (1, 1), "nobody is heard before the connection is open");
+            victim.send();
+            victim.acknowledge_at_random(&mut rng);
+            assert_eq!((victim.handled, victim.rejected), (1, 1), "rejected before the connection is open");
             victim.now += Dur::from_ms(20);
             victim.sender.handle_syn_ack(victim.now, Some(Rate::from_mbps(10)));
-            for _ in 0..WORDS {
+            for _ in 0..ACKNOWLEDGMENTS {
                 victim.now += Dur::from_us(rng.below(2_000));
-                victim.sends();
-                victim.hears(&mut rng);
+                victim.send();
+                victim.acknowledge_at_random(&mut rng);
                 if victim.sender.next_timer() <= victim.now {
                     victim.sender.handle_timer(victim.now);
                 }
                 assert!(victim.sender.in_flight_bytes() <= 2 * SEGMENTS * MSS, "{}", controller.name);
                 assert!(victim.sender.acknowledged() <= SEGMENTS && victim.highest <= SEGMENTS, "{}", controller.name);
             }
-            assert!(victim.refused > victim.heard / 10 && victim.refused < victim.heard, "{}", controller.name);
+            assert!(victim.rejected > victim.handled / 10 && victim.rejected < victim.handled, "{}", controller.name);
             finish(controller.name, victim);
         }
     }
 }
 
-/// From here on the peer has everything, and says so.
+/// Completes the transfer with a peer that acknowledges everything.
 fn finish(name: &str, mut victim: Victim) {
-    let mut given_up = 0;
+    let mut rounds = 0;
     while !victim.sender.is_done() {
-        victim.sends();
+        victim.send();
         let segment = AckSegment::plain(victim.highest, victim.highest.saturating_sub(1));
         match victim.sender.handle_ack(victim.now, &Acknowledgment::of(segment, &[])) {
-            // What the tail has sent alone: an honest peer says so in blocks, from its lower end up.
+            // Segments below the highest one from the tail were not all sent. An honest peer reports those from the
+            // tail by SACK.
             Err(AckError::NeverSent { .. }) => {
                 let first = victim.sender.acknowledged();
                 let segment = AckSegment::plain(first, first);
                 let all = [SackBlock { start: first, end: victim.highest }];
-                let heard = victim.sender.handle_ack(victim.now, &Acknowledgment::of(segment, &all));
-                assert_eq!(heard, Ok(()), "{name}");
+                let result = victim.sender.handle_ack(victim.now, &Acknowledgment::of(segment, &all));
+                assert_eq!(result, Ok(()), "{name}");
             }
-            heard => assert_eq!(heard, Ok(()), "{name}"),
+            result => assert_eq!(result, Ok(()), "{name}"),
         }
         let timer = victim.sender.next_timer();
         if timer != Time::NEVER {
             victim.now = victim.now.max(timer);
             victim.sender.handle_timer(victim.now);
         }
-        given_up += 1;
-        assert!(given_up < 200_000, "{name} is stuck: {:?}", victim.sender);
+        rounds += 1;
+        assert!(rounds < 200_000, "{name} is stuck: {:?}", victim.sender);
     }
 }
 
-/// Two acknowledgments that took gigabytes from a sender which believed them: a block far beyond what was sent, and a small one.
+/// Without validation, blocks beyond the data sent would make the scoreboard allocate gigabytes.
 #[test]
-fn blocks_beyond_what_was_sent_take_no_memory() {
+fn blocks_beyond_the_data_sent_allocate_no_memory() {
     let mut values = Values::default();
     values.set("initial_window", Value::Whole(10));
     let cc = build("newreno", &values, &Blueprint::of_any(MSS, &Values::default())).expect("allowed");
@@ -180,14 +182,15 @@ fn blocks_beyond_what_was_sent_take_no_memory() {
     let in_flight = sender.in_flight_bytes();
     for (start, end) in [(4_000_000_000, 4_100_000_000), (1, 2_000_000_000), (5, 4), (9, 11)] {
         let block = [SackBlock { start, end }];
-        let heard = sender.handle_ack(now, &Acknowledgment::of(AckSegment::plain(0, 3), &block));
-        assert_eq!(heard, Err(AckError::Block { start, end, sent: 10 }));
+        let result = sender.handle_ack(now, &Acknowledgment::of(AckSegment::plain(0, 3), &block));
+        assert_eq!(result, Err(AckError::Block { start, end, sent: 10 }));
     }
     assert_eq!((sender.in_flight_bytes(), sender.counts().retransmissions), (in_flight, 0));
     assert!(sender.memory_bytes() < 4_000, "{} bytes", sender.memory_bytes());
 }
 
-/// Whatever arrives, a receiver holds no more than its window and its ranges, and never says that it has what it has not.
+/// For arbitrary segments, a receiver stays within its window and its number of ranges, and acknowledges only segments
+/// that have arrived.
 #[test]
 fn no_peer_can_break_a_receiver() {
     for seed in 0..300 {
@@ -200,14 +203,14 @@ fn no_peer_can_break_a_receiver() {
         };
         let config = TransportConfig { mss_bytes: MSS, ..config };
         let mut receiver = Receiver::new(&config);
-        let mut came = std::collections::BTreeSet::new();
+        let mut arrived = std::collections::BTreeSet::new();
         for step in 0..2_000 {
             let now = Time::ZERO + Dur::from_ms(step);
             let seq = number(&mut rng, receiver.next_expected() + 20);
             let (class, marked) = (rng.below(3) as u8, rng.below(9) == 0);
-            let said = if rng.below(4) == 0 {
+            let ack = if rng.below(4) == 0 {
                 let segments = 1 + rng.below(5) as u32;
-                came.extend((0..u64::from(segments)).filter_map(|more| seq.checked_add(more)));
+                arrived.extend((0..u64::from(segments)).filter_map(|more| seq.checked_add(more)));
                 receiver.handle_chunk(
                     now,
                     Chunk {
@@ -222,16 +225,16 @@ fn no_peer_can_break_a_receiver() {
                     },
                 )
             } else {
-                came.insert(seq);
+                arrived.insert(seq);
                 let window_reduced = rng.below(20) == 0;
                 let segment = Segment { seq, payload_bytes: 1_000, class, retransmission: false, window_reduced };
                 receiver.handle_data(now, segment, marked)
             };
-            let first_missing = (0..).find(|seq| !came.contains(seq)).unwrap_or(0);
+            let first_missing = (0..).find(|seq| !arrived.contains(seq)).unwrap_or(0);
             assert!(receiver.next_expected() <= first_missing, "seed {seed}");
-            assert!(said.is_none_or(|ack| ack.cumulative == receiver.next_expected()));
+            assert!(ack.is_none_or(|ack| ack.cumulative == receiver.next_expected()));
             for block in receiver.sack_blocks() {
-                assert!((block.start..block.end).all(|seq| came.contains(&seq)), "seed {seed}: {block:?}");
+                assert!((block.start..block.end).all(|seq| arrived.contains(&seq)), "seed {seed}: {block:?}");
             }
             assert!(receiver.held_bytes() <= (receiver.next_expected() + 100) * 1_000);
             assert!(receiver.memory_bytes() < 5_000, "{} bytes", receiver.memory_bytes());

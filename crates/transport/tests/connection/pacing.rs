@@ -1,4 +1,4 @@
-//! The pace of a controller, observed on the wire.
+//! Pacing, observed on the wire.
 
 use crate::wire::*;
 use sparelane_cc::Blueprint;
@@ -20,7 +20,7 @@ fn gaps(wire: &Wire) -> Vec<Dur> {
 }
 
 #[test]
-fn segments_leave_at_the_pace_headers_included() {
+fn the_pacing_rate_includes_headers() {
     let rate = Rate::from_mbps(8);
     for header_bytes in [HEADER_BYTES, 66] {
         let config = TransportConfig { header_bytes, ..with_sack() };
@@ -42,7 +42,7 @@ fn a_short_segment_makes_a_short_gap() {
 }
 
 #[test]
-fn retransmissions_keep_to_the_pace() {
+fn retransmissions_are_paced() {
     let rate = Rate::from_mbps(8);
     let wire = Wire::transfer(with_sack(), paced(10_000, rate), 300, lose(&[20, 21, 30]));
     assert_eq!(wire.resent().len(), 3);
@@ -51,7 +51,7 @@ fn retransmissions_keep_to_the_pace() {
 }
 
 #[test]
-fn a_pause_earns_no_burst() {
+fn an_idle_period_allows_no_burst() {
     let rate = Rate::from_mbps(8);
     let mut wire = Wire::new(with_sack(), paced(10_000, rate), lose(&[]));
     wire.write(5);
@@ -63,15 +63,15 @@ fn a_pause_earns_no_burst() {
 }
 
 #[test]
-fn the_window_binds_a_paced_sender_too() {
+fn the_window_limits_a_paced_sender() {
     let wire = Wire::transfer(with_sack(), paced(3, Rate::from_gbps(1)), 30, lose(&[]));
     assert!(wire.rounds().iter().all(|&sent| sent == 3), "{:?}", wire.rounds());
 }
 
-/// The first segments leave at the rate that the answer to the SYN echoed; a round trip later acknowledgments bring
-/// another.
+/// The first segments are paced at the rate echoed by the SYN-ACK, and later ones at the rate echoed by
+/// acknowledgments.
 #[test]
-fn the_rate_of_the_routers_paces_from_the_first_segment_on() {
+fn the_explicit_rate_paces_from_the_first_segment_on() {
     let (first, then) = (Rate::from_mbps(2), Rate::from_mbps(4));
     let mut wire = Wire::new(with_sack(), controller("rcp", &[]), lose(&[]));
     wire.explicit_rate = Some(first);
@@ -89,7 +89,7 @@ fn the_rate_of_the_routers_paces_from_the_first_segment_on() {
 }
 
 #[test]
-fn losses_do_not_change_the_rate_of_the_routers() {
+fn losses_do_not_change_the_explicit_rate() {
     let rate = Rate::from_mbps(4);
     let mut wire = Wire::new(with_sack(), controller("rcp", &[]), lose(&[20, 21, 30]));
     wire.explicit_rate = Some(rate);
@@ -103,9 +103,9 @@ fn losses_do_not_change_the_rate_of_the_routers() {
     assert_eq!(on_pace.len() + late.len(), 202);
 }
 
-/// The last 40 segments are lost: the timeout sends one segment, and its acknowledgment brings the rate back.
+/// The last 40 segments are lost. The timeout sends one segment, and its acknowledgment restores the rate.
 #[test]
-fn after_a_timeout_one_segment_asks_for_the_rate() {
+fn after_a_timeout_one_segment_requests_the_rate() {
     let rate = Rate::from_mbps(4);
     let last: Vec<u64> = (30..70).collect();
     let mut wire = Wire::new(with_sack(), controller("rcp", &[]), lose(&last));
@@ -118,14 +118,14 @@ fn after_a_timeout_one_segment_asks_for_the_rate() {
     assert!(resent[1..].windows(2).all(|pair| pair[1].0 - pair[0].0 <= 3), "{resent:?}");
 }
 
-/// When each segment left, with its payload and the pace that the controller then asked for.
+/// The departure time of each segment, its payload in bytes and the pacing rate at that time.
 type Departures = Arc<Mutex<Vec<(Time, u64, Rate)>>>;
 
-/// Notes the pace that a controller asks for as each segment leaves.
+/// A wrapper that records the pacing rate of a controller at each departure.
 #[derive(Debug)]
-struct Watched(Box<dyn CongestionControl>, Departures);
+struct PacingLog(Box<dyn CongestionControl>, Departures);
 
-impl CongestionControl for Watched {
+impl CongestionControl for PacingLog {
     fn needs(&self) -> Needs {
         Needs { segments: true, ..self.0.needs() }
     }
@@ -169,12 +169,11 @@ impl CongestionControl for Watched {
     }
 }
 
-/// Rates that controllers compute are kept to by what leaves: no segment follows another sooner than the pace in force allows,
-/// and many follow exactly then. The rest waits for
-/// the window, which a path without a bottleneck lets grow from round to round.
+/// No gap between two segments is shorter than the pacing rate requires, and many gaps match it exactly. The other
+/// segments wait for the window, which grows from round to round on a path without a bottleneck.
 #[test]
-fn segments_leave_at_the_rate_that_each_controller_computes() {
-    // TIMELY is made for datacentres: at 100 ms it needs another T_low to raise its rate.
+fn segments_are_paced_at_the_rate_of_each_controller() {
+    // TIMELY is designed for datacentres. At 100 ms it needs a larger T_low to raise its rate.
     let slowly = vec![("start", Value::Number(0.001)), ("t_low", Value::Span(Dur::from_secs(1)))];
     for (name, params) in
         [("bbr", vec![]), ("bbr3", vec![]), ("timely", slowly), ("pcc-allegro", vec![]), ("pcc-vivace", vec![])]
@@ -183,8 +182,8 @@ fn segments_leave_at_the_rate_that_each_controller_computes() {
         params.into_iter().for_each(|(param, value)| values.set(param, value));
         let controller = build(name, &values, &Blueprint::of_any(MSS, &Values::default())).expect("a controller");
         let departures = Departures::default();
-        let watched = Box::new(Watched(controller, departures.clone()));
-        let wire = Wire::transfer(with_sack(), watched, 3000, lose(&[1020, 1021, 1030]));
+        let logged = Box::new(PacingLog(controller, departures.clone()));
+        let wire = Wire::transfer(with_sack(), logged, 3000, lose(&[1020, 1021, 1030]));
         let resent: Vec<u64> = wire.resent().iter().map(|(_, seq)| *seq).collect();
         assert!([1020, 1021, 1030].iter().all(|seq| resent.contains(seq)) && resent.len() <= 4, "{name}: {resent:?}");
         assert_eq!(wire.sender.counts().timeouts, 0, "{name}");
@@ -199,9 +198,10 @@ fn segments_leave_at_the_rate_that_each_controller_computes() {
     }
 }
 
-/// A millisecond of 26 Mb/s is three packets of 1040 bytes; of 8 Mb/s it is less than one, and two are the least.
+/// One millisecond at 26 Mb/s is three packets of 1040 bytes. At 8 Mb/s it is less than one, so the minimum of two
+/// applies.
 #[test]
-fn a_chunk_has_what_goes_in_a_millisecond_but_two_segments_at_least() {
+fn a_paced_chunk_lasts_a_millisecond_but_has_at_least_two_segments() {
     for (mbps, expected) in [(26, 3), (8, 2)] {
         let rate = Rate::from_mbps(mbps);
         let config = TransportConfig { send_batch: 44, ..with_sack() };
@@ -218,8 +218,7 @@ fn a_chunk_has_what_goes_in_a_millisecond_but_two_segments_at_least() {
     }
 }
 
-/// The share of a bottleneck of 1 Gb/s that a controller reaches in a quarter of a second after its start, where the timers of
-/// its sender are late by so much.
+/// Returns the utilisation of a 1 Gb/s bottleneck from 250 to 500 ms, with timers that are late by `lateness`.
 fn share_of_the_bottleneck(name: &str, lateness: Dur, catch_up: Dur) -> f64 {
     let rate = Rate::from_gbps(1);
     let config = TransportConfig { pacing_catch_up: catch_up, ..with_sack() };
@@ -235,15 +234,15 @@ fn share_of_the_bottleneck(name: &str, lateness: Dur, catch_up: Dur) -> f64 {
     (rate.time_for(MSS + HEADER_BYTES) * (held[1] - held[0])).as_secs_f64() / 0.25
 }
 
-/// A late timer makes a paced controller send less, measure less, and pace by that.
+/// With late timers a paced controller sends less, measures a lower delivery rate and lowers its pacing rate.
 #[test]
-fn timers_that_are_late_by_60_us_cost_bbr_nothing_where_it_catches_up() {
+fn with_catch_up_timers_late_by_60_us_do_not_slow_bbr() {
     let late = Dur::from_us(60);
     for name in ["bbr", "bbr3"] {
         let exact = share_of_the_bottleneck(name, Dur::ZERO, Dur::ZERO);
         let lost = share_of_the_bottleneck(name, late, Dur::ZERO);
         let found = share_of_the_bottleneck(name, late, Dur::from_us(200));
         assert!(exact > 0.85 && found > 0.95 * exact, "{name}: {found} with late timers, {exact} with exact ones");
-        assert!(lost < exact / 5.0, "{name}: {lost} without a bound: the test shows nothing");
+        assert!(lost < exact / 5.0, "{name}: {lost}: late timers must matter without catch-up");
     }
 }

@@ -1,4 +1,4 @@
-//! Proportional rate reduction (RFC 9937), and what a reduction of the window starts from.
+//! Proportional rate reduction (RFC 9937), and the FlightSize from which a window is reduced.
 
 use crate::wire::*;
 use sparelane_cc::Congestion;
@@ -9,8 +9,8 @@ fn proportional() -> TransportConfig {
     TransportConfig { prr: true, ..with_sack() }
 }
 
-/// A window of 40 arrives one segment a millisecond, and loses its first: how many class-0 segments leave in each ten milliseconds
-/// from the third report on.
+/// Returns the number of segments sent in each of four 9 ms intervals, from the third report on. A window of 40
+/// segments arrives at one per millisecond, and the first one is lost.
 fn sends_after_a_loss(config: TransportConfig) -> Vec<usize> {
     let script: Script = Box::new(|sent| match sent.item {
         Item::Data(segment) if segment.seq == 0 && sent.earlier == 0 => Fate::Lost,
@@ -25,23 +25,24 @@ fn sends_after_a_loss(config: TransportConfig) -> Vec<usize> {
 }
 
 #[test]
-fn what_goes_out_is_in_proportion_to_what_arrives_and_not_silence_and_then_a_burst() {
-    // 37 arrivals are left of the 39 that were in flight; limited transmit sent two of them. RFC 6675 waits for half of them.
+fn transmissions_are_proportional_to_arrivals_without_a_pause_and_a_burst() {
+    // RFC 6675 pauses until half of the remaining segments have arrived.
     assert_eq!(sends_after_a_loss(with_sack())[..2], [1, 0]);
     let proportional = sends_after_a_loss(proportional());
     assert!(proportional.iter().all(|sent| (4..=6).contains(sent)), "{proportional:?}");
 }
 
-/// Of a window of 40 thirty are lost: what is left lies below the new window, and grows by one for each safe arrival.
+/// Thirty segments of a window of 40 are lost. The pipe is then below the new window, and grows by one segment for each
+/// safe acknowledgment.
 #[test]
-fn a_flight_that_losses_took_below_the_window_grows_as_in_slow_start() {
+fn a_pipe_below_the_window_grows_as_in_slow_start() {
     let lost: Vec<u64> = (0..30).collect();
-    let (cc, log, _) = Noting::around(newreno(40));
+    let (cc, log, _) = Recorder::around(newreno(40));
     let wire = Wire::transfer(proportional(), cc, 200, lose(&lost));
     let resent: Vec<_> = wire.resent().into_iter().map(|(ms, _)| ms).collect();
     assert_eq!(resent.len(), 30);
-    // Eight arrivals from the third on send eight. Then each of them sends itself and one more, and each of the two segments of
-    // limited transmit one.
+    // Eight arrivals release eight segments. In the next round each of these releases two, and the two segments of
+    // limited transmit release one each.
     let in_round = |round: u64| resent.iter().filter(|&&ms| ms / 100 == round).count();
     assert_eq!((in_round(2), in_round(3), in_round(4)), (8, 18, 4));
     assert_eq!(log.lock().expect("one thread").len(), 1);
@@ -49,20 +50,20 @@ fn a_flight_that_losses_took_below_the_window_grows_as_in_slow_start() {
 }
 
 #[test]
-fn when_the_repair_is_over_the_window_is_the_controllers() {
+fn after_recovery_the_controllers_window_applies() {
     let wire = Wire::transfer(proportional(), newreno(20), 200, lose(&[5]));
     let after = wire.rounds();
-    // A window of 25 when the loss is found.
+    // The window is 25 when the loss is detected.
     assert_eq!(wire.window_at(250), 12_500);
     assert!(after[3..6].iter().all(|&sent| (12..=15).contains(&sent)), "{after:?}");
 }
 
-/// The first segment and all its repairs are lost while the others arrive and more are sent: a timeout finds far more
-/// outstanding than the window ever was.
+/// The first hole persists, because its retransmission is lost too, and new data is sent above it. At the timeout much
+/// more data is outstanding than fits into the window.
 #[test]
-fn half_of_what_is_outstanding_is_no_reduction_where_the_first_hole_is_stuck() {
-    let told = |flight_size| {
-        let (cc, log, _) = Noting::around(newreno(10));
+fn the_flight_size_depends_on_its_definition_while_the_first_hole_persists() {
+    let flight_sizes = |flight_size| {
+        let (cc, log, _) = Recorder::around(newreno(10));
         let config = TransportConfig { flight_size, ..with_sack() };
         Wire::transfer(config, cc, 300, lose(&[3, 3]));
         let log = log.lock().expect("one thread");
@@ -75,11 +76,12 @@ fn half_of_what_is_outstanding_is_no_reduction_where_the_first_hole_is_stuck() {
             })
             .collect::<Vec<_>>()
     };
-    // A window of 13 when the loss is found, and of 6 afterwards; two full windows are sent beyond the hole until the timeout.
-    assert_eq!(told(FlightSize::Clipped), [13, 6]);
-    assert_eq!(told(FlightSize::Window), [13, 6]);
-    let outstanding = told(FlightSize::Outstanding);
+    // The window is 13 when the loss is detected, and 6 afterwards. Two full windows are sent above the hole before the
+    // timeout.
+    assert_eq!(flight_sizes(FlightSize::Clipped), [13, 6]);
+    assert_eq!(flight_sizes(FlightSize::Window), [13, 6]);
+    let outstanding = flight_sizes(FlightSize::Outstanding);
     assert!(outstanding[0] == 13 && outstanding[1] > 20, "{outstanding:?}");
-    let pipe = told(FlightSize::Pipe);
+    let pipe = flight_sizes(FlightSize::Pipe);
     assert!(pipe[0] == 11 && pipe[1] <= 7, "{pipe:?}");
 }

@@ -1,4 +1,4 @@
-//! Random conversations: whatever is lost, late or marked, everything arrives, and certain laws hold at every step.
+//! Random tests: for any loss, delay and marking of packets, all data arrives, and invariants hold after every event.
 
 use crate::wire::*;
 use sparelane_cc::Blueprint;
@@ -10,23 +10,24 @@ use std::collections::BTreeSet;
 
 const SCRIPTS: u64 = 200;
 
-/// What can happen to a connection, drawn from a seed.
-struct Story {
+/// A random connection: its settings, its path and its application.
+struct Scenario {
     config: TransportConfig,
     one_way: Dur,
-    /// Of a thousand packets, so many are lost.
+    /// The loss rate in packets per thousand.
     lost: u64,
-    /// Of a thousand packets, so many are late.
+    /// The rate of late packets per thousand.
     late: u64,
+    /// The rate of marked data packets per thousand.
     marked: u64,
-    /// When the application writes, and how many bytes.
+    /// The writes of the application: time and bytes.
     writes: Vec<(Time, u64)>,
     busy: Dur,
 }
 
-impl Story {
-    /// Those of odd seeds have the timers and timestamps of Linux.
-    fn draw(seed: u64, rng: &mut Stream, sack: bool) -> Story {
+impl Scenario {
+    /// Draws a connection. Odd seeds use Linux's timers and timestamps.
+    fn draw(seed: u64, rng: &mut Stream, sack: bool) -> Scenario {
         let is_linux = seed % 2 == 1;
         let mut pick = |choices: &[u64]| choices[rng.below(choices.len() as u64) as usize];
         let config = TransportConfig {
@@ -54,7 +55,7 @@ impl Story {
             .map(|_| (at_ms(pick(&[0, 0, 150, 333, 2000, 60_000])), 1 + pick(&[1, 999, 30_000, 90_500, 300_000])))
             .collect();
         writes.sort();
-        Story {
+        Scenario {
             config,
             one_way: Dur::from_us(pick(&[20, 1_000, 10_000, 50_000])),
             lost: pick(&[0, 5, 20, 100, 250]),
@@ -65,7 +66,7 @@ impl Story {
         }
     }
 
-    /// Draws the fate of every packet.
+    /// Returns a script that draws the fate of each packet.
     fn script(&self, mut rng: Stream) -> Script {
         let (lost, late, one_way) = (self.lost, self.late, self.one_way);
         let marked = if self.config.ecn == Ecn::Off { 0 } else { self.marked };
@@ -81,18 +82,19 @@ impl Story {
     }
 }
 
-/// What the sender has been told that the receiver holds.
+/// The segments that the receiver has reported to the sender.
 #[derive(Default)]
-struct Known {
+struct Reported {
     cumulative: u64,
     reported: BTreeSet<u64>,
-    /// All below has at some time been known to have arrived.
+    /// All segments below have been reported, even if the reports were discarded later.
     complete: u64,
 }
 
-impl Known {
-    /// What low priority says is a report like SACK's, and nothing without SACK.
-    fn hear(&mut self, class: u8, cumulative: u64, blocks: &[SackBlock], sack: bool) {
+impl Reported {
+    /// Records an acknowledgment. In low classes its cumulative part counts as a SACK block, or not at all without
+    /// SACK.
+    fn record(&mut self, class: u8, cumulative: u64, blocks: &[SackBlock], sack: bool) {
         if class == 0 {
             self.cumulative = self.cumulative.max(cumulative);
         } else if sack {
@@ -109,24 +111,24 @@ impl Known {
     }
 }
 
-fn converse(seed: u64, sack: bool, cc: Box<dyn CongestionControl>, shortens: bool) -> Wire {
+fn run_random(seed: u64, sack: bool, cc: Box<dyn CongestionControl>, fast_paths: bool) -> Wire {
     let mut rng = Stream::new(seed, Domain::Test, 0);
-    let story = Story::draw(seed, &mut rng, sack);
-    tell(&story, rng, cc, shortens)
+    let scenario = Scenario::draw(seed, &mut rng, sack);
+    run_checked(&scenario, rng, cc, fast_paths)
 }
 
-/// The conversation, with what holds at every step of it.
-fn tell(story: &Story, rng: Stream, cc: Box<dyn CongestionControl>, shortens: bool) -> Wire {
-    let sack = story.config.sack;
-    // What waits in a scheduler below TCP leaves even where an acknowledgment has come meanwhile.
+/// Runs the connection and checks the invariants after every event.
+fn run_checked(scenario: &Scenario, rng: Stream, cc: Box<dyn CongestionControl>, fast_paths: bool) -> Wire {
+    let sack = scenario.config.sack;
+    // A segment that waits in a scheduler below TCP departs even if it was acknowledged meanwhile.
     let (is_tail_user, is_scheduled) = (cc.uses_tail(), cc.schedules_departures());
-    let mut wire = Wire::new(story.config, cc, story.script(rng));
-    (wire.one_way, wire.busy, wire.shortens) = (story.one_way, story.busy, shortens);
-    let mut known = Known::default();
+    let mut wire = Wire::new(scenario.config, cc, scenario.script(rng));
+    (wire.one_way, wire.busy, wire.fast_paths) = (scenario.one_way, scenario.busy, fast_paths);
+    let mut known = Reported::default();
     let (mut seen, mut timeouts, mut most_before) = (0, 0, 0);
     let mut tail = BTreeSet::new();
-    let mut writes = story.writes.iter().peekable();
-    let written: u64 = story.writes.iter().map(|(_, bytes)| bytes).sum();
+    let mut writes = scenario.writes.iter().peekable();
+    let written: u64 = scenario.writes.iter().map(|(_, bytes)| bytes).sum();
     loop {
         let next_write = writes.peek().map_or(Time::NEVER, |(at, _)| *at);
         if !wire.step(next_write) {
@@ -136,49 +138,49 @@ fn tell(story: &Story, rng: Stream, cc: Box<dyn CongestionControl>, shortens: bo
         }
         if wire.sender.counts().timeouts > timeouts {
             timeouts = wire.sender.counts().timeouts;
-            if !story.config.sack_survives_timeout {
+            if !scenario.config.sack_survives_timeout {
                 known.reported.clear();
             }
         }
-        if let Some((ack, blocks)) = wire.heard.take() {
-            known.hear(ack.class, ack.cumulative, &blocks, sack);
+        if let Some((ack, blocks)) = wire.last_ack.take() {
+            known.record(ack.class, ack.cumulative, &blocks, sack);
         }
         let limits = wire.sender.controller().limits();
         for sent in &wire.sent[seen..] {
             let Item::Data(segment) = sent.item else { continue };
-            assert!(is_scheduled || !known.holds(segment.seq), "sends {} to one who has it", segment.seq);
+            assert!(is_scheduled || !known.holds(segment.seq), "the receiver holds {} already", segment.seq);
             if segment.class > 0 {
-                assert!(is_tail_user && tail.insert(segment.seq), "{} from the tail again", segment.seq);
-            } else if sack && !segment.retransmission && !story.config.undo_spurious {
-                // After an undo, originals and retransmissions are in flight together. A reduction in proportion leaves more
-                // than the window in flight at first, but never more than there was.
+                assert!(is_tail_user && tail.insert(segment.seq), "{} is sent twice from the tail", segment.seq);
+            } else if sack && !segment.retransmission && !scenario.config.undo_spurious {
+                // After an undo, both originals and retransmissions are in flight. With PRR the pipe exceeds the window
+                // at first, but never its previous value.
                 let in_flight = wire.sender.in_flight_bytes();
-                let most = if story.config.prr { limits.cwnd_bytes.max(most_before) } else { limits.cwnd_bytes };
+                let most = if scenario.config.prr { limits.cwnd_bytes.max(most_before) } else { limits.cwnd_bytes };
                 assert!(in_flight <= most + 2 * MSS, "{in_flight} in flight, {most_before} before, under {limits:?}");
             }
-            let window = story.config.receive_window_bytes.map_or(u64::MAX, |bytes| bytes / MSS);
+            let window = scenario.config.receive_window_bytes.map_or(u64::MAX, |bytes| bytes / MSS);
             assert!(segment.seq < known.complete + window, "{} beyond the window", segment.seq);
         }
         seen = wire.sent.len();
         most_before = wire.sender.in_flight_bytes().max(most_before);
-        if story.late == 0 && timeouts == 0 && sack {
-            let truth = wire.class0_on_the_way(|seq| !known.holds(seq));
+        if scenario.late == 0 && timeouts == 0 && sack {
+            let in_flight = wire.class0_in_flight(|seq| !known.holds(seq));
             let pipe = wire.sender.in_flight_bytes() / MSS;
-            assert!(pipe >= truth, "{truth} segments of class 0 are on the way, and the pipe counts {pipe}");
+            assert!(pipe >= in_flight, "{in_flight} class-0 segments are in flight, and the pipe is {pipe}");
         }
         if writes.peek().is_none() && wire.sender.is_done() {
             break;
         }
-        assert!(wire.now < at_ms(100_000_000), "no end in sight: {:?}", wire.sender);
+        assert!(wire.now < at_ms(100_000_000), "the transfer does not end: {:?}", wire.sender);
     }
     assert_eq!(wire.receiver.held_bytes(), written);
-    // What is still on its way finds a sender at rest.
+    // Packets that are still in flight must not start a timer.
     wire.run_until(wire.now + Dur::from_secs(1000));
     assert_eq!(wire.sender.next_timer(), Time::NEVER);
     wire
 }
 
-/// A controller that stands alone, or rc3 around it.
+/// Builds a controller, or RC3 around it if `inside` is set.
 fn built(name: &str, inside: bool, feed: &str) -> Box<dyn CongestionControl> {
     let (none, mut values) = (Values::default(), Values::default());
     let outer = if inside { "rc3" } else { name };
@@ -190,11 +192,11 @@ fn built(name: &str, inside: bool, feed: &str) -> Box<dyn CongestionControl> {
 }
 
 #[test]
-fn whatever_happens_everything_arrives_and_no_law_is_broken() {
+fn all_data_arrives_and_the_invariants_hold_for_every_controller() {
     for controller in
         Registry::built_in().all().iter().filter(|one| one.params.iter().all(|param| param.kind != Kind::Controller))
     {
-        // A scheduler below TCP has one queue, and no room for the tail.
+        // A scheduler below TCP has a single queue, so RC3's tail cannot use it.
         let is_scheduled = built(controller.name, false, "push").schedules_departures();
         for (inside, sack) in [(false, true), (false, false), (true, true), (true, false)] {
             if inside && is_scheduled {
@@ -203,44 +205,44 @@ fn whatever_happens_everything_arrives_and_no_law_is_broken() {
             for seed in 0..SCRIPTS {
                 let feed = if seed % 2 == 0 { "pull" } else { "push" };
                 let name = controller.name;
-                let told = std::panic::catch_unwind(|| converse(seed, sack, built(name, inside, feed), true));
-                assert!(told.is_ok(), "seed {seed}, {name}, inside rc3: {inside}, sack: {sack}");
+                let result = std::panic::catch_unwind(|| run_random(seed, sack, built(name, inside, feed), true));
+                assert!(result.is_ok(), "seed {seed}, {name}, inside rc3: {inside}, sack: {sack}");
             }
         }
     }
 }
 
-/// Where a controller hears of single segments, lost retransmissions are found by the order of what was sent; what overtook an
+/// With per-segment state, lost retransmissions are detected by the order of transmission. An arrival that overtook an
 /// earlier copy must not count against a later one.
 #[test]
-fn a_retransmission_on_its_way_is_never_taken_for_lost() {
+fn a_retransmission_in_flight_is_never_marked_lost() {
     for name in ["bbr", "bbr3", "pcc-vivace", "newreno"] {
         for seed in 0..SCRIPTS {
             let mut rng = Stream::new(seed, Domain::Test, 1);
-            let mut story = Story::draw(0, &mut rng, true);
-            (story.lost, story.late) = (250, 0);
-            (story.config.rack_tlp, story.config.detect_lost_retransmissions) = (false, true);
-            let told = std::panic::catch_unwind(|| tell(&story, rng, built(name, false, "push"), true));
-            assert!(told.is_ok(), "seed {seed}, {name}");
+            let mut scenario = Scenario::draw(0, &mut rng, true);
+            (scenario.lost, scenario.late) = (250, 0);
+            (scenario.config.rack_tlp, scenario.config.detect_lost_retransmissions) = (false, true);
+            let result = std::panic::catch_unwind(|| run_checked(&scenario, rng, built(name, false, "push"), true));
+            assert!(result.is_ok(), "seed {seed}, {name}");
         }
     }
 }
 
 #[test]
-fn the_short_ways_lead_to_the_same() {
-    let mut shortened = [0; 2];
+fn fast_and_slow_paths_have_the_same_effect() {
+    let mut fast_path_counts = [0; 2];
     for seed in 0..SCRIPTS {
         for (name, sack) in [("newreno", true), ("newreno", false), ("cubic", true), ("dctcp", true)] {
             let [short, long] =
-                [true, false].map(|shortens| converse(seed, sack, built(name, false, "push"), shortens));
+                [true, false].map(|fast_paths| run_random(seed, sack, built(name, false, "push"), fast_paths));
             assert_eq!(short.sent, long.sent, "seed {seed}, {name}, sack: {sack}");
             assert_eq!(short.windows, long.windows, "seed {seed}, {name}, sack: {sack}");
-            assert_eq!(long.shortened, [0, 0]);
-            shortened = [0, 1].map(|end| shortened[end] + short.shortened[end]);
+            assert_eq!(long.fast_path_counts, [0, 0]);
+            fast_path_counts = [0, 1].map(|end| fast_path_counts[end] + short.fast_path_counts[end]);
         }
     }
     assert!(
-        shortened.iter().all(|&times| times > 20_000),
-        "data and acknowledgments went the short way {shortened:?} times"
+        fast_path_counts.iter().all(|&times| times > 20_000),
+        "data and acknowledgments used the fast paths {fast_path_counts:?} times"
     );
 }

@@ -1,18 +1,18 @@
-//! A stream of bytes with a beginning and an end: where segments lie in it, a receive window that moves, close, reset, giving up.
+//! Byte streams: stream offsets, advertised windows, close, reset and user timeout.
 
-use crate::alone::Alone;
+use crate::solo_sender::SoloSender;
 use crate::wire::*;
 use sparelane_core::{Domain, Dur, Stream, Time};
 use sparelane_transport::{AckSegment, Acknowledgment, Ending, Extras, Sender, Transmit, TransportConfig};
 
 #[test]
-fn a_segment_lies_where_its_bytes_are_and_what_is_acknowledged_can_be_forgotten() {
-    let mut alone = Alone::new(with_sack(), constant(100), 0);
+fn segments_have_byte_ranges_until_they_are_acknowledged() {
+    let mut solo = SoloSender::new(with_sack(), constant(100), 0);
     for bytes in [2 * MSS + 300, 1, MSS] {
-        alone.sender.write(bytes);
+        solo.sender.write(bytes);
     }
-    assert_eq!(alone.sends(), [0, 1, 2, 3, 4]);
-    let places: Vec<_> = (0..6).map(|seq| alone.sender.bytes_of(seq)).collect();
+    assert_eq!(solo.send(), [0, 1, 2, 3, 4]);
+    let places: Vec<_> = (0..6).map(|seq| solo.sender.bytes_of(seq)).collect();
     let start = 2 * MSS;
     assert_eq!(
         places,
@@ -25,60 +25,60 @@ fn a_segment_lies_where_its_bytes_are_and_what_is_acknowledged_can_be_forgotten(
             None
         ]
     );
-    assert_eq!([0, 1, 2, 3, 4].map(|seq| alone.sender.ends_write(seq)), [false, false, true, true, true]);
+    assert_eq!([0, 1, 2, 3, 4].map(|seq| solo.sender.ends_write(seq)), [false, false, true, true, true]);
     for (cumulative, bytes) in [(1, MSS), (3, start + 300), (4, start + 301), (5, start + 301 + MSS)] {
-        alone.wait(10);
-        alone.hears(cumulative, cumulative - 1, &[]);
-        assert_eq!(alone.sender.acknowledged_bytes(), bytes);
-        assert_eq!(alone.sender.bytes_of(cumulative - 1), None, "nobody asks for it again");
+        solo.wait(10);
+        solo.acknowledge(cumulative, cumulative - 1, &[]);
+        assert_eq!(solo.sender.acknowledged_bytes(), bytes);
+        assert_eq!(solo.sender.bytes_of(cumulative - 1), None, "acknowledged");
     }
-    assert_eq!([0, 2, 4].map(|seq| alone.sender.offset_of(seq)), [0, 2 * MSS, 4 * MSS], "as if all had been full");
+    assert_eq!([0, 2, 4].map(|seq| solo.sender.offset_of(seq)), [0, 2 * MSS, 4 * MSS], "full segments are assumed");
 }
 
 #[test]
-fn small_writes_fill_up_a_segment_that_has_not_gone() {
+fn small_writes_fill_up_a_segment_that_was_not_sent() {
     let config = TransportConfig { coalesce: true, ..with_sack() };
-    let mut alone = Alone::new(config, constant(1), 0);
-    alone.sender.write(100);
-    assert_eq!(alone.sends(), [0]);
+    let mut solo = SoloSender::new(config, constant(1), 0);
+    solo.sender.write(100);
+    assert_eq!(solo.send(), [0]);
     for bytes in [200, 300, MSS] {
-        alone.sender.write(bytes);
+        solo.sender.write(bytes);
     }
-    alone.wait(10);
-    alone.hears(1, 0, &[]);
-    assert_eq!(alone.sender.bytes_of(1), Some(100..100 + MSS));
-    assert_eq!(alone.sender.bytes_of(2), Some(100 + MSS..600 + MSS));
-    let mut apart = Alone::new(with_sack(), constant(1), 0);
+    solo.wait(10);
+    solo.acknowledge(1, 0, &[]);
+    assert_eq!(solo.sender.bytes_of(1), Some(100..100 + MSS));
+    assert_eq!(solo.sender.bytes_of(2), Some(100 + MSS..600 + MSS));
+    let mut apart = SoloSender::new(with_sack(), constant(1), 0);
     [100, 200, 300].into_iter().for_each(|bytes| apart.sender.write(bytes));
     assert_eq!([0, 1, 2].map(|seq| apart.sender.bytes_of(seq)), [Some(0..100), Some(100..300), Some(300..600)]);
 }
 
-/// RFC 896: the keystrokes of a terminal go one at a time where nothing is on its way, and together where something is.
+/// RFC 896: keystrokes of a terminal are sent singly if nothing is outstanding, and together otherwise.
 #[test]
-fn with_nagles_rule_a_short_segment_waits_for_what_is_on_its_way() {
+fn with_nagle_a_short_segment_waits_for_outstanding_data() {
     for (nagle, expected) in [(false, vec![0, 1, 2]), (true, vec![0])] {
-        let mut alone = Alone::new(TransportConfig { nagle, coalesce: nagle, ..with_sack() }, constant(100), 0);
+        let mut solo = SoloSender::new(TransportConfig { nagle, coalesce: nagle, ..with_sack() }, constant(100), 0);
         let mut sent = Vec::new();
         for _ in 0..3 {
-            alone.sender.write(10);
-            sent.extend(alone.sends());
+            solo.sender.write(10);
+            sent.extend(solo.send());
         }
         assert_eq!(sent, expected, "nagle: {nagle}");
-        alone.wait(100);
-        let then = alone.hears(1, 0, &[]);
+        solo.wait(100);
+        let then = solo.acknowledge(1, 0, &[]);
         assert_eq!(then, if nagle { vec![1] } else { vec![] });
         if nagle {
-            assert_eq!(alone.sender.bytes_of(1), Some(10..30));
-            alone.sender.write(2 * MSS + 1);
-            assert_eq!(alone.sends(), [2, 3], "full segments do not wait");
-            alone.sender.close();
-            assert_eq!(alone.sends(), [4, 5], "nothing more will come");
+            assert_eq!(solo.sender.bytes_of(1), Some(10..30));
+            solo.sender.write(2 * MSS + 1);
+            assert_eq!(solo.send(), [2, 3], "full segments do not wait");
+            solo.sender.close();
+            assert_eq!(solo.send(), [4, 5], "a closed stream does not wait");
         }
     }
 }
 
 #[test]
-fn the_end_of_the_stream_arrives_like_any_segment_and_both_ends_know() {
+fn both_ends_learn_of_the_end_of_the_stream_even_after_losses() {
     for lost in [vec![], vec![10], vec![3, 10, 10]] {
         let mut wire = Wire::new(with_sack(), newreno(4), lose(&lost));
         wire.write(10);
@@ -87,13 +87,13 @@ fn the_end_of_the_stream_arrives_like_any_segment_and_both_ends_know() {
         assert_eq!((wire.sender.ending(), wire.receiver.is_finished()), (None, false));
         wire.run();
         assert_eq!((wire.sender.ending(), wire.receiver.is_finished()), (Some(Ending::Complete), true));
-        assert_eq!(wire.receiver.held_bytes(), 10 * MSS, "what is written after the end is not taken");
+        assert_eq!(wire.receiver.held_bytes(), 10 * MSS, "writes after the end are ignored");
         assert_eq!(wire.sender.acknowledged_bytes(), 10 * MSS);
     }
 }
 
 #[test]
-fn a_closed_stream_that_waits_for_room_in_its_buffer_ends_behind_the_last_byte() {
+fn a_closed_stream_with_a_full_buffer_ends_after_the_last_byte() {
     let config = TransportConfig { send_buffer_bytes: Some(4 * MSS), ..with_sack() };
     let mut wire = Wire::new(config, newreno(4), lose(&[]));
     wire.sender.write(10 * MSS + 5);
@@ -105,7 +105,7 @@ fn a_closed_stream_that_waits_for_room_in_its_buffer_ends_behind_the_last_byte()
 }
 
 #[test]
-fn nothing_behind_the_end_of_the_stream_is_taken() {
+fn segments_beyond_the_end_of_the_stream_are_dropped() {
     let mut wire = Wire::new(with_sack(), newreno(4), lose(&[]));
     wire.write(3);
     wire.sender.close();
@@ -124,7 +124,7 @@ fn nothing_behind_the_end_of_the_stream_is_taken() {
 }
 
 #[test]
-fn a_reset_ends_both_ends_at_once() {
+fn a_reset_ends_the_connection_at_both_ends() {
     let mut wire = Wire::new(with_sack(), newreno(4), lose(&[]));
     wire.write(100);
     wire.run_until(at_ms(350));
@@ -133,20 +133,20 @@ fn a_reset_ends_both_ends_at_once() {
     wire.run_until(at_ms(2000));
     assert_eq!((wire.sender.ending(), wire.was_reset), (Some(Ending::Reset), true));
     assert_eq!((wire.sender.next_timer(), wire.sender.poll_transmit(wire.now, true)), (Time::NEVER, None));
-    let mut other = Alone::new(with_sack(), newreno(4), 10);
-    other.sends();
+    let mut other = SoloSender::new(with_sack(), newreno(4), 10);
+    other.send();
     other.sender.handle_reset();
     assert_eq!((other.sender.ending(), other.sender.next_timer()), (Some(Ending::ResetByPeer), Time::NEVER));
-    assert_eq!(other.sends(), []);
-    assert!(other.is_told(0, 1, 0, &[]).is_err(), "nobody is heard any more");
+    assert_eq!(other.send(), []);
+    assert!(other.try_acknowledge(0, 1, 0, &[]).is_err(), "the connection has ended");
 }
 
-/// RFC 5482: after so long without a word, whatever the backoff has made of the timer.
+/// RFC 5482: the user timeout does not depend on the backoff of the retransmission timer.
 #[test]
-fn a_sender_gives_up_when_nothing_has_come_back_for_as_long_as_it_was_told() {
+fn a_sender_gives_up_at_the_user_timeout() {
     for limit_s in [3, 20] {
         let config = TransportConfig { give_up_after: Some(Dur::from_secs(limit_s)), ..with_sack() };
-        // After two round trips nothing comes through.
+        // All packets are lost after two round trips.
         let script: Script = Box::new(|sent| if sent.at < at_ms(290) { Fate::Arrive } else { Fate::Lost });
         let mut wire = Wire::new(config, newreno(4), script);
         wire.write(100);
@@ -154,12 +154,12 @@ fn a_sender_gives_up_when_nothing_has_come_back_for_as_long_as_it_was_told() {
         assert_eq!(wire.sender.ending(), Some(Ending::GaveUp));
         let last = wire.sent.last().expect("much was sent").at;
         assert!(last < at_ms(400 + 1000 * limit_s) && wire.sender.next_timer() == Time::NEVER, "{last}");
-        // Not before: the timer's waits double, and half of the limit is the last but one at least.
+        // The timeout doubles each time, so the last retransmission is in the last three quarters of the limit.
         assert!(last > at_ms(400 + 1000 * limit_s / 4), "{last}");
         let mut deaf = Wire::new(config, newreno(4), Box::new(|_| Fate::Lost));
         deaf.write(1);
         deaf.run_until(at_ms(100_000));
-        assert_eq!(deaf.sender.ending(), Some(Ending::GaveUp), "nobody answers the SYN");
+        assert_eq!(deaf.sender.ending(), Some(Ending::GaveUp), "no SYN-ACK");
         assert!(deaf.sent.last().expect("a SYN").at <= at_ms(1000 * limit_s));
     }
     let patient = Wire::transfer(
@@ -172,7 +172,7 @@ fn a_sender_gives_up_when_nothing_has_come_back_for_as_long_as_it_was_told() {
 }
 
 #[test]
-fn a_connection_that_is_open_already_sends_at_once_with_the_timeout_of_its_round_trip() {
+fn after_an_external_handshake_data_is_sent_with_an_rto_from_its_sample() {
     let mut sender = Sender::new(with_sack(), newreno(2), Stream::new(1, Domain::Controller, 0));
     sender.write(10 * MSS);
     sender.open_established(at_ms(5), Some(Dur::from_ms(100)));
@@ -181,9 +181,10 @@ fn a_connection_that_is_open_already_sends_at_once_with_the_timeout_of_its_round
     assert_eq!(sender.next_timer(), at_ms(5 + 300));
 }
 
-/// The application takes nothing for a while: the sender stops at the edge, asks, and goes on when there is room.
+/// The receiving application stops reading. The sender stops at the edge of the window, probes, and continues when the
+/// window opens.
 #[test]
-fn a_shut_window_stops_the_sender_who_asks_until_it_opens() {
+fn a_closed_window_is_probed_until_it_opens() {
     for lost_answers in [0, 2] {
         let lost: Script = Box::new(move |sent| match sent.item {
             Item::Probe if sent.earlier < lost_answers => Fate::Lost,
@@ -205,9 +206,9 @@ fn a_shut_window_stops_the_sender_who_asks_until_it_opens() {
     }
 }
 
-/// A receiver that answers is there, however long it has no room.
+/// Answers to window probes restart the user timeout.
 #[test]
-fn a_shut_window_of_a_receiver_that_answers_is_waited_for() {
+fn a_closed_window_whose_probes_are_answered_causes_no_user_timeout() {
     let config =
         TransportConfig { receive_window_bytes: Some(8 * MSS), give_up_after: Some(Dur::from_secs(10)), ..with_sack() };
     let mut wire = Wire::new(config, newreno(10), lose(&[]));
@@ -222,38 +223,38 @@ fn a_shut_window_of_a_receiver_that_answers_is_waited_for() {
 }
 
 #[test]
-fn a_shut_window_is_not_asked_about_where_nothing_waits_to_be_sent() {
-    let mut alone =
-        Alone::new(TransportConfig { receive_window_bytes: Some(4 * MSS), ..with_sack() }, constant(100), 4);
-    assert_eq!(alone.sends(), [0, 1, 2, 3]);
+fn a_closed_window_is_not_probed_without_data() {
+    let mut solo =
+        SoloSender::new(TransportConfig { receive_window_bytes: Some(4 * MSS), ..with_sack() }, constant(100), 4);
+    assert_eq!(solo.send(), [0, 1, 2, 3]);
     let shut = Extras { window_segments: Some(0), ..Extras::default() };
     let ack = Acknowledgment { segment: AckSegment::plain(4, 3), blocks: &[], extras: Some(&shut) };
-    assert_eq!(alone.sender.handle_ack(alone.now, &ack), Ok(()));
-    assert_eq!(alone.sender.next_timer(), Time::NEVER);
-    alone.sender.write(1);
-    alone.wait(1);
-    assert_eq!(alone.sender.handle_ack(alone.now, &ack), Ok(()));
-    assert_ne!(alone.sender.next_timer(), Time::NEVER, "but where something does");
+    assert_eq!(solo.sender.handle_ack(solo.now, &ack), Ok(()));
+    assert_eq!(solo.sender.next_timer(), Time::NEVER);
+    solo.sender.write(1);
+    solo.wait(1);
+    assert_eq!(solo.sender.handle_ack(solo.now, &ack), Ok(()));
+    assert_ne!(solo.sender.next_timer(), Time::NEVER, "probed with data");
 }
 
 #[test]
-fn a_late_acknowledgment_takes_no_window_back() {
-    let mut alone = Alone::new(with_sack(), constant(100), 100);
-    let hears = |alone: &mut Alone, cumulative: u64, window: u32| {
+fn the_edge_of_the_window_never_moves_back() {
+    let mut solo = SoloSender::new(with_sack(), constant(100), 100);
+    let acknowledge = |solo: &mut SoloSender, cumulative: u64, window: u32| {
         let extras = Extras { window_segments: Some(window), ..Extras::default() };
         let segment = AckSegment::plain(cumulative, cumulative - 1);
-        alone.wait(1);
+        solo.wait(1);
         let ack = Acknowledgment { segment, blocks: &[], extras: Some(&extras) };
-        assert_eq!(alone.sender.handle_ack(alone.now, &ack), Ok(()));
-        alone.sends()
+        assert_eq!(solo.sender.handle_ack(solo.now, &ack), Ok(()));
+        solo.send()
     };
-    assert_eq!(alone.sends().len(), 100, "the whole window of the configuration");
+    assert_eq!(solo.send().len(), 100, "the configured window");
     let mut small =
-        Alone::new(TransportConfig { receive_window_bytes: Some(4 * MSS), ..with_sack() }, constant(100), 100);
-    assert_eq!(small.sends(), [0, 1, 2, 3]);
-    assert_eq!(hears(&mut small, 2, 5), [4, 5, 6]);
-    assert_eq!(hears(&mut small, 1, 5), [], "an older one");
-    assert_eq!(hears(&mut small, 3, 4), [], "the edge stays");
-    assert_eq!(hears(&mut small, 3, 6), [7, 8]);
-    assert_eq!(hears(&mut alone, 1, 3), [], "what was sent under the old window may be in flight");
+        SoloSender::new(TransportConfig { receive_window_bytes: Some(4 * MSS), ..with_sack() }, constant(100), 100);
+    assert_eq!(small.send(), [0, 1, 2, 3]);
+    assert_eq!(acknowledge(&mut small, 2, 5), [4, 5, 6]);
+    assert_eq!(acknowledge(&mut small, 1, 5), [], "an older acknowledgment");
+    assert_eq!(acknowledge(&mut small, 3, 4), [], "the edge stays");
+    assert_eq!(acknowledge(&mut small, 3, 6), [7, 8]);
+    assert_eq!(acknowledge(&mut solo, 1, 3), [], "data sent under the configured window stays in flight");
 }

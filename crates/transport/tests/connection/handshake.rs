@@ -1,4 +1,4 @@
-//! Opening a connection.
+//! The handshake.
 
 use crate::wire::*;
 use sparelane_core::Dur;
@@ -9,7 +9,7 @@ fn is_syn(item: &Item) -> bool {
 }
 
 #[test]
-fn data_follows_the_answer_to_the_syn_by_no_time() {
+fn data_follows_the_syn_ack_immediately() {
     let wire = Wire::transfer(with_sack(), newreno(4), 4, lose(&[]));
     assert_eq!(wire.times_ms(is_syn), [0]);
     assert_eq!(wire.sent_at(100), [0, 1, 2, 3]);
@@ -17,7 +17,7 @@ fn data_follows_the_answer_to_the_syn_by_no_time() {
 }
 
 #[test]
-fn the_handshake_gives_the_first_round_trip_time_unless_told_otherwise() {
+fn the_handshake_gives_the_first_sample_if_enabled() {
     let srtt = |handshake_sample| {
         let rto = RtoConfig { handshake_sample, ..RtoConfig::default() };
         let mut wire = Wire::new(TransportConfig { rto, ..with_sack() }, newreno(4), lose(&[]));
@@ -29,7 +29,7 @@ fn the_handshake_gives_the_first_round_trip_time_unless_told_otherwise() {
 }
 
 #[test]
-fn a_lost_syn_is_sent_again_after_one_second_and_then_two_and_four() {
+fn a_lost_syn_is_retransmitted_after_one_two_and_four_seconds() {
     let script: Script = Box::new(|sent| match sent.item {
         Item::Syn if sent.earlier < 2 => Fate::Lost,
         Item::SynAck if sent.earlier < 1 => Fate::Lost,
@@ -39,16 +39,16 @@ fn a_lost_syn_is_sent_again_after_one_second_and_then_two_and_four() {
     wire.write(4);
     wire.run_until(at_ms(7101));
     assert_eq!(wire.times_ms(is_syn), [0, 1000, 3000, 7000]);
-    // RFC 5681 section 3.1: the window starts at one segment, whatever it would have been.
+    // RFC 5681 section 3.1: after a lost SYN the initial window is one segment.
     assert_eq!((wire.sent_at(7100), wire.window_at(7100)), (vec![0], MSS));
-    // Which SYN was answered is not known (Karn).
+    // Karn's algorithm: the SYN-ACK may answer either SYN, so there is no sample.
     assert_eq!(wire.sender.srtt(), None);
     wire.run();
     assert_eq!((wire.sender.counts().timeouts, wire.sender.counts().retransmissions), (3, 0));
 }
 
 #[test]
-fn a_lost_syn_costs_no_window_where_that_is_set() {
+fn a_lost_syn_does_not_reduce_the_window_if_disabled() {
     let script: Script =
         Box::new(|sent| if sent.item == Item::Syn && sent.earlier == 0 { Fate::Lost } else { Fate::Arrive });
     let config = TransportConfig { syn_loss_resets_window: false, ..with_sack() };
@@ -58,7 +58,7 @@ fn a_lost_syn_costs_no_window_where_that_is_set() {
 
 /// RFC 6298 rule 5.7.
 #[test]
-fn after_a_lost_syn_the_first_data_has_three_seconds() {
+fn after_a_lost_syn_the_initial_rto_is_three_seconds() {
     let script: Script = Box::new(|sent| match sent.item {
         Item::Syn | Item::Data(_) if sent.earlier == 0 => Fate::Lost,
         _ => Fate::Arrive,

@@ -1,6 +1,6 @@
-//! How the window opens, and what binds beside it.
+//! The growth of the congestion window, and the other limits of a sender.
 
-use crate::alone::Alone;
+use crate::solo_sender::SoloSender;
 use crate::wire::*;
 use sparelane_cc::{Blueprint, Value, Values, build};
 use sparelane_core::Dur;
@@ -21,7 +21,7 @@ fn slow_start_ends_at_the_threshold() {
 
 /// RFC 5681 section 3.1.
 #[test]
-fn congestion_avoidance_adds_one_segment_a_round() {
+fn congestion_avoidance_adds_one_segment_per_round() {
     let cc = controller("newreno", &[("initial_window", 8), ("initial_ssthresh", 8)]);
     let wire = Wire::transfer(with_sack(), cc, 1000, lose(&[]));
     let rounds = wire.rounds();
@@ -51,14 +51,14 @@ fn the_window_does_not_grow_while_the_receive_window_is_the_limit() {
 }
 
 #[test]
-fn the_send_buffer_binds() {
+fn the_send_buffer_limits_the_sender() {
     let config = TransportConfig { send_buffer_bytes: Some(6 * MSS), ..with_sack() };
     let wire = Wire::transfer(config, newreno(100), 60, lose(&[]));
     assert!(wire.rounds().iter().all(|&sent| sent <= 6), "{:?}", wire.rounds());
 }
 
 #[test]
-fn a_bounded_send_buffer_takes_a_second_write_after_the_first_is_acknowledged() {
+fn a_limited_send_buffer_accepts_a_second_write_after_the_first_is_acknowledged() {
     for name in ["newreno", "rc3"] {
         let config = TransportConfig { send_buffer_bytes: Some(6 * MSS), ..with_sack() };
         let mut wire = Wire::new(config, controller(name, &[]), lose(&[]));
@@ -75,11 +75,11 @@ fn a_receiver_acknowledges_every_second_segment_and_a_lone_one_after_the_timeout
     let delayed_ack = Some(DelayedAck { every_segments: 2, timeout: Dur::from_ms(40) });
     let wire = Wire::transfer(TransportConfig { delayed_ack, ..with_sack() }, newreno(5), 5, lose(&[]));
     assert_eq!(wire.times_ms(|item| matches!(item, Item::Ack(_))), [150, 150, 190]);
-    // What the timeout adds is not part of the path, but it is of the sample.
+    // The sample includes the delay of the acknowledgment.
     assert_eq!(wire.sender.srtt(), Some(Dur::from_ms(105)));
 }
 
-/// RFC 3465: an acknowledgment counts for one segment, or for the two that it covers.
+/// RFC 3465: a delayed acknowledgment counts as one segment, or as the two that it covers.
 #[test]
 fn delayed_acknowledgments_slow_the_start_unless_bytes_are_counted() {
     let rounds = |slow_start_limit| {
@@ -91,8 +91,8 @@ fn delayed_acknowledgments_slow_the_start_unless_bytes_are_counted() {
     assert_eq!(rounds(2)[..4], [4, 8, 16, 32]);
 }
 
-/// RFC 7661: an application that uses a sixteenth of its window keeps it; a loss then finds that sixteenth, less what had to be
-/// sent again, and halves it.
+/// RFC 7661: an application that uses a sixteenth of its window keeps the window. A loss then reduces it to half of the
+/// part in use, less the retransmitted data.
 #[test]
 fn a_window_that_is_not_in_use_is_kept_until_congestion() {
     let mut values = Values::default();
@@ -104,7 +104,7 @@ fn a_window_that_is_not_in_use_is_kept_until_congestion() {
         _ => Fate::Arrive,
     });
     let mut wire = Wire::new(with_sack(), cc, lost);
-    // Slow start to 160 segments, all of it in use.
+    // Slow start to a window of 160 segments, which is fully used.
     wire.write(10 + 20 + 40 + 80);
     wire.run();
     let full = wire.window_at(600);
@@ -115,20 +115,20 @@ fn a_window_that_is_not_in_use_is_kept_until_congestion() {
     }
     assert!((160 * MSS..162 * MSS).contains(&wire.window_at(4400)), "{}", wire.window_at(4400));
     wire.run();
-    // Ten are in use; the lost one is sent again, and the last to elicit a report. Then the window grows by an acknowledgment.
+    // Ten segments are in use. The lost one and the rescue are retransmitted. Then one acknowledgment opens the window.
     let cuts: Vec<u64> = wire.windows.windows(2).filter(|pair| pair[1].1 < pair[0].1).map(|pair| pair[1].1).collect();
     assert_eq!((cuts.len(), cuts[0], wire.resent().len()), (2, 5 * MSS, 2));
     assert!((4 * MSS..4 * MSS + MSS / 2).contains(&cuts[1]), "{cuts:?}");
 }
 
 #[test]
-fn the_least_round_trip_time_is_that_of_the_fastest_acknowledgment() {
-    let mut alone = Alone::new(with_sack(), constant(10), 3);
-    assert_eq!(alone.sender.min_rtt(), Some(Dur::from_ms(100)), "of the handshake");
-    alone.sends();
+fn the_minimum_round_trip_time_is_the_smallest_sample() {
+    let mut solo = SoloSender::new(with_sack(), constant(10), 3);
+    assert_eq!(solo.sender.min_rtt(), Some(Dur::from_ms(100)), "sample of the handshake");
+    solo.send();
     for (wait_ms, cumulative, least_ms) in [(120, 1, 100), (0, 2, 100)] {
-        alone.wait(wait_ms);
-        alone.hears(cumulative, cumulative - 1, &[]);
-        assert_eq!(alone.sender.min_rtt(), Some(Dur::from_ms(least_ms)));
+        solo.wait(wait_ms);
+        solo.acknowledge(cumulative, cumulative - 1, &[]);
+        assert_eq!(solo.sender.min_rtt(), Some(Dur::from_ms(least_ms)));
     }
 }

@@ -1,0 +1,24 @@
+//! Tests of a sender and a receiver on a simulated path: the segments sent, their times, and the window.
+
+mod batch;
+mod controller_input;
+mod ecn;
+mod edge_cases;
+mod full_interface;
+mod handshake;
+mod hostile_peer;
+mod memory;
+mod next_segment;
+mod pacing;
+mod per_class_acks;
+mod prr;
+mod rack;
+mod rc3;
+mod recovery;
+mod reordering;
+mod soak;
+mod solo_sender;
+mod stream;
+mod timeout;
+mod window;
+mod wire;
