@@ -1,11 +1,11 @@
-"""Learns to set a window on a lossy link, by the cross-entropy method, and shows it beside NewReno.
+"""Train a policy that sets the window on a lossy link, and compare it with built-in controllers.
 
-Run it: `python examples/learn/train.py`. It takes a minute or so on one core, and numpy is all that it needs beside
-`pip install 'sparelane[gym]'`.
+Run it with `python examples/learn/train.py`. It takes about a minute on one core, and needs `pip install
+'sparelane[gym]'` and numpy.
 
-The policy is linear: the action is the tangent hyperbolic of a weighted sum of what is observed, and of one. The
-cross-entropy method draws weights from a normal distribution, plays an episode with each, keeps the best, and draws
-from their mean and spread the next time.
+The policy is linear: the action is the hyperbolic tangent of a weighted sum of the observations and a constant. The
+cross-entropy method draws weights from a normal distribution, runs episodes with each, keeps the best, and draws the
+next weights with their mean and standard deviation.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from sparelane.gym import OBSERVED, CongestionEnv
 SCENARIO = Path(__file__).parent / "lossy.toml"
 STEP_S = 0.05
 
-# Seeds of the episodes that a policy is judged by, which it has not seen in training.
-JUDGED = tuple(range(1000, 1010))
+# Seeds of the evaluation episodes, which are not used in training.
+EVALUATION_SEEDS = tuple(range(1000, 1010))
 
 Weights = NDArray[np.float64]
 
 
 def environment(**settings: Any) -> CongestionEnv:
-    """The task, with these values in place of the scenario's."""
+    """Return the environment, with `settings` as overrides of the scenario."""
     return CongestionEnv(SCENARIO, step_s=STEP_S, set=settings)
 
 
 def act(weights: Weights, observation: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The policy."""
+    """Return the action of the policy."""
     return np.tanh(weights[:-1] @ observation + weights[-1:]).astype(np.float32)
 
 
 def score(env: CongestionEnv, weights: Weights, seed: int) -> float:
-    """The mean reward of a step, in one episode."""
+    """Return the mean reward per step in one episode."""
     observation, _ = env.reset(seed=seed)
     rewards, is_over = [], False
     while not is_over:
@@ -50,12 +50,12 @@ def score(env: CongestionEnv, weights: Weights, seed: int) -> float:
 
 
 def train(iterations: int = 15, population: int = 24, kept: int = 6, episodes: int = 2, seed: int = 1) -> Weights:
-    """Weights that the cross-entropy method finds."""
+    """Train by the cross-entropy method and return the weights."""
     env, random = environment(), np.random.default_rng(seed)
     mean, spread = np.zeros(len(OBSERVED) + 1), np.ones(len(OBSERVED) + 1)
     for iteration in range(iterations):
         drawn = mean + spread * random.standard_normal((population, len(mean)))
-        # All play the same episodes: what differs is the policy.
+        # All candidates run the same episodes, so that scores differ only by policy.
         seeds = [seed * 100 + iteration * episodes + number for number in range(episodes)]
         scores = np.array([np.mean([score(env, weights, number) for number in seeds]) for weights in drawn])
         best = drawn[np.argsort(scores)[-kept:]]
@@ -64,24 +64,24 @@ def train(iterations: int = 15, population: int = 24, kept: int = 6, episodes: i
     return mean
 
 
-def judge(weights: Weights, **settings: Any) -> float:
-    """The mean reward of a step over the episodes that policies are judged by."""
+def evaluate(weights: Weights, **settings: Any) -> float:
+    """Return the mean reward per step over the evaluation episodes."""
     env = environment(**settings)
-    return float(np.mean([score(env, weights, seed) for seed in JUDGED]))
+    return float(np.mean([score(env, weights, seed) for seed in EVALUATION_SEEDS]))
 
 
 def main() -> None:
-    """Trains, and prints what the policy and some laws are worth."""
-    parser = argparse.ArgumentParser(description="learns to set a window on a lossy link")
+    """Train a policy, and print its score and those of built-in controllers."""
+    parser = argparse.ArgumentParser(description="train a policy that sets the window on a lossy link")
     parser.add_argument("--iterations", type=int, default=15)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     weights = train(arguments.iterations, seed=arguments.seed)
     still = np.zeros_like(weights)
-    print("\nmean reward of a step, over ten episodes that were not trained on:")
-    print(f"  learned  {judge(weights):6.3f}")
+    print("\nmean reward per step over ten evaluation episodes:")
+    print(f"  learned  {evaluate(weights):6.3f}")
     for law in ("newreno", "cubic", "bbr"):
-        print(f"  {law:8} {judge(still, **{'scheme.agent.law': law}):6.3f}")
+        print(f"  {law:8} {evaluate(still, **{'scheme.agent.law': law}):6.3f}")
     for what, weight in zip([*(text.split(":")[0] for text in OBSERVED), "always"], weights, strict=True):
         print(f"  weight of {what:10} {weight:6.2f}")
 

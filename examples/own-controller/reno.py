@@ -1,15 +1,15 @@
-"""NewReno in Python, rule for rule as the built-in one: both give the same run, to the last digit of its digest."""
+"""NewReno in Python, with the rules of the built-in controller. Both give runs with the same digest."""
 
 import sparelane as sl
 
 
 @sl.controller("py-newreno", source="RFC 5681, RFC 6582")
 class NewReno(sl.Controller):
-    """One segment more per round trip, half at a loss."""
+    """Adds one segment per round trip and halves the window at a loss."""
 
     initial_window = sl.param(10, "congestion window of a new connection", min=1, max=1_000_000, unit="segments")
 
-    # What time series record beside the window.
+    # Attributes recorded in time series in addition to the window.
     traced = ("ssthresh_bytes",)
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class NewReno(sl.Controller):
     def on_ack(self, ack: sl.Ack) -> None:
         if ack.in_recovery or not ack.cwnd_limited:
             return
-        # What SACK had reported before does not count again.
+        # Data that SACK reported earlier does not count again.
         acked = min(ack.acked_bytes, ack.delivered_bytes)
         if acked == 0:
             return
@@ -29,7 +29,7 @@ class NewReno(sl.Controller):
         if cwnd < self.ssthresh_bytes:
             self.cwnd_bytes = min(cwnd + min(acked, self.mss_bytes), self.ssthresh_bytes)
             return
-        # A segment for each window of bytes acknowledged; what a division leaves over counts next time.
+        # One segment per window of acknowledged bytes; the remainder of the division is carried over.
         bytes_more, self.remainder = divmod(self.mss_bytes * acked + self.remainder, cwnd)
         self.cwnd_bytes = cwnd + bytes_more
 

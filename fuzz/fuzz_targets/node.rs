@@ -4,8 +4,8 @@
 mod input;
 #[path = "../src/node.rs"]
 mod node;
-#[path = "../src/puppet.rs"]
-mod puppet;
+#[path = "../src/fuzz_carrier.rs"]
+mod fuzz_carrier;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     node::check(bytes);

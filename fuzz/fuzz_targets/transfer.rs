@@ -2,8 +2,8 @@
 
 #[path = "../src/bytes.rs"]
 mod input;
-#[path = "../src/puppet.rs"]
-mod puppet;
+#[path = "../src/fuzz_carrier.rs"]
+mod fuzz_carrier;
 #[path = "../src/transfer.rs"]
 mod transfer;
 

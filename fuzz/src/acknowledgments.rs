@@ -1,4 +1,4 @@
-//! A sender hears whatever a peer can say: any controller, any kind of connection, and a conversation made of the bytes.
+//! Fuzzes a sender with arbitrary acknowledgments, timers and writes, under any controller and settings.
 
 use super::bytes::Bytes;
 use sparelane_cc::{Blueprint, Registry, Values};
@@ -6,15 +6,16 @@ use sparelane_core::{Domain, Dur, Rate, Stream, Time};
 use sparelane_transport::{AckSegment, Acknowledgment, Ecn, Extras, SackBlock, Sender, Transmit, TransportConfig};
 
 const MSS: u64 = 1_000;
-/// What the application writes at most.
-const MOST_SEGMENTS: u64 = 3_000;
-/// What a connection of so many segments may take, bytes.
-const MOST_MEMORY: usize = 1_000_000;
+/// The largest number of segments written.
+const MAX_SEGMENTS: u64 = 3_000;
+/// The memory limit of such a connection in bytes.
+const MAX_MEMORY_BYTES: usize = 1_000_000;
 
-/// Runs one conversation.
+/// Runs one connection.
 ///
 /// # Panics
-/// The sender panics, has more in flight than was written twice, counts as acknowledged what was never written, or takes too much memory.
+/// If the sender panics, has more than twice the data written in flight, accepts acknowledgments of data that was never
+/// written, or exceeds the memory limit.
 pub fn check(bytes: &[u8]) {
     let mut bytes = Bytes(bytes);
     let Some(mut sender) = sender(&mut bytes) else { return };
@@ -22,7 +23,7 @@ pub fn check(bytes: &[u8]) {
     while !bytes.is_over() {
         match bytes.byte() % 8 {
             0 => {
-                let more = u64::from(bytes.byte()).min(MOST_SEGMENTS - written);
+                let more = u64::from(bytes.byte()).min(MAX_SEGMENTS - written);
                 written += more;
                 sender.write(more * MSS);
             }
@@ -46,9 +47,10 @@ pub fn check(bytes: &[u8]) {
                 now = now.max(sender.next_timer());
                 sender.handle_timer(now);
             }
-            _ => hear(&mut sender, now, &mut bytes),
+            _ => acknowledge(&mut sender, now, &mut bytes),
         }
-        // A law with a queue of its own below TCP, as RAPID, hands segments down before they leave.
+        // With a scheduler below TCP, as in RAPID, retransmissions can be queued twice, so the bound is twice the data
+        // written.
         let acknowledged = sender.acknowledged();
         assert!(
             highest <= written && acknowledged <= highest,
@@ -56,7 +58,7 @@ pub fn check(bytes: &[u8]) {
         );
         let in_flight = sender.in_flight_bytes();
         assert!(in_flight <= 2 * written * MSS, "{in_flight} bytes in flight of {written} segments");
-        assert!(sender.memory_bytes() < MOST_MEMORY, "{} bytes", sender.memory_bytes());
+        assert!(sender.memory_bytes() < MAX_MEMORY_BYTES, "{} bytes", sender.memory_bytes());
     }
 }
 
@@ -87,7 +89,7 @@ fn sender(bytes: &mut Bytes<'_>) -> Option<Sender> {
     Some(Sender::new(config, cc, Stream::new(flags, Domain::Controller, 0)))
 }
 
-fn hear(sender: &mut Sender, now: Time, bytes: &mut Bytes<'_>) {
+fn acknowledge(sender: &mut Sender, now: Time, bytes: &mut Bytes<'_>) {
     let near = sender.acknowledged();
     let mut blocks = Vec::new();
     for _ in 0..(bytes.byte() % 8).saturating_sub(1) {
@@ -110,7 +112,7 @@ fn hear(sender: &mut Sender, now: Time, bytes: &mut Bytes<'_>) {
         nic_backlog_bytes: bytes.scaled() >> 40,
     });
     let acknowledgment = Acknowledgment { segment, blocks: &blocks, extras: extras.as_ref() };
-    if let Err(refusal) = sender.handle_ack(now, &acknowledgment) {
-        assert!(!refusal.to_string().is_empty());
+    if let Err(error) = sender.handle_ack(now, &acknowledgment) {
+        assert!(!error.to_string().is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Any text as one of the files that a scenario names: a graph, a `.topo`, a list of flows.
+//! Fuzzes the parsers of files named by scenarios: graphs, `.topo` files and lists of flows.
 
 use sparelane_catalogue::schema::Warnings;
 use sparelane_catalogue::topology::map::{self, Component, Format};
@@ -7,23 +7,23 @@ use sparelane_catalogue::workload::FlowList;
 use sparelane_core::{Dur, Rate};
 use sparelane_sim::{Network, NodeKind};
 
-const MOST_BYTES: usize = 20_000;
-const MOST_FLOW_BYTES: u64 = 1_000_000_000;
+const MAX_BYTES: usize = 20_000;
+const MAX_FLOW_BYTES: u64 = 1_000_000_000;
 
-/// Parses the bytes after the first, which says as what.
+/// Parses the input; the first byte selects the format.
 ///
 /// # Panics
-/// A parser panics, refuses without a word, or gives a cable that has no ends.
+/// If a parser panics, returns an empty error message, or returns a cable without both ends.
 pub fn check(bytes: &[u8]) {
     let Some((&kind, rest)) = bytes.split_first() else { return };
-    let Ok(text) = std::str::from_utf8(&rest[..rest.len().min(MOST_BYTES)]) else { return };
+    let Ok(text) = std::str::from_utf8(&rest[..rest.len().min(MAX_BYTES)]) else { return };
     match kind % 6 {
-        0 => network(drawn(text, Format::GraphMl)),
+        0 => network(parse_map(text, Format::GraphMl)),
         1 => network(neutral::parse(text)),
-        2 => list(FlowList::from_neutral(text, &two_hosts(), 0, MOST_FLOW_BYTES)),
-        4 => network(drawn(text, Format::Gml)),
-        5 => network(drawn(text, Format::SndLib)),
-        _ => list(FlowList::from_csv(text, &two_hosts(), &[("tcp".to_owned(), MOST_FLOW_BYTES)], 0)),
+        2 => list(FlowList::from_neutral(text, &two_hosts(), 0, MAX_FLOW_BYTES)),
+        4 => network(parse_map(text, Format::Gml)),
+        5 => network(parse_map(text, Format::SndLib)),
+        _ => list(FlowList::from_csv(text, &two_hosts(), &[("tcp".to_owned(), MAX_FLOW_BYTES)], 0)),
     }
 }
 
@@ -44,14 +44,14 @@ fn list<E: ToString>(parsed: Result<FlowList, E>) {
     }
 }
 
-/// All of a map where its length is even, else its largest part.
-fn drawn(text: &str, format: Format) -> Result<Network, TopologyError> {
+/// Parses a map: all components if the length of the text is even, otherwise the largest one.
+fn parse_map(text: &str, format: Format) -> Result<Network, TopologyError> {
     let defaults = MapDefaults { rate: Rate::from_mbps(100), delay: Dur::from_ms(1) };
     let component = if text.len().is_multiple_of(2) { Component::All } else { Component::Largest };
     map::parse(text, format, &defaults, component, &Warnings::default())
 }
 
-/// Two hosts at one router, for lists of flows.
+/// Returns a network of two hosts at one router, for lists of flows.
 fn two_hosts() -> Network {
     let mut network = Network::default();
     let router = network.add("r".to_owned(), NodeKind::Router);

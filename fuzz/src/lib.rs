@@ -1,4 +1,4 @@
-//! What each target does with the bytes that it is given. The same functions run in `cargo test` on a few thousand random inputs.
+//! The functions behind the fuzz targets. `cargo test` runs the same functions on a few thousand random inputs.
 
 pub mod acknowledgments;
 mod bytes;

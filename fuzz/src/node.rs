@@ -1,23 +1,23 @@
-//! Two nodes with a tunnel between them, on a carrier that drops, repeats, swaps, changes and invents frames and messages: the
-//! whole of what a peer can say once it is trusted.
+//! Fuzzes two nodes with a tunnel between them. The carrier drops, duplicates, reorders, changes and injects frames and
+//! messages, which covers everything that a trusted peer can send.
 
+use super::fuzz_carrier::{ASSOCIATION, FuzzCarrier, deliver, opened, turn};
 use super::input::Bytes as Input;
-use super::puppet::{ASSOCIATION, Puppet, cross, opened, turn};
 use sparelane_core::{Dur, Time};
 use sparelane_net::flow::ReceiveFlow;
 use sparelane_net::node::{ControllerChoice, FlowId, Node, NodeConfig, NodeEvent};
 use sparelane_net::tunnel::{Link, LinkConfig, LinkEvent, Taken};
 
-/// Bytes that a node may hold of all flows, out of order or not read.
+/// The limit of bytes that a node may hold over all flows, out of order or unread.
 const HELD_BYTES: u64 = 100_000;
 
-/// Turns of one conversation.
-const MOST_TURNS: usize = 400;
+/// The largest number of rounds per run.
+const MAX_ROUNDS: usize = 400;
 
 const CONTROLLERS: [&str; 4] = ["rc3", "cubic", "bbr", "rapid"];
 
 struct Site {
-    node: Node<Puppet>,
+    node: Node<FuzzCarrier>,
     link: Link,
 }
 
@@ -29,7 +29,7 @@ impl Site {
         Site { node, link }
     }
 
-    /// Takes in what came, and does what is due. Returns whether the association lives.
+    /// Processes input and timers. Returns whether the association is alive.
     fn turn(&mut self, now: Time) -> bool {
         turn(&mut self.node, now);
         while let Some(event) = self.node.poll_event() {
@@ -47,7 +47,7 @@ impl Site {
                 return false;
             }
         }
-        // A carrier that has nothing to transmit has the flows send into itself.
+        // The carrier queues frames itself, so the node has nothing to transmit.
         assert!(self.node.poll_transmit(now).is_none());
         let held = (0..64).filter_map(|flow| self.node.receiving(FlowId { association: ASSOCIATION, flow }));
         assert!(held.map(ReceiveFlow::held_bytes).sum::<u64>() <= 2 * HELD_BYTES);
@@ -55,13 +55,13 @@ impl Site {
         true
     }
 
-    /// An application does something with a connection.
+    /// Performs a random action of an application on a connection.
     fn act(&mut self, now: Time, input: &mut Input<'_>, dials: bool) {
         let connection = u32::from(input.byte() % 4);
         match input.byte() % 8 {
             0 if dials => {
                 if let Ok(target) = "host:1".parse() {
-                    // What is refused at a limit is refused.
+                    // Rejection at the limit of connections is expected.
                     let _ = self.link.open(now, &mut self.node, target);
                 }
             }
@@ -78,10 +78,10 @@ impl Site {
     }
 }
 
-/// Runs one conversation; returns how many frames crossed before it ended.
+/// Runs one association and returns the number of frames delivered.
 ///
 /// # Panics
-/// A node panics, holds too much, or has more connections than its limit.
+/// If a node panics, holds too many bytes, or exceeds its limit of connections.
 pub fn check(bytes: &[u8]) -> usize {
     let mut input = Input(bytes);
     let config = NodeConfig {
@@ -93,21 +93,21 @@ pub fn check(bytes: &[u8]) -> usize {
         ..NodeConfig::default()
     };
     let mut sites = [Site::new(&config, false), Site::new(&config, true)];
-    let (mut now, mut crossed) = (Time::ZERO, 0);
-    for _ in 0..MOST_TURNS {
+    let (mut now, mut delivered) = (Time::ZERO, 0);
+    for _ in 0..MAX_ROUNDS {
         now += Dur::from_us(1 + (input.scaled() >> 46));
         for at in 0..2 {
             if !sites[at].turn(now) {
-                return crossed;
+                return delivered;
             }
             sites[at].act(now, &mut input, at == 0);
             let [one, two] = &mut sites;
             let (from, to) = if at == 0 { (one, two) } else { (two, one) };
-            crossed += cross(&mut input, now, from.node.carrier_mut(), to.node.carrier_mut());
+            delivered += deliver(&mut input, now, from.node.carrier_mut(), to.node.carrier_mut());
         }
         if input.is_over() {
             break;
         }
     }
-    crossed
+    delivered
 }

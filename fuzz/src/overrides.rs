@@ -1,4 +1,4 @@
-//! Any text as an override, `key=value`, of a scenario that is right.
+//! Fuzzes the parser of overrides, `key=value`, on a valid scenario.
 
 use sparelane_scenario::{Scenario, Source};
 use std::path::Path;
@@ -32,10 +32,10 @@ sizes = { kind = "rc3" }
 scheme = "two"
 "#;
 
-/// Applies one override for each line of the text.
+/// Applies one override per line of the text.
 ///
 /// # Panics
-/// The parser panics, refuses without a word, or cannot read what it wrote.
+/// If the parser panics, returns an empty error message, or rejects its own canonical output.
 pub fn check(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(&bytes[..bytes.len().min(2_000)]) else { return };
     let overrides: Vec<String> = text.lines().take(8).map(str::to_owned).collect();

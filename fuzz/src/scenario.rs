@@ -1,17 +1,18 @@
-//! Any text as a scenario: it is refused with words, or what it says is the same when it is written and read again.
+//! Fuzzes the scenario parser. A scenario is either rejected with a message, or equal after it is written and parsed
+//! again.
 
 use sparelane_scenario::{Scenario, Source};
 use std::path::Path;
 
-/// Texts beyond this are only more of the same.
-const MOST_BYTES: usize = 20_000;
+/// Longer inputs are truncated, because they find nothing new.
+const MAX_BYTES: usize = 20_000;
 
-/// Parses the bytes.
+/// Parses the input as a scenario.
 ///
 /// # Panics
-/// The parser panics, refuses without a word, or cannot read what it wrote.
+/// If the parser panics, returns an error without the file name, or rejects its own canonical output.
 pub fn check(bytes: &[u8]) {
-    let Ok(text) = std::str::from_utf8(&bytes[..bytes.len().min(MOST_BYTES)]) else { return };
+    let Ok(text) = std::str::from_utf8(&bytes[..bytes.len().min(MAX_BYTES)]) else { return };
     let source = Source::at(Path::new("fuzz.toml"));
     match Scenario::parse(text, &source, &[]) {
         Err(error) => assert!(error.to_string().starts_with("fuzz.toml"), "{error}"),

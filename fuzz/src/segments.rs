@@ -1,4 +1,4 @@
-//! A receiver gets whatever a peer can send, one by one and in chunks.
+//! Fuzzes a receiver with arbitrary segments and chunks.
 
 use super::bytes::Bytes;
 use sparelane_core::{Dur, Time};
@@ -6,13 +6,13 @@ use sparelane_transport::{Chunk, DelayedAck, Ecn, Receiver, Segment, TransportCo
 use std::collections::BTreeSet;
 
 const MSS: u64 = 1_000;
-/// Segments of the receive window.
+/// The receive window in segments.
 const WINDOW: u64 = 100;
 
-/// Runs one conversation.
+/// Runs one connection.
 ///
 /// # Panics
-/// The receiver panics, claims what did not come, or takes too much memory.
+/// If the receiver panics, acknowledges segments that did not arrive, or exceeds the memory limit.
 pub fn check(bytes: &[u8]) {
     let mut bytes = Bytes(bytes);
     let config = TransportConfig {
@@ -27,7 +27,7 @@ pub fn check(bytes: &[u8]) {
         ..TransportConfig::default()
     };
     let mut receiver = Receiver::new(&config);
-    let mut came = BTreeSet::new();
+    let mut arrived = BTreeSet::new();
     let mut now = Time::ZERO;
     while !bytes.is_over() {
         now += Dur::from_us(bytes.scaled() >> 44);
@@ -38,7 +38,7 @@ pub fn check(bytes: &[u8]) {
         let class = if bit(0) { 0 } else { bytes.byte() % 8 };
         let acknowledgment = if bit(1) {
             let segments = if bits == 255 { u32::MAX } else { 1 + u32::from(bytes.byte() % 8) };
-            came.extend((0..u64::from(segments.min(1_000))).filter_map(|more| seq.checked_add(more)));
+            arrived.extend((0..u64::from(segments.min(1_000))).filter_map(|more| seq.checked_add(more)));
             let chunk = Chunk {
                 first: seq,
                 segments,
@@ -51,19 +51,22 @@ pub fn check(bytes: &[u8]) {
             };
             receiver.handle_chunk(now, chunk)
         } else {
-            came.insert(seq);
+            arrived.insert(seq);
             let payload_bytes = if bit(5) { u32::from(bytes.byte()) } else { MSS as u32 };
             let segment = Segment { seq, payload_bytes, class, retransmission: bit(2), window_reduced: bit(3) };
             receiver.handle_data(now, segment, bit(4))
         };
         let expected = receiver.next_expected();
-        // Where DCTCP's marks change, what waited is acknowledged without what came.
+        // At a change of DCTCP's CE state, the delayed acknowledgment excludes the new segment.
         let is_between = |seq: u64| before <= seq && seq <= expected;
         assert!(acknowledgment.is_none_or(|ack| is_between(ack.cumulative)), "{acknowledgment:?} of {expected}");
-        assert!((expected.saturating_sub(50)..expected).all(|seq| came.contains(&seq)), "{expected} was not all there");
+        assert!(
+            (expected.saturating_sub(50)..expected).all(|seq| arrived.contains(&seq)),
+            "not all below {expected} arrived"
+        );
         for block in receiver.sack_blocks() {
             assert!(block.start < block.end && block.end - block.start <= WINDOW, "{block:?}");
-            assert!((block.start..block.end).all(|seq| came.contains(&seq)), "{block:?} did not come");
+            assert!((block.start..block.end).all(|seq| arrived.contains(&seq)), "{block:?} did not arrive");
         }
         assert!(receiver.memory_bytes() < 5_000, "{} bytes", receiver.memory_bytes());
         if bit(6) {

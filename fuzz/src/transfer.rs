@@ -1,8 +1,8 @@
-//! Both sides of a transfer of files, on a carrier that drops, repeats, changes and invents frames, and changes what they say, or
-//! says something else: the whole of what a peer can do to whoever receives its files, or sends it some.
+//! Fuzzes both sides of a file transfer. The carrier drops, duplicates, changes and injects frames and messages, which
+//! covers everything that a trusted peer can do to a sender or a receiver of files.
 
+use super::fuzz_carrier::{ASSOCIATION, FuzzCarrier, deliver, opened, turn};
 use super::input::Bytes as Input;
-use super::puppet::{ASSOCIATION, Puppet, cross, opened, turn};
 use sparelane_core::{Dur, Time};
 use sparelane_net::carrier::CarrierEvent;
 use sparelane_net::control::Coded;
@@ -14,16 +14,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Turns of one conversation.
-const MOST_TURNS: usize = 300;
+/// The largest number of rounds per run.
+const MAX_ROUNDS: usize = 300;
 
-/// Bytes of each file that is sent.
+/// The sizes of the files sent, in bytes.
 const SIZES: [usize; 4] = [0, 1, 3_000, 40_000];
 
-/// What lies beside the folder that receives, and is never to be touched.
+/// A file next to the receiving folder, which must never change.
 const OUTSIDE: &str = "outside";
 
-/// Folders of one conversation, which go with it.
+/// The temporary folders of one run.
 struct Place(PathBuf);
 
 impl Place {
@@ -49,7 +49,7 @@ impl Drop for Place {
     }
 }
 
-/// Something that may be said, and makes little sense.
+/// Returns a random, usually inappropriate message.
 fn invented(input: &mut Input<'_>) -> Vec<u8> {
     let item = u32::from(input.byte() % 8);
     let number = |input: &mut Input<'_>| match input.byte() % 6 {
@@ -88,18 +88,18 @@ fn invented(input: &mut Input<'_>) -> Vec<u8> {
     message.encode().to_vec()
 }
 
-/// What has become of a side: it goes on, or its peer is cut off.
-fn lives(node: &mut Node<Puppet>, now: Time, result: Result<(), impl ToString>) -> bool {
+/// Closes the association after an error, and returns whether the side continues.
+fn lives(node: &mut Node<FuzzCarrier>, now: Time, result: Result<(), impl ToString>) -> bool {
     if let Err(error) = &result {
         node.close(now, ASSOCIATION, 3, &error.to_string());
     }
     result.is_ok()
 }
 
-/// Runs one conversation; returns how many files have got their names.
+/// Runs one transfer and returns the number of files stored.
 ///
 /// # Panics
-/// A side panics, something outside of the folder is touched, or a file that has its name is not what was sent.
+/// If a side panics, if anything outside of the folder changes, or if a stored file differs from the file sent.
 pub fn check(bytes: &[u8]) -> usize {
     let Ok(place) = Place::new() else { return 0 };
     let mut input = Input(bytes);
@@ -112,21 +112,21 @@ pub fn check(bytes: &[u8]) -> usize {
     };
     let replaces = input.byte() % 2 == 0;
     if input.byte() % 2 == 0 {
-        // Of an earlier attempt.
+        // Files left by an earlier attempt.
         let left = usize::from(input.byte()) * 200;
         let _ = fs::create_dir_all(place.0.join("to/from/sub"));
         let _ = fs::write(place.0.join("to/from/sub/.d.sparelane-part"), vec![4; left]);
         let _ = fs::write(place.0.join("to/from/b"), [2 + input.byte() % 2]);
     }
-    // How often each side says what it should not: seldom enough that most conversations come to something.
-    let rude = input.byte() % 24;
+    // The rate of injected messages, low enough that most transfers make progress.
+    let injection_rate = input.byte() % 24;
     let mut nodes = [opened(&config), opened(&config)];
     let sources = collect(&[place.0.join("from")]).expect("files that are there").sources;
     let folder = Arc::new(Folder::open(&place.0.join("to")).expect("a folder"));
     let mut sender = SendTransfer::new(ASSOCIATION, sources, &nodes[0], None);
     let mut receiver = ReceiveTransfer::new(ASSOCIATION, &folder, replaces, None);
     let (mut busy, mut now, mut stored, mut live) = (Busy::default(), Time::ZERO, 0, [true; 2]);
-    for _ in 0..MOST_TURNS {
+    for _ in 0..MAX_ROUNDS {
         now += Dur::from_us(1 + (input.scaled() >> 46));
         for at in 0..2 {
             turn(&mut nodes[at], now);
@@ -150,9 +150,9 @@ pub fn check(bytes: &[u8]) -> usize {
             assert!(nodes[at].poll_transmit(now).is_none());
             let [one, two] = &mut nodes;
             let (from, to) = if at == 0 { (one, two) } else { (two, one) };
-            cross(&mut input, now, from.carrier_mut(), to.carrier_mut());
-            if input.byte() < rude {
-                to.carrier_mut().heard.push_back(invented(&mut input).into());
+            deliver(&mut input, now, from.carrier_mut(), to.carrier_mut());
+            if input.byte() < injection_rate {
+                to.carrier_mut().received_control.push_back(invented(&mut input).into());
                 to.carrier_mut().events.push_back(CarrierEvent::Control { association: ASSOCIATION });
             }
         }
@@ -166,18 +166,22 @@ pub fn check(bytes: &[u8]) -> usize {
     }
     receiver.release(&mut busy);
     assert!(busy.is_empty(), "{busy:?}");
-    check_place(&place.0, rude == 0);
+    check_place(&place.0, injection_rate == 0);
     stored
 }
 
-/// Nothing was touched outside; and where nobody has invented an offer, what has a name is what was sent.
+/// Checks that nothing outside of the folder changed and, without injected messages, that stored files equal the files
+/// sent.
 fn check_place(place: &Path, is_honest: bool) {
     let entries = fs::read_dir(place).expect("a folder").flatten().count();
-    assert_eq!(entries, 3, "something lies outside of the folder");
+    assert_eq!(entries, 3, "a file was created outside of the folder");
     assert_eq!(fs::read(place.join(OUTSIDE)).expect("a file"), OUTSIDE.as_bytes());
     for name in ["a", "sub/c", "sub/d"].into_iter().filter(|_| is_honest) {
         if let Ok(there) = fs::read(place.join("to/from").join(name)) {
-            assert!(there == fs::read(place.join("from").join(name)).expect("a file"), "{name} is not what was sent");
+            assert!(
+                there == fs::read(place.join("from").join(name)).expect("a file"),
+                "{name} differs from the file sent"
+            );
         }
     }
 }

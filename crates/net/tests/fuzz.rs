@@ -1,12 +1,12 @@
 //! The fuzz targets of whole nodes and of transfers on random inputs: from a fresh seed, which is printed where one fails, or from `EXPLORE_SEED`.
 
+#[path = "../../../fuzz/src/fuzz_carrier.rs"]
+mod fuzz_carrier;
 #[path = "../../../fuzz/src/bytes.rs"]
 #[allow(dead_code)]
 mod input;
 #[path = "../../../fuzz/src/node.rs"]
 mod node;
-#[path = "../../../fuzz/src/puppet.rs"]
-mod puppet;
 #[path = "../../../fuzz/src/transfer.rs"]
 mod transfer;
 

@@ -1,7 +1,8 @@
-//! A law of one's own: AIMD with an increase and a decrease to choose, in a crate outside of sparelane's.
+//! A custom controller in a crate outside of sparelane: AIMD with configurable increase and decrease.
 //!
-//! [`catalogue`] is what is built in, and this one; a scenario that is parsed with it can say `controller = "aimd"`, alone
-//! or inside `rc3`. For a law that is no window, implement [`sparelane_cc::CongestionControl`] itself.
+//! [`catalogue`] returns the built-in catalogue with this controller added. Scenarios parsed with it can use
+//! `controller = "aimd"`, alone or inside `rc3`. For a controller that is not window-based, implement
+//! [`sparelane_cc::CongestionControl`] directly.
 
 use sparelane_cc::param::{DefaultValue, Kind, Unit};
 use sparelane_cc::registry::RegistryError;
@@ -15,7 +16,7 @@ const INCREASE: Param = Param {
     name: "increase",
     kind: Kind::Number { min: 0.001, max: 1000.0, unit: Unit::Segments },
     default: DefaultValue::Number(1.0),
-    meaning: "what a window of acknowledgments adds to the window",
+    meaning: "additive increase per window of acknowledgments",
     source: "Chiu and Jain 1989; 1 is RFC 5681",
 };
 
@@ -24,11 +25,11 @@ const KEEP: Param = Param {
     name: "keep",
     kind: Kind::Number { min: 0.01, max: 0.99, unit: Unit::One },
     default: DefaultValue::Number(0.5),
-    meaning: "the share of what is in flight that a loss leaves",
+    meaning: "fraction of the data in flight that the window keeps at a loss",
     source: "Chiu and Jain 1989; 0.5 is RFC 5681",
 };
 
-/// What the catalogue says of it.
+/// The controller's entry in the registry.
 pub const AIMD: Controller = Controller {
     name: "aimd",
     summary: "additive increase, multiplicative decrease",
@@ -40,12 +41,12 @@ pub const AIMD: Controller = Controller {
     },
 };
 
-/// The law: two formulas. Slow start, one cut a round trip and undo are [`Windowed`]'s.
+/// The increase and the decrease of AIMD. [`Windowed`] adds slow start, at most one reduction per round trip, and undo.
 #[derive(Debug)]
 struct Aimd {
     increase: f64,
     keep: f64,
-    /// What has been earned and is less than a byte.
+    /// The fraction of a byte carried over to the next increase.
     credit_bytes: f64,
 }
 
@@ -62,13 +63,13 @@ impl WindowLaw for Aimd {
     }
 }
 
-/// How long the scenario of this folder takes.
+/// The duration of the scenario `shares.toml` in seconds.
 pub const SECONDS: f64 = 60.0;
 
-/// What is built in, and AIMD.
+/// Returns the built-in catalogue with AIMD added.
 ///
 /// # Errors
-/// None that a test of this crate would not have found.
+/// If the registry rejects the controller, for example because its name is taken.
 pub fn catalogue() -> Result<Catalogue, RegistryError> {
     Ok(Catalogue::built_in().with_controllers(Registry::clone(&Registry::built_in()).with(AIMD)?))
 }
@@ -80,18 +81,18 @@ mod tests {
 
     const SCENARIO: &str = include_str!("../shares.toml");
 
-    /// Goodput of both flows in Mb/s, with these settings.
+    /// Returns the goodput of both flows in Mb/s with the given overrides.
     fn goodputs(settings: &[&str]) -> [f64; 2] {
         let source = Source { file: "shares.toml".to_owned(), folder: ".".into() };
         let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
         let catalogue = catalogue().expect("no contradictions");
         let scenario = Scenario::parse_with(&catalogue, SCENARIO, &source, &settings).expect("a scenario");
-        let records = scenario.simulate().expect("a small network").run().expect("no law of physics is broken");
+        let records = scenario.simulate().expect("a small network").run().expect("the run succeeds");
         [0, 1].map(|flow| records.flows.delivered_bytes[flow] as f64 * 8.0 / SECONDS / 1e6)
     }
 
     #[test]
-    fn with_reno_s_numbers_it_shares_as_reno() {
+    fn with_the_constants_of_reno_it_shares_equally_with_reno() {
         let [own, reno] = goodputs(&[]);
         assert!((own / reno - 1.0).abs() < 0.25 && own + reno > 8.0, "{own} and {reno} Mb/s");
     }
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn it_can_be_inside_rc3_and_its_parameters_are_checked() {
+    fn it_works_inside_rc3_and_its_parameters_are_validated() {
         let source = Source { file: "shares.toml".to_owned(), folder: ".".into() };
         let catalogue = catalogue().expect("no contradictions");
         let parse = |setting: &str| Scenario::parse_with(&catalogue, SCENARIO, &source, &[setting.to_owned()]);

@@ -1,4 +1,5 @@
-//! Runs the scenario of this folder: the own law beside NewReno. Settings are arguments: `cargo run -p own-law -- scheme.own.keep=0.8`
+//! Runs `shares.toml`, in which the custom controller shares a link with NewReno. Arguments are overrides: `cargo run
+//! -p own-law -- scheme.own.keep=0.8`
 
 use sparelane_scenario::{Scenario, Source};
 use std::error::Error;

@@ -1,4 +1,4 @@
-//! A carrier whose other end is whoever runs the target, and what becomes of what crosses it.
+//! A carrier that is controlled by the fuzzer, and the delivery of frames between two of them.
 
 use super::input::Bytes as Input;
 use bytes::Bytes;
@@ -12,17 +12,17 @@ use std::net::{Ipv4Addr, SocketAddr};
 pub const ASSOCIATION: AssociationId = AssociationId(1);
 const PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 7777);
 
-/// The carrier.
+/// A carrier that queues frames and messages instead of sending them.
 #[derive(Debug, Default)]
-pub struct Puppet {
+pub struct FuzzCarrier {
     pub events: VecDeque<CarrierEvent>,
     pub sent: VecDeque<(u8, Vec<u8>)>,
-    pub said: VecDeque<u8>,
-    pub heard: VecDeque<Bytes>,
+    pub sent_control: VecDeque<u8>,
+    pub received_control: VecDeque<Bytes>,
     pub is_closed: bool,
 }
 
-impl Carrier for Puppet {
+impl Carrier for FuzzCarrier {
     fn connect(&mut self, _: Time, _: SocketAddr) -> Result<AssociationId, CarrierError> {
         Ok(ASSOCIATION)
     }
@@ -60,12 +60,12 @@ impl Carrier for Puppet {
     }
 
     fn write_control(&mut self, _: AssociationId, bytes: &[u8]) -> usize {
-        self.said.extend(bytes);
+        self.sent_control.extend(bytes);
         bytes.len()
     }
 
     fn read_control(&mut self, _: AssociationId) -> Option<Bytes> {
-        self.heard.pop_front()
+        self.received_control.pop_front()
     }
 
     fn close(&mut self, _: Time, association: AssociationId, _: u32, _: &str) {
@@ -79,22 +79,22 @@ impl Carrier for Puppet {
     }
 }
 
-/// A node whose association is open, with all of its classes.
+/// Returns a node with an open association and all of its classes open.
 ///
 /// # Panics
-/// The settings do not fit.
-pub fn opened(config: &NodeConfig) -> Node<Puppet> {
-    let mut carrier = Puppet::default();
+/// If the settings are invalid.
+pub fn opened(config: &NodeConfig) -> Node<FuzzCarrier> {
+    let mut carrier = FuzzCarrier::default();
     let association = ASSOCIATION;
     carrier.events.push_back(CarrierEvent::Opened { association, peer: Fingerprint::of(b"peer"), address: PEER });
     for class in 0..config.classes {
         carrier.events.push_back(CarrierEvent::Class { association, class, open: true });
     }
-    Node::new(carrier, config.clone()).expect("settings that fit")
+    Node::new(carrier, config.clone()).expect("valid settings")
 }
 
-/// Takes in what has come, and lets timers fire.
-pub fn turn(node: &mut Node<Puppet>, now: Time) {
+/// Processes the queued events and the timers of a node.
+pub fn turn(node: &mut Node<FuzzCarrier>, now: Time) {
     let arrival = Arrival { from: PEER, dscp: 0, ecn: 0, received_ns: now.as_ps() / 1000 };
     node.handle_datagram(now, arrival, &[]);
     if node.next_timer() <= now {
@@ -102,31 +102,32 @@ pub fn turn(node: &mut Node<Puppet>, now: Time) {
     }
 }
 
-/// Brings what one node has sent to the other, changed on the way; returns how many frames crossed.
-pub fn cross(input: &mut Input<'_>, now: Time, from: &mut Puppet, to: &mut Puppet) -> usize {
-    let mut crossed = 0;
+/// Delivers the frames and messages that one node has sent to the other, with random changes. Returns the number of
+/// frames.
+pub fn deliver(input: &mut Input<'_>, now: Time, from: &mut FuzzCarrier, to: &mut FuzzCarrier) -> usize {
+    let mut delivered = 0;
     for _ in 0..from.sent.len().min(64) {
         let Some((class, frame)) = from.sent.pop_front() else { break };
-        crossed += 1;
+        delivered += 1;
         for (class, frame) in changed(input, class, frame) {
             let (association, marked) = (ASSOCIATION, input.byte() < 8);
             let (received_ns, bytes) = (now.as_ps() / 1000, frame.into());
             to.events.push_back(CarrierEvent::Frame { association, class, marked, received_ns, bytes });
         }
     }
-    let mut said: Vec<u8> = from.said.drain(..).collect();
-    if !said.is_empty() {
+    let mut control: Vec<u8> = from.sent_control.drain(..).collect();
+    if !control.is_empty() {
         if input.byte() < 2 {
-            let place = usize::from(input.byte()) % said.len();
-            said[place] = input.byte();
+            let place = usize::from(input.byte()) % control.len();
+            control[place] = input.byte();
         }
-        to.heard.push_back(said.into());
+        to.received_control.push_back(control.into());
         to.events.push_back(CarrierEvent::Control { association: ASSOCIATION });
     }
-    crossed
+    delivered
 }
 
-/// What becomes of a frame on its way.
+/// Returns the frames that arrive for one frame sent: none, the same, a changed or additional ones.
 fn changed(input: &mut Input<'_>, class: u8, mut frame: Vec<u8>) -> Vec<(u8, Vec<u8>)> {
     match input.byte() {
         0..=15 => vec![],
