@@ -1,16 +1,16 @@
-"""Run every controller that ns-3 has, too, in both simulators on the same dumbbells, and compare.
+"""Run the controllers that sparelane and ns-3 have in common on the same dumbbells, and compare.
 
 Usage: python benches/controllers.py [--ns3] [--only TEXT] [--markdown FILE]
 
-Compared are the share of the bottleneck's capacity that is used and the mean number of packets that wait there, over
-the second part of a run. The first is to agree within 5 %, the second within 20 %; where one does not, the table says
-why, and the wider bound of `controllers_notes.py` holds.
+The comparison covers the utilisation and the mean queue length of the bottleneck in the second part of a run. The
+utilisation must agree within 5 %, the queue within 20 %. For larger differences the table gives the reason, and the
+wider bounds of `controllers_notes.py` apply.
 
-Without --ns3, what ns-3 measured is read from `ns3_controllers.csv`, and only sparelane runs, seconds in all. With it,
-ns-3 is installed and compiled the first time, runs again, up to two minutes a row, and its rows in that file are
-replaced.
+Without --ns3, the measurements of ns-3 are read from `ns3_controllers.csv`, and only sparelane runs, for some seconds
+in total. With --ns3, ns-3 is installed and compiled if needed and runs again, for up to two minutes per row. Its rows
+in that file are replaced.
 
-The exit status is 1 when a row is out of its bounds, 2 when the comparison could not be made.
+The exit status is 1 if a row is out of its bounds, and 2 if the comparison could not be made.
 """
 
 import argparse
@@ -27,9 +27,9 @@ from peers_rows import PeersError
 
 
 def main() -> int:
-    """Take the command line; give the exit status."""
+    """Parse the command line, run the comparison and return the exit status."""
     parser = argparse.ArgumentParser(description="Compare controllers with ns-3's.")
-    parser.add_argument("--ns3", action="store_true", help="run ns-3 again, and record what it measures")
+    parser.add_argument("--ns3", action="store_true", help="run ns-3 again and record its measurements")
     parser.add_argument("--only", default="", metavar="TEXT", help="only scenarios whose name contains this")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write the table to this file")
     arguments = parser.parse_args()
@@ -44,21 +44,21 @@ def main() -> int:
 
 
 def compare(*, with_ns3: bool, only: str, markdown_file: Path | None) -> int:
-    """Make the comparison and show it; the exit status."""
+    """Run the comparison, print it and return the exit status."""
     chosen = [scenario for scenario in SCENARIOS if only in scenario.name]
     if not chosen:
-        raise PeersError(f"no scenario's name contains {only!r}; there are: {', '.join(s.name for s in SCENARIOS)}")
+        raise PeersError(f"no scenario's name contains {only!r}; available: {', '.join(s.name for s in SCENARIOS)}")
     if with_ns3:
         for scenario in chosen:
             write_record(read_record() | {scenario.name: run_ns3(scenario)})
     record = read_record()
     missing = [scenario.name for scenario in chosen if scenario.name not in record]
     if missing:
-        raise PeersError(f"ns-3's side is not recorded for {', '.join(missing)}; run with --ns3")
+        raise PeersError(f"no measurements of ns-3 are recorded for {', '.join(missing)}; run with --ns3")
     with tempfile.TemporaryDirectory() as folder:
         rows = [Row(scenario, ours(scenario, Path(folder)), record[scenario.name]) for scenario in chosen]
     lines = [row.cells() for row in rows]
-    show("Controllers beside ns-3's", HEADINGS, lines)
+    show("Controllers compared with ns-3", HEADINGS, lines)
     if markdown_file is not None:
         markdown_file.write_text(markdown(HEADINGS, lines), encoding="utf-8")
     return 0 if all(row.holds for row in rows) else 1

@@ -1,4 +1,4 @@
-"""What ns-3 measured, kept in `ns3_controllers.csv` beside this file, so that not everyone needs to run it."""
+"""The recorded measurements of ns-3 in `ns3_controllers.csv`, which make it unnecessary to run ns-3."""
 
 import csv
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ COLUMNS = ("scenario", "link_use", "queue_packets")
 
 
 def read_record() -> dict[str, Measured]:
-    """What ns-3 measured, by the scenario's name."""
+    """Return the measurements of ns-3 by scenario name."""
     if not RECORD.exists():
         return {}
     with RECORD.open(encoding="ascii", newline="") as file:
@@ -23,7 +23,7 @@ def read_record() -> dict[str, Measured]:
 
 
 def write_record(record: Mapping[str, Measured]) -> None:
-    """Replace the record; in the order of the scenarios, and without those that are no more."""
+    """Replace the record, in the order of the scenarios and without scenarios that no longer exist."""
     with RECORD.open("w", encoding="ascii", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
         lines.writerow(COLUMNS)

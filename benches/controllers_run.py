@@ -1,4 +1,4 @@
-"""One scenario of `controllers.py` in either simulator."""
+"""Run one scenario of `controllers.py` in either simulator."""
 
 import json
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from workloads import FULL_PACKET_BYTES
 
 SEGMENT_BYTES = 1460
 
-# As ns3_network.h sets up TCP in ns-3.
+# The same TCP settings as in ns3_network.h.
 OURS = """
 duration = "{duration_s}s"
 
@@ -45,11 +45,11 @@ interval = "{interval_ns}ns"
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What one simulator measured at the bottleneck.
+    """The measurements of one simulator at the bottleneck.
 
     Attributes:
-        link_use: the share of its capacity that it carried.
-        queue_packets: mean of what waited, full packets.
+        link_use: The utilisation of the bottleneck, from 0 to 1.
+        queue_packets: The mean queue length in full packets.
     """
 
     link_use: float
@@ -57,7 +57,7 @@ class Measured:
 
 
 def ours(scenario: Scenario, folder: Path) -> Measured:
-    """Run sparelane; writes the workload's files into `folder`."""
+    """Run sparelane. The workload's files are written into `folder`."""
     import polars
 
     import sparelane
@@ -65,7 +65,7 @@ def ours(scenario: Scenario, folder: Path) -> Measured:
     scenario.write(folder)
     text = ours_text(scenario, folder, 'queues = [["west", "east"]]')
     whole = sparelane.run(text, seed=1)
-    # What crossed the bottleneck before is what crosses it in a run that ends there.
+    # A run that ends at `from_s` gives the bytes sent before the measured period.
     before = sparelane.run(text, seed=1, set={"duration": f"{scenario.from_s}s"})
     sent = [
         run.links.filter((polars.col("from") == "west") & (polars.col("to") == "east"))["sent_bytes"][0]
@@ -77,7 +77,7 @@ def ours(scenario: Scenario, folder: Path) -> Measured:
 
 
 def ours_text(scenario: Scenario, folder: Path, watched: str) -> str:
-    """The scenario as sparelane reads it; `watched` is what `[sample]` names."""
+    """Return the scenario in sparelane's format; `watched` selects the samples in `[sample]`."""
     peer, dumbbell = scenario.peer, scenario.dumbbell
     parameters = dict(peer.parameters)
     if scenario.ssthresh_packets is not None:
@@ -105,7 +105,7 @@ def _lines(values: dict[str, str]) -> str:
 
 
 def ns3_command(scenario: Scenario, program: Path, folder: Path, extra: dict[str, str] | None = None) -> list[str]:
-    """The command that runs ns-3; `extra` replaces or adds attributes."""
+    """Return the command that runs ns-3; `extra` replaces or adds attributes."""
     attributes = {
         "ns3::TcpL4Protocol::SocketType": scenario.peer.ns3,
         "ns3::TcpSocket::InitialCwnd": "10",
@@ -127,11 +127,11 @@ def ns3_command(scenario: Scenario, program: Path, folder: Path, extra: dict[str
 
 
 def ns3_segment_bytes(peer: Peer) -> int:
-    """The payload of a full segment in ns-3."""
+    """Return the payload of a full segment in ns-3, in bytes."""
     return int(peer.attributes.get("ns3::TcpSocket::SegmentSize", str(SEGMENT_BYTES)))
 
 
 def ns3_measured(text: str) -> Measured:
-    """What `ns3_controllers` printed."""
+    """Parse the output of `ns3_controllers`."""
     fields = json.loads(text)
     return Measured(float(fields["link_use"]), float(fields["mean_queue_packets"]))

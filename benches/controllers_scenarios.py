@@ -1,4 +1,4 @@
-"""The scenarios of `controllers.py`: controllers on dumbbells, in sparelane and in ns-3."""
+"""The scenarios of `controllers.py`: controllers on dumbbells, for sparelane and ns-3."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,21 +9,21 @@ MBPS = 1_000_000
 ACCESS_TIMES_BOTTLENECK = 10
 ACCESS_QUEUE_PACKETS = 20_000
 
-# When flows start, in ms: not at once, and not regularly.
+# Start times of the flows in ms, staggered and irregular.
 STARTS_MS = (0, 131, 277, 419, 553, 701, 857, 1013, 1129, 1283, 1427, 1571, 1723, 1867, 2011, 2161)
 
 
 @dataclass(frozen=True, slots=True)
 class Dumbbell:
-    """As many senders as receivers on both sides of one bottleneck; every sender has one flow that never ends.
+    """A dumbbell with one unlimited flow from each sender to its own receiver.
 
     Attributes:
-        rate_bps: of the bottleneck; the hosts' cables have ten times as much.
-        round_trip_ns: propagation alone.
-        flows: how many.
-        buffer_packets: what may wait at the bottleneck, full packets.
-        mark_at: waiting packets from which the bottleneck marks; 0 never.
-        start_together: whether all flows start at once.
+        rate_bps: The rate of the bottleneck; access links have ten times this rate.
+        round_trip_ns: The propagation delay of a round trip.
+        flows: The number of flows.
+        buffer_packets: The capacity of the bottleneck's queue in full packets.
+        mark_at: The queue length in packets at which the bottleneck marks; 0 disables marking.
+        start_together: Whether all flows start at the same time.
     """
 
     rate_bps: int
@@ -35,17 +35,17 @@ class Dumbbell:
 
     @property
     def bdp_packets(self) -> int:
-        """The bandwidth-delay product in full packets."""
+        """Return the bandwidth-delay product in full packets."""
         return self.rate_bps * self.round_trip_ns // NS_PER_S // (8 * FULL_PACKET_BYTES)
 
     def workload(self, name: str) -> Workload:
-        """The network and its flows; the bottleneck is the last link."""
+        """Return the network and its flows; the bottleneck is the last link."""
         west, east = 2 * self.flows, 2 * self.flows + 1
         access = (self.rate_bps * ACCESS_TIMES_BOTTLENECK, self.round_trip_ns // 40, ACCESS_QUEUE_PACKETS)
         senders = [Link(flow, west, *access) for flow in range(self.flows)]
         receivers = [Link(east, self.flows + flow, *access) for flow in range(self.flows)]
         bottleneck = Link(west, east, self.rate_bps, self.round_trip_ns * 18 // 40, self.buffer_packets)
-        # In proportion to the round trip, so that flows of a data centre do not wait long for each other.
+        # In proportion to the round trip, so that short data centre runs have staggered starts too.
         scale = 0 if self.start_together else self.round_trip_ns / (40 * NS_PER_MS)
         starts_ns = [int(start_ms * NS_PER_MS * scale) for start_ms in STARTS_MS[: self.flows]]
         flows = [Flow(start_ns, flow, self.flows + flow, 0) for flow, start_ns in enumerate(starts_ns)]
@@ -57,13 +57,13 @@ class Peer:
     """One controller in both simulators.
 
     Attributes:
-        ours: its name in sparelane.
-        ns3: its type in ns-3.
-        parameters: sparelane's, where they differ from the default.
-        attributes: ns-3's, where they differ from the default.
-        transport: keys of sparelane's `[transport]` that it needs.
-        own_start: how a flow starts is the controller's own matter, and slow start has no threshold that is given.
-        suffix: tells scenarios of different settings apart.
+        ours: The name in sparelane.
+        ns3: The type name in ns-3.
+        parameters: Parameters in sparelane that differ from the default.
+        attributes: Attributes in ns-3 that differ from the default.
+        transport: Required keys of sparelane's `[transport]`.
+        own_start: Whether the controller has its own start-up, so that no slow-start threshold is set.
+        suffix: A suffix that distinguishes scenarios with different settings.
     """
 
     ours: str
@@ -80,10 +80,10 @@ class Scenario:
     """One controller on one dumbbell.
 
     Attributes:
-        peer: the controller.
-        dumbbell: the network.
-        duration_s: simulated time.
-        from_s: link use and queue are of the time from then on.
+        peer: The controller.
+        dumbbell: The network.
+        duration_s: The simulated time in seconds.
+        from_s: The start of the measured period in seconds.
     """
 
     peer: Peer
@@ -93,7 +93,7 @@ class Scenario:
 
     @property
     def name(self) -> str:
-        """What rows and files are called: `newreno-100M-40ms-1x-1.00bdp`."""
+        """Return the name of rows and files, such as `newreno-100M-40ms-1x-1.00bdp`."""
         d = self.dumbbell
         rate = f"{d.rate_bps // GBPS}G" if d.rate_bps >= GBPS else f"{d.rate_bps // MBPS}M"
         ms = d.round_trip_ns / NS_PER_MS
@@ -106,12 +106,12 @@ class Scenario:
 
     @property
     def interval_ns(self) -> int:
-        """The time between two looks at the queue, a fortieth of the round trip at most and 1 ms at most."""
+        """Return the sampling interval of the queue: a fortieth of the round trip, but at most 1 ms."""
         return min(NS_PER_MS, self.dumbbell.round_trip_ns // 40)
 
     @property
     def ssthresh_packets(self) -> int | None:
-        """The slow-start threshold of a new flow: three quarters of a fair share of the path."""
+        """Return the slow-start threshold of a new flow: three quarters of its fair share of the path."""
         if self.peer.own_start:
             return None
         return max(2, self.dumbbell.bdp_packets * 3 // 4 // self.dumbbell.flows)
@@ -139,7 +139,7 @@ LEDBAT_ATTRIBUTES = {
 }
 TEN_SEGMENTS = {"initial_window": "10"}
 LEDBAT = Peer("ledbat", "ns3::TcpLedbat", TEN_SEGMENTS, LEDBAT_ATTRIBUTES, own_start=True)
-# With the growth of one segment beyond what is in flight that RFC 6817 allows; see ns3_mended.h.
+# Corrected to allow growth by one segment beyond the data in flight, as in RFC 6817; see ns3_mended.h.
 LEDBAT_MENDED = Peer("ledbat", "ns3::TcpLedbatMended", TEN_SEGMENTS, LEDBAT_ATTRIBUTES, own_start=True, suffix="m")
 LEDBAT_MENDED_25MS = Peer(
     "ledbat",
@@ -153,25 +153,25 @@ BBR = Peer("bbr", "ns3::TcpBbr", own_start=True)
 
 
 def _wide(flows: int, buffer_bdp: float) -> Dumbbell:
-    """100 Mb/s and 40 ms."""
+    """Return a dumbbell of 100 Mb/s and 40 ms."""
     return Dumbbell(100 * MBPS, 40 * NS_PER_MS, flows, int(333 * buffer_bdp))
 
 
 def _fast(flows: int, buffer_bdp: float) -> Dumbbell:
-    """1 Gb/s and 20 ms."""
+    """Return a dumbbell of 1 Gb/s and 20 ms."""
     return Dumbbell(GBPS, 20 * NS_PER_MS, flows, int(1666 * buffer_bdp))
 
 
 def _loss_based(peer: Peer) -> list[Scenario]:
     return [
         *(Scenario(peer, _wide(flows, buffer), 60.0, 20.0) for flows in (1, 4) for buffer in (1.0, 0.25)),
-        # Many flows, whose windows come down several times in as many seconds as ns-3 can simulate.
+        # With many flows, windows are reduced several times even in the few seconds that ns-3 can simulate.
         Scenario(peer, _fast(16, 0.25), 8.0, 3.0),
     ]
 
 
 def _slow(flows: int) -> Dumbbell:
-    """20 Mb/s and 40 ms, with room for LEDBAT's 100 ms."""
+    """Return a dumbbell of 20 Mb/s and 40 ms, with a queue larger than LEDBAT's target of 100 ms."""
     return Dumbbell(20 * MBPS, 40 * NS_PER_MS, flows, 4 * 66, start_together=True)
 
 

@@ -1,4 +1,4 @@
-"""ns-3 as it is packaged: installed the first time, and programs compiled against it."""
+"""Install the packaged ns-3, and compile programs against it."""
 
 import shutil
 import subprocess
@@ -19,12 +19,12 @@ NS3_VENV = WORK / "ns3-venv"
 
 
 def ns3_package() -> Path:
-    """The folder of the installed ns-3, with `include` and `lib64`; installs it the first time."""
+    """Install ns-3 if needed, and return its folder, which contains `include` and `lib64`."""
     if not list(NS3_VENV.glob(f"lib/python*/site-packages/ns3-{NS3_VERSION}.dist-info")):
         say(f"installing ns-3 {NS3_VERSION} into {NS3_VENV}")
-        hint = "it has wheels for Linux on x86-64 and CPython 3.11 to 3.13, and needs the package index to be in reach"
-        must_run([sys.executable, "-m", "venv", "--clear", str(NS3_VENV)], f"cannot make {NS3_VENV}")
-        # Without its dependencies: they only serve ns-3's Python bindings, and take long to build.
+        hint = "it has wheels for Linux on x86-64 and CPython 3.11 to 3.13, and needs access to the package index"
+        must_run([sys.executable, "-m", "venv", "--clear", str(NS3_VENV)], f"cannot create {NS3_VENV}")
+        # Skip the dependencies, which only ns-3's Python bindings need and which take long to build.
         pip = [str(NS3_VENV / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         wheel = ["--no-deps", "--only-binary", ":all:", f"ns3=={NS3_VERSION}"]
         must_run([*pip, *wheel], f"cannot install ns-3 {NS3_VERSION}: {hint}")
@@ -32,7 +32,7 @@ def ns3_package() -> Path:
 
 
 def build_ns3_program(name: str) -> Path:
-    """Compile `NAME.cc`, unless the program is newer than its source and than ns-3; the program."""
+    """Compile `NAME.cc` unless the program is newer than its source and ns-3, and return the program's path."""
     source, program = FOLDER / f"{name}.cc", WORK / name
     package = ns3_package()
     if program.exists() and program.stat().st_mtime > max(
@@ -41,18 +41,18 @@ def build_ns3_program(name: str) -> Path:
         return program
     compiler = shutil.which("g++")
     if compiler is None:
-        raise PeersError("there is no g++, which ns-3's side of the comparison needs; on Debian: apt install g++")
+        raise PeersError("g++ is missing, which the comparison with ns-3 needs; on Debian: apt install g++")
     say(f"compiling {source.name}")
     libraries = package / "lib64"
     unfinished = program.with_suffix(".new")
     must_run(
         [
             *(compiler, "-std=c++20", "-O3", "-march=native"),
-            # As the package was built; ns-3's headers depend on it.
+            # ns-3's headers need the options with which the package was built.
             *("-DNS3_LOG_ENABLE", "-DNS3_ASSERT_ENABLE", "-DNS3_BUILD_PROFILE_RELEASE"),
             *("-isystem", str(package / "include"), str(source), "-o", str(unfinished)),
             *(f"-L{libraries}", *(f"-l{NS3_LIBRARY_PREFIX}{name}" for name in NS3_LIBRARIES)),
-            # ns-3's libraries find each other through the program's search path; only an old-style one reaches them.
+            # ns-3's libraries find each other through the program's RPATH; a RUNPATH does not apply to them.
             *(f"-Wl,-rpath,{libraries}", "-Wl,--allow-shlib-undefined", "-Wl,--disable-new-dtags"),
         ],
         f"cannot compile {source.name}",
@@ -62,14 +62,18 @@ def build_ns3_program(name: str) -> Path:
 
 
 def must_run(command: Sequence[str], failure: str, limit_s: float | None = None) -> str:
-    """Run a program; its standard output. Raises with `failure` and the end of what it said when it fails."""
+    """Run a program and return its standard output.
+
+    Raises:
+        PeersError: The program failed; the message has `failure` and the end of its output.
+    """
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit_s)
     if done.returncode != 0:
-        said = "\n".join((done.stderr or done.stdout).strip().splitlines()[-15:])
-        raise PeersError(f"{failure} (exit status {done.returncode})\n{said}")
+        output = "\n".join((done.stderr or done.stdout).strip().splitlines()[-15:])
+        raise PeersError(f"{failure} (exit status {done.returncode})\n{output}")
     return done.stdout
 
 
 def say(what: str) -> None:
-    """Tell a person what goes on."""
+    """Print progress to standard error."""
     print(f"benches: {what}", file=sys.stderr, flush=True)

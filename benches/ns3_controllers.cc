@@ -1,14 +1,14 @@
-// Runs a neutral workload (its format: workloads.py) in ns-3 and watches its last link; prints one line of JSON.
+// Runs a neutral workload (format: workloads.py) in ns-3, measures its last link, and prints one line of JSON.
 //
 //     ns3_controllers --base=work/NAME --duration=40 --from=15 [--interval=1000000] [--mark-at=20] [--series=FILE.csv]
 //                     [--drop=8000,20000] [--windows-every=500000000]
 //                     [--ns3::TcpL4Protocol::SocketType=ns3::TcpCubic ...]
 //
-// Of the last link of NAME.topo, in the direction from its first node to its second, from `from` seconds on: how many
-// bytes it carried, and the packets that waited, the mean of a look every `interval` nanoseconds. With `mark-at` that
-// queue marks packets that find so many waiting. With `drop` that link loses the first transmission of these data
-// segments, numbered from 0, of its only flow. With `windows-every` the congestion window of host 0 is printed, too, in
-// bytes, with a look every so many nanoseconds. Every attribute of ns-3 can be set on the command line.
+// The measured link is the last one of NAME.topo, in the direction from its first node to its second. From `from`
+// seconds on, the program measures the bytes sent and the mean queue length, sampled every `interval` nanoseconds.
+// `mark-at` is the queue length in packets at which the queue marks. `drop` lists the data segments of the only flow,
+// counted from 0, whose first transmission is lost. With `windows-every`, the congestion window of host 0 in bytes is
+// printed as well, sampled at this interval in nanoseconds. The command line accepts all attributes of ns-3.
 
 #include "ns3_mended.h"
 #include "ns3_network.h"
@@ -23,7 +23,7 @@ using namespace mended;
 
 namespace {
 
-// What happens at one output queue.
+// The measurement of one output queue.
 class Watch {
   public:
     Watch(Ptr<PointToPointNetDevice> device, Ptr<QueueDisc> discipline, Time from, Time interval)
@@ -39,7 +39,7 @@ class Watch {
 
     void Record(const std::string& path) { m_series.open(path); }
 
-    // As the beginning of one line of JSON; the time watched ends at `until`.
+    // Prints the beginning of a line of JSON; the measured period ends at `until`.
     void Print(Time until) const {
         const auto rate = GetRate().GetBitRate();
         const double capacityBytes = rate / 8.0 * (until - m_from).GetSeconds();
@@ -87,9 +87,9 @@ class Watch {
     std::ofstream m_series;
 };
 
-// A queue that marks packets which find `markAt` waiting, and drops none until `limitPackets` wait. ns-3 has that as RED
-// without averaging and with both thresholds alike. It sits before the device's own queue, which is cut to one packet:
-// that packet waits, too, so the threshold is one less.
+// Installs a queue that marks packets which find `markAt` packets queued, and drops packets beyond `limitPackets`. In
+// ns-3 this is RED without averaging and with equal thresholds. It precedes the device's own queue, which is limited to
+// one packet. That packet counts as queued, so the threshold is smaller by one.
 Ptr<QueueDisc> MarkAt(uint32_t markAt, uint32_t limitPackets, Ptr<PointToPointNetDevice> device) {
     device->GetQueue()->SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, 1));
     Ptr<NetDeviceQueueInterface> queues = CreateObject<NetDeviceQueueInterface>();
@@ -165,5 +165,5 @@ int main(int argc, char** argv) {
     }
     std::printf("}\n");
     std::fflush(stdout);
-    std::_Exit(0);  // taking the network down again takes long and measures nothing
+    std::_Exit(0);  // skip the destruction of the network, which takes long
 }

@@ -1,4 +1,4 @@
-// Controllers of ns-3 with little changed, to check that it is what makes the difference from ours.
+// Controllers of ns-3 with small corrections, which verify the causes of differences from sparelane.
 
 #pragma once
 
@@ -11,9 +11,9 @@ namespace mended {
 
 using namespace ns3;
 
-// ns-3's LEDBAT with ALLOWED_INCREASE of RFC 6817 section 2.4.2, one segment. ns-3 limits the window to what was in flight
-// before the acknowledgment, so that it never grows, and beyond the target falls by a segment with every acknowledgment.
-// The limit is of the highest byte sent: it is raised by a segment for as long as the law looks at it.
+// ns-3's LEDBAT with the ALLOWED_INCREASE of RFC 6817 section 2.4.2, one segment. ns-3 limits the window to the data in
+// flight before the acknowledgment. The window therefore never grows, and above the target it falls by a segment per
+// acknowledgment. The limit depends on the highest byte sent, which is raised by a segment during the computation.
 class TcpLedbatMended : public TcpLedbat {
   public:
     static TypeId GetTypeId() {
@@ -35,9 +35,8 @@ class TcpLedbatMended : public TcpLedbat {
 
 NS_OBJECT_ENSURE_REGISTERED(TcpLedbatMended);
 
-// ns-3's H-TCP with alpha in segments a window. ns-3 adds alpha bytes with every acknowledgment to NewReno's growth.
-// Before the first loss, when its beta is zero and alpha for that reason twice what it is later, alpha is halved, as by
-// a beta of 1/2.
+// ns-3's H-TCP with alpha in segments per window. ns-3 adds alpha bytes per acknowledgment to NewReno's growth. Before
+// the first loss, ns-3's beta is zero, which doubles alpha. Here alpha is halved then, which is equal to a beta of 1/2.
 class TcpHtcpMended : public TcpHtcp {
   public:
     static TypeId GetTypeId() {
@@ -71,16 +70,16 @@ class TcpHtcpMended : public TcpHtcp {
 
 NS_OBJECT_ENSURE_REGISTERED(TcpHtcpMended);
 
-// A controller that is told each round-trip time, where ns-3 tells the smoothed time; and the fractions of a byte that
-// ns-3 drops from NewReno's growth with every acknowledgment, saved.
+// A controller that gets individual round-trip times instead of the smoothed time, and that keeps the fractions of a
+// byte which ns-3 truncates from NewReno's growth per acknowledgment. In addition:
 //
-// Also, Hybla hears the least time, since it compares by equality, and the least is the handshake's with its small
-// packets.
-// Illinois hears microseconds for milliseconds, to which it rounds, since its law only knows ratios; and
-// acknowledgments beyond slow start fifty at a time, since it counts alpha for each in whole numbers, so none below one.
-// LP does not hear of acknowledgments while a loss is repaired: those echo the time of a segment before the hole.
-// Vegas halves at a loss, as in Linux; ns-3 goes to the threshold of slow start, which is three quarters of the window.
-// Veno hears each time thrice, since it forgets with every acknowledgment how many it had, and wants three.
+// - Hybla gets the minimum time, because it tests for equality with the minimum, which is that of the handshake's small
+//   packets.
+// - Illinois gets microseconds instead of milliseconds, because it rounds to milliseconds and only uses ratios. Beyond
+//   slow start it gets acknowledgments in groups of fifty, because it truncates alpha per acknowledgment.
+// - LP gets no acknowledgments during recovery, because they echo the timestamp of a segment before the hole.
+// - Vegas halves the window at a loss, as in Linux; ns-3 uses the slow-start threshold, three quarters of the window.
+// - Veno gets each time three times, because it resets its count of samples per acknowledgment and needs three.
 template <typename Law>
 class Mended : public Law {
   public:
@@ -130,7 +129,7 @@ class Mended : public Law {
     }
 
     uint32_t GetSsThresh(Ptr<const TcpSocketState> state, uint32_t bytesInFlight) override {
-        // Vegas asks itself, too, with nothing in flight.
+        // Vegas also calls this function itself, with nothing in flight.
         const bool isLossOfVegas = std::is_same_v<Law, TcpVegas> && bytesInFlight > 0;
         return isLossOfVegas ? TcpNewReno::GetSsThresh(state, bytesInFlight) : Law::GetSsThresh(state, bytesInFlight);
     }
@@ -140,7 +139,7 @@ class Mended : public Law {
     uint32_t m_heldSegments = 0;
 };
 
-// To be found by name.
+// Registers the types by name.
 inline const TypeId MENDED[] = {
     Mended<TcpHybla>::GetTypeId(), Mended<TcpIllinois>::GetTypeId(), Mended<TcpLp>::GetTypeId(),
     Mended<TcpVegas>::GetTypeId(), Mended<TcpVeno>::GetTypeId(),     Mended<TcpWestwoodPlus>::GetTypeId(),

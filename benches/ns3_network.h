@@ -1,7 +1,7 @@
-// What the programs that run ns-3 have in common: a neutral workload (its format: workloads.py) as a network and flows.
+// The common part of the programs that run ns-3: a neutral workload (format: workloads.py) as a network and flows.
 //
-// TCP as sparelane's bench has it: NewReno with SACK, MSS 1460, initial window 4, an acknowledgment per packet,
-// drop-tail queues.
+// TCP has the settings of sparelane's benchmark: NewReno with SACK, MSS 1460, initial window 4, one acknowledgment per
+// packet, and drop-tail queues.
 
 #pragma once
 
@@ -44,7 +44,7 @@ struct Order {
     int64_t startNs;
     uint32_t src;
     uint32_t dst;
-    uint64_t sizeBytes;  // 0 never ends
+    uint64_t sizeBytes;  // 0 is unlimited
 };
 
 struct Workload {
@@ -59,7 +59,7 @@ struct Workload {
     std::exit(2);
 }
 
-// Calls `parse` with every line of a file; a line that it refuses ends the program.
+// Calls `parse` for every line of a file, and exits if it rejects a line.
 template <typename Parse>
 void ForEachLine(const std::string& path, Parse parse) {
     std::ifstream file(path);
@@ -105,7 +105,7 @@ inline Workload ReadWorkload(const std::string& base) {
 
 // ---- Routes ---------------------------------------------------------------------------------------------------------
 
-// [node][host]: the interfaces of `node` that lie on a path of least delay to `host`.
+// [node][host]: the interfaces of `node` on a path of minimum delay to `host`.
 using NextHops = std::vector<std::vector<std::vector<uint32_t>>>;
 
 struct Neighbour {
@@ -136,7 +136,7 @@ inline std::vector<int64_t> DelaysFrom(uint32_t source, const std::vector<std::v
 inline NextHops ShortestPaths(const Workload& w) {
     std::vector<std::vector<Neighbour>> neighbours(w.nodes);
     for (const auto& c : w.cables) {
-        // Interface 0 of every node is the loopback; cables follow in order.
+        // Interface 0 of every node is the loopback; links follow in order.
         uint32_t atA = neighbours[c.a].size() + 1;
         uint32_t atB = neighbours[c.b].size() + 1;
         neighbours[c.a].push_back({c.b, atA, c.delayNs});
@@ -156,8 +156,8 @@ inline NextHops ShortestPaths(const Workload& w) {
     return hops;
 }
 
-// Table routing with a choice per flow among equal paths. ns-3's own global routing chooses per packet, which reorders
-// TCP, and walks a list of all hosts for every packet.
+// Table routing with per-flow selection among equal paths. ns-3's own global routing selects per packet, which reorders
+// TCP, and searches a list of all hosts for every packet.
 class FlowHashRouting : public Ipv4RoutingProtocol {
   public:
     explicit FlowHashRouting(const NextHops& hops) : m_hops(hops) {}
@@ -201,7 +201,7 @@ class FlowHashRouting : public Ipv4RoutingProtocol {
         return m_hops[m_node].at(address.Get() - FIRST_HOST_ADDRESS);
     }
 
-    // Routes are made once: an allocation per packet would be ours, not ns-3's.
+    // Routes are created once, so that no allocation per packet is attributed to ns-3.
     Ptr<Ipv4Route> RouteThrough(uint32_t interface) {
         if (m_routes.size() <= interface) {
             m_routes.resize(interface + 1);
@@ -231,7 +231,7 @@ class FlowHashRouting : public Ipv4RoutingProtocol {
 
 // ---- Transfers ------------------------------------------------------------------------------------------------------
 
-// Both ends of one flow.
+// The sender and the receiver of one flow.
 class Transfer {
   public:
     Transfer(const Order& order, uint16_t sourcePort)
@@ -253,7 +253,7 @@ class Transfer {
 
     const Order& Asked() const { return m_order; }
 
-    // From the SYN until the receiver held the last byte; -1 when that did not happen.
+    // The time from the SYN to the arrival of the last byte at the receiver; -1 if the flow did not finish.
     int64_t CompletionNs() const { return m_finishNs < 0 ? -1 : m_finishNs - m_order.startNs; }
 
   private:
@@ -287,7 +287,7 @@ class Transfer {
     int64_t m_finishNs = -1;
 };
 
-// All flows of a workload; a receiver knows a flow by its sender's address and port.
+// All flows of a workload. A receiver identifies a flow by its sender's address and port.
 class Transfers {
   public:
     explicit Transfers(const Workload& w) : m_bySource(w.hosts) {
@@ -343,7 +343,7 @@ class Transfers {
         m_bySource.at(host).at(source.GetPort() - FIRST_SOURCE_PORT)->Accept(socket);
     }
 
-    std::deque<Transfer> m_all;  // a deque, since callbacks hold addresses of its elements
+    std::deque<Transfer> m_all;  // a deque, because callbacks hold addresses of its elements
     std::vector<std::vector<Transfer*>> m_bySource;
 };
 
@@ -351,7 +351,7 @@ class Transfers {
 
 inline void SetTcpDefaults(uint32_t ssthreshPackets) {
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", StringValue("ns3::TcpNewReno"));
-    // With SACK, the classic recovery is that of RFC 6675; ns-3's default is proportional rate reduction.
+    // With SACK, classic recovery is RFC 6675; ns-3's default is proportional rate reduction.
     Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", StringValue("ns3::TcpClassicRecovery"));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(MSS_BYTES));
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(4));
@@ -361,7 +361,7 @@ inline void SetTcpDefaults(uint32_t ssthreshPackets) {
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(SOCKET_BUFFER_BYTES));
     Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(true));
     Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
-    // The segment size does not count options: with timestamps every full segment would exceed the MTU of 1500 bytes
+    // The segment size does not include options. With timestamps every full segment would exceed the MTU of 1500 bytes
     // and be fragmented by IP.
     Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
     if (ssthreshPackets > 0) {
@@ -369,7 +369,7 @@ inline void SetTcpDefaults(uint32_t ssthreshPackets) {
     }
 }
 
-// Builds the network; returns its devices, in order of the cables.
+// Builds the network and returns its devices, in order of the links.
 inline std::vector<Ptr<PointToPointNetDevice>> Build(const Workload& w, const NextHops& hops) {
     NodeContainer nodes;
     nodes.Create(w.nodes);
@@ -382,7 +382,7 @@ inline std::vector<Ptr<PointToPointNetDevice>> Build(const Workload& w, const Ne
 
     std::vector<Ptr<PointToPointNetDevice>> devices;
     PointToPointHelper helper;
-    helper.DisableFlowControl();  // else a full queue stops the device, and the layer above drops uncounted
+    helper.DisableFlowControl();  // otherwise a full queue stops the device, and drops above are not counted
     for (const auto& c : w.cables) {
         uint64_t limitBytes = uint64_t(c.queuePackets) * FULL_PACKET_BYTES;
         helper.SetDeviceAttribute("DataRate", DataRateValue(DataRate(c.rateBps)));
@@ -390,7 +390,7 @@ inline std::vector<Ptr<PointToPointNetDevice>> Build(const Workload& w, const Ne
         helper.SetQueue("ns3::DropTailQueue", "MaxSize", QueueSizeValue(QueueSize(QueueSizeUnit::BYTES, limitBytes)));
         auto pair = helper.Install(nodes.Get(c.a), nodes.Get(c.b));
         for (uint32_t end = 0; end < 2; end++) {
-            // By hand, since Ipv4AddressHelper would also put a queue discipline before the device's queue.
+            // Set directly, because Ipv4AddressHelper would also install a queue discipline before the device's queue.
             auto device = DynamicCast<PointToPointNetDevice>(pair.Get(end));
             auto node = device->GetNode();
             auto ipv4 = node->GetObject<Ipv4>();

@@ -1,8 +1,8 @@
-// Runs a neutral workload (its format: workloads.py) in ns-3 and prints one line of JSON.
+// Runs a neutral workload (format: workloads.py) in ns-3 and prints one line of JSON.
 //
 //     ns3_peer --base=work/abilene30 --duration=0.3 [--ssthresh=PACKETS] [--fct=FILE.csv]
 //
-// A packet-hop is one packet, data or not, that began to cross one link.
+// A packet-hop is the start of a transmission of one packet, data or acknowledgment, on one link.
 
 #include "ns3_network.h"
 
@@ -69,5 +69,5 @@ int main(int argc, char** argv) {
                 durationS, Simulator::GetEventCount(), packetHops, drops, CpuSeconds(usage) - cpuStart, wall.count(),
                 usage.ru_maxrss * 1024 / 1e6, transfers.Count(), transfers.Finished());
     std::fflush(stdout);
-    std::_Exit(0);  // taking the network down again takes long and measures nothing
+    std::_Exit(0);  // skip the destruction of the network, which takes long
 }

@@ -1,4 +1,4 @@
-// Scripts in ns-3: data segments that are dropped by their number, and the congestion window of one sender.
+// Scripts in ns-3: drops of given data segments, and samples of the congestion window of one sender.
 
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace workload {
 
-// Drops the first transmission of each of some data segments, numbered from 0, of the only flow on a link.
+// Drops the first transmission of the given data segments, counted from 0, of the only flow on a link.
 class DropSegments : public ErrorModel {
   public:
     DropSegments(const std::string& segments, uint32_t segmentBytes) : m_segmentBytes(segmentBytes) {
@@ -27,7 +27,7 @@ class DropSegments : public ErrorModel {
         whole->RemoveHeader(ppp);
         whole->RemoveHeader(ip);
         whole->RemoveHeader(tcp);
-        // The SYN takes the number 0.
+        // The SYN uses sequence number 0.
         return whole->GetSize() > 0 && m_segments.erase((tcp.GetSequenceNumber().GetValue() - 1) / m_segmentBytes) > 0;
     }
 
@@ -37,11 +37,11 @@ class DropSegments : public ErrorModel {
     std::set<uint32_t> m_segments;
 };
 
-// The congestion window of host 0, looked at in equal intervals.
+// Samples the congestion window of host 0 at regular intervals.
 class WindowSeries {
   public:
     WindowSeries(Time flowStart, Time interval) : m_interval(interval) {
-        // The socket is there when the flow has started; the other one of that host only listens.
+        // The socket exists once the flow has started; the other socket of that host only listens.
         Simulator::Schedule(flowStart + NanoSeconds(1), [this] {
             Config::ConnectWithoutContext("/NodeList/0/$ns3::TcpL4Protocol/SocketList/*/CongestionWindow",
                                           MakeCallback(&WindowSeries::Changed, this));

@@ -1,21 +1,22 @@
-"""Run sparelane and ns-3 on the neutral workloads, one after the other on one core, and compare.
+"""Run sparelane and ns-3 on the neutral workloads, one after the other on one core, and compare them.
 
 Usage: python benches/peers.py [--full] [--json FILE]
 
-Needs the project installed in the environment that runs this, and a C++ compiler. The first run installs ns-3 into
-`benches/work/ns3-venv` and compiles `ns3_peer.cc` against it; both are kept.
+The project must be installed in the current environment, and a C++ compiler is needed. The first run installs ns-3
+into `benches/work/ns3-venv` and compiles `ns3_peer.cc` against it; both are kept.
 
-What is compared:
+Compared are:
 
-- Speed, in packet-hops per second of CPU time: one packet, data or not, crossing one link. Building the network is not
-  timed. The claim is at least 6 times htsim's listed speed and at least 100 times ns-3's, on every row.
+- Speed, in packet-hops per second of CPU time. A packet-hop is one packet, data or acknowledgment, crossing one link.
+  The time to build the network is excluded. The claim is at least 6 times htsim's listed speed and at least 100 times
+  ns-3's, on every row.
 - Peak memory of the whole process.
-- Completion times per flow on abilene30, for the flows that finish in both.
+- Completion times per flow on abilene30, for flows that finish in both simulators.
 
-By default ns-3 runs on the short rows only, seconds each; with --full on all of them, minutes each, and on abilene30
-for 2 s longer than it is given.
+By default ns-3 runs on the short rows only, for seconds each. With --full it runs on all rows, for minutes each; the
+run of 2 s on abilene30 exceeds the time limit and is aborted.
 
-The exit status is 1 when a row misses the claim, 2 when the comparison could not be made.
+The exit status is 1 if a row misses the claim, and 2 if the comparison could not be made.
 """
 
 import argparse
@@ -40,9 +41,9 @@ def compare_speed(row: Row, *, with_ns3: bool) -> Comparison:
 
 
 def compare(*, full: bool, json_file: Path | None) -> bool:
-    """Make the whole comparison and show it; whether the claim holds on every row."""
+    """Run the whole comparison, print it and return whether the claim holds on every row."""
     if json_file is not None and not json_file.resolve().parent.is_dir():
-        raise PeersError(f"there is no folder {json_file.resolve().parent} to write {json_file.name} into")
+        raise PeersError(f"the folder {json_file.resolve().parent} of {json_file.name} does not exist")
     WORK.mkdir(parents=True, exist_ok=True)
     for workload in workloads.neutral_workloads(SEED):
         workload.write(WORK)
@@ -50,7 +51,7 @@ def compare(*, full: bool, json_file: Path | None) -> bool:
     comparisons = [compare_speed(row, with_ns3=full or not row.long) for row in ROWS]
     completion_rows = [c.row for c in comparisons if c.ns3 and c.row.workload == COMPLETION_WORKLOAD]
     if not completion_rows:
-        raise PeersError(f"ns-3 finished no run of {COMPLETION_WORKLOAD}, so there are no completion times to compare")
+        raise PeersError(f"ns-3 completed no run of {COMPLETION_WORKLOAD}, so there are no completion times to compare")
     completion_row = completion_rows[-1]
     buckets = compare_completions(ours_fct(completion_row), ns3_fct(completion_row))
     show(comparisons, buckets, completion_row)
@@ -60,7 +61,7 @@ def compare(*, full: bool, json_file: Path | None) -> bool:
 
 
 def main() -> int:
-    """Take the command line; give the exit status."""
+    """Parse the command line, run the comparison and return the exit status."""
     parser = argparse.ArgumentParser(description="Compare sparelane with ns-3 on the neutral workloads.")
     parser.add_argument("--full", action="store_true", help="run ns-3 on the long rows too, up to 30 minutes each")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results to this file")

@@ -1,4 +1,4 @@
-"""What `peers.py` runs and claims, and how two results are compared. No input or output."""
+"""The rows and claims of `peers.py`, and the comparison of two results. Performs no input or output."""
 
 import statistics
 import sys
@@ -10,20 +10,20 @@ CLAIMED_TIMES_NS3 = 100.0
 
 
 class PeersError(Exception):
-    """The comparison cannot be made; the message is for a person."""
+    """The comparison cannot be made. The message is shown to the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One workload at one length, and what is known about it.
+    """One workload with one duration, and its listed speeds.
 
     Attributes:
-        workload: its file's name without the end.
-        simulated_s: simulated time in seconds.
-        ssthresh_packets: initial slow-start threshold in packets; `None` for no threshold.
-        long: whether ns-3 takes so long that it only runs when asked for.
-        htsim_listed: htsim's speed in 10^6 packet-hops per CPU second, lowest and highest; `None` where not measured.
-        ns3_listed: the same of an optimised build of ns-3.
+        workload: The file name without extension.
+        simulated_s: The simulated time in seconds.
+        ssthresh_packets: The initial slow-start threshold in packets; `None` for no threshold.
+        long: Whether ns-3 takes so long that it only runs with --full.
+        htsim_listed: The lowest and highest speed of htsim in 10^6 packet-hops per CPU second; `None` if not measured.
+        ns3_listed: The speed of an optimised build of ns-3 in the same unit; `None` if not measured.
     """
 
     workload: str
@@ -34,10 +34,10 @@ class Row:
     ns3_listed: float | None
 
 
-# The listed speeds were measured on these very workloads, with csg-htsim (TCP without SACK) and with an optimised build
-# of ns-3.48, as CPU time on a busy machine of two cores. Where htsim's speed is a range, the claim is held against the
-# upper end. The ns-3 that is run here is the packaged one: its assertions are on, which makes it 1.6 to 1.8 times
-# slower than an optimised build, so the claim is held against the listed speed too.
+# The listed speeds were measured on the same workloads, with csg-htsim (TCP without SACK) and an optimised build of
+# ns-3.48, as CPU time on a busy machine with two cores. For a range of htsim's speeds, the claim uses the upper end.
+# The packaged ns-3 that runs here has assertions enabled, which makes it 1.6 to 1.8 times slower than an optimised
+# build. The claim must therefore hold for the listed speed as well.
 ROWS = (
     Row("dumbbell10", 1.0, 400, long=False, htsim_listed=None, ns3_listed=None),
     Row("dumbbell10", 10.0, 400, long=True, htsim_listed=(8.7, 8.7), ns3_listed=0.112),
@@ -49,7 +49,7 @@ ROWS = (
 
 COMPLETION_WORKLOAD = "abilene30"
 
-# Flow sizes in bytes: from the first, up to but not including the second.
+# Ranges of flow sizes in bytes; the upper bound is exclusive.
 BUCKETS = (
     ("below 10 kB", 0, 10_000),
     ("10 to 100 kB", 10_000, 100_000),
@@ -62,7 +62,7 @@ BUCKETS = (
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """What one simulator took for one row; memory in units of 10^6 bytes."""
+    """The work, CPU time and peak memory (in 10^6 bytes) of one simulator on one row."""
 
     packet_hops: int
     events: int
@@ -71,13 +71,13 @@ class Speed:
 
     @property
     def mhops_per_s(self) -> float:
-        """10^6 packet-hops per second of CPU time."""
+        """Return the speed in 10^6 packet-hops per second of CPU time."""
         return self.packet_hops / self.cpu_s / 1e6
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Both simulators on one row; `ns3` is `None` where it was not run."""
+    """The results of both simulators on one row; `ns3` is `None` if it did not run or was aborted."""
 
     row: Row
     sparelane: Speed
@@ -85,21 +85,21 @@ class Comparison:
 
     @property
     def times_ns3(self) -> float | None:
-        """How many times faster than the ns-3 that was run."""
+        """Return the speed relative to the ns-3 that was run."""
         return self.sparelane.mhops_per_s / self.ns3.mhops_per_s if self.ns3 else None
 
     @property
     def times_ns3_listed(self) -> float | None:
-        """How many times faster than an optimised ns-3, as listed."""
+        """Return the speed relative to the listed speed of an optimised ns-3."""
         return self.sparelane.mhops_per_s / self.row.ns3_listed if self.row.ns3_listed else None
 
     @property
     def times_htsim(self) -> float | None:
-        """How many times faster than htsim at its best, as listed."""
+        """Return the speed relative to the highest listed speed of htsim."""
         return self.sparelane.mhops_per_s / self.row.htsim_listed[1] if self.row.htsim_listed else None
 
     def misses(self) -> list[str]:
-        """Every part of the claim that this row misses, such as `6 x htsim`."""
+        """Return the parts of the claim that this row misses, such as `6 x htsim`."""
         held_against = (
             ("ns-3", self.times_ns3, CLAIMED_TIMES_NS3),
             ("optimised ns-3", self.times_ns3_listed, CLAIMED_TIMES_NS3),
@@ -108,14 +108,14 @@ class Comparison:
         return [f"{claim:g} x {peer}" for peer, times, claim in held_against if times is not None and times < claim]
 
     def verdict(self) -> str:
-        """Whether the claim holds, in words."""
+        """Return the verdict on the claim as text."""
         misses = self.misses()
         return f"fail: under {', '.join(misses)}" if misses else "pass"
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One flow of one simulator; `seconds` from its start until the receiver held it all, `None` when unfinished."""
+    """One flow in one simulator; `seconds` is its completion time, or `None` if it did not finish."""
 
     size_bytes: int
     seconds: float | None
@@ -123,7 +123,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class BucketComparison:
-    """Flows of one range of sizes that finished in both simulators; means in seconds, `None` without flows."""
+    """The flows of one size range that finished in both simulators. Means are in seconds, or `None` without flows."""
 
     bucket: str
     flows: int
@@ -134,7 +134,7 @@ class BucketComparison:
 
 
 def compare_completions(ours: Sequence[Completion], theirs: Sequence[Completion]) -> list[BucketComparison]:
-    """Compare by size the flows that finished in both; both lists are in order of start, so they pair by position."""
+    """Compare the flows that finished in both simulators, by size. Both lists are in order of start times."""
     pairs = []
     for number, (our, their) in enumerate(zip(ours, theirs, strict=False)):
         if our.size_bytes != their.size_bytes:

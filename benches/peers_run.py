@@ -1,4 +1,4 @@
-"""Running the two simulators for `peers.py`."""
+"""Run the two simulators for `peers.py`."""
 
 import csv
 import json
@@ -13,43 +13,43 @@ SEED = 1
 
 COMPLETION_SCENARIO = FOLDER / "peers_abilene.toml"
 
-# ns-3 3.44 looks for lost segments in time that grows with the square of the window: where many are lost, as on
-# abilene30 after half a second, single events take a tenth of a second. A run that takes longer than this is given up.
+# In ns-3 3.44, the time to find lost segments grows with the square of the window. With many losses, as on abilene30
+# after half a second, single events take a tenth of a second. Runs are aborted after this time.
 NS3_LIMIT_S = 1800
 
-# A run of sparelane can be shorter than the noise of the machine: the median of this many is reported.
+# Runs of sparelane can be shorter than the noise of the machine, so the median of several runs is reported.
 SPARELANE_RUNS = 3
 
 
 def ns3_speed(row: Row) -> Speed | None:
-    """Run ns-3 once; leaves the completion times in `completions_file`. `None` when it takes longer than we wait."""
+    """Run ns-3 once, which writes the completion times to `completions_file`. Return `None` at the time limit."""
     command = [str(build_ns3_program("ns3_peer")), f"--base={WORK / row.workload}", f"--duration={row.simulated_s}"]
     command += [f"--ssthresh={row.ssthresh_packets or 0}", f"--fct={completions_file(row)}"]
     try:
         answer = must_run(command, f"ns-3 failed on {row.workload}", limit_s=NS3_LIMIT_S)
     except subprocess.TimeoutExpired:
-        say(f"{row.workload}: ns-3 is given up after {NS3_LIMIT_S} s")
+        say(f"{row.workload}: ns-3 is aborted after {NS3_LIMIT_S} s")
         return None
     return speed_from(answer, f"ns-3 on {row.workload}")
 
 
 def completions_file(row: Row) -> Path:
-    """Where ns-3 leaves the completion times of one row."""
+    """Return the file for the completion times of ns-3 on one row."""
     return WORK / f"{row.workload}-{row.simulated_s:g}s-ns3.csv"
 
 
 def ns3_fct(row: Row) -> list[Completion]:
-    """All flows of one row in ns-3, in order of start."""
+    """Return all flows of one row in ns-3, in order of start times."""
     with completions_file(row).open(encoding="ascii", newline="") as file:
         flows = [(int(line["bytes"]), int(line["fct_ns"])) for line in csv.DictReader(file)]
     return [Completion(size_bytes, fct_ns / 1e9 if fct_ns >= 0 else None) for size_bytes, fct_ns in flows]
 
 
 def sparelane_speed(row: Row) -> Speed:
-    """Run sparelane a few times; of them, the one with the median CPU time."""
+    """Run sparelane several times and return the run with the median CPU time."""
     sparelane = Path(sys.executable).with_name("sparelane")
     if not sparelane.exists():
-        raise PeersError(f"there is no {sparelane}: install the project into this environment first")
+        raise PeersError(f"{sparelane} does not exist: install the project into this environment first")
     answer = WORK / "sparelane.json"
     command = [str(sparelane), "bench", str(WORK / f"{row.workload}.topo"), "--duration", f"{row.simulated_s:g}s"]
     command += ["--json", str(answer)]
@@ -63,7 +63,7 @@ def sparelane_speed(row: Row) -> Speed:
 
 
 def ours_fct(row: Row) -> list[Completion]:
-    """The flows of one row of `COMPLETION_WORKLOAD` in sparelane, in order of start, if before the end."""
+    """Return the flows of one row of `COMPLETION_WORKLOAD` that start in sparelane, in order of start times."""
     import sparelane
 
     result = sparelane.run(COMPLETION_SCENARIO, seed=SEED, set={"duration": f"{row.simulated_s:g}s"})
@@ -72,7 +72,7 @@ def ours_fct(row: Row) -> list[Completion]:
 
 
 def speed_from(text: str, source: str) -> Speed:
-    """What a simulator wrote as JSON: an object, or a list of one."""
+    """Parse the JSON output of a simulator: an object, or a list with one object."""
     try:
         found = json.loads(text)
         fields = found[0] if isinstance(found, list) else found
@@ -83,4 +83,4 @@ def speed_from(text: str, source: str) -> Speed:
             peak_rss_mb=float(fields["peak_rss_mb"]),
         )
     except (ValueError, KeyError, IndexError, TypeError) as error:
-        raise PeersError(f"{source} answered what cannot be understood ({error!r}): {text.strip()[:300]}") from error
+        raise PeersError(f"cannot parse the output of {source} ({error!r}): {text.strip()[:300]}") from error

@@ -1,4 +1,4 @@
-"""Tables and JSON of `peers.py`."""
+"""The tables and the JSON output of `peers.py`."""
 
 import json
 import sys
@@ -14,9 +14,9 @@ from rich.table import Table
 
 
 def speed_table(comparisons: Sequence[Comparison]) -> Table:
-    """Speed, and the verdict on the claim."""
+    """Return the table of speeds and verdicts."""
     table = _table(
-        "Speed: million packet-hops per CPU second, and how many times the others'",
+        "Speed in million packet-hops per CPU second, and relative to other simulators",
         ("workload", "simulated", "sparelane", "ns-3", "x ns-3", "x ns-3 optimised*", "x htsim*"),
     )
     table.add_column("claim", justify="left")
@@ -35,7 +35,7 @@ def speed_table(comparisons: Sequence[Comparison]) -> Table:
 
 
 def size_table(comparisons: Sequence[Comparison]) -> Table:
-    """How much was simulated, and in how much memory."""
+    """Return the table of packet-hops, events and peak memory."""
     table = _table(
         "Work and peak memory",
         ("workload", "simulated", "packet-hops", "ns-3", "events", "ns-3", "MB", "ns-3"),
@@ -56,9 +56,9 @@ def size_table(comparisons: Sequence[Comparison]) -> Table:
 
 
 def completion_table(buckets: Sequence[BucketComparison], row: Row) -> Table:
-    """Completion times beside each other."""
+    """Return the table of completion times in both simulators."""
     table = _table(
-        f"Mean completion time on {row.workload}, {seconds(row.simulated_s)}, of flows that finish in both",
+        f"Mean completion time on {row.workload}, {seconds(row.simulated_s)}: flows that finish in both",
         ("size", "flows", "sparelane, ms", "ns-3, ms", "sparelane / ns-3", "difference", "median ratio per flow"),
     )
     for b in buckets:
@@ -75,18 +75,18 @@ def completion_table(buckets: Sequence[BucketComparison], row: Row) -> Table:
 
 
 def show(comparisons: Sequence[Comparison], buckets: Sequence[BucketComparison], completion_row: Row) -> None:
-    """Print everything."""
+    """Print all tables."""
     console = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
     console.print(speed_table(comparisons))
     console.print(
-        f"  Claimed: at least {CLAIMED_TIMES_HTSIM:g} x htsim and {CLAIMED_TIMES_NS3:g} x ns-3, as run and optimised.\n"
-        "  * As listed, measured on another machine. The ns-3 that is run here has its assertions on, which makes it\n"
+        f"  Claim: at least {CLAIMED_TIMES_HTSIM:g} x htsim and {CLAIMED_TIMES_NS3:g} x ns-3, as run and optimised.\n"
+        "  * Listed speed, measured on another machine. The ns-3 run here has assertions enabled, which makes it\n"
         "    1.6 to 1.8 times slower than an optimised build.\n"
     )
     console.print(size_table(comparisons))
     console.print(
-        "  ns-3 counts a packet-hop when transmission begins, sparelane when the packet arrives; and ns-3 closes its\n"
-        "  connections, which sparelane's flows do not.\n"
+        "  ns-3 counts a packet-hop at the start of a transmission, sparelane at the arrival of the packet. ns-3 also\n"
+        "  closes its connections, which sparelane does not.\n"
     )
     console.print(completion_table(buckets, completion_row))
 
@@ -94,7 +94,7 @@ def show(comparisons: Sequence[Comparison], buckets: Sequence[BucketComparison],
 def write_json(
     path: Path, comparisons: Sequence[Comparison], buckets: Sequence[BucketComparison], completion_row: Row
 ) -> None:
-    """Write everything as JSON."""
+    """Write all results as JSON."""
     document = {
         "ns3_version": NS3_VERSION,
         "claim": {"times_htsim": CLAIMED_TIMES_HTSIM, "times_ns3": CLAIMED_TIMES_NS3},
@@ -125,16 +125,16 @@ def _table(title: str, headings: Sequence[str]) -> Table:
 
 
 def _times_listed(times: float | None, listed: Sequence[float | None]) -> str:
-    """How many times a listed speed, and that speed, which can be a range."""
+    """Format a ratio to a listed speed together with that speed, which can be a range."""
     speeds = " to ".join(f"{speed:g}" for speed in dict.fromkeys(listed) if speed is not None)
     return f"{times:,.1f} (of {speeds})" if times is not None else "–"
 
 
 def number(value: float | None, decimals: int) -> str:
-    """A number for people; a dash for none."""
+    """Format a number; `None` gives a dash."""
     return "–" if value is None else f"{value:,.{decimals}f}"
 
 
 def seconds(value_s: float) -> str:
-    """A time for people, in s or ms."""
+    """Format a time in s or ms."""
     return f"{value_s:g} s" if value_s >= 0.1 else f"{value_s * 1e3:g} ms"

@@ -1,4 +1,4 @@
-"""How many acknowledgments a second a controller in Python handles: NewReno in Python beside the built-in one."""
+"""Measure the acknowledgments per second of a controller in Python: NewReno in Python and the built-in one."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ flows = 3
 size = "unlimited"
 """
 
-# The best of so many runs counts: others use the machine, too.
+# The fastest of several runs is reported, because the machine may be shared.
 RUNS = 5
 
 
 def best_seconds(controller: str) -> tuple[float, sl.Result]:
-    """The least processor time of a run, and its results."""
+    """Return the smallest processor time of a run, and the result."""
     times = []
     for _ in range(RUNS):
         began = time.process_time()
@@ -42,15 +42,15 @@ def best_seconds(controller: str) -> tuple[float, sl.Result]:
 
 
 def main() -> None:
-    """Prints both speeds."""
+    """Print both speeds."""
     plugins.load(RENO)
     results = {name: best_seconds(name) for name in ("newreno", "py-newreno")}
     assert results["newreno"][1].digest == results["py-newreno"][1].digest
     for name, (seconds, result) in results.items():
-        # Each segment is acknowledged by itself.
+        # Each segment is acknowledged separately.
         acknowledgments = int(result.flows["delivered_bytes"].sum()) // 1460
         speed = acknowledgments / seconds
-        print(f"{name:11} {acknowledgments:,} acknowledgments in {seconds:.3f} s: {speed:,.0f} a second")
+        print(f"{name:11} {acknowledgments:,} acknowledgments in {seconds:.3f} s: {speed:,.0f} per second")
 
 
 if __name__ == "__main__":

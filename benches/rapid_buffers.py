@@ -1,13 +1,13 @@
-"""Judge what the switches of RAPID's testbed may hold over all of its tables at once.
+"""Compare queue sizes of the switches in RAPID's testbed with all of the paper's tables at once.
 
 Usage: python benches/rapid_buffers.py [--jobs N] [--seeds N] [--seconds N] [--only QUEUE ...] [--markdown FILE]
 
-The paper says "fairly shallow-buffered", and no more. For each queue: RAPID, New Reno, CUBIC and Scalable beside
-cross traffic of three levels of burstiness (Tables I and V), beside web users with a round trip of 5 and of 30 ms
-(Tables VII and VIII), and full RAPID beside web users (Table II). Numbers are judged by their ratio to the printed
-ones: the mean, over schemes, of the absolute logarithm, as a factor. Runs are kept in `benches/work/rapid_buffers.json`
-by what they depend on; delete it when the simulator has changed. The table of the project's own runs is
-`rapid_buffers.md`.
+The paper only says "fairly shallow-buffered". For each queue, RAPID, New Reno, CUBIC and Scalable run with cross
+traffic of three levels of burstiness (Tables I and V) and with web users at a round trip of 5 and 30 ms (Tables VII
+and VIII), and full RAPID runs with web users (Table II). The deviation is the geometric mean, over schemes, of the
+ratios to the printed numbers (or their inverses, if smaller than 1). Runs are cached in
+`benches/work/rapid_buffers.json`; delete it after a change of the simulator. The tables of the project's own runs are
+in `rapid_buffers.md`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from sparelane.simulation.simulate import run
 
 WORK = Path(__file__).parent / "work" / "rapid_buffers.json"
 
-# What a switch holds behind each port, as settings of the scenario.
+# The queues of the switches, as overrides of the scenario.
 QUEUES: Mapping[str, tuple[str, ...]] = {
     **{f"{packets} packets": (f"queue.limit={packets}packets",) for packets in (170, 300, 400, 500, 700, 1000, 2000)},
     **{size: (f"queue.limit={size}",) for size in ("500KB", "1.5MB", "3MB")},
@@ -45,20 +45,20 @@ QUEUES: Mapping[str, tuple[str, ...]] = {
     "9MB shared by all ports": ('switch={memory="9MB"}', "queue.limit=9MB"),
 }
 SCHEMES = ("rapid", "newreno", "cubic", "scalable")
-# Losses below this, percent, count as this: the paper prints three digits.
-LEAST_LOSS = 0.001
-# The tables VII and VIII, by the files of their experiments, and what rows of them call the round trip.
+# The minimum loss in percent for ratios, because the paper prints three digits.
+MIN_LOSS_PERCENT = 0.001
+# Tables VII and VIII: the file of the experiment, the name of the setting in its rows, and the round trip in ms.
 WEB_TABLES = {
     "VII": ("table7-web5ms.toml", "round trip 5 ms", 5.0),
     "VIII": ("table8-web30ms.toml", "round trip 30 ms", 30.0),
 }
-# What the cross traffic without an answer leaves of the path, Gb/s.
+# The capacity left by the unresponsive cross traffic, in Gb/s.
 LEFT_GBPS = testbed.CAPACITY_BPS / 1e9 - 2.5
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What one transfer had: its throughput in Gb/s, its loss in percent, the median web flow beside it in ms."""
+    """The throughput of a transfer in Gb/s, its loss in percent, and the median duration of web flows in ms."""
 
     gbps: float
     loss: float
@@ -70,12 +70,12 @@ class Point:
     """One printed cell of a table.
 
     Attributes:
-        table: which, as the paper numbers it.
-        scheme: of the transfer.
-        printed: the paper's numbers.
-        simulation: the run that has ours.
-        span: when it ends and from when on it counts, seconds.
-        beside: the web users' side, if any.
+        table: The number of the table in the paper.
+        scheme: The scheme of the transfer.
+        printed: The numbers of the paper.
+        simulation: The corresponding run.
+        span: The end of the run and the start of the measured period, in seconds.
+        beside: The run's web users, if any.
     """
 
     table: str
@@ -86,7 +86,7 @@ class Point:
     beside: web.Run | None = None
 
     def numbers(self, outcome: Outcome, effort: Effort) -> Numbers:
-        """Ours."""
+        """Return the numbers of a run."""
         stop_s, from_s = self.span
         median = None if self.beside is None else self.beside.durations(outcome, effort).quantile(0.5)
         found = Numbers(transfers.gbps(outcome, stop_s - from_s), transfers.loss_percent(outcome))
@@ -94,8 +94,8 @@ class Point:
 
 
 def main() -> int:
-    """Take the command line, run, show."""
-    parser = argparse.ArgumentParser(description="Judge the queues of RAPID's testbed over all tables.")
+    """Parse the command line, run the comparison and print it."""
+    parser = argparse.ArgumentParser(description="Compare queue sizes of RAPID's testbed with all tables.")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=120)
@@ -111,7 +111,7 @@ def main() -> int:
 
 
 def points(queue: str, seed: int, effort: Effort) -> Iterator[Point]:
-    """Every cell, under one queue."""
+    """Yield all cells of the tables with one queue."""
     settings = QUEUES[queue]
     for place, level in enumerate(LEVELS):
         for scheme in SCHEMES:
@@ -137,7 +137,7 @@ def points(queue: str, seed: int, effort: Effort) -> Iterator[Point]:
 
 
 def measure(queues: Sequence[str], effort: Effort, jobs: int) -> dict[str, list[tuple[Point, Numbers]]]:
-    """Ours beside the paper's for every queue, the means over seeds."""
+    """Return our numbers, as means over seeds, for every cell and queue."""
     known: dict[str, list[float | None]] = json.loads(WORK.read_text()) if WORK.exists() else {}
 
     def one(point: Point) -> Numbers:
@@ -172,17 +172,17 @@ def _mean(numbers: Sequence[Numbers]) -> Numbers:
 
 
 def factor(pairs: Sequence[tuple[float, float]]) -> float:
-    """By what factor ours and the paper's differ, either way: the geometric mean; 1 if they agree."""
+    """Return the geometric mean of the ratios in either direction; 1 if all pairs agree."""
     return math.exp(statistics.fmean(abs(math.log(max(ours, 1e-9) / paper)) for ours, paper in pairs))
 
 
 def show(found: Mapping[str, Sequence[tuple[Point, Numbers]]], effort: Effort) -> str:
-    """How far each queue is from the tables, all in all and table by table; and every number."""
+    """Return the deviation of each queue, in total and per table, and all numbers."""
     tables = list(dict.fromkeys(point.table for rows in found.values() for point, _ in rows))
     lines = [
-        f"Runs of {effort.stop_s:g} s, seeds 1 to {effort.seeds}. By what factor ours and the paper's differ, either "
-        "way (1 is agreement): throughputs of all schemes, of RAPID and of the others; losses; median web flows; and "
-        "the throughputs table by table.",
+        f"Runs of {effort.stop_s:g} s, seeds 1 to {effort.seeds}. Mean ratio to the paper's numbers in either "
+        "direction (1 is agreement): throughput of all schemes, of RAPID and of the others; loss; median web flow; and "
+        "throughput per table.",
         "",
         f"| queue | throughput | RAPID | others | loss | web flow | {' | '.join(tables)} |",
         "| --- |" + " --- |" * (5 + len(tables)),
@@ -192,7 +192,7 @@ def show(found: Mapping[str, Sequence[tuple[Point, Numbers]]], effort: Effort) -
             name: factor([(ours.gbps, point.printed.gbps) for point, ours in rows if keep(point)])
             for name, keep in CHOICES.items()
         }
-        losses = [(max(ours.loss, LEAST_LOSS), max(point.printed.loss, LEAST_LOSS)) for point, ours in rows]
+        losses = [(max(ours.loss, MIN_LOSS_PERCENT), max(point.printed.loss, MIN_LOSS_PERCENT)) for point, ours in rows]
         medians = [
             (ours.median_ms, point.printed.median_ms)
             for point, ours in rows
@@ -206,7 +206,7 @@ def show(found: Mapping[str, Sequence[tuple[Point, Numbers]]], effort: Effort) -
         lines.append(f"| {queue} | {' | '.join(f'{number:.2f}' for number in numbers)} |")
     lines += [
         "",
-        "Throughput in Gb/s and loss in percent, ours with each queue; the paper's first.",
+        "Throughput in Gb/s and loss in percent: the paper's, and ours with each queue.",
         "",
         f"| table | scheme | paper | {' | '.join(found)} |",
         "| --- | --- | --- |" + " --- |" * len(found),

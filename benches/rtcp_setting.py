@@ -1,12 +1,12 @@
-"""Search a joint table for the setting under which most of what the RTCP paper states of its simulations holds.
+"""Search for the setting with which most statements of the RTCP paper about its simulations hold.
 
 Usage: python benches/rtcp_setting.py [--jobs N] [--seeds N] [--milliseconds N] [--only KEY=VALUE ...] [--markdown FILE]
 
-The axes are what the paper leaves open; the objective is `sparelane.papers.rtcp.statements`: how many statements
-hold. Runs are kept in `benches/work/rtcp_setting.json` by what they depend on, so that a search that was stopped goes
-on, and a second look at the table costs nothing; delete it when the simulator has changed. --only keeps one value of an
-axis (or several, with the key given again): the best region deserves more seeds than the whole table. The table of the
-project's own search is `rtcp_setting.md`.
+The axes are parameters that the paper leaves open. The objective is the number of statements of
+`sparelane.papers.rtcp.statements` that hold. Runs are cached in `benches/work/rtcp_setting.json`, so an interrupted
+search continues; delete the file after a change of the simulator. --only restricts an axis to one value, or to several
+if the key is repeated, for example to run the best region with more seeds. The tables of the project's own search are
+in `rtcp_setting.md`.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from sparelane.simulation.simulate import run
 
 WORK = Path(__file__).parent / "work" / "rtcp_setting.json"
 
-# What all schemes share.
+# Axes of all schemes.
 NETWORK: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "routing": {"single-path": ("routing=single-path",), "ecmp": ("routing=ecmp",)},
     "queue": {f"{packets}": (f"queue.limit={packets}packets", f"nic.limit={packets}packets") for packets in (100, 250)},
 }
-# What the baselines alone depend on: RTCP's delays are exact, and its windows are at most the smaller receive window.
+# Axes of the baselines only: RTCP measures delays exactly, and its windows never exceed the smaller receive window.
 HOSTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "receive_window": {
         "131072B": ("transport.receive_window=131072B",),
@@ -43,7 +43,7 @@ HOSTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "clock": {"1ms": ("transport.rtt_granularity=1ms",), "exact": ("transport.rtt_granularity=exact",)},
 }
-# What RTCP alone depends on.
+# Axes of RTCP only.
 OWN: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "x_max": {
         f"{lines}": (f"scheme.rtcp.x_max={lines}", f"scheme.constant.window={10 * lines}") for lines in (1, 2, 4, 8)
@@ -52,13 +52,13 @@ OWN: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "delta_unit": {f"{unit:g}": (f"scheme.rtcp.delta_unit={unit:g}",) for unit in (0.03, 0.1, 0.175, 0.2, 0.3)},
 }
 AXES = NETWORK | HOSTS | OWN
-# Which axes the runs of a scheme hang on.
+# The axes on which the runs of each scheme depend.
 DEPENDS: Mapping[str, Collection[str]] = {
     **dict.fromkeys(("NewReno", "DCTCP", "BBR", "TIMELY", "LEDBAT", "Vegas"), (*NETWORK, *HOSTS)),
     "constant": (*NETWORK, "x_max"),
     "RTCP": (*NETWORK, *OWN),
 }
-# Flows are not to die: a timeout is as short as data centres set it.
+# A short minimum RTO, as in data centres, so that a timeout does not stop a flow for the rest of a run.
 ALWAYS = ("transport.min_rto=10ms",)
 
 Choice = Mapping[str, str]
@@ -66,14 +66,14 @@ Choice = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """How long, and how often."""
+    """The duration of a run and the number of seeds."""
 
     milliseconds: float
     seeds: int
 
 
 def main() -> int:
-    """Take the command line, search, show."""
+    """Parse the command line, run the search and print it."""
     parser = argparse.ArgumentParser(description="Search for the setting of RTCP's simulations.")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seeds", type=int, default=1)
@@ -94,7 +94,7 @@ def main() -> int:
 
 
 def chosen_axes(only: Sequence[str]) -> dict[str, list[str]]:
-    """The values of each axis that are to be tried."""
+    """Return the values of each axis to be searched."""
     wanted: dict[str, list[str]] = {}
     for text in only:
         key, _, value = text.partition("=")
@@ -108,19 +108,19 @@ def chosen_axes(only: Sequence[str]) -> dict[str, list[str]]:
 
 
 def choices(axes: Mapping[str, Sequence[str]], of: Collection[str]) -> Iterator[dict[str, str]]:
-    """All combinations of the values of some axes."""
+    """Yield all combinations of the values of the axes `of`."""
     names = [axis for axis in axes if axis in of]
     for values in itertools.product(*(axes[name] for name in names)):
         yield dict(zip(names, values, strict=True))
 
 
 def overrides(choice: Choice) -> tuple[str, ...]:
-    """What a choice sets in the scenario."""
+    """Return the overrides of the scenario for a choice."""
     return (*ALWAYS, *(text for axis, value in choice.items() for text in AXES[axis][value]))
 
 
 class Runs:
-    """The numbers of schemes under choices, kept in a file."""
+    """The numbers of each scheme and choice, cached in a file."""
 
     def __init__(self, length: Length) -> None:
         self._length = length
@@ -128,7 +128,7 @@ class Runs:
         self._fresh = 0
 
     def measure(self, scheme: str, choice: Choice) -> dict[str, float]:
-        """The means over seeds of what one scheme's runs give."""
+        """Return the numbers of one scheme, as means over seeds."""
         each = [self._of_seed(scheme, choice, seed) for seed in range(1, self._length.seeds + 1)]
         return {name: statistics.fmean(one[name] for one in each) for name in each[0]}
 
@@ -149,13 +149,13 @@ class Runs:
         return self._known[key]
 
     def save(self) -> None:
-        """Keep what is known."""
+        """Write the cache."""
         WORK.parent.mkdir(exist_ok=True)
         WORK.write_text(json.dumps(dict(self._known)))
 
 
 def search(axes: Mapping[str, Sequence[str]], length: Length, jobs: int) -> str:
-    """Run what is not known yet, judge every combination, and say what was found."""
+    """Run missing simulations, evaluate every combination and return the result as Markdown."""
     runs = Runs(length)
     wanted = [(scheme, choice) for scheme, of in DEPENDS.items() for choice in choices(axes, of)]
     with ThreadPoolExecutor(jobs) as pool:
@@ -174,11 +174,11 @@ def search(axes: Mapping[str, Sequence[str]], length: Length, jobs: int) -> str:
 
 
 def show(judged: Sequence[tuple[Choice, Numbers]], length: Length) -> str:
-    """The best settings, how wide the good region is, the best for each group, and the best one's statements."""
+    """Return the best settings, the extent of the best region, the best per group, and the best one's statements."""
     lines = [
-        f"{len(judged)} settings, runs of {length.milliseconds:g} ms, seeds 1 to {length.seeds}. Columns: how "
-        f"many of the {len(STATEMENTS)} statements hold, of all and by group; the "
-        "distance of RTCP's numbers in Tables I and II.",
+        f"{len(judged)} settings, runs of {length.milliseconds:g} ms, seeds 1 to {length.seeds}. Columns: the number "
+        f"of the {len(STATEMENTS)} statements that hold, in total and by group; the "
+        "distance of RTCP's numbers from Tables I and II.",
         "",
         table(judged[:15]),
         "",
@@ -188,7 +188,7 @@ def show(judged: Sequence[tuple[Choice, Numbers]], length: Length) -> str:
         "",
         table([max(judged, key=lambda one: (holding(one[1], group), -distance(one[1]))) for group in GROUPS]),
         "",
-        "The statements under the best setting:",
+        "The statements with the best setting:",
         "",
         "| statement | value | band | holds |",
         "| --- | --- | --- | --- |",
@@ -201,7 +201,7 @@ def show(judged: Sequence[tuple[Choice, Numbers]], length: Length) -> str:
 
 
 def table(judged: Sequence[tuple[Choice, Numbers]]) -> str:
-    """One row for each setting."""
+    """Return a table with one row per setting."""
     sizes = {group: sum(one.group == group for one in STATEMENTS) for group in GROUPS}
     heads = (*AXES, f"all ({len(STATEMENTS)})", *(f"{group} ({size})" for group, size in sizes.items()), "distance")
     rows = [heads, tuple("---" for _ in heads)]
@@ -212,7 +212,7 @@ def table(judged: Sequence[tuple[Choice, Numbers]]) -> str:
 
 
 def width(judged: Sequence[tuple[Choice, Numbers]]) -> str:
-    """How many settings come close to the best, and which values of each axis are among them."""
+    """Describe the settings that are close to the best, by the values of each axis."""
     most = holding(judged[0][1])
     near = [choice for choice, numbers in judged if holding(numbers) >= most - 2]
     values = "; ".join(
@@ -220,7 +220,7 @@ def width(judged: Sequence[tuple[Choice, Numbers]]) -> str:
         + ", ".join(f"{value} ({sum(c[axis] == value for c in near)})" for value in sorted({c[axis] for c in near}))
         for axis in AXES
     )
-    return f"{len(near)} settings have at most two statements fewer than the best one's {most}: {values}."
+    return f"In {len(near)} settings, at least {most - 2} statements hold (best: {most}): {values}."
 
 
 if __name__ == "__main__":

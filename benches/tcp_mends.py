@@ -1,11 +1,11 @@
-"""List what the papers' experiments owe to each point in which TCP is as in today's stacks, and not as it was before.
+"""List the effect of each modern TCP feature on the papers' experiments.
 
 Usage: python benches/tcp_mends.py [--jobs N] [--markdown FILE] [EXPERIMENT ...]
 
-Each run of the experiments' quick efforts is made as it is and once more with each of these points undone, by the key
-that there is for it. Where the digest is the same, nothing hangs on the point; where it differs, the table has by how
-much the mean completion time of the flows that finish both times changes, or what all receivers got, where none does:
-the largest change among the experiment's runs. The table of the project's own runs is `tcp_mends.md`.
+Each quick run of the experiments is repeated with each feature disabled by its key. If the digest stays the same, the
+feature has no effect. Otherwise the table has the largest change over the experiment's runs: of the mean completion
+time of flows that finish in both runs or, without such flows, of the bytes received. The table of the project's own
+runs is `tcp_mends.md`.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from sparelane.papers import select
 from sparelane.papers.engine.base import Experiment, Outcome, Simulation
 from sparelane.papers.engine.runner import simulate
 
-# Each point, and what undoes it.
+# Each feature, and the override that disables it.
 UNDONE: Mapping[str, tuple[str, ...]] = {
-    "a cut starts from what is outstanding, at most the window": ("transport.flight_size=outstanding",),
+    "FlightSize is limited to the window": ("transport.flight_size=outstanding",),
     "retransmissions give round-trip samples": ("transport.timestamps=false",),
-    "reports survive a timeout": ("transport.sack_survives_timeout=false",),
-    "a queue takes what fits, not only where a full packet does": ('queue.room="full-packet"',),
+    "SACK information survives a timeout": ("transport.sack_survives_timeout=false",),
+    "a queue accepts every packet that fits": ('queue.room="full-packet"',),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What undoing one point does to one run.
+    """The effect of disabling one feature on one run.
 
     Attributes:
-        differs: whether the digest does.
-        percent: the change of the completion times, or of what was received; 0 where that cannot be told.
-        applies: whether the scenario takes the key.
+        differs: Whether the digest differs.
+        percent: The change of the completion times or of the bytes received; 0 if undefined.
+        applies: Whether the scenario accepts the key.
     """
 
     differs: bool
@@ -50,11 +50,11 @@ class Change:
 
 
 def main() -> int:
-    """Take the command line, run, show."""
-    parser = argparse.ArgumentParser(description="What the experiments owe to TCP as in today's stacks.")
+    """Parse the command line, run the comparison and print it."""
+    parser = argparse.ArgumentParser(description="List the effect of modern TCP features on the experiments.")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write the table to this file")
-    parser.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help="all without any")
+    parser.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help="default: all experiments")
     arguments = parser.parse_args()
     try:
         chosen = select(arguments.experiments)
@@ -68,7 +68,7 @@ def main() -> int:
 
 
 def measure(experiments: Sequence[Experiment], jobs: int) -> dict[str, list[list[Change]]]:
-    """For each experiment and each of its runs, what undoing each point does. Equal runs are made once."""
+    """Return the effect of each feature on each run of each experiment. Equal runs are executed once."""
     plans = {one.id: list(one.plan(one.quick)) for one in experiments if not one.needs_kernel}
     plans = {name: [run for run in plan if run.on != "linux"] for name, plan in plans.items()}
     distinct = list(dict.fromkeys(run for plan in plans.values() for run in plan))
@@ -78,13 +78,13 @@ def measure(experiments: Sequence[Experiment], jobs: int) -> dict[str, list[list
 
 
 def changes(simulation: Simulation) -> list[Change]:
-    """What undoing each point does to a run."""
+    """Return the effect of each feature on a run."""
     usual = simulate(simulation)
     return [against(usual, replace(simulation, settings=(*simulation.settings, *undone))) for undone in UNDONE.values()]
 
 
 def against(usual: Outcome, simulation: Simulation) -> Change:
-    """The run with a point undone beside the usual one."""
+    """Compare a run with a feature disabled with the usual run."""
     try:
         other = simulate(simulation)
     except ScenarioError:
@@ -96,19 +96,19 @@ def against(usual: Outcome, simulation: Simulation) -> Change:
 
 
 def times(outcome: Outcome, *both: Outcome) -> float:
-    """The mean completion time of the flows that are done in both; 0 without any."""
+    """Return the mean completion time of the flows that finish in both runs; 0 if there are none."""
     done = both[0].flows.filter(pl.col("finish_s").is_not_null()).select("id")
     done = done.join(both[1].flows.filter(pl.col("finish_s").is_not_null()).select("id"), on="id")
     return float(outcome.flows.join(done, on="id")["completion_s"].mean() or 0.0)  # type: ignore[arg-type]
 
 
 def received(outcome: Outcome) -> float:
-    """What all receivers got, bytes."""
+    """Return the bytes received by all flows."""
     return float(outcome.flows["measured_bytes"].sum())
 
 
 def show(found: Mapping[str, Sequence[Sequence[Change]]]) -> str:
-    """The table: of how many runs the digest hangs on each point, and by how much at most."""
+    """Return the table: the number of runs that each feature changes, and the largest change."""
     lines = [f"| experiment | runs | {' | '.join(UNDONE)} |", "| --- | --- |" + " --- |" * len(UNDONE)]
     for name, runs in found.items():
         cells = []
@@ -116,7 +116,7 @@ def show(found: Mapping[str, Sequence[Sequence[Change]]]) -> str:
             column = [run[place] for run in runs]
             differing = [one for one in column if one.differs]
             if not any(one.applies for one in column):
-                cells.append("no such key there")
+                cells.append("no such key")
             elif not differing:
                 cells.append("none")
             else:

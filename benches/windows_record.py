@@ -1,4 +1,4 @@
-"""The windows that ns-3 had, kept in `ns3_windows.csv` beside this file: a line for each script, in segments."""
+"""The recorded windows of ns-3 in `ns3_windows.csv`: one line per script, in segments."""
 
 import csv
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ COLUMNS = ("script", "every_ms", "windows")
 
 
 def read_record() -> dict[str, Windows]:
-    """The windows in ns-3, by the script's name."""
+    """Return the windows of ns-3 by script name."""
     if not RECORD.exists():
         return {}
     with RECORD.open(encoding="ascii", newline="") as file:
@@ -20,7 +20,7 @@ def read_record() -> dict[str, Windows]:
 
 
 def write_record(record: Mapping[str, Windows]) -> None:
-    """Replace the record; in the order of the scripts, and without those that are no more."""
+    """Replace the record, in the order of the scripts and without scripts that no longer exist."""
     with RECORD.open("w", encoding="ascii", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
         lines.writerow(COLUMNS)

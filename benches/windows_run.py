@@ -1,4 +1,4 @@
-"""One script of `windows.py` in either simulator."""
+"""Run one script of `windows.py` in either simulator."""
 
 import json
 from pathlib import Path
@@ -13,12 +13,12 @@ to = "east"
 segments = {segments}
 """
 
-# A window after every look, in segments.
+# The window at each sample, in segments.
 Windows = list[float]
 
 
 def ours(script: Script, folder: Path) -> Windows:
-    """Run sparelane; writes the workload's files into `folder`."""
+    """Run sparelane. The workload's files are written into `folder`."""
     import polars
 
     import sparelane
@@ -33,7 +33,7 @@ def ours(script: Script, folder: Path) -> Windows:
 
 
 def ns3_windows_command(script: Script, program: Path, folder: Path, extra: dict[str, str] | None = None) -> list[str]:
-    """The command that runs ns-3; `extra` replaces or adds attributes."""
+    """Return the command that runs ns-3; `extra` replaces or adds attributes."""
     watch = {"windows-every": str(script.interval_ns)}
     if script.drops:
         watch["drop"] = ",".join(map(str, script.drops))
@@ -41,5 +41,5 @@ def ns3_windows_command(script: Script, program: Path, folder: Path, extra: dict
 
 
 def ns3_windows(script: Script, text: str) -> Windows:
-    """What `ns3_controllers` printed."""
+    """Parse the windows in the output of `ns3_controllers`."""
     return [int(window) / ns3_segment_bytes(script.peer) for window in json.loads(text)["windows"]]

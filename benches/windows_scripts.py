@@ -1,4 +1,4 @@
-"""The scripts of `windows.py`: one flow on a path that only drops what it is told to, in sparelane and in ns-3."""
+"""The scripts of `windows.py`: one flow on a path that drops only given segments, for sparelane and ns-3."""
 
 from dataclasses import dataclass
 
@@ -11,10 +11,10 @@ class Script(Scenario):
     """One controller on one path.
 
     Attributes:
-        kind: what the script is called, after the controller.
-        slow_start_ends_at: the slow-start threshold of the flow, segments.
-        drops: data segments whose first transmission is lost, from 0.
-        every_ms: the time between two looks at the window.
+        kind: The second part of the script's name, after the controller.
+        slow_start_ends_at: The slow-start threshold of the flow in segments.
+        drops: The data segments whose first transmission is lost, counted from 0.
+        every_ms: The sampling interval of the window in ms.
     """
 
     kind: str
@@ -24,26 +24,26 @@ class Script(Scenario):
 
     @property
     def name(self) -> str:
-        """What rows and files are called: `bic-drops`."""
+        """Return the name of rows and files, such as `bic-drops`."""
         return f"{self.peer.ours}{self.peer.suffix}-{self.kind}"
 
     @property
     def interval_ns(self) -> int:
-        """The time between two looks at the window."""
+        """Return the sampling interval of the window in ns."""
         return self.every_ms * NS_PER_MS
 
     @property
     def ssthresh_packets(self) -> int:
-        """The slow-start threshold of the flow."""
+        """Return the slow-start threshold of the flow in segments."""
         return self.slow_start_ends_at
 
 
 def _peer(ours: str, ns3: str, suffix: str = "", **parameters: str) -> Peer:
-    """A controller with an initial window of 10 segments."""
+    """Return a controller with an initial window of 10 segments."""
     return Peer(ours, f"ns3::{ns3}", TEN_SEGMENTS | parameters, suffix=suffix)
 
 
-# `mended`: ns-3's with little changed, in ns3_mended.h. Other suffixes name a setting that both have.
+# `mended` are corrected controllers of ns-3 in ns3_mended.h. Other suffixes name settings that both simulators have.
 HYBLA_MENDED = _peer("hybla", "TcpHyblaMended", "-mended", reference_rtt='"50ms"', rounding='"none"')
 # ns-3 takes one-way delays from timestamps, in milliseconds.
 LP_PARAMETERS = TEN_SEGMENTS | {"like": '"ns-3"', "tick": '"1ms"'}
@@ -85,7 +85,7 @@ PEERS = (
 
 
 def _path(peer: Peer) -> Dumbbell:
-    """Room for every window; 100 Mb/s and 50 ms, where a window of 416 segments fills the path."""
+    """Return a path without queue drops: 100 Mb/s and 50 ms, which a window of 416 segments fills."""
     if peer.ours == "hybla":
         return Dumbbell(100 * MBPS, 100 * NS_PER_MS, 1, 20_000)  # twice its reference
     if peer.ours == "lp":

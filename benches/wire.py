@@ -1,13 +1,14 @@
-"""Measure the wire between network namespaces: transfers, what the simulator says of them, and harm to TCP beside them.
+"""Measure the wire transport between network namespaces: transfers, their prediction by simulation, and harm to TCP.
 
 Usage: python benches/wire.py [--rounds N] [--only transfers|prediction|harm] [--seconds S] [--json FILE]
 
-Needs root, iproute2, the kernel's htb and TUN devices; for the transfers and the prediction also the compiled example
-(`cargo build --release -p sparelane-net --example wire`). Where something is missing this says what, and is done.
+Needs root, iproute2, and the kernel's htb and TUN devices. Transfers and prediction also need the compiled example
+(`cargo build --release -p sparelane-net --example wire`). If anything is missing, the script names it and exits with
+status 0.
 
-The queue of the path is the kernel's, htb with a pfifo for each class; delay and loss come behind it. Times of a busy
-machine differ by tens of percents: a target that is missed here is told, and that is all; `benches/wire_report.py`
-gathers what is told.
+The queue of the path is the kernel's htb with one pfifo per class, followed by delay and loss. Times on a busy machine
+vary by tens of percent, so missed targets are printed but do not change the exit status. `benches/wire_report.py`
+collects them.
 """
 
 import argparse
@@ -25,18 +26,18 @@ from sparelane.emulation import delay_line, namespaces
 
 
 def main() -> int:
-    """Take the command line; give the exit status."""
-    parser = argparse.ArgumentParser(description="Measure the wire between network namespaces.")
-    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="transfers and turns of each kind")
-    parser.add_argument("--only", choices=["transfers", "prediction", "harm"], help="one of the tables")
-    parser.add_argument("--seconds", type=float, default=4.0, metavar="S", help="of each turn that measures harm")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write what was measured to this file")
+    """Parse the command line, run the measurements and return the exit status."""
+    parser = argparse.ArgumentParser(description="Measure the wire transport between network namespaces.")
+    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="repetitions of each measurement")
+    parser.add_argument("--only", choices=["transfers", "prediction", "harm"], help="measure only one of the tables")
+    parser.add_argument("--seconds", type=float, default=4.0, metavar="S", help="duration of each harm measurement")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results to this file")
     given = parser.parse_args()
     if given.rounds < 1 or given.seconds < 0.5:
-        parser.error("there is one round at least, and half a second")
+        parser.error("--rounds must be at least 1 and --seconds at least 0.5")
     why_not = namespaces.missing() or delay_line.missing()
     if why_not is not None:
-        sys.stdout.write(f"between namespaces nothing was measured: this {why_not}\n")
+        sys.stdout.write(f"nothing was measured between namespaces: this {why_not}\n")
         return 0
     told: dict[str, object] = {}
     try:

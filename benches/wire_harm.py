@@ -1,9 +1,9 @@
-"""What a transfer costs TCP flows of the kernel beside it, beside what one more TCP flow costs them.
+"""Measure the harm of a transfer to the kernel's TCP flows, compared with the harm of one more TCP flow.
 
-The head of a transfer is a flow like any other and takes a share. So `sparelane harm` measures each setting beside the
-transfer and beside its head alone, by turns: what the tail adds is the difference. What two flows share is by chance to
-a few percent, more than a tail may cost; a head with a constant window leaves chance out, and it is this transfer that
-is judged. The other one tells what people will see.
+The head of a transfer takes its share of the path as any flow does. `sparelane harm` therefore measures each setting
+with the transfer and with its head alone, alternately; the difference is the harm of the tail. The shares of two
+competing flows vary randomly by a few percent, which is more than the tail may cost. A head with a constant window
+avoids this variation, so the targets apply to that transfer. The other transfer shows the usual case.
 """
 
 import itertools
@@ -22,15 +22,15 @@ MBPS, ROUND_TRIP_MS = 50, 20
 
 QUEUES = {"priorities": [], "one queue": ["--fifo"]}
 FLOWS = ("cubic", "bbr")
-# How each transfer is asked for.
+# The options of each transfer.
 TRANSFERS = {
     "rc3": ["--cc", "rc3"],
     "rc3, 4 segments": ["--cc", "rc3", "--set", "inner=constant", "--set", "inner.window=4"],
 }
 JUDGED = "rc3, 4 segments"
 
-# What a tail may cost where the path has priorities: percent of throughput, and milliseconds of the 99th percentile.
-MOST_LOST, MOST_ADDED_MS = 1.0, 1.0
+# The targets for a tail on a path with priorities: loss of throughput in percent, and added p99 delay in ms.
+MAX_LOST_PERCENT, MAX_ADDED_MS = 1.0, 1.0
 
 HEADINGS = (
     "queue",
@@ -50,7 +50,7 @@ HEADINGS = (
 
 
 def one(queue: str, flow: str, transfer: str, seconds: float, rounds: int) -> dict[str, Any]:
-    """What `sparelane harm` says of one setting."""
+    """Return the result of `sparelane harm` for one setting."""
     line = ["harm", "--local", "--json", "--rate", str(MBPS), "--round-trip", str(ROUND_TRIP_MS), "--tcp-cc", flow]
     line += ["--other-cc", "cubic", "--seconds", str(seconds), "--rounds", str(rounds)]
     line += [*TRANSFERS[transfer], *QUEUES[queue]]
@@ -63,7 +63,7 @@ def one(queue: str, flow: str, transfer: str, seconds: float, rounds: int) -> di
 
 
 def cells(row: dict[str, Any]) -> list[str]:
-    """A line of the table."""
+    """Return a line of the table."""
     line = [row["queue"], row["flow"], row["transfer"]]
     for turn in ("alone", "beside_tcp", "beside_head", "beside"):
         line += [f"{row[turn]['bps'] / 1e6:.2f} Mb/s", f"{row[turn]['rtt_p99_s'] * 1e3:.1f} ms"]
@@ -71,33 +71,31 @@ def cells(row: dict[str, Any]) -> list[str]:
 
 
 def of_tail(row: dict[str, Any]) -> str:
-    """What the tail adds to what its head costs: of the throughput the flow has alone, and at its 99th percentile."""
+    """Describe the harm of the tail: the loss relative to the throughput without transfer, and the added p99 delay."""
     lost, added_ms = 100 * row["tail_lost_share"], 1e3 * row["tail_added_p99_s"]
     queue, flow, transfer = (row[key] for key in ("queue", "flow", "transfer"))
     told = f"{queue}, {flow}, {transfer}: the tail costs {lost:.1f} % of the throughput, {added_ms:.1f} ms"
     if queue != "priorities":
         one_more, beside = (row[turn]["bps"] / 1e6 for turn in ("beside_tcp", "beside"))
-        left = f"it leaves {beside:.1f} Mb/s, and is to leave what one more CUBIC flow does, {one_more:.1f}"
+        left = f"it leaves {beside:.1f} Mb/s; target: at least as with one more CUBIC flow, {one_more:.1f}"
         return f"{told}; {left}: {'met' if beside >= one_more else 'MISSED'}"
     if transfer != JUDGED:
         return told
-    is_met = lost <= MOST_LOST and added_ms <= MOST_ADDED_MS
-    return f"{told}; at most {MOST_LOST:g} % and {MOST_ADDED_MS:g} ms: {'met' if is_met else 'MISSED'}"
+    is_met = lost <= MAX_LOST_PERCENT and added_ms <= MAX_ADDED_MS
+    return f"{told}; at most {MAX_LOST_PERCENT:g} % and {MAX_ADDED_MS:g} ms: {'met' if is_met else 'MISSED'}"
 
 
 def measure(seconds: float, rounds: int) -> list[dict[str, Any]]:
-    """Measures and prints all settings.
+    """Measure and print all settings.
 
     Raises:
-        WireError: one of them cannot be measured.
+        WireError: A setting cannot be measured.
     """
-    say(
-        f"\nTCP flows of the kernel beside a transfer, {MBPS} Mb/s, {ROUND_TRIP_MS} ms, {rounds} turns of {seconds:g} s"
-    )
+    say(f"\nTCP flows of the kernel with a transfer, {MBPS} Mb/s, {ROUND_TRIP_MS} ms, {rounds} rounds of {seconds:g} s")
     available = of_kernel()
     for flow in FLOWS:
         if flow not in available:
-            say(f"{flow} is left out: this kernel has no such congestion control")
+            say(f"{flow} is skipped: this kernel does not have this congestion control")
     flows = [flow for flow in FLOWS if flow in available]
     rows = [one(*setting, seconds, rounds) for setting in itertools.product(QUEUES, flows, TRANSFERS)]
     table = [list(HEADINGS), *(cells(row) for row in rows)]

@@ -1,9 +1,9 @@
-"""Run all that `make bench-wire` measures, one after another, and say at the end what was missed.
+"""Run all measurements of `make bench-wire` one after the other, and list missed targets at the end.
 
 Usage: python benches/wire_report.py [COMMAND...]
 
-Each command is a line for the shell; without, they are those of `COMMANDS`. A target that is missed, or a command that
-fails, does not keep the others from being measured. The exit status is 1 where there was either.
+Each command is a shell command line; the default is `COMMANDS`. All commands run even if one misses a target or fails.
+The exit status is 1 if there was a missed target or a failure.
 """
 
 import shlex
@@ -20,12 +20,12 @@ COMMANDS = (
     f"{shlex.quote(sys.executable)} benches/wire.py",
 )
 
-# How a line ends that tells of a missed target.
+# The end of a line that reports a missed target.
 MISSED = "MISSED"
 
 
 def run(command: str) -> tuple[list[str], int]:
-    """Runs a command and prints what it says; gives the lines with missed targets, and its exit status."""
+    """Run a command, print its output, and return the lines with missed targets and the exit status."""
     missed = []
     with subprocess.Popen(shlex.split(command), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -38,14 +38,14 @@ def run(command: str) -> tuple[list[str], int]:
 
 
 def main(commands: Sequence[str]) -> int:
-    """Runs all commands; gives the exit status."""
+    """Run all commands and return the exit status."""
     told: list[str] = []
     for command in commands:
         missed, status = run(command)
         told += missed
-        # A command that ends with an error since it has missed targets has told them.
+        # A command that fails because of missed targets has already listed them.
         if status != 0 and not missed:
-            told.append(f"`{command}` ended with {status}")
+            told.append(f"`{command}` failed with exit status {status}")
     if told:
         sys.stdout.write("\nmissed:\n" + "".join(f"  {line}\n" for line in told))
         return 1

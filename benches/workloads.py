@@ -1,28 +1,28 @@
-"""Write the neutral workloads: networks and flow lists that any packet simulator can read.
+"""Write the neutral workloads: networks and flow lists in a format for any packet simulator.
 
-A workload is two text files, one record a line, fields separated by one space.
+A workload consists of two text files with one record per line and fields separated by one space.
 
 NAME.topo, the network; nodes are numbered from 0, hosts first:
 
     host ID
     router ID NAME
-    link A B RATE DELAY QUEUE    between nodes A and B, both directions alike: RATE in bits per second, one-way DELAY
-                                 in nanoseconds, and QUEUE, the limit of each direction's output queue in full-size
-                                 packets of 1500 bytes
+    link A B RATE DELAY QUEUE    between nodes A and B, equal in both directions: RATE in bits per second, one-way
+                                 DELAY in nanoseconds, and QUEUE, the limit of each direction's output queue in
+                                 full-size packets of 1500 bytes
 
-NAME.flows, in order of start:
+NAME.flows, in order of start times:
 
-    START SRC DST SIZE           START in nanoseconds, hosts SRC and DST, SIZE in payload bytes; 0 never ends
+    START SRC DST SIZE           START in nanoseconds, hosts SRC and DST, SIZE in payload bytes; 0 is unlimited
 
 The workloads:
 
-    dumbbell1, dumbbell10, dumbbell100   N endless flows through one bottleneck of 1 Gb/s, 40 ms round trip,
+    dumbbell1, dumbbell10, dumbbell100   N unlimited flows through one bottleneck of 1 Gb/s, 40 ms round trip,
                                          with a queue of one bandwidth-delay product
-    abilene30                            the Abilene backbone, 10 hosts a city, bounded-Pareto flows between cities for
-                                         one second, at a mean load of 30 % of the core links
-    leafspine                            96 hosts, 8 leaves, 3 spines; every host sends to another, without end
+    abilene30                            the Abilene backbone, 10 hosts per city, bounded-Pareto flows between cities
+                                         for one second, at a mean load of 30 % of the core links
+    leafspine                            96 hosts, 8 leaves, 3 spines; every host has an unlimited flow to another
 
-The same seed writes the same bytes.
+The same seed gives identical files.
 """
 
 import argparse
@@ -44,7 +44,7 @@ DEFAULT_FOLDER = Path(__file__).resolve().parent / "work"
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A cable between two nodes, the same in both directions."""
+    """A link between two nodes, equal in both directions."""
 
     a: int
     b: int
@@ -55,7 +55,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Flow:
-    """A transfer from one host to another; `size_bytes` 0 never ends."""
+    """A transfer from one host to another; `size_bytes` of 0 is unlimited."""
 
     start_ns: int
     src: int
@@ -74,14 +74,14 @@ class Workload:
     flows: tuple[Flow, ...]
 
     def topo_text(self) -> str:
-        """The text of NAME.topo."""
+        """Return the text of NAME.topo."""
         lines = [f"host {host}" for host in range(self.hosts)]
         lines += [f"router {self.hosts + index} {name}" for index, name in enumerate(self.routers)]
         lines += [f"link {k.a} {k.b} {k.rate_bps} {k.delay_ns} {k.queue_packets}" for k in self.links]
         return "".join(f"{line}\n" for line in lines)
 
     def flows_text(self) -> str:
-        """The text of NAME.flows."""
+        """Return the text of NAME.flows."""
         return "".join(f"{f.start_ns} {f.src} {f.dst} {f.size_bytes}\n" for f in self.flows)
 
     def write(self, folder: Path) -> None:
@@ -91,7 +91,7 @@ class Workload:
 
 
 def dumbbell(pairs: int, seed: int) -> Workload:
-    """`pairs` senders and as many receivers on both sides of one bottleneck; starts are spread over 0.1 s."""
+    """Return a dumbbell of `pairs` senders and receivers; start times are spread over 0.1 s."""
     rng = random.Random(seed)
     hosts = 2 * pairs
     left, right = hosts, hosts + 1
@@ -114,7 +114,7 @@ def dumbbell(pairs: int, seed: int) -> Workload:
 
 CITIES = ("SEA", "LAX", "SLC", "KSC", "HOU", "CHI", "ATL", "WDC", "NYC", "CLE")
 
-# The core links of the Abilene backbone, with one-way delays in ms that follow the fibre's length roughly.
+# The core links of the Abilene backbone, with one-way delays in ms roughly proportional to the fibre lengths.
 CORE_MS = (
     ("SEA", "LAX", 8.5),
     ("SEA", "SLC", 6.0),
@@ -138,27 +138,27 @@ MEAN_ROUND_TRIP_MS = 40.0
 
 @dataclass(frozen=True, slots=True)
 class BoundedPareto:
-    """Flow sizes in bytes: a Pareto distribution cut off at both ends, `shape` other than 1."""
+    """A bounded Pareto distribution of flow sizes in bytes; `shape` must not be 1."""
 
     shape: float
     low: float
     high: float
 
     def mean(self) -> float:
-        """The mean size in bytes."""
+        """Return the mean size in bytes."""
         a, low, high = self.shape, self.low, self.high
         moment = math.pow(low, 1 - a) - math.pow(high, 1 - a)
         return a / (a - 1) * moment / (math.pow(low, -a) - math.pow(high, -a))
 
     def draw(self, rng: random.Random) -> int:
-        """One size in whole bytes, by inversion of the distribution function."""
+        """Draw a size in whole bytes by inversion of the distribution function."""
         u = rng.random()
         low, high = math.pow(self.low, -self.shape), math.pow(self.high, -self.shape)
         return int(math.pow(low - u * (low - high), -1 / self.shape))
 
 
 def abilene(load: float, seed: int, duration_s: float = 1.0) -> Workload:
-    """Poisson arrivals between hosts of different cities; `load` is the mean over the core links' directions.
+    """Return Poisson arrivals between hosts of different cities; `load` is the mean over both directions of core links.
 
     The delays of the core are scaled so that the mean round trip over all pairs of cities is 40 ms.
     """
@@ -186,7 +186,7 @@ def abilene(load: float, seed: int, duration_s: float = 1.0) -> Workload:
 
 
 def _paths_from(source: str) -> list[tuple[float, int]]:
-    """Delay in ms and number of core links of the shortest path to every other city, in the order of `CITIES`."""
+    """Return the delay in ms and the number of core links of the shortest path to each other city, as in `CITIES`."""
     neighbours: dict[str, list[tuple[str, float]]] = {city: [] for city in CITIES}
     for a, b, ms in CORE_MS:
         neighbours[a].append((b, ms))
@@ -207,7 +207,7 @@ def _paths_from(source: str) -> list[tuple[float, int]]:
 def _intercity_flows(
     rng: random.Random, hosts: int, arrivals_per_s: float, sizes: BoundedPareto, duration_s: float
 ) -> Iterator[Flow]:
-    """Poisson arrivals until `duration_s`. The order of the draws is part of the format: keep it."""
+    """Yield Poisson arrivals until `duration_s`. The order of the random draws must not change."""
     start_s = 0.0
     while True:
         start_s += rng.expovariate(arrivals_per_s)
@@ -221,7 +221,7 @@ def _intercity_flows(
 
 
 def leafspine(seed: int, leaves: int = 8, hosts_per_leaf: int = 12, spines: int = 3) -> Workload:
-    """Every host sends to one other host and receives from one, a random permutation; starts within 10 us."""
+    """Return a random permutation in which each host sends to one host; start times are within 10 us."""
     rng = random.Random(seed)
     hosts = leaves * hosts_per_leaf
     edge = [Link(host, hosts + host // hosts_per_leaf, 10 * GBPS, 1_000, 200) for host in range(hosts)]
@@ -240,7 +240,7 @@ def leafspine(seed: int, leaves: int = 8, hosts_per_leaf: int = 12, spines: int 
 
 
 def _derangement(rng: random.Random, size: int) -> list[int]:
-    """A random permutation of 0 to `size - 1` that leaves nothing in place."""
+    """Return a random permutation of 0 to `size - 1` without fixed points."""
     while True:
         order = list(range(size))
         rng.shuffle(order)
@@ -249,12 +249,12 @@ def _derangement(rng: random.Random, size: int) -> list[int]:
 
 
 def neutral_workloads(seed: int) -> list[Workload]:
-    """All workloads of the comparison, drawn with `seed`."""
+    """Return all workloads of the comparison, drawn with `seed`."""
     return [*(dumbbell(pairs, seed) for pairs in (1, 10, 100)), abilene(0.30, seed), leafspine(seed)]
 
 
 def main() -> None:
-    """The command line."""
+    """Parse the command line and write the workloads."""
     parser = argparse.ArgumentParser(description="Write the neutral workloads as NAME.topo and NAME.flows.")
     parser.add_argument("--out", type=Path, default=DEFAULT_FOLDER, help="folder to write to (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="seed of every random draw (default: %(default)s)")

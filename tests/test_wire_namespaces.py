@@ -136,8 +136,8 @@ def test_a_row_of_times_has_median_and_range_and_ratios_are_of_medians() -> None
     rows = [Times("rc3", [0.2, 0.1, 0.9]), Times("stream-cubic", [0.4]), Times("tcp-bbr"), Times("tcp-cubic", [0.8])]
     assert rows[0].cell() == "200 (100 to 900)"
     assert rows[2].cell() == "-"
-    assert wire_transfers.ratios(rows) == "rc3 takes of the time of stream-cubic 0.50, tcp-cubic 0.25"
-    assert wire_transfers.ratios(rows[1:]) == "no transfer by rc3"
+    assert wire_transfers.ratios(rows) == "time of rc3 relative to stream-cubic 0.50, tcp-cubic 0.25"
+    assert wire_transfers.ratios(rows[1:]) == "no transfer with rc3"
 
 
 def row_of_harm(queue: str, transfer: str, beside: tuple[float, float], head: tuple[float, float]) -> dict[str, Any]:
@@ -188,4 +188,4 @@ def test_without_root_nothing_is_measured_and_it_is_said() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "between namespaces nothing was measured: this needs root\n"
+    assert done.stdout == "nothing was measured between namespaces: this needs root\n"

@@ -27,7 +27,7 @@ def test_what_comes_behind_a_missed_target_is_measured_and_all_that_was_missed_i
     assert missed.splitlines() == [
         "  first: 2, at most 1: MISSED",
         "  second: MISSED",
-        "  `sh -c 'exit 7'` ended with 7",
+        "  `sh -c 'exit 7'` failed with exit status 7",
     ]
 
 
