@@ -712,7 +712,7 @@ impl Default for Scoreboard {
 }
 
 #[cfg(test)]
-mod plain;
+mod reference;
 
 #[cfg(test)]
 mod tests {

@@ -12,21 +12,21 @@
 //! segment, the head continues from there (RC3's "ACK bump").
 
 mod acknowledge;
-mod advertised;
 mod batch;
-mod blocks;
 mod congestion;
-mod delivery;
-mod kind;
-mod late;
+mod delivery_rate;
+mod fast_path;
+mod features;
 mod lifecycle;
+mod pacing;
+mod prr;
 mod rack;
+mod receive_window;
 mod recovery;
-mod reduction;
 mod reordering;
-mod resends;
+mod retransmission_times;
+mod sack_report;
 mod scheduler;
-mod short;
 mod transmit;
 
 use crate::config::TransportConfig;
@@ -34,17 +34,17 @@ use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::segment_ring::SegmentRing;
 use crate::send_buffer::SendBuffer;
-use advertised::Advertised;
 use batch::Batch;
-use blocks::Blocks;
-use delivery::Deliveries;
-use kind::Kind;
-use late::Pace;
+use delivery_rate::DeliveryTracker;
+use features::Features;
 pub use lifecycle::Ending;
-use lifecycle::Life;
+use lifecycle::Lifecycle;
+use pacing::Pacing;
 use rack::Rack;
-use recovery::Repair;
+use receive_window::AdvertisedWindow;
+use recovery::RecoveryState;
 use reordering::Reordering;
+use sack_report::SackReport;
 use scheduler::Scheduler;
 use sparelane_cc::{Congestion, CongestionControl, Cx, Limits, Needs, Phase};
 use sparelane_core::{Dur, Rate, Seq, Stream, Time};
@@ -99,26 +99,26 @@ pub struct Sender {
     resend_head: bool,
     /// Set CWR on the next new segment, because the window was reduced after a mark.
     window_reduced: bool,
-    kind: Kind,
+    features: Features,
     limits: Limits,
     /// The full segment size, copied from `config`.
     mss_bytes: u64,
     timers: Timers,
     cc: Box<dyn CongestionControl>,
-    pace: Pace,
+    pacing: Pacing,
     rtt: RttEstimator,
     /// The time of the first transmission of each outstanding class-0 segment.
     sent_at: SegmentRing<Time>,
     buffer: SendBuffer,
     board: Scoreboard,
     batch: Batch,
-    repair: Repair,
+    recovery: RecoveryState,
     /// The SACK blocks of the last acknowledgment in class 0.
-    last_blocks: Blocks,
+    last_blocks: SackReport,
     /// The SACK blocks of the last acknowledgment in a low class, if the controller uses the tail.
-    last_low_blocks: Option<Box<Blocks>>,
+    last_low_blocks: Option<Box<SackReport>>,
     /// Delivery rate samples, if the controller needs per-segment state.
-    deliveries: Option<Box<Deliveries>>,
+    deliveries: Option<Box<DeliveryTracker>>,
     /// The state of RACK-TLP, if enabled.
     rack: Option<Box<Rack>>,
     /// The reordering observed on the path, if loss detection adapts to it.
@@ -126,8 +126,8 @@ pub struct Sender {
     /// Segments that TCP has passed to a scheduler below it and that have not departed, if the controller has one.
     scheduler: Option<Box<Scheduler>>,
     /// The receive window advertised by the peer; `None` until the first advertisement.
-    advertised: Option<Advertised>,
-    life: Life,
+    advertised: Option<AdvertisedWindow>,
+    lifecycle: Lifecycle,
     counts: SenderCounts,
     rng: Stream,
     config: Arc<TransportConfig>,
@@ -170,7 +170,7 @@ impl Sender {
     /// Creates a sender that sends its SYN at the first poll. Connections with equal settings can share one `config`.
     pub fn new(config: impl Into<Arc<TransportConfig>>, cc: Box<dyn CongestionControl>, rng: Stream) -> Sender {
         let config = config.into();
-        let kind = Kind::of(&*cc, &config);
+        let features = Features::of(&*cc, &config);
         Sender {
             una: 0,
             nxt: 0,
@@ -184,25 +184,25 @@ impl Sender {
             state: State::SendSyn,
             resend_head: false,
             window_reduced: false,
-            kind,
+            features,
             limits: cc.limits(),
             mss_bytes: config.mss_bytes,
             timers: Timers::default(),
-            pace: Pace::of(config.pacing_catch_up),
+            pacing: Pacing::of(config.pacing_catch_up),
             rtt: RttEstimator::new(config.rto),
             sent_at: SegmentRing::new(),
             buffer: SendBuffer::new(config.mss_bytes, config.send_buffer_bytes, config.coalesce),
             board: Scoreboard::new(),
             batch: Batch::of(config.send_batch),
-            repair: Repair::default(),
-            last_blocks: Blocks::default(),
-            last_low_blocks: kind.uses_tail.then(Box::default),
-            deliveries: kind.needs.segments.then(|| Box::new(Deliveries::new())),
-            rack: kind.detects_by_time.then(|| Box::new(Rack::new())),
-            reordering: kind.follows_reordering.then(Box::default),
+            recovery: RecoveryState::default(),
+            last_blocks: SackReport::default(),
+            last_low_blocks: features.uses_tail.then(Box::default),
+            deliveries: features.needs.segments.then(|| Box::new(DeliveryTracker::new())),
+            rack: features.detects_by_time.then(|| Box::new(Rack::new())),
+            reordering: features.follows_reordering.then(Box::default),
             scheduler: cc.schedules_departures().then(Box::default),
             advertised: None,
-            life: Life::default(),
+            lifecycle: Lifecycle::default(),
             counts: SenderCounts::default(),
             rng,
             cc,
@@ -237,7 +237,7 @@ impl Sender {
     #[inline(always)]
     pub fn is_done(&self) -> bool {
         self.buffer.is_acknowledged(self.una)
-            || (self.kind.uses_tail
+            || (self.features.uses_tail
                 && Seq::from(self.board.sacked()) == self.buffer.end() - self.una
                 && !self.buffer.is_blocked())
     }
@@ -312,7 +312,7 @@ impl Sender {
 
     /// Returns the memory of this sender in bytes, without heap memory of the controller.
     pub fn memory_bytes(&self) -> usize {
-        let books = self.deliveries.as_ref().map_or(0, |books| books.memory_bytes());
+        let tracker = self.deliveries.as_ref().map_or(0, |tracker| tracker.memory_bytes());
         let rack = self.rack.as_ref().map_or(0, |rack| rack.memory_bytes());
         let scheduler = self.scheduler.as_ref().map_or(0, |scheduler| scheduler.memory_bytes());
         size_of::<Sender>()
@@ -320,8 +320,8 @@ impl Sender {
             + self.sent_at.list_bytes()
             + self.buffer.list_bytes()
             + self.board.list_bytes()
-            + self.repair.resends.list_bytes()
-            + books
+            + self.recovery.retransmission_times.list_bytes()
+            + tracker
             + rack
             + scheduler
     }
@@ -359,15 +359,15 @@ impl Sender {
 
     /// Returns the optional input that the controller needs.
     pub fn needs(&self) -> Needs {
-        self.kind.needs
+        self.features.needs
     }
 
     /// Returns the scheduled departure time of the last segment sent, or `None` if departures are not scheduled.
     pub fn last_due(&self) -> Option<Time> {
-        if self.kind.owns_send_clock || self.scheduler.is_some() {
+        if self.features.owns_send_clock || self.scheduler.is_some() {
             self.cc.last_due()
         } else {
-            self.limits.pacing.map(|_| self.pace.last_due)
+            self.limits.pacing.map(|_| self.pacing.last_due)
         }
     }
 
@@ -376,12 +376,12 @@ impl Sender {
         if self.state != State::SynSent && self.state != State::SendSyn {
             return;
         }
-        self.rtt.opened(self.life.syn_timeouts);
-        if self.config.rto.handshake_sample && self.life.syn_timeouts == 0 {
-            self.rtt.sample(now - self.life.opened_at);
+        self.rtt.opened(self.lifecycle.syn_timeouts);
+        if self.config.rto.handshake_sample && self.lifecycle.syn_timeouts == 0 {
+            self.rtt.sample(now - self.lifecycle.opened_at);
         }
         self.open(now, explicit_rate);
-        if self.life.syn_timeouts > 0 && self.config.syn_loss_resets_window {
+        if self.lifecycle.syn_timeouts > 0 && self.config.syn_loss_resets_window {
             self.report(now, Congestion::LostSyn);
         }
     }
@@ -395,8 +395,8 @@ impl Sender {
     /// Updates the limits, the timers and the fast paths after a change of the controller's or the connection's state.
     fn refresh(&mut self) {
         self.limits = self.cc.limits();
-        self.pace.holds_back = self.limits.pacing.is_some() || self.pace.late.is_some();
-        if self.kind.has_alarms {
+        self.pacing.holds_back = self.limits.pacing.is_some() || self.pacing.late.is_some();
+        if self.features.has_alarms {
             self.set_alarm();
         }
         self.reopen_any();
@@ -405,7 +405,7 @@ impl Sender {
     /// Sets `alarm_at` to the earliest of the controller's, RACK-TLP's and the persist timer.
     #[inline(never)]
     fn set_alarm(&mut self) {
-        if self.kind.needs.timer {
+        if self.features.needs.timer {
             self.timers.controller_at = self.cc.next_timer();
         }
         let of_losses = self.rack.as_ref().map_or(Time::NEVER, |rack| rack.next_timer());

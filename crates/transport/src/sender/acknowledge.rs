@@ -78,7 +78,7 @@ impl Sender {
         SentState {
             is_open: self.state == State::Established,
             sent: departed.unwrap_or_else(|| self.sent_end()),
-            sends_in_low_classes: self.kind.uses_tail,
+            sends_in_low_classes: self.features.uses_tail,
             next: departed.unwrap_or(self.nxt),
             board: &self.board,
         }
@@ -91,7 +91,7 @@ impl Sender {
         let (ack, blocks) = (given.segment, given.blocks);
         // RC3: low classes only update the scoreboard and, if requested, inform the controller.
         if ack.class > 0 {
-            if self.kind.books_low_acks {
+            if self.features.books_low_acks {
                 self.handle_low_priority_ack(ack, blocks);
             } else {
                 self.tell_low_priority_ack(now, ack, blocks);
@@ -101,7 +101,7 @@ impl Sender {
         let extras = given.extras.copied().unwrap_or_default();
         let received_at = extras.received_at.filter(|_| !ack.trigger_retransmitted);
         // Eifel detection needs the state before the acknowledgment is applied.
-        let spurious = self.kind.undoes && self.is_needless_resend(&ack);
+        let spurious = self.features.undoes && self.is_needless_resend(&ack);
         let flight_before = self.flight();
         let missing_before = self.missing();
         // Karn's algorithm: only first transmissions give an ordinary sample.
@@ -112,13 +112,13 @@ impl Sender {
         };
         // RACK and delivery rate samples use the state at the time of sending, so they come before the scoreboard
         // update.
-        if self.kind.notes_arrivals {
+        if self.features.notes_arrivals {
             self.note_arrival(now, &ack, rtt);
         }
         if ack.cumulative > self.una {
             self.advance(now, ack.cumulative);
         }
-        if self.kind.sack {
+        if self.features.sack {
             self.take_report(ack, blocks);
         }
         if let Some(segments) = extras.window_segments {
@@ -133,7 +133,7 @@ impl Sender {
         let acked = flight_before - self.flight();
         let delivered = missing_before - self.missing();
         let delivered_bytes = u64::from(delivered) * self.mss_bytes;
-        let delivery = if self.kind.needs.segments { self.note_delivered(now, delivered_bytes) } else { None };
+        let delivery = if self.features.needs.segments { self.note_delivered(now, delivered_bytes) } else { None };
         if spurious {
             self.undo_losses(now);
         } else {
@@ -160,19 +160,19 @@ impl Sender {
             nic_backlog_bytes: extras.nic_backlog_bytes,
         };
         // A pure window-based controller returns its window directly, which saves two calls.
-        if self.kind.is_window_law {
+        if self.features.is_window_law {
             self.limits.cwnd_bytes = self.cc.window_after(&news, &mut context!(self, now));
             self.reopen_any();
         } else {
             self.cc.on_ack(&news, &mut context!(self, now));
-            if self.kind.detects_by_time {
+            if self.features.detects_by_time {
                 self.end_probe(now, &ack);
                 self.schedule_probe(now);
             }
             self.refresh();
         }
         // PRR needs the controller's new window.
-        if self.phase == Phase::Recovery && self.repair.reduction.is_some() {
+        if self.phase == Phase::Recovery && self.recovery.prr.is_some() {
             self.continue_reduction(delivered, acked > 0);
         }
     }
@@ -225,24 +225,24 @@ impl Sender {
     /// 8985 section 6.2).
     pub(super) fn resending_time(&self, now: Time, seq: Seq) -> Option<Time> {
         let outstanding = seq.wrapping_sub(self.una) < self.nxt - self.una;
-        let at = self.repair.resends.last_of(seq).filter(|_| outstanding)?;
+        let at = self.recovery.retransmission_times.last_of(seq).filter(|_| outstanding)?;
         self.rtt.min_rtt().is_none_or(|min_rtt| now.saturating_since(at) >= min_rtt).then_some(at)
     }
 
     /// Updates RACK, reordering and delivery rate state for the segment that triggered `ack`, before `ack` is applied.
     fn note_arrival(&mut self, now: Time, ack: &AckSegment, rtt: Option<Dur>) {
-        if self.kind.detects_by_time {
+        if self.features.detects_by_time {
             self.note_rack_arrival(now, ack, rtt);
         }
         self.note_reordering(ack);
-        if self.kind.needs.segments {
+        if self.features.needs.segments {
             self.note_trigger(ack.trigger, ack.trigger_retransmitted);
         }
     }
 
     /// Returns one past the last segment sent, from the head or the tail.
     pub(super) fn sent_end(&self) -> Seq {
-        if self.kind.uses_tail { self.buffer.end() } else { self.nxt }
+        if self.features.uses_tail { self.buffer.end() } else { self.nxt }
     }
 
     /// Handles the acknowledgment of a low-priority segment in RC3, which only updates the scoreboard.
@@ -258,10 +258,10 @@ impl Sender {
     #[inline(never)]
     fn tell_low_priority_ack(&mut self, now: Time, ack: AckSegment, blocks: &[SackBlock]) {
         let before = self.board.sacked();
-        if self.kind.sack {
+        if self.features.sack {
             self.handle_low_priority_ack(ack, blocks);
         }
-        if self.kind.needs.tail {
+        if self.features.needs.tail {
             let segments = (self.board.sacked() - before).max(1);
             self.cc.on_tail_delivered(segments, &mut context!(self, now));
         }
@@ -271,7 +271,7 @@ impl Sender {
     fn advance(&mut self, now: Time, to: Seq) {
         self.board.advance(to);
         self.una = to;
-        self.repair.dup_acks = 0;
+        self.recovery.dup_acks = 0;
         if to > self.nxt {
             self.nxt = to; // RC3's ACK bump: the receiver already holds these new segments.
         }
@@ -280,7 +280,7 @@ impl Sender {
         // RFC 6298 rules 5.2 and 5.3; RFC 6582 restarts the timer only at the first partial acknowledgment.
         if self.flight() == 0 {
             self.timers.rto_deadline = Time::NEVER;
-        } else if self.repair.partial_acks == 0 || to >= self.repair.recover {
+        } else if self.recovery.partial_acks == 0 || to >= self.recovery.recover {
             self.timers.rto_deadline = now + self.rtt.rto();
         }
     }
@@ -296,7 +296,7 @@ impl Sender {
     /// Processes the SACK blocks of an acknowledgment in class 0.
     fn take_report(&mut self, ack: AckSegment, blocks: &[SackBlock]) {
         self.take_blocks(blocks, true);
-        if self.kind.uses_tail && ack.trigger >= self.una && ack.trigger < self.nxt {
+        if self.features.uses_tail && ack.trigger >= self.una && ack.trigger < self.nxt {
             self.board.arrived(ack.trigger);
         }
     }

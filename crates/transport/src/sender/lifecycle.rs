@@ -7,7 +7,7 @@ use sparelane_core::{Dur, Rate, Time};
 
 /// The state of a connection's start and end.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Life {
+pub(super) struct Lifecycle {
     pub(super) opened_at: Time,
     pub(super) syn_timeouts: u32,
     /// The time since which no acknowledgment has arrived, while the retransmission timer expires.
@@ -52,7 +52,7 @@ impl Sender {
     pub fn reset(&mut self) {
         if self.ending().is_none() {
             self.end(Ending::Reset);
-            self.life.says_reset = true;
+            self.lifecycle.says_reset = true;
         }
     }
 
@@ -74,7 +74,7 @@ impl Sender {
 
     fn end(&mut self, ending: Ending) {
         self.state = State::Ended(ending);
-        self.kind.is_window_law = false;
+        self.features.is_window_law = false;
         self.timers.rto_deadline = Time::NEVER;
         self.timers.pace_at = Time::NEVER;
         self.timers.alarm_at = Time::NEVER;
@@ -83,7 +83,7 @@ impl Sender {
 
     /// Returns the pending reset of an ended connection, if there is one.
     pub(super) fn poll_ended(&mut self) -> Option<Transmit> {
-        std::mem::take(&mut self.life.says_reset).then_some(Transmit::Reset)
+        std::mem::take(&mut self.lifecycle.says_reset).then_some(Transmit::Reset)
     }
 
     /// Checks the user timeout after the retransmission timer expired, and ends the connection if it is over.
@@ -93,9 +93,9 @@ impl Sender {
     pub(super) fn gives_up(&mut self, now: Time, first: bool, waited: Dur) -> bool {
         let Some(limit) = self.config.give_up_after else { return false };
         if first {
-            self.life.silent_since = Time::ZERO + (now - Time::ZERO).saturating_sub(waited);
+            self.lifecycle.silent_since = Time::ZERO + (now - Time::ZERO).saturating_sub(waited);
         }
-        if now - self.life.silent_since < limit {
+        if now - self.lifecycle.silent_since < limit {
             return false;
         }
         self.end(Ending::GaveUp);
@@ -104,13 +104,13 @@ impl Sender {
 
     /// Returns the deadline of the user timeout.
     pub(super) fn patience_ends(&self) -> Time {
-        self.config.give_up_after.map_or(Time::NEVER, |limit| self.life.silent_since + limit)
+        self.config.give_up_after.map_or(Time::NEVER, |limit| self.lifecycle.silent_since + limit)
     }
 
     /// Enters the established state and informs the controller.
     pub(super) fn open(&mut self, now: Time, explicit_rate: Option<Rate>) {
         self.state = State::Established;
-        self.kind.open(&*self.cc);
+        self.features.open(&*self.cc);
         self.timers.rto_deadline = Time::NEVER;
         self.cc.on_established(explicit_rate, &mut context!(self, now));
         self.refresh();

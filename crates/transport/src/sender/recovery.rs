@@ -1,9 +1,9 @@
 //! Loss recovery: RFC 6675 with SACK, RFC 6582 without SACK, the retransmission timeout of RFC 6298, and the undo of
 //! RFC 4015.
 
-use super::blocks::Blocks;
-use super::reduction::Reduction;
-use super::resends::Resends;
+use super::prr::Prr;
+use super::retransmission_times::RetransmissionTimes;
+use super::sack_report::SackReport;
 use super::{Sender, State, context};
 use crate::scoreboard::DUP_THRESH;
 use crate::segment::AckSegment;
@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 /// The state of loss recovery.
 #[derive(Debug)]
 #[repr(C)]
-pub(super) struct Repair {
+pub(super) struct RecoveryState {
     /// Recovery ends when all segments below are acknowledged (RecoveryPoint).
     pub(super) recover: Seq,
     pub(super) dup_acks: u32,
@@ -34,17 +34,17 @@ pub(super) struct Repair {
     /// acknowledged.
     pub(super) answered_at: Option<Seq>,
     /// The state of proportional rate reduction, if enabled and in progress.
-    pub(super) reduction: Option<Reduction>,
-    pub(super) resends: Resends,
+    pub(super) prr: Option<Prr>,
+    pub(super) retransmission_times: RetransmissionTimes,
     /// Retransmissions to be checked for loss, in sending order, each with `nxt` at its transmission.
-    watched: VecDeque<(Seq, Seq)>,
+    tracked_retransmissions: VecDeque<(Seq, Seq)>,
     /// The number of retransmissions before this recovery.
     resent_before: u64,
 }
 
-impl Default for Repair {
-    fn default() -> Repair {
-        Repair {
+impl Default for RecoveryState {
+    fn default() -> RecoveryState {
+        RecoveryState {
             recover: 0,
             dup_acks: 0,
             dup_thresh: DUP_THRESH,
@@ -54,9 +54,9 @@ impl Default for Repair {
             cut: false,
             una_at_timeout: 0,
             answered_at: None,
-            reduction: None,
-            resends: Resends::default(),
-            watched: VecDeque::new(),
+            prr: None,
+            retransmission_times: RetransmissionTimes::default(),
+            tracked_retransmissions: VecDeque::new(),
             resent_before: 0,
         }
     }
@@ -77,41 +77,41 @@ impl Sender {
     /// 4015).
     pub(super) fn undo_losses(&mut self, now: Time) {
         self.board.undo_losses();
-        if let Some(books) = &mut self.deliveries {
-            books.tell_again_from(self.una);
+        if let Some(tracker) = &mut self.deliveries {
+            tracker.tell_again_from(self.una);
         }
         self.leave_recovery();
-        self.repair.recover = 0;
-        self.repair.answered_at = Some(self.una);
-        if self.repair.cut {
+        self.recovery.recover = 0;
+        self.recovery.answered_at = Some(self.una);
+        if self.recovery.cut {
             self.report(now, Congestion::Spurious);
         }
     }
 
     fn leave_recovery(&mut self) {
         self.phase = Phase::Open;
-        self.repair.inflation = 0;
-        self.repair.partial_acks = 0;
-        self.repair.rescue_sent = false;
-        self.repair.reduction = None;
+        self.recovery.inflation = 0;
+        self.recovery.partial_acks = 0;
+        self.recovery.rescue_sent = false;
+        self.recovery.prr = None;
     }
 
     /// Detects losses after an acknowledgment, and enters or leaves recovery.
     ///
     /// The acknowledgment cumulatively acknowledges `acked` segments and newly reports `delivered` segments.
     pub(super) fn detect_losses(&mut self, now: Time, ack: &AckSegment, acked: u32, delivered: u32) {
-        if self.phase != Phase::Open && self.una >= self.repair.recover {
+        if self.phase != Phase::Open && self.una >= self.recovery.recover {
             self.leave_recovery();
             self.note_recovery_without_reordering();
-            let resent_bytes = (self.counts.retransmissions - self.repair.resent_before) * self.mss_bytes;
+            let resent_bytes = (self.counts.retransmissions - self.recovery.resent_before) * self.mss_bytes;
             self.cc.on_repaired(resent_bytes, &mut context!(self, now));
             self.refresh();
         }
-        if !self.kind.sack {
+        if !self.features.sack {
             self.detect_losses_without_sack(now, ack, acked);
             return;
         }
-        let found = if self.kind.detects_by_time {
+        let found = if self.features.detects_by_time {
             self.detect_losses_by_time(now)
         } else {
             self.detect_losses_by_order(now);
@@ -128,10 +128,10 @@ impl Sender {
             self.detect_lost_resends(now);
         }
         if self.board.arrived_out_of_order() > 0 {
-            if !self.repair.watched.is_empty() {
+            if !self.recovery.tracked_retransmissions.is_empty() {
                 self.detect_overtaken_resends(now);
             }
-            match self.repair.dup_thresh {
+            match self.recovery.dup_thresh {
                 DUP_THRESH => _ = self.board.detect_losses(),
                 more => _ = self.board.detect_losses_overtaken_by(more),
             }
@@ -143,9 +143,9 @@ impl Sender {
     /// [`detect_lost_retransmissions`](crate::TransportConfig::detect_lost_retransmissions). RACK and the delivery rate
     /// state detect its loss by themselves.
     pub(super) fn watch_resend(&mut self, seq: Seq) {
-        let is_found_otherwise = self.kind.detects_by_time || self.deliveries.is_some();
+        let is_found_otherwise = self.features.detects_by_time || self.deliveries.is_some();
         if self.config.detect_lost_retransmissions && !is_found_otherwise {
-            self.repair.watched.push_back((seq, self.nxt));
+            self.recovery.tracked_retransmissions.push_back((seq, self.nxt));
         }
     }
 
@@ -154,10 +154,10 @@ impl Sender {
     #[cold]
     fn detect_overtaken_resends(&mut self, now: Time) {
         let Some(highest) = self.board.highest_arrival() else { return };
-        while let Some(&(seq, new)) = self.repair.watched.front()
+        while let Some(&(seq, new)) = self.recovery.tracked_retransmissions.front()
             && new < highest
         {
-            self.repair.watched.pop_front();
+            self.recovery.tracked_retransmissions.pop_front();
             if seq >= self.una && self.board.is_resent(seq) && self.board.is_lost(seq) {
                 self.lose_resend(now, seq);
             }
@@ -169,30 +169,30 @@ impl Sender {
     fn detect_losses_without_sack(&mut self, now: Time, ack: &AckSegment, acked: u32) {
         if acked > 0 {
             if self.phase == Phase::Recovery {
-                self.repair.inflation += 1 - i64::from(acked);
-                self.repair.partial_acks += 1;
+                self.recovery.inflation += 1 - i64::from(acked);
+                self.recovery.partial_acks += 1;
                 self.resend_first();
                 self.tell_losses(now);
             }
             return;
         }
         // RC3: acknowledgments of segments below the ACK bump are no duplicates.
-        if ack.cumulative < self.una || self.flight() == 0 || (self.kind.uses_tail && ack.trigger < self.una) {
+        if ack.cumulative < self.una || self.flight() == 0 || (self.features.uses_tail && ack.trigger < self.una) {
             return;
         }
-        self.repair.dup_acks += 1;
+        self.recovery.dup_acks += 1;
         if self.phase == Phase::Recovery {
-            self.repair.inflation += 1;
-        } else if self.phase == Phase::Open && self.repair.dup_acks >= DUP_THRESH && self.is_past_recovery() {
+            self.recovery.inflation += 1;
+        } else if self.phase == Phase::Open && self.recovery.dup_acks >= DUP_THRESH && self.is_past_recovery() {
             self.enter_recovery(now, 0);
-            self.repair.inflation = i64::from(DUP_THRESH);
+            self.recovery.inflation = i64::from(DUP_THRESH);
         }
     }
 
     /// Returns whether data beyond the last recovery is acknowledged. Earlier duplicate acknowledgments may stem from
     /// its unnecessary retransmissions (RFC 6582 section 3.2, step 1).
     fn is_past_recovery(&self) -> bool {
-        self.repair.recover == 0 || self.una > self.repair.recover
+        self.recovery.recover == 0 || self.una > self.recovery.recover
     }
 
     /// Enters recovery after an acknowledgment that newly reports `delivered` segments.
@@ -202,11 +202,11 @@ impl Sender {
         let limited_transmit = u64::from(beyond_window).min(self.allowance_segments()) as u32;
         let flight_bytes = self.flight_for_cut(self.flight() - limited_transmit);
         self.phase = Phase::Recovery;
-        self.repair.recover = self.nxt;
-        self.repair.resent_before = self.counts.retransmissions;
-        self.repair.cut = self.repair.answered_at.is_none_or(|at| self.una >= at);
+        self.recovery.recover = self.nxt;
+        self.recovery.resent_before = self.counts.retransmissions;
+        self.recovery.cut = self.recovery.answered_at.is_none_or(|at| self.una >= at);
         // RACK has marked the losses. Otherwise the oldest segment is lost by definition.
-        if self.kind.detects_by_time {
+        if self.features.detects_by_time {
             self.cancel_probe();
             self.resend_head = self.board.waiting_to_be_resent();
         } else {
@@ -214,7 +214,7 @@ impl Sender {
             self.tell_losses(now);
         }
         self.begin_reduction(delivered);
-        if self.repair.cut {
+        if self.recovery.cut {
             self.note_answer();
             self.report(now, Congestion::Loss { flight_bytes });
         }
@@ -252,9 +252,9 @@ impl Sender {
         // The user timeout takes precedence over a retransmission.
         let waited = if self.state == State::Established { self.rtt.rto() } else { self.rtt.syn_timeout() };
         let is_first = if self.state == State::Established {
-            self.phase != Phase::Timeout || self.una > self.repair.una_at_timeout
+            self.phase != Phase::Timeout || self.una > self.recovery.una_at_timeout
         } else {
-            self.life.syn_timeouts == 0
+            self.lifecycle.syn_timeouts == 0
         };
         if self.gives_up(now, is_first, waited) {
             return;
@@ -262,7 +262,7 @@ impl Sender {
         self.counts.timeouts += 1;
         self.rtt.timed_out();
         if self.state != State::Established {
-            self.life.syn_timeouts += 1;
+            self.lifecycle.syn_timeouts += 1;
             self.state = State::SendSyn;
             self.timers.rto_deadline = Time::NEVER;
             return;
@@ -271,29 +271,29 @@ impl Sender {
         // The receiver may have reneged (RFC 2018 section 8), so SACK information is discarded if configured.
         let forget = !self.config.sack_survives_timeout;
         if forget {
-            self.last_blocks = Blocks::default();
-            self.last_low_blocks = self.kind.uses_tail.then(Box::default);
+            self.last_blocks = SackReport::default();
+            self.last_low_blocks = self.features.uses_tail.then(Box::default);
         }
         // All unreported segments are lost (RFC 6675 section 5.1), except for recent ones with RACK.
         self.board.time_out(self.nxt, forget);
         self.forget_reordering();
-        self.repair.watched.clear();
-        if self.kind.detects_by_time {
+        self.recovery.tracked_retransmissions.clear();
+        if self.features.detects_by_time {
             self.cancel_probe();
             self.keep_recent_in_flight(now);
         }
-        if let Some(books) = &mut self.deliveries {
-            books.tell_again_from(self.una);
+        if let Some(tracker) = &mut self.deliveries {
+            tracker.tell_again_from(self.una);
         }
         self.tell_losses(now);
         self.pass_what_arrived();
         self.leave_recovery();
         self.phase = Phase::Timeout;
-        self.repair.recover = self.nxt;
-        self.repair.resent_before = self.counts.retransmissions;
-        self.repair.una_at_timeout = self.una;
-        self.repair.dup_acks = 0;
-        self.repair.cut = true;
+        self.recovery.recover = self.nxt;
+        self.recovery.resent_before = self.counts.retransmissions;
+        self.recovery.una_at_timeout = self.una;
+        self.recovery.dup_acks = 0;
+        self.recovery.cut = true;
         self.resend_head = self.board.waiting_to_be_resent();
         self.note_answer();
         self.report(now, Congestion::Timeout { flight_bytes, first: is_first });
@@ -324,14 +324,14 @@ impl Sender {
         if let Some(seq) = self.next_new() {
             return Some(seq);
         }
-        if self.phase != Phase::Recovery || !self.kind.sack || self.kind.detects_by_time {
+        if self.phase != Phase::Recovery || !self.features.sack || self.features.detects_by_time {
             return None;
         }
         if let Some(seq) = self.board.next_doubtful() {
             return Some(seq);
         }
         // Rule 4: one rescue retransmission per recovery, of the highest segment outstanding.
-        if self.repair.rescue_sent {
+        if self.recovery.rescue_sent {
             return None;
         }
         self.board.highest_outstanding(self.nxt)

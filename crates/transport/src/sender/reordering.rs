@@ -51,13 +51,14 @@ impl Sender {
         let is_new = is_outstanding && !self.board.is_gone(ack.trigger);
         let overtaken = if is_new && !ack.trigger_retransmitted { self.board.arrivals_above(ack.trigger) } else { 0 };
         // The answer to a window probe names the last segment that arrived as a first transmission.
-        let is_known_copy = ack.trigger_retransmitted || self.repair.resends.last_of(ack.trigger).is_some();
+        let is_known_copy =
+            ack.trigger_retransmitted || self.recovery.retransmission_times.last_of(ack.trigger).is_some();
         let had_it = if is_outstanding { !is_new } else { ack.trigger < self.una && ack.cumulative == self.una };
         let is_second_copy = had_it && is_known_copy;
         let (una, nxt) = (self.una, self.nxt);
         let Some(seen) = &mut self.reordering else { return };
         if overtaken > 0 {
-            self.repair.dup_thresh = self.repair.dup_thresh.max((overtaken + 1).min(MOST_OVERTAKEN));
+            self.recovery.dup_thresh = self.recovery.dup_thresh.max((overtaken + 1).min(MOST_OVERTAKEN));
         }
         if seen.round_end.is_some_and(|end| una >= end) {
             seen.round_end = None;
@@ -82,6 +83,6 @@ impl Sender {
 
     /// Resets DupThresh after a timeout.
     pub(super) fn forget_reordering(&mut self) {
-        self.repair.dup_thresh = DUP_THRESH;
+        self.recovery.dup_thresh = DUP_THRESH;
     }
 }

@@ -20,7 +20,7 @@ use std::collections::{BTreeSet, VecDeque};
 pub(super) struct Scheduler {
     queue: VecDeque<Segment>,
     /// The retransmissions among them.
-    resends: BTreeSet<Seq>,
+    retransmissions: BTreeSet<Seq>,
     /// One past the last segment that has departed.
     departed_end: Seq,
 }
@@ -38,13 +38,14 @@ impl Scheduler {
     pub(super) fn memory_bytes(&self) -> usize {
         size_of::<Scheduler>()
             + self.queue.capacity() * size_of::<Segment>()
-            + self.resends.len() * 2 * size_of::<Seq>()
+            + self.retransmissions.len() * 2 * size_of::<Seq>()
     }
 
     /// Enqueues a segment. A retransmission is dropped if a copy of the segment is still queued, which limits the queue
     /// to twice the data written even if a peer reports false losses.
     fn take(&mut self, segment: Segment) {
-        let waits = segment.retransmission && (segment.seq >= self.departed_end || !self.resends.insert(segment.seq));
+        let waits =
+            segment.retransmission && (segment.seq >= self.departed_end || !self.retransmissions.insert(segment.seq));
         if !waits {
             self.queue.push_back(segment);
         }
@@ -55,7 +56,7 @@ impl Scheduler {
         if let Some(segment) = self.queue.pop_front() {
             self.departed_end = self.departed_end.max(segment.seq + 1);
             if segment.retransmission {
-                self.resends.remove(&segment.seq);
+                self.retransmissions.remove(&segment.seq);
             }
         }
     }
@@ -72,7 +73,7 @@ impl Sender {
         let due = self.cc.next_departure(&mut context!(self, now));
         let late_until = self.late_until(now);
         if due > now || late_until.is_some() {
-            self.timers.pace_at = match &mut self.pace.late {
+            self.timers.pace_at = match &mut self.pacing.late {
                 Some(timer) => late_until.unwrap_or_else(|| timer.set(due)),
                 None => due,
             };
@@ -91,7 +92,7 @@ impl Sender {
     /// Restarts measurements and the timer at the departure of `segment`, and informs the controller.
     fn depart(&mut self, now: Time, segment: Segment) {
         if segment.retransmission {
-            self.repair.resends.note(self.una, segment.seq, now);
+            self.recovery.retransmission_times.note(self.una, segment.seq, now);
         } else {
             *self.sent_at.get_mut(segment.seq) = now;
         }

@@ -36,7 +36,7 @@ impl Sender {
         }
         // The candidate of the head, in class 0, and the candidate of the tail.
         let mut head = match self.phase {
-            Phase::Open if self.kind.detects_by_time => self.next_probe().or_else(|| self.next_new()),
+            Phase::Open if self.features.detects_by_time => self.next_probe().or_else(|| self.next_new()),
             Phase::Open => self.next_new(),
             Phase::Recovery | Phase::Timeout => self.next_in_recovery(),
         };
@@ -47,7 +47,7 @@ impl Sender {
         {
             (head, waits_for_window) = (None, true);
         }
-        let tail = if self.kind.uses_tail { self.next_tail() } else { None };
+        let tail = if self.features.uses_tail { self.next_tail() } else { None };
         // A sender without data is not limited by its window, which controllers and rate samples must know.
         if head.is_none() && tail.is_none() {
             self.cwnd_limited = waits_for_window;
@@ -74,7 +74,7 @@ impl Sender {
             (Permit::NotBefore(at), ..) => {
                 debug_assert!(at > now, "at {now} a controller sets a departure time of {at}");
                 let late_until = self.late_until(now);
-                self.timers.pace_at = match &mut self.pace.late {
+                self.timers.pace_at = match &mut self.pacing.late {
                     Some(late) => late_until.unwrap_or_else(|| late.set(at)),
                     None => at,
                 };
@@ -117,12 +117,12 @@ impl Sender {
     /// send clock.
     #[inline(always)]
     fn ask(&mut self, now: Time, offer: Offer, inside_chunk: bool) -> Permit {
-        if self.pace.holds_back { self.ask_pace(now, offer, inside_chunk) } else { self.ask_controller(now, &offer) }
+        if self.pacing.holds_back { self.ask_pace(now, offer, inside_chunk) } else { self.ask_controller(now, &offer) }
     }
 
     #[inline(always)]
     fn ask_controller(&mut self, now: Time, offer: &Offer) -> Permit {
-        if self.kind.owns_send_clock {
+        if self.features.owns_send_clock {
             self.cc.poll_send(offer, &mut context!(self, now))
         } else {
             permit_by_window(self.limits, offer)
@@ -132,14 +132,14 @@ impl Sender {
     #[inline(never)]
     fn ask_pace(&mut self, now: Time, mut offer: Offer, inside_chunk: bool) -> Permit {
         let late_until = self.late_until(now);
-        let early = late_until.is_some() || (self.limits.pacing.is_some() && now < self.pace.paced_until);
+        let early = late_until.is_some() || (self.limits.pacing.is_some() && now < self.pacing.paced_until);
         let paced = early && offer.head_bytes.is_some() && !inside_chunk;
         if paced {
             offer.head_bytes = None;
         }
         let permit = self.ask_controller(now, &offer);
         if paced && permit == Permit::Blocked {
-            Permit::NotBefore(late_until.unwrap_or(self.pace.paced_until))
+            Permit::NotBefore(late_until.unwrap_or(self.pacing.paced_until))
         } else {
             permit
         }
@@ -147,7 +147,7 @@ impl Sender {
 
     /// Returns the class of the next segment from the tail on an idle interface, if there is such a segment.
     pub fn tail_class(&self) -> Option<u8> {
-        if !self.kind.uses_tail || self.state != State::Established {
+        if !self.features.uses_tail || self.state != State::Established {
             return None;
         }
         if let Some(class) = self.batch.low_class() {
@@ -178,8 +178,8 @@ impl Sender {
             State::SynSent | State::Established => return None,
         }
         self.state = State::SynSent;
-        self.life.opened_at = now;
-        let patience_ends = if self.life.syn_timeouts > 0 { self.patience_ends() } else { Time::NEVER };
+        self.lifecycle.opened_at = now;
+        let patience_ends = if self.lifecycle.syn_timeouts > 0 { self.patience_ends() } else { Time::NEVER };
         self.timers.rto_deadline = (now + self.rtt.syn_timeout()).min(patience_ends);
         Some(Transmit::Syn)
     }
@@ -189,40 +189,40 @@ impl Sender {
         let counts_pipe = match self.phase {
             // RACK counts the pipe, as in Linux: each reported arrival makes room for a segment, without limited
             // transmit.
-            Phase::Open => self.kind.detects_by_time,
+            Phase::Open => self.features.detects_by_time,
             Phase::Recovery => {
                 if let Some(allowed) = self.reduction_allows() {
                     return u64::from(self.cwnd_segments.saturating_sub(allowed));
                 }
-                self.kind.sack
+                self.features.sack
             }
             Phase::Timeout => true,
         };
         let counted = u64::from(if counts_pipe { self.pipe() } else { self.flight() });
-        counted + self.repair.inflation.min(0).unsigned_abs()
+        counted + self.recovery.inflation.min(0).unsigned_abs()
     }
 
     /// Returns the number of segments by which the head may exceed the window: all for a forced retransmission,
     /// otherwise those of PRR, NewReno's inflation or limited transmit.
     pub(super) fn allowance_segments(&self) -> u64 {
-        if self.resend_head || (self.kind.detects_by_time && self.probe_is_due()) {
+        if self.resend_head || (self.features.detects_by_time && self.probe_is_due()) {
             return u64::from(u32::MAX);
         }
         if self.phase != Phase::Open {
             if let Some(allowed) = self.reduction_allows() {
                 return u64::from(allowed.saturating_sub(self.cwnd_segments));
             }
-            return self.repair.inflation.max(0).unsigned_abs();
+            return self.recovery.inflation.max(0).unsigned_abs();
         }
-        if !self.kind.limited_transmit || self.kind.detects_by_time {
+        if !self.features.limited_transmit || self.features.detects_by_time {
             return 0;
         }
-        u64::from(self.repair.dup_acks.max(self.board.arrived_out_of_order()).min(self.repair.dup_thresh - 1))
+        u64::from(self.recovery.dup_acks.max(self.board.arrived_out_of_order()).min(self.recovery.dup_thresh - 1))
     }
 
     /// Returns the next new segment, after skipping those that the receiver already holds.
     pub(super) fn next_new(&mut self) -> Option<Seq> {
-        if self.kind.uses_tail && self.board.sacked() > 0 {
+        if self.features.uses_tail && self.board.sacked() > 0 {
             while self.nxt < self.buffer.end() && self.board.is_sacked(self.nxt) {
                 self.board.skip(self.nxt);
                 self.nxt += 1;
@@ -232,7 +232,7 @@ impl Sender {
             }
         }
         let may = self.nxt < self.buffer.end() && self.outstanding() < self.receive_window_segments;
-        (may && !(self.kind.waits_to_fill && self.waits_for_more())).then_some(self.nxt)
+        (may && !(self.features.waits_to_fill && self.waits_for_more())).then_some(self.nxt)
     }
 
     /// Returns whether the next segment waits for more data by the Nagle algorithm (RFC 896, RFC 1122 section 4.2.3.4):
@@ -255,9 +255,9 @@ impl Sender {
         if let Some(rate) = self.limits.pacing {
             let wire_bytes = u64::from(segment.payload_bytes) + self.config.header_bytes;
             let from = self.paced_from(now);
-            self.pace.paced_until = from + rate.time_for(wire_bytes);
+            self.pacing.paced_until = from + rate.time_for(wire_bytes);
             // Segments of a chunk are sent together, so later ones are due now.
-            self.pace.last_due = from.min(now);
+            self.pacing.last_due = from.min(now);
         }
         if seq == self.nxt {
             self.batch.sent(seq);
@@ -275,11 +275,11 @@ impl Sender {
         if self.phase == Phase::Recovery {
             self.note_sent_in_reduction();
         }
-        if self.kind.detects_by_time {
+        if self.features.detects_by_time {
             self.note_transmission(now, seq, segment.retransmission);
             self.refresh();
         }
-        if self.kind.needs.segments {
+        if self.features.needs.segments {
             self.note_sent(now, seq, segment.retransmission);
         }
         segment
@@ -288,14 +288,14 @@ impl Sender {
     /// Records a retransmission. A probe or a rescue retransmission does not advance HighRxt.
     #[inline(never)]
     fn resend(&mut self, now: Time, seq: Seq) {
-        self.repair.resends.note(self.una, seq, now);
+        self.recovery.retransmission_times.note(self.una, seq, now);
         self.watch_resend(seq);
-        if self.kind.detects_by_time && self.probe_is_due() {
+        if self.features.detects_by_time && self.probe_is_due() {
             self.board.rescue(seq);
         } else if self.board.waiting_to_be_resent() || self.board.next_doubtful() == Some(seq) {
             self.board.resend(seq);
         } else {
-            self.repair.rescue_sent = true;
+            self.recovery.rescue_sent = true;
             self.board.rescue(seq);
         }
         self.counts.retransmissions += 1;

@@ -7,9 +7,9 @@ use crate::segment::{MAX_SACK_BLOCKS, SackBlock};
 
 /// The SACK blocks of the last acknowledgment, most recent first. Unused places hold empty blocks.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Blocks([SackBlock; MAX_SACK_BLOCKS]);
+pub(super) struct SackReport([SackBlock; MAX_SACK_BLOCKS]);
 
-impl Blocks {
+impl SackReport {
     /// Returns the new part of `block`, which is at index `at` of the next acknowledgment, or `None` if nothing is new.
     #[inline(always)]
     pub(super) fn news_of(&self, at: usize, mut block: SackBlock) -> Option<SackBlock> {

@@ -83,12 +83,12 @@ impl Sender {
     /// Enables or disables the fast paths after a change of the window, the phase or the scoreboard.
     #[inline(always)]
     pub(super) fn reopen_any(&mut self) {
-        let windowed = self.kind.is_window_law && !self.window_reduced;
-        let undisturbed = windowed && self.phase == Phase::Open && self.repair.dup_acks == 0 && self.board.is_clean();
-        self.plain = undisturbed && self.kind.measures_exactly;
-        self.sends_plainly = undisturbed && self.kind.goes_one_by_one;
+        let windowed = self.features.is_window_law && !self.window_reduced;
+        let undisturbed = windowed && self.phase == Phase::Open && self.recovery.dup_acks == 0 && self.board.is_clean();
+        self.plain = undisturbed && self.features.measures_exactly;
+        self.sends_plainly = undisturbed && self.features.goes_one_by_one;
         self.reopen();
-        if self.phase == Phase::Recovery && windowed && self.kind.goes_one_by_one && !self.resend_head {
+        if self.phase == Phase::Recovery && windowed && self.features.goes_one_by_one && !self.resend_head {
             self.reopen_in_recovery();
         }
     }
@@ -96,7 +96,7 @@ impl Sender {
     /// Enables the send fast path in recovery if no lost segment awaits retransmission: new segments are sent as the
     /// pipe drains.
     fn reopen_in_recovery(&mut self) {
-        if self.repair.reduction.is_some() || !self.kind.sack {
+        if self.recovery.prr.is_some() || !self.features.sack {
             return;
         }
         let room = self.cwnd_segments.saturating_sub(self.pipe());

@@ -15,7 +15,7 @@ use sparelane_core::{Dur, Stream, Time};
 /// The pacing state of a connection.
 #[derive(Debug)]
 #[repr(C)]
-pub(super) struct Pace {
+pub(super) struct Pacing {
     /// The earliest departure time of the next segment.
     pub(super) paced_until: Time,
     /// The scheduled departure time of the last paced segment.
@@ -23,29 +23,29 @@ pub(super) struct Pace {
     /// Class-0 segments may have to wait for their departure times.
     pub(super) holds_back: bool,
     /// Late timers, if they are simulated or made up for.
-    pub(super) late: Option<Box<Lateness>>,
+    pub(super) late: Option<Box<LateTimers>>,
 }
 
-impl Pace {
+impl Pacing {
     /// Creates the state of a new connection that makes up for delays of at most `catch_up`.
-    pub(super) fn of(catch_up: Dur) -> Pace {
-        Pace { paced_until: Time::ZERO, last_due: Time::ZERO, holds_back: false, late: Lateness::of(catch_up) }
+    pub(super) fn of(catch_up: Dur) -> Pacing {
+        Pacing { paced_until: Time::ZERO, last_due: Time::ZERO, holds_back: false, late: LateTimers::of(catch_up) }
     }
 }
 
 /// The settings and the state of late timers.
 #[derive(Debug)]
-pub(super) struct Lateness {
+pub(super) struct LateTimers {
     /// The simulated timer, if it is not exact.
-    timer: Option<LateTimer>,
+    timer: Option<SimulatedTimer>,
     /// The largest delay that pacing makes up for.
     catch_up: Dur,
 }
 
-impl Lateness {
+impl LateTimers {
     /// Creates the state with an exact timer, or returns `None` if `catch_up` is zero.
-    fn of(catch_up: Dur) -> Option<Box<Lateness>> {
-        (!catch_up.is_zero()).then(|| Box::new(Lateness { timer: None, catch_up }))
+    fn of(catch_up: Dur) -> Option<Box<LateTimers>> {
+        (!catch_up.is_zero()).then(|| Box::new(LateTimers { timer: None, catch_up }))
     }
 
     /// Sets the timer to `at` and returns the time at which it fires.
@@ -56,7 +56,7 @@ impl Lateness {
 
 /// The simulated timer of one sender.
 #[derive(Debug)]
-struct LateTimer {
+struct SimulatedTimer {
     mean: Dur,
     rng: Stream,
     /// The time to which it was last set, and the time at which it fires.
@@ -64,7 +64,7 @@ struct LateTimer {
     fires: Time,
 }
 
-impl LateTimer {
+impl SimulatedTimer {
     /// Sets the timer to `at` and returns the time at which it fires. Setting it to the same time again draws no new
     /// delay.
     fn set(&mut self, at: Time) -> Time {
@@ -84,33 +84,33 @@ impl LateTimer {
 impl Sender {
     /// Delays the timers of scheduled departures by random times with exponential distribution and the given mean.
     pub fn set_timer_error(&mut self, mean: Dur, rng: Stream) {
-        let timer = Some(LateTimer { mean, rng, due: Time::ZERO, fires: Time::ZERO });
-        self.pace.late = Some(Box::new(Lateness { timer, catch_up: self.config.pacing_catch_up }));
+        let timer = Some(SimulatedTimer { mean, rng, due: Time::ZERO, fires: Time::ZERO });
+        self.pacing.late = Some(Box::new(LateTimers { timer, catch_up: self.config.pacing_catch_up }));
         self.refresh();
     }
 
     /// Returns the time until which class 0 waits for an overdue timer, if it does.
     pub(super) fn late_until(&self, now: Time) -> Option<Time> {
-        self.pace.late.as_ref()?.timer.as_ref()?.late_until(now)
+        self.pacing.late.as_ref()?.timer.as_ref()?.late_until(now)
     }
 
     /// Returns the time from which pacing continues, for a segment that departs now.
     #[inline(always)]
     pub(super) fn paced_from(&self, now: Time) -> Time {
-        match &self.pace.late {
-            None => self.pace.paced_until.max(now),
+        match &self.pacing.late {
+            None => self.pacing.paced_until.max(now),
             Some(late) => self.paced_from_earlier(now, late),
         }
     }
 
     #[inline(never)]
-    fn paced_from_earlier(&self, now: Time, late: &Lateness) -> Time {
+    fn paced_from_earlier(&self, now: Time, late: &LateTimers) -> Time {
         // A simulated delay does not lower the rate: continue from the exact time.
         if late.timer.as_ref().is_some_and(|timer| timer.fires == now) {
-            return self.pace.paced_until;
+            return self.pacing.paced_until;
         }
         let earliest = Time::ZERO + now.saturating_since(Time::ZERO + late.catch_up);
-        self.pace.paced_until.max(earliest)
+        self.pacing.paced_until.max(earliest)
     }
 }
 

@@ -7,7 +7,7 @@ use sparelane_cc::{CongestionControl, Needs};
 /// The features of one connection.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(super) struct Kind {
+pub(super) struct Features {
     pub(super) uses_tail: bool,
     pub(super) owns_send_clock: bool,
     /// The connection is open, the controller only sets a window, and no feature needs more than the fast path
@@ -37,13 +37,13 @@ pub(super) struct Kind {
     pub(super) needs: Needs,
 }
 
-impl Kind {
+impl Features {
     /// Derives the features of a connection that is not open yet.
-    pub(super) fn of(cc: &dyn CongestionControl, config: &TransportConfig) -> Kind {
+    pub(super) fn of(cc: &dyn CongestionControl, config: &TransportConfig) -> Features {
         let needs = cc.needs();
         let detects_by_time = config.rack_tlp && config.sack;
         let follows_reordering = config.adaptive_reordering && config.sack;
-        Kind {
+        Features {
             uses_tail: cc.uses_tail(),
             owns_send_clock: cc.owns_send_clock(),
             is_window_law: false,

@@ -12,7 +12,7 @@ use super::Sender;
 
 /// The counters of one recovery in segments, with RFC 9937's names in parentheses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Reduction {
+pub(super) struct Prr {
     /// Segments in flight at the start of recovery (RecoverFS).
     flight: u32,
     /// Segments delivered since then (prr_delivered).
@@ -23,10 +23,10 @@ pub(super) struct Reduction {
     allowed: u32,
 }
 
-impl Reduction {
+impl Prr {
     /// Starts a recovery with `flight` segments in flight.
-    pub(super) fn new(flight: u32) -> Reduction {
-        Reduction { flight: flight.max(1), delivered: 0, sent: 0, allowed: 0 }
+    pub(super) fn new(flight: u32) -> Prr {
+        Prr { flight: flight.max(1), delivered: 0, sent: 0, allowed: 0 }
     }
 
     /// Updates the allowance after an acknowledgment (RFC 9937 section 6.2).
@@ -59,9 +59,9 @@ impl Reduction {
 impl Sender {
     /// Starts PRR, if enabled, after an acknowledgment that delivers `delivered` segments.
     pub(super) fn begin_reduction(&mut self, delivered: u32) {
-        let applies = self.config.prr && self.kind.sack && self.limits.pacing.is_none();
+        let applies = self.config.prr && self.features.sack && self.limits.pacing.is_none();
         let flight = (self.flight() + delivered).saturating_sub(self.board.arrived_out_of_order());
-        self.repair.reduction = applies.then(|| Reduction::new(flight));
+        self.recovery.prr = applies.then(|| Prr::new(flight));
         if applies {
             self.resend_head = false;
         }
@@ -73,20 +73,20 @@ impl Sender {
     pub(super) fn continue_reduction(&mut self, delivered: u32, progresses: bool) {
         let is_safe = !self.board.take_news_of_losses() && progresses;
         let (pipe, window) = (self.pipe(), self.cwnd_segments);
-        if let Some(reduction) = &mut self.repair.reduction {
-            reduction.count(delivered, pipe, window, is_safe);
+        if let Some(prr) = &mut self.recovery.prr {
+            prr.count(delivered, pipe, window, is_safe);
         }
     }
 
     /// Returns the number of segments that PRR allows now, or `None` if PRR is not in progress.
     pub(super) fn reduction_allows(&self) -> Option<u32> {
-        self.repair.reduction.map(|reduction| reduction.allowed)
+        self.recovery.prr.map(|prr| prr.allowed)
     }
 
     /// Counts a class-0 segment that was sent.
     pub(super) fn note_sent_in_reduction(&mut self) {
-        if let Some(reduction) = &mut self.repair.reduction {
-            reduction.note_sent();
+        if let Some(prr) = &mut self.recovery.prr {
+            prr.note_sent();
         }
     }
 }
@@ -99,13 +99,13 @@ mod tests {
     /// releases 0.7 segments, so 70 are in flight after a round trip.
     #[test]
     fn the_flight_falls_to_the_window_over_a_round_trip() {
-        let mut reduction = Reduction::new(100);
+        let mut prr = Prr::new(100);
         let (mut pipe, mut sent) = (100 - 1, 0);
         for arrived in 1..=99_u32 {
             pipe -= 1;
-            reduction.count(1, pipe, 70, false);
-            while reduction.allowed > 0 {
-                reduction.note_sent();
+            prr.count(1, pipe, 70, false);
+            while prr.allowed > 0 {
+                prr.note_sent();
                 (pipe, sent) = (pipe + 1, sent + 1);
             }
             if arrived < 95 {
@@ -119,25 +119,25 @@ mod tests {
     /// is safe.
     #[test]
     fn below_the_window_the_pipe_is_conserved_and_grows_if_that_is_safe() {
-        let mut reduction = Reduction::new(20);
-        reduction.count(1, 4, 10, false);
-        assert_eq!(reduction.allowed, 1);
-        reduction.note_sent();
-        reduction.count(1, 4, 10, true);
-        assert_eq!(reduction.allowed, 2, "one for the arrival and one for growth");
-        reduction.note_sent();
-        reduction.note_sent();
-        reduction.count(2, 9, 10, true);
-        assert_eq!(reduction.allowed, 1, "never beyond the window");
+        let mut prr = Prr::new(20);
+        prr.count(1, 4, 10, false);
+        assert_eq!(prr.allowed, 1);
+        prr.note_sent();
+        prr.count(1, 4, 10, true);
+        assert_eq!(prr.allowed, 2, "one for the arrival and one for growth");
+        prr.note_sent();
+        prr.note_sent();
+        prr.count(2, 9, 10, true);
+        assert_eq!(prr.allowed, 1, "never beyond the window");
     }
 
     #[test]
     fn the_first_retransmission_is_sent_even_if_the_window_is_full() {
-        let mut reduction = Reduction::new(10);
-        reduction.count(0, 9, 1, false);
-        assert_eq!(reduction.allowed, 1);
-        reduction.note_sent();
-        reduction.count(0, 9, 1, false);
-        assert_eq!(reduction.allowed, 0);
+        let mut prr = Prr::new(10);
+        prr.count(0, 9, 1, false);
+        assert_eq!(prr.allowed, 1);
+        prr.note_sent();
+        prr.count(0, 9, 1, false);
+        assert_eq!(prr.allowed, 0);
     }
 }

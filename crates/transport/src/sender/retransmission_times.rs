@@ -8,12 +8,12 @@ use std::collections::VecDeque;
 /// Losses are few and are repaired in ascending order. A sorted list therefore suffices: a new entry is nearly always
 /// appended, and a connection without loss allocates nothing.
 #[derive(Debug, Default)]
-pub(super) struct Resends {
+pub(super) struct RetransmissionTimes {
     /// Sequence numbers in ascending order, with the time of the last retransmission.
     times: VecDeque<(Seq, Time)>,
 }
 
-impl Resends {
+impl RetransmissionTimes {
     /// Records the retransmission of `seq` at time `at`, and drops the entries below `una`.
     pub(super) fn note(&mut self, una: Seq, seq: Seq, at: Time) {
         self.forget_below(una);
@@ -61,23 +61,23 @@ mod tests {
 
     #[test]
     fn the_last_retransmission_of_a_segment_counts() {
-        let mut resends = Resends::default();
+        let mut times = RetransmissionTimes::default();
         for (seq, at) in [(5, 1), (9, 2), (7, 3), (5, 4)] {
-            resends.note(0, seq, ms(at));
+            times.note(0, seq, ms(at));
         }
-        let found: Vec<_> = (4..10).map(|seq| resends.last_of(seq)).collect();
+        let found: Vec<_> = (4..10).map(|seq| times.last_of(seq)).collect();
         assert_eq!(found, [None, Some(ms(4)), None, Some(ms(3)), None, Some(ms(2))]);
     }
 
     #[test]
     fn entries_of_acknowledged_segments_are_dropped() {
-        let mut resends = Resends::default();
+        let mut times = RetransmissionTimes::default();
         for seq in 0..1000 {
-            resends.note(seq, seq, ms(seq));
+            times.note(seq, seq, ms(seq));
         }
-        assert_eq!((resends.last_of(998), resends.last_of(999)), (None, Some(ms(999))));
-        assert_eq!(resends.times.len(), 1);
-        resends.note(999, 1000, ms(1000));
-        assert_eq!(resends.last_of(999), Some(ms(999)), "the oldest unacknowledged segment is kept");
+        assert_eq!((times.last_of(998), times.last_of(999)), (None, Some(ms(999))));
+        assert_eq!(times.times.len(), 1);
+        times.note(999, 1000, ms(1000));
+        assert_eq!(times.last_of(999), Some(ms(999)), "the oldest unacknowledged segment is kept");
     }
 }

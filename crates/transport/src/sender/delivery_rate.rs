@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 
 /// The state of the connection when a segment in flight was sent (the packet state `P` of the draft).
 #[derive(Clone, Copy, Debug, Default)]
-struct Flight {
+struct PacketState {
     sent_at: Time,
     /// The time of the last delivery (P.delivered_time), and the bytes delivered until then (P.delivered).
     delivered_at: Time,
@@ -35,8 +35,8 @@ struct Flight {
 
 /// The delivery rate state of one connection (`C` in the draft).
 #[derive(Debug)]
-pub(super) struct Deliveries {
-    flights: SegmentRing<Flight>,
+pub(super) struct DeliveryTracker {
+    packets: SegmentRing<PacketState>,
     delivered_bytes: u64,
     delivered_at: Time,
     first_sent_at: Time,
@@ -44,21 +44,21 @@ pub(super) struct Deliveries {
     /// Samples are application-limited until this number of bytes is delivered (C.app_limited); 0 if they are not.
     app_limited_until: u64,
     /// The state of the segment that triggered the acknowledgment being processed.
-    trigger: Option<Flight>,
+    trigger: Option<PacketState>,
     /// Losses of segments below were reported to the controller.
     told_below: Seq,
     /// The number of transmissions.
     sent: u64,
-    /// The largest [`Flight::order`] of a transmission that is known to have arrived.
+    /// The largest [`PacketState::order`] of a transmission that is known to have arrived.
     latest_arrival: u64,
     /// Retransmissions not known to have arrived: sequence number and order, in order of transmission.
-    resends: VecDeque<(Seq, u64)>,
+    retransmissions: VecDeque<(Seq, u64)>,
 }
 
-impl Deliveries {
-    pub(super) fn new() -> Deliveries {
-        Deliveries {
-            flights: SegmentRing::new(),
+impl DeliveryTracker {
+    pub(super) fn new() -> DeliveryTracker {
+        DeliveryTracker {
+            packets: SegmentRing::new(),
             delivered_bytes: 0,
             delivered_at: Time::ZERO,
             first_sent_at: Time::ZERO,
@@ -68,13 +68,13 @@ impl Deliveries {
             told_below: 0,
             sent: 0,
             latest_arrival: 0,
-            resends: VecDeque::new(),
+            retransmissions: VecDeque::new(),
         }
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        let lists = self.flights.list_bytes() + self.resends.capacity() * size_of::<(Seq, u64)>();
-        size_of::<Deliveries>() + lists
+        let lists = self.packets.list_bytes() + self.retransmissions.capacity() * size_of::<(Seq, u64)>();
+        size_of::<DeliveryTracker>() + lists
     }
 
     /// Lets losses from `una` on be reported again, after a timeout or an undo.
@@ -89,29 +89,29 @@ impl Sender {
     pub(super) fn note_sent(&mut self, now: Time, seq: Seq, is_retransmission: bool) {
         let in_flight_bytes = self.in_flight_bytes();
         let (una, bytes) = (self.una, self.mss_bytes);
-        let Some(books) = &mut self.deliveries else { return };
+        let Some(tracker) = &mut self.deliveries else { return };
         if in_flight_bytes <= bytes {
-            (books.first_sent_at, books.delivered_at) = (now, now);
+            (tracker.first_sent_at, tracker.delivered_at) = (now, now);
         }
-        let app_limited = books.app_limited_until > 0;
-        let order = books.sent;
-        books.sent += 1;
+        let app_limited = tracker.app_limited_until > 0;
+        let order = tracker.sent;
+        tracker.sent += 1;
         if is_retransmission {
-            books.resends.push_back((seq, order));
+            tracker.retransmissions.push_back((seq, order));
         }
-        let flight = Flight {
+        let packet = PacketState {
             sent_at: now,
-            delivered_at: books.delivered_at,
-            delivered_bytes: books.delivered_bytes,
-            first_sent_at: books.first_sent_at,
-            lost_bytes: books.lost_bytes,
+            delivered_at: tracker.delivered_at,
+            delivered_bytes: tracker.delivered_bytes,
+            first_sent_at: tracker.first_sent_at,
+            lost_bytes: tracker.lost_bytes,
             in_flight_bytes,
             app_limited,
             is_retransmission,
             is_lost: false,
             order,
         };
-        books.flights.set(una, seq, flight);
+        tracker.packets.set(una, seq, packet);
         let bytes = u64::from(self.buffer.payload_bytes(seq));
         let sent = Sent { segment: seq, bytes, in_flight_bytes, is_retransmission, app_limited };
         self.cc.on_sent(&sent, &mut context!(self, now));
@@ -123,50 +123,50 @@ impl Sender {
     #[inline(never)]
     pub(super) fn note_trigger(&mut self, trigger: Seq, is_retransmission: bool) {
         let is_outstanding = trigger >= self.una && trigger < self.nxt && !self.board.is_sacked(trigger);
-        if let Some(books) = &mut self.deliveries {
-            let flight = books.flights.get(trigger);
-            books.trigger = (is_outstanding && flight.is_retransmission == is_retransmission).then_some(flight);
+        if let Some(tracker) = &mut self.deliveries {
+            let packet = tracker.packets.get(trigger);
+            tracker.trigger = (is_outstanding && packet.is_retransmission == is_retransmission).then_some(packet);
         }
     }
 
     /// Counts the `delivered_bytes` of an acknowledgment and returns its delivery rate sample, if it gives one.
     #[inline(never)]
     pub(super) fn note_delivered(&mut self, now: Time, delivered_bytes: u64) -> Option<Delivery> {
-        let books = self.deliveries.as_mut()?;
+        let tracker = self.deliveries.as_mut()?;
         if delivered_bytes == 0 {
             return None;
         }
-        books.delivered_bytes += delivered_bytes;
-        books.delivered_at = now;
-        if books.delivered_bytes > books.app_limited_until {
-            books.app_limited_until = 0;
+        tracker.delivered_bytes += delivered_bytes;
+        tracker.delivered_at = now;
+        if tracker.delivered_bytes > tracker.app_limited_until {
+            tracker.app_limited_until = 0;
         }
-        let flight = books.trigger.take()?;
-        books.first_sent_at = flight.sent_at;
-        books.latest_arrival = books.latest_arrival.max(flight.order);
+        let packet = tracker.trigger.take()?;
+        tracker.first_sent_at = packet.sent_at;
+        tracker.latest_arrival = tracker.latest_arrival.max(packet.order);
         // The draft's send_elapsed and ack_elapsed; the longer one avoids overestimation.
-        let sending = flight.sent_at.saturating_since(flight.first_sent_at);
-        let acknowledging = now.saturating_since(flight.delivered_at);
+        let sending = packet.sent_at.saturating_since(packet.first_sent_at);
+        let acknowledging = now.saturating_since(packet.delivered_at);
         Some(Delivery {
-            sent_at: flight.sent_at,
-            prior_delivered_bytes: flight.delivered_bytes,
-            total_delivered_bytes: books.delivered_bytes,
-            lost_bytes: books.lost_bytes - flight.lost_bytes,
-            in_flight_bytes: flight.in_flight_bytes,
+            sent_at: packet.sent_at,
+            prior_delivered_bytes: packet.delivered_bytes,
+            total_delivered_bytes: tracker.delivered_bytes,
+            lost_bytes: tracker.lost_bytes - packet.lost_bytes,
+            in_flight_bytes: packet.in_flight_bytes,
             interval: sending.max(acknowledging),
-            app_limited: flight.app_limited,
+            app_limited: packet.app_limited,
         })
     }
 
     /// Marks retransmissions lost if a segment that was sent at least DupThresh transmissions later has arrived.
     pub(super) fn detect_lost_resends(&mut self, now: Time) {
-        while let Some(books) = &mut self.deliveries
-            && let Some(&(seq, order)) = books.resends.front()
-            && order + u64::from(DUP_THRESH) <= books.latest_arrival
+        while let Some(tracker) = &mut self.deliveries
+            && let Some(&(seq, order)) = tracker.retransmissions.front()
+            && order + u64::from(DUP_THRESH) <= tracker.latest_arrival
         {
-            books.resends.pop_front();
+            tracker.retransmissions.pop_front();
             // An acknowledged segment, or one that was retransmitted again, needs no decision.
-            let is_this_copy = seq >= self.una && books.flights.get(seq).order == order;
+            let is_this_copy = seq >= self.una && tracker.packets.get(seq).order == order;
             if !(is_this_copy && self.board.is_resent(seq) && self.board.is_lost(seq)) {
                 continue;
             }
@@ -195,9 +195,9 @@ impl Sender {
     #[inline(never)]
     fn tell_new_losses(&mut self, now: Time) {
         let (una, edge) = (self.una, self.board.lost_edge().min(self.nxt));
-        let Some(books) = &mut self.deliveries else { return };
-        let from = books.told_below.max(una);
-        books.told_below = edge.max(una);
+        let Some(tracker) = &mut self.deliveries else { return };
+        let from = tracker.told_below.max(una);
+        tracker.told_below = edge.max(una);
         for seq in from..edge {
             if !self.board.is_lost(seq) {
                 continue;
@@ -209,20 +209,20 @@ impl Sender {
     /// Reports the loss of `seq` to the controller, once per transmission.
     pub(super) fn tell_loss(&mut self, now: Time, seq: Seq) {
         let bytes = self.mss_bytes;
-        let Some(books) = &mut self.deliveries else { return };
-        let flight = books.flights.get_mut(seq);
-        if std::mem::replace(&mut flight.is_lost, true) {
+        let Some(tracker) = &mut self.deliveries else { return };
+        let packet = tracker.packets.get_mut(seq);
+        if std::mem::replace(&mut packet.is_lost, true) {
             return;
         }
-        let flight = *flight;
-        books.lost_bytes += bytes;
+        let packet = *packet;
+        tracker.lost_bytes += bytes;
         let lost = Lost {
             segment: seq,
             bytes,
-            sent_at: flight.sent_at,
-            in_flight_bytes: flight.in_flight_bytes,
-            lost_bytes: books.lost_bytes - flight.lost_bytes,
-            app_limited: flight.app_limited,
+            sent_at: packet.sent_at,
+            in_flight_bytes: packet.in_flight_bytes,
+            lost_bytes: tracker.lost_bytes - packet.lost_bytes,
+            app_limited: packet.app_limited,
         };
         self.cc.on_lost(&lost, &mut context!(self, now));
     }
@@ -231,10 +231,10 @@ impl Sender {
     /// the segments in flight, and of the next segment, then underestimate the capacity of the path.
     pub(super) fn note_idle(&mut self) {
         let in_flight_bytes = self.in_flight_bytes();
-        if let Some(books) = &mut self.deliveries
+        if let Some(tracker) = &mut self.deliveries
             && in_flight_bytes < self.limits.cwnd_bytes
         {
-            books.app_limited_until = (books.delivered_bytes + in_flight_bytes).max(1);
+            tracker.app_limited_until = (tracker.delivered_bytes + in_flight_bytes).max(1);
         }
     }
 }

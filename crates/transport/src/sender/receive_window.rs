@@ -20,7 +20,7 @@ const LEAST_PROBES: u64 = 4;
 
 /// The state of the advertised window and of its probes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Advertised {
+pub(super) struct AdvertisedWindow {
     /// The right edge: one past the last segment that may be sent.
     edge: Seq,
     /// The deadline of the persist timer.
@@ -30,7 +30,7 @@ pub(super) struct Advertised {
     probes: u32,
 }
 
-impl Advertised {
+impl AdvertisedWindow {
     pub(super) fn next_timer(&self) -> Time {
         self.probe_at
     }
@@ -44,14 +44,18 @@ impl Sender {
         // The first advertisement replaces the configured window. After that the edge never moves back.
         let edge = self.advertised.map_or(ends.max(self.nxt), |old| old.edge.max(ends));
         let moved = self.advertised.is_none_or(|old| edge > old.edge);
-        let advertised =
-            self.advertised.get_or_insert(Advertised { edge, probe_at: Time::NEVER, probe_is_due: false, probes: 0 });
+        let advertised = self.advertised.get_or_insert(AdvertisedWindow {
+            edge,
+            probe_at: Time::NEVER,
+            probe_is_due: false,
+            probes: 0,
+        });
         advertised.edge = edge;
         if moved {
             (advertised.probe_at, advertised.probe_is_due, advertised.probes) = (Time::NEVER, false, 0);
         }
         // The fast path does not check the edge.
-        (self.kind.is_window_law, self.kind.has_alarms) = (false, true);
+        (self.features.is_window_law, self.features.has_alarms) = (false, true);
         self.keep_to_edge(now);
     }
 
@@ -90,7 +94,7 @@ impl Sender {
 
     /// Restarts the user timeout after any acknowledgment, even if the window stays closed.
     pub(super) fn note_answer_to_probe(&mut self, now: Time) {
-        self.life.silent_since = now;
+        self.lifecycle.silent_since = now;
     }
 
     /// Returns the probe, if one is due.
