@@ -83,20 +83,20 @@ pub struct Sender {
     /// The next new segment of class 0 (SND.NXT).
     nxt: Seq,
     /// One past the last segment that the send fast path may send. Valid only while `sends_plainly` is set.
-    open_until: Seq,
+    send_limit: Seq,
     /// `limits.cwnd_bytes` in whole segments.
     cwnd_segments: u32,
     receive_window_segments: u32,
     /// Enables the fast path for acknowledgments: no loss, no SACK information, and a window-based controller without
     /// pacing.
     plain: bool,
-    /// Enables the fast path for sending: only new segments are due, up to `open_until`.
+    /// Enables the fast path for sending: only new segments are due, up to `send_limit`.
     sends_plainly: bool,
     cwnd_limited: bool,
     phase: Phase,
     state: State,
     /// Retransmit the oldest outstanding segment immediately, even if the window is full.
-    resend_head: bool,
+    retransmit_head: bool,
     /// Set CWR on the next new segment, because the window was reduced after a mark.
     window_reduced: bool,
     features: Features,
@@ -114,11 +114,11 @@ pub struct Sender {
     batch: Batch,
     recovery: RecoveryState,
     /// The SACK blocks of the last acknowledgment in class 0.
-    last_blocks: SackReport,
+    last_report: SackReport,
     /// The SACK blocks of the last acknowledgment in a low class, if the controller uses the tail.
-    last_low_blocks: Option<Box<SackReport>>,
+    last_low_report: Option<Box<SackReport>>,
     /// Delivery rate samples, if the controller needs per-segment state.
-    deliveries: Option<Box<DeliveryTracker>>,
+    delivery_tracker: Option<Box<DeliveryTracker>>,
     /// The state of RACK-TLP, if enabled.
     rack: Option<Box<Rack>>,
     /// The reordering observed on the path, if loss detection adapts to it.
@@ -126,7 +126,7 @@ pub struct Sender {
     /// Segments that TCP has passed to a scheduler below it and that have not departed, if the controller has one.
     scheduler: Option<Box<Scheduler>>,
     /// The receive window advertised by the peer; `None` until the first advertisement.
-    advertised: Option<AdvertisedWindow>,
+    advertised_window: Option<AdvertisedWindow>,
     lifecycle: Lifecycle,
     counts: SenderCounts,
     rng: Stream,
@@ -141,14 +141,19 @@ struct Timers {
     /// The next departure time set by pacing, or by a controller that owns the send clock.
     pace_at: Time,
     /// The earliest of the controller's, RACK-TLP's and the persist timer.
-    alarm_at: Time,
-    /// The controller's timer, which is included in `alarm_at`.
+    auxiliary_at: Time,
+    /// The controller's timer, which is included in `auxiliary_at`.
     controller_at: Time,
 }
 
 impl Default for Timers {
     fn default() -> Timers {
-        Timers { rto_deadline: Time::NEVER, pace_at: Time::NEVER, alarm_at: Time::NEVER, controller_at: Time::NEVER }
+        Timers {
+            rto_deadline: Time::NEVER,
+            pace_at: Time::NEVER,
+            auxiliary_at: Time::NEVER,
+            controller_at: Time::NEVER,
+        }
     }
 }
 
@@ -174,7 +179,7 @@ impl Sender {
         Sender {
             una: 0,
             nxt: 0,
-            open_until: 0,
+            send_limit: 0,
             cwnd_segments: 0,
             receive_window_segments: config.receive_window_segments() as u32,
             plain: false,
@@ -182,7 +187,7 @@ impl Sender {
             cwnd_limited: true,
             phase: Phase::Open,
             state: State::SendSyn,
-            resend_head: false,
+            retransmit_head: false,
             window_reduced: false,
             features,
             limits: cc.limits(),
@@ -195,13 +200,13 @@ impl Sender {
             board: Scoreboard::new(),
             batch: Batch::of(config.send_batch),
             recovery: RecoveryState::default(),
-            last_blocks: SackReport::default(),
-            last_low_blocks: features.uses_tail.then(Box::default),
-            deliveries: features.needs.segments.then(|| Box::new(DeliveryTracker::new())),
-            rack: features.detects_by_time.then(|| Box::new(Rack::new())),
-            reordering: features.follows_reordering.then(Box::default),
+            last_report: SackReport::default(),
+            last_low_report: features.uses_tail.then(Box::default),
+            delivery_tracker: features.needs.segments.then(|| Box::new(DeliveryTracker::new())),
+            rack: features.rack_tlp.then(|| Box::new(Rack::new())),
+            reordering: features.adaptive_reordering.then(Box::default),
             scheduler: cc.schedules_departures().then(Box::default),
-            advertised: None,
+            advertised_window: None,
             lifecycle: Lifecycle::default(),
             counts: SenderCounts::default(),
             rng,
@@ -283,7 +288,7 @@ impl Sender {
     /// Returns the earliest timer deadline, at which [`handle_timer`](Self::handle_timer) must be called.
     #[inline(always)]
     pub fn next_timer(&self) -> Time {
-        self.timers.rto_deadline.min(self.timers.pace_at).min(self.timers.alarm_at)
+        self.timers.rto_deadline.min(self.timers.pace_at).min(self.timers.auxiliary_at)
     }
 
     /// Returns the number of segments between the cumulative acknowledgment and the next new segment.
@@ -312,7 +317,7 @@ impl Sender {
 
     /// Returns the memory of this sender in bytes, without heap memory of the controller.
     pub fn memory_bytes(&self) -> usize {
-        let tracker = self.deliveries.as_ref().map_or(0, |tracker| tracker.memory_bytes());
+        let tracker = self.delivery_tracker.as_ref().map_or(0, |tracker| tracker.memory_bytes());
         let rack = self.rack.as_ref().map_or(0, |rack| rack.memory_bytes());
         let scheduler = self.scheduler.as_ref().map_or(0, |scheduler| scheduler.memory_bytes());
         size_of::<Sender>()
@@ -395,22 +400,23 @@ impl Sender {
     /// Updates the limits, the timers and the fast paths after a change of the controller's or the connection's state.
     fn refresh(&mut self) {
         self.limits = self.cc.limits();
-        self.pacing.holds_back = self.limits.pacing.is_some() || self.pacing.late.is_some();
-        if self.features.has_alarms {
-            self.set_alarm();
+        self.pacing.may_delay_head = self.limits.pacing.is_some() || self.pacing.late.is_some();
+        if self.features.has_auxiliary_timers {
+            self.set_auxiliary_timer();
         }
-        self.reopen_any();
+        self.update_fast_paths();
     }
 
-    /// Sets `alarm_at` to the earliest of the controller's, RACK-TLP's and the persist timer.
+    /// Sets `auxiliary_at` to the earliest of the controller's, RACK-TLP's and the persist timer.
     #[inline(never)]
-    fn set_alarm(&mut self) {
+    fn set_auxiliary_timer(&mut self) {
         if self.features.needs.timer {
             self.timers.controller_at = self.cc.next_timer();
         }
         let of_losses = self.rack.as_ref().map_or(Time::NEVER, |rack| rack.next_timer());
-        let of_window = self.advertised.as_ref().map_or(Time::NEVER, |advertised| advertised.next_timer());
-        self.timers.alarm_at = if matches!(self.state, State::Ended(_)) {
+        let of_window =
+            self.advertised_window.as_ref().map_or(Time::NEVER, |advertised_window| advertised_window.next_timer());
+        self.timers.auxiliary_at = if matches!(self.state, State::Ended(_)) {
             Time::NEVER
         } else {
             self.timers.controller_at.min(of_losses).min(of_window)

@@ -38,7 +38,7 @@ impl Sender {
     pub fn handle_ack(&mut self, now: Time, ack: &Acknowledgment<'_>) -> Result<(), AckError> {
         let AckSegment { cumulative, trigger, .. } = ack.segment;
         let is_plain = *ack == Acknowledgment::of(AckSegment::plain(cumulative, trigger), &[]);
-        if is_plain && self.is_near(cumulative) && self.handle_plain_ack(now, cumulative as u32, trigger as u32) {
+        if is_plain && self.fits_32_bits(cumulative) && self.handle_plain_ack(now, cumulative as u32, trigger as u32) {
             return Ok(());
         }
         self.handle_any_ack(now, ack)
@@ -91,7 +91,7 @@ impl Sender {
         let (ack, blocks) = (given.segment, given.blocks);
         // RC3: low classes only update the scoreboard and, if requested, inform the controller.
         if ack.class > 0 {
-            if self.features.books_low_acks {
+            if self.features.low_acks_only_sack {
                 self.handle_low_priority_ack(ack, blocks);
             } else {
                 self.tell_low_priority_ack(now, ack, blocks);
@@ -101,7 +101,7 @@ impl Sender {
         let extras = given.extras.copied().unwrap_or_default();
         let received_at = extras.received_at.filter(|_| !ack.trigger_retransmitted);
         // Eifel detection needs the state before the acknowledgment is applied.
-        let spurious = self.features.undoes && self.is_needless_resend(&ack);
+        let spurious = self.features.undo_spurious && self.is_needless_resend(&ack);
         let flight_before = self.flight();
         let missing_before = self.missing();
         // Karn's algorithm: only first transmissions give an ordinary sample.
@@ -112,7 +112,7 @@ impl Sender {
         };
         // RACK and delivery rate samples use the state at the time of sending, so they come before the scoreboard
         // update.
-        if self.features.notes_arrivals {
+        if self.features.tracks_arrivals {
             self.note_arrival(now, &ack, rtt);
         }
         if ack.cumulative > self.una {
@@ -124,7 +124,7 @@ impl Sender {
         if let Some(segments) = extras.window_segments {
             self.take_window(now, ack.cumulative, segments);
         }
-        if self.advertised.is_some() {
+        if self.advertised_window.is_some() {
             self.keep_to_edge(now);
             self.note_answer_to_probe(now);
         }
@@ -160,12 +160,12 @@ impl Sender {
             nic_backlog_bytes: extras.nic_backlog_bytes,
         };
         // A pure window-based controller returns its window directly, which saves two calls.
-        if self.features.is_window_law {
+        if self.features.is_window_only {
             self.limits.cwnd_bytes = self.cc.window_after(&news, &mut context!(self, now));
-            self.reopen_any();
+            self.update_fast_paths();
         } else {
             self.cc.on_ack(&news, &mut context!(self, now));
-            if self.features.detects_by_time {
+            if self.features.rack_tlp {
                 self.end_probe(now, &ack);
                 self.schedule_probe(now);
             }
@@ -231,7 +231,7 @@ impl Sender {
 
     /// Updates RACK, reordering and delivery rate state for the segment that triggered `ack`, before `ack` is applied.
     fn note_arrival(&mut self, now: Time, ack: &AckSegment, rtt: Option<Dur>) {
-        if self.features.detects_by_time {
+        if self.features.rack_tlp {
             self.note_rack_arrival(now, ack, rtt);
         }
         self.note_reordering(ack);
@@ -275,7 +275,7 @@ impl Sender {
         if to > self.nxt {
             self.nxt = to; // RC3's ACK bump: the receiver already holds these new segments.
         }
-        self.resend_head = false;
+        self.retransmit_head = false;
         self.buffer.acknowledge(to);
         // RFC 6298 rules 5.2 and 5.3; RFC 6582 restarts the timer only at the first partial acknowledgment.
         if self.flight() == 0 {
@@ -305,9 +305,9 @@ impl Sender {
     /// previous acknowledgments, because a class-0 report adds information to a report in a low class.
     fn take_blocks(&mut self, blocks: &[SackBlock], in_class0: bool) {
         let (board, nxt) = (&mut self.board, self.nxt);
-        let last = match &mut self.last_low_blocks {
+        let last = match &mut self.last_low_report {
             Some(low) if !in_class0 => low,
-            _ => &mut self.last_blocks,
+            _ => &mut self.last_report,
         };
         if let Some(news) = last.take_growth(blocks) {
             board.sack(news, nxt, in_class0);

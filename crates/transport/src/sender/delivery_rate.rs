@@ -89,7 +89,7 @@ impl Sender {
     pub(super) fn note_sent(&mut self, now: Time, seq: Seq, is_retransmission: bool) {
         let in_flight_bytes = self.in_flight_bytes();
         let (una, bytes) = (self.una, self.mss_bytes);
-        let Some(tracker) = &mut self.deliveries else { return };
+        let Some(tracker) = &mut self.delivery_tracker else { return };
         if in_flight_bytes <= bytes {
             (tracker.first_sent_at, tracker.delivered_at) = (now, now);
         }
@@ -123,7 +123,7 @@ impl Sender {
     #[inline(never)]
     pub(super) fn note_trigger(&mut self, trigger: Seq, is_retransmission: bool) {
         let is_outstanding = trigger >= self.una && trigger < self.nxt && !self.board.is_sacked(trigger);
-        if let Some(tracker) = &mut self.deliveries {
+        if let Some(tracker) = &mut self.delivery_tracker {
             let packet = tracker.packets.get(trigger);
             tracker.trigger = (is_outstanding && packet.is_retransmission == is_retransmission).then_some(packet);
         }
@@ -132,7 +132,7 @@ impl Sender {
     /// Counts the `delivered_bytes` of an acknowledgment and returns its delivery rate sample, if it gives one.
     #[inline(never)]
     pub(super) fn note_delivered(&mut self, now: Time, delivered_bytes: u64) -> Option<Delivery> {
-        let tracker = self.deliveries.as_mut()?;
+        let tracker = self.delivery_tracker.as_mut()?;
         if delivered_bytes == 0 {
             return None;
         }
@@ -160,7 +160,7 @@ impl Sender {
 
     /// Marks retransmissions lost if a segment that was sent at least DupThresh transmissions later has arrived.
     pub(super) fn detect_lost_resends(&mut self, now: Time) {
-        while let Some(tracker) = &mut self.deliveries
+        while let Some(tracker) = &mut self.delivery_tracker
             && let Some(&(seq, order)) = tracker.retransmissions.front()
             && order + u64::from(DUP_THRESH) <= tracker.latest_arrival
         {
@@ -187,7 +187,7 @@ impl Sender {
     /// Reports each segment that was newly marked lost to the controller.
     #[inline(always)]
     pub(super) fn tell_losses(&mut self, now: Time) {
-        if self.deliveries.is_some() {
+        if self.delivery_tracker.is_some() {
             self.tell_new_losses(now);
         }
     }
@@ -195,7 +195,7 @@ impl Sender {
     #[inline(never)]
     fn tell_new_losses(&mut self, now: Time) {
         let (una, edge) = (self.una, self.board.lost_edge().min(self.nxt));
-        let Some(tracker) = &mut self.deliveries else { return };
+        let Some(tracker) = &mut self.delivery_tracker else { return };
         let from = tracker.told_below.max(una);
         tracker.told_below = edge.max(una);
         for seq in from..edge {
@@ -209,7 +209,7 @@ impl Sender {
     /// Reports the loss of `seq` to the controller, once per transmission.
     pub(super) fn tell_loss(&mut self, now: Time, seq: Seq) {
         let bytes = self.mss_bytes;
-        let Some(tracker) = &mut self.deliveries else { return };
+        let Some(tracker) = &mut self.delivery_tracker else { return };
         let packet = tracker.packets.get_mut(seq);
         if std::mem::replace(&mut packet.is_lost, true) {
             return;
@@ -231,7 +231,7 @@ impl Sender {
     /// the segments in flight, and of the next segment, then underestimate the capacity of the path.
     pub(super) fn note_idle(&mut self) {
         let in_flight_bytes = self.in_flight_bytes();
-        if let Some(tracker) = &mut self.deliveries
+        if let Some(tracker) = &mut self.delivery_tracker
             && in_flight_bytes < self.limits.cwnd_bytes
         {
             tracker.app_limited_until = (tracker.delivered_bytes + in_flight_bytes).max(1);

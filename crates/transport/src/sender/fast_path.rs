@@ -13,7 +13,7 @@ use sparelane_core::{Seq, Time};
 
 impl Sender {
     /// Returns whether the low 32 bits of `number` identify it among the outstanding segments.
-    pub(super) fn is_near(&self, number: Seq) -> bool {
+    pub(super) fn fits_32_bits(&self, number: Seq) -> bool {
         number.wrapping_sub(self.una) <= Seq::from(u32::MAX)
     }
 
@@ -52,7 +52,7 @@ impl Sender {
         };
         // A window-based controller never starts to pace, so only the window can change.
         self.limits.cwnd_bytes = self.cc.window_after(&news, &mut context!(self, now));
-        self.reopen();
+        self.update_send_limit();
         true
     }
 
@@ -67,7 +67,7 @@ impl Sender {
     /// [`sends_plainly`](Self::sends_plainly) returns `true`.
     #[inline(always)]
     pub fn poll_plainly(&mut self, now: Time) -> Option<Segment> {
-        if self.nxt < self.open_until {
+        if self.nxt < self.send_limit {
             let seq = self.nxt;
             self.remember(now, seq);
             self.nxt += 1;
@@ -82,20 +82,20 @@ impl Sender {
 
     /// Enables or disables the fast paths after a change of the window, the phase or the scoreboard.
     #[inline(always)]
-    pub(super) fn reopen_any(&mut self) {
-        let windowed = self.features.is_window_law && !self.window_reduced;
+    pub(super) fn update_fast_paths(&mut self) {
+        let windowed = self.features.is_window_only && !self.window_reduced;
         let undisturbed = windowed && self.phase == Phase::Open && self.recovery.dup_acks == 0 && self.board.is_clean();
-        self.plain = undisturbed && self.features.measures_exactly;
-        self.sends_plainly = undisturbed && self.features.goes_one_by_one;
-        self.reopen();
-        if self.phase == Phase::Recovery && windowed && self.features.goes_one_by_one && !self.resend_head {
-            self.reopen_in_recovery();
+        self.plain = undisturbed && self.features.exact_rtt;
+        self.sends_plainly = undisturbed && self.features.sends_single_segments;
+        self.update_send_limit();
+        if self.phase == Phase::Recovery && windowed && self.features.sends_single_segments && !self.retransmit_head {
+            self.update_send_limit_in_recovery();
         }
     }
 
     /// Enables the send fast path in recovery if no lost segment awaits retransmission: new segments are sent as the
     /// pipe drains.
-    fn reopen_in_recovery(&mut self) {
+    fn update_send_limit_in_recovery(&mut self) {
         if self.recovery.prr.is_some() || !self.features.sack {
             return;
         }
@@ -104,20 +104,20 @@ impl Sender {
         let window_end = self.una + Seq::from(self.receive_window_segments);
         // Near the end of the data or of the receive window, further rules of the general path apply.
         if !self.board.waiting_to_be_resent() && until < window_end.min(self.buffer.end()) {
-            self.open_until = until;
+            self.send_limit = until;
             self.sends_plainly = true;
         }
     }
 
     /// Updates the limit of the send fast path after a change of the window or the send buffer.
     #[inline(always)]
-    pub(super) fn reopen(&mut self) {
+    pub(super) fn update_send_limit(&mut self) {
         let mss_bytes = self.mss_bytes;
         let above = self.limits.cwnd_bytes.wrapping_sub(u64::from(self.cwnd_segments) * mss_bytes);
         if above >= mss_bytes {
             self.cwnd_segments = u32::try_from(self.limits.cwnd_bytes / mss_bytes).unwrap_or(u32::MAX);
         }
         let window = self.cwnd_segments.min(self.receive_window_segments);
-        self.open_until = (self.una + Seq::from(window)).min(self.buffer.end());
+        self.send_limit = (self.una + Seq::from(window)).min(self.buffer.end());
     }
 }

@@ -12,28 +12,28 @@ pub(super) struct Features {
     pub(super) owns_send_clock: bool,
     /// The connection is open, the controller only sets a window, and no feature needs more than the fast path
     /// provides.
-    pub(super) is_window_law: bool,
+    pub(super) is_window_only: bool,
     /// Round-trip times are measured exactly, without ticks.
-    pub(super) measures_exactly: bool,
+    pub(super) exact_rtt: bool,
     /// New segments are sent singly, without chunks or the Nagle algorithm.
-    pub(super) goes_one_by_one: bool,
+    pub(super) sends_single_segments: bool,
     /// Copies of the settings of the same name.
     pub(super) sack: bool,
     pub(super) limited_transmit: bool,
     /// Spurious retransmissions restore the window.
-    pub(super) undoes: bool,
+    pub(super) undo_spurious: bool,
     /// The Nagle algorithm is enabled.
-    pub(super) waits_to_fill: bool,
+    pub(super) nagle: bool,
     /// RACK-TLP detects losses.
-    pub(super) detects_by_time: bool,
+    pub(super) rack_tlp: bool,
     /// Loss detection adapts to the reordering observed on the path.
-    pub(super) follows_reordering: bool,
+    pub(super) adaptive_reordering: bool,
     /// One of the previous two, or the controller needs per-segment state.
-    pub(super) notes_arrivals: bool,
+    pub(super) tracks_arrivals: bool,
     /// Acknowledgments in low classes only update the scoreboard.
-    pub(super) books_low_acks: bool,
+    pub(super) low_acks_only_sack: bool,
     /// There are timers other than the retransmission timer and pacing.
-    pub(super) has_alarms: bool,
+    pub(super) has_auxiliary_timers: bool,
     pub(super) needs: Needs,
 }
 
@@ -41,23 +41,23 @@ impl Features {
     /// Derives the features of a connection that is not open yet.
     pub(super) fn of(cc: &dyn CongestionControl, config: &TransportConfig) -> Features {
         let needs = cc.needs();
-        let detects_by_time = config.rack_tlp && config.sack;
-        let follows_reordering = config.adaptive_reordering && config.sack;
+        let rack_tlp = config.rack_tlp && config.sack;
+        let adaptive_reordering = config.adaptive_reordering && config.sack;
         Features {
             uses_tail: cc.uses_tail(),
             owns_send_clock: cc.owns_send_clock(),
-            is_window_law: false,
-            measures_exactly: config.rtt_granularity.is_none(),
-            goes_one_by_one: config.send_batch <= 1 && !config.nagle,
+            is_window_only: false,
+            exact_rtt: config.rtt_granularity.is_none(),
+            sends_single_segments: config.send_batch <= 1 && !config.nagle,
             sack: config.sack,
             limited_transmit: config.limited_transmit,
-            undoes: config.undo_spurious,
-            waits_to_fill: config.nagle,
-            detects_by_time,
-            follows_reordering,
-            notes_arrivals: detects_by_time || follows_reordering || needs.segments,
-            books_low_acks: config.sack && !needs.tail,
-            has_alarms: detects_by_time || needs.timer,
+            undo_spurious: config.undo_spurious,
+            nagle: config.nagle,
+            rack_tlp,
+            adaptive_reordering,
+            tracks_arrivals: rack_tlp || adaptive_reordering || needs.segments,
+            low_acks_only_sack: config.sack && !needs.tail,
+            has_auxiliary_timers: rack_tlp || needs.timer,
             needs,
         }
     }
@@ -67,7 +67,7 @@ impl Features {
         let Needs { segments, one_way_delay, receive_time, timer, .. } = self.needs;
         let wants_more = segments || one_way_delay || receive_time || timer;
         let sends_by_its_own = self.owns_send_clock || cc.schedules_departures();
-        let is_more = wants_more || sends_by_its_own || self.uses_tail || self.detects_by_time;
-        self.is_window_law = !is_more && cc.desired_rate().is_none() && cc.limits().pacing.is_none();
+        let is_more = wants_more || sends_by_its_own || self.uses_tail || self.rack_tlp;
+        self.is_window_only = !is_more && cc.desired_rate().is_none() && cc.limits().pacing.is_none();
     }
 }

@@ -13,7 +13,7 @@ pub(super) struct Lifecycle {
     /// The time since which no acknowledgment has arrived, while the retransmission timer expires.
     pub(super) silent_since: Time,
     /// The next poll sends a reset.
-    says_reset: bool,
+    reset_pending: bool,
 }
 
 /// The reason why a connection ended.
@@ -52,7 +52,7 @@ impl Sender {
     pub fn reset(&mut self) {
         if self.ending().is_none() {
             self.end(Ending::Reset);
-            self.lifecycle.says_reset = true;
+            self.lifecycle.reset_pending = true;
         }
     }
 
@@ -74,23 +74,23 @@ impl Sender {
 
     fn end(&mut self, ending: Ending) {
         self.state = State::Ended(ending);
-        self.features.is_window_law = false;
+        self.features.is_window_only = false;
         self.timers.rto_deadline = Time::NEVER;
         self.timers.pace_at = Time::NEVER;
-        self.timers.alarm_at = Time::NEVER;
+        self.timers.auxiliary_at = Time::NEVER;
         self.refresh();
     }
 
     /// Returns the pending reset of an ended connection, if there is one.
     pub(super) fn poll_ended(&mut self) -> Option<Transmit> {
-        std::mem::take(&mut self.lifecycle.says_reset).then_some(Transmit::Reset)
+        std::mem::take(&mut self.lifecycle.reset_pending).then_some(Transmit::Reset)
     }
 
     /// Checks the user timeout after the retransmission timer expired, and ends the connection if it is over.
     ///
     /// `first` is set at the first expiration since the last acknowledgment; `waited` is the time since the timer was
     /// started. Returns whether the connection was ended.
-    pub(super) fn gives_up(&mut self, now: Time, first: bool, waited: Dur) -> bool {
+    pub(super) fn check_user_timeout(&mut self, now: Time, first: bool, waited: Dur) -> bool {
         let Some(limit) = self.config.give_up_after else { return false };
         if first {
             self.lifecycle.silent_since = Time::ZERO + (now - Time::ZERO).saturating_sub(waited);
@@ -103,7 +103,7 @@ impl Sender {
     }
 
     /// Returns the deadline of the user timeout.
-    pub(super) fn patience_ends(&self) -> Time {
+    pub(super) fn user_timeout_deadline(&self) -> Time {
         self.config.give_up_after.map_or(Time::NEVER, |limit| self.lifecycle.silent_since + limit)
     }
 

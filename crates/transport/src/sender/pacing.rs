@@ -21,7 +21,7 @@ pub(super) struct Pacing {
     /// The scheduled departure time of the last paced segment.
     pub(super) last_due: Time,
     /// Class-0 segments may have to wait for their departure times.
-    pub(super) holds_back: bool,
+    pub(super) may_delay_head: bool,
     /// Late timers, if they are simulated or made up for.
     pub(super) late: Option<Box<LateTimers>>,
 }
@@ -29,7 +29,7 @@ pub(super) struct Pacing {
 impl Pacing {
     /// Creates the state of a new connection that makes up for delays of at most `catch_up`.
     pub(super) fn of(catch_up: Dur) -> Pacing {
-        Pacing { paced_until: Time::ZERO, last_due: Time::ZERO, holds_back: false, late: LateTimers::of(catch_up) }
+        Pacing { paced_until: Time::ZERO, last_due: Time::ZERO, may_delay_head: false, late: LateTimers::of(catch_up) }
     }
 }
 

@@ -63,7 +63,7 @@ impl Sender {
         let flight = (self.flight() + delivered).saturating_sub(self.board.arrived_out_of_order());
         self.recovery.prr = applies.then(|| Prr::new(flight));
         if applies {
-            self.resend_head = false;
+            self.retransmit_head = false;
         }
     }
 

@@ -42,20 +42,21 @@ impl Sender {
     pub(super) fn take_window(&mut self, now: Time, cumulative: Seq, segments: u32) {
         let ends = cumulative + Seq::from(segments).min(MAX_WINDOW_SEGMENTS);
         // The first advertisement replaces the configured window. After that the edge never moves back.
-        let edge = self.advertised.map_or(ends.max(self.nxt), |old| old.edge.max(ends));
-        let moved = self.advertised.is_none_or(|old| edge > old.edge);
-        let advertised = self.advertised.get_or_insert(AdvertisedWindow {
+        let edge = self.advertised_window.map_or(ends.max(self.nxt), |old| old.edge.max(ends));
+        let moved = self.advertised_window.is_none_or(|old| edge > old.edge);
+        let advertised_window = self.advertised_window.get_or_insert(AdvertisedWindow {
             edge,
             probe_at: Time::NEVER,
             probe_is_due: false,
             probes: 0,
         });
-        advertised.edge = edge;
+        advertised_window.edge = edge;
         if moved {
-            (advertised.probe_at, advertised.probe_is_due, advertised.probes) = (Time::NEVER, false, 0);
+            (advertised_window.probe_at, advertised_window.probe_is_due, advertised_window.probes) =
+                (Time::NEVER, false, 0);
         }
         // The fast path does not check the edge.
-        (self.features.is_window_law, self.features.has_alarms) = (false, true);
+        (self.features.is_window_only, self.features.has_auxiliary_timers) = (false, true);
         self.keep_to_edge(now);
     }
 
@@ -63,30 +64,30 @@ impl Sender {
     pub(super) fn keep_to_edge(&mut self, now: Time) {
         let waits = self.flight() == 0 && self.nxt < self.buffer.end();
         let rto = self.rtt.rto();
-        let Some(advertised) = &mut self.advertised else { return };
-        self.receive_window_segments = (advertised.edge - self.una.min(advertised.edge)) as u32;
-        if waits && self.nxt >= advertised.edge {
-            if advertised.probe_at == Time::NEVER {
-                advertised.probe_at = now + rto;
+        let Some(advertised_window) = &mut self.advertised_window else { return };
+        self.receive_window_segments = (advertised_window.edge - self.una.min(advertised_window.edge)) as u32;
+        if waits && self.nxt >= advertised_window.edge {
+            if advertised_window.probe_at == Time::NEVER {
+                advertised_window.probe_at = now + rto;
             }
         } else {
-            advertised.probe_at = Time::NEVER;
+            advertised_window.probe_at = Time::NEVER;
         }
     }
 
     /// Handles the persist timer: requests a probe and backs off, or ends the connection at the user timeout.
     pub(super) fn handle_probe_timer(&mut self, now: Time) {
-        let (rto, patience) = (self.rtt.rto(), self.config.give_up_after);
-        let Some(advertised) = &mut self.advertised else { return };
-        if now < advertised.probe_at {
+        let (rto, user_timeout) = (self.rtt.rto(), self.config.give_up_after);
+        let Some(advertised_window) = &mut self.advertised_window else { return };
+        if now < advertised_window.probe_at {
             return;
         }
-        let is_first = advertised.probes == 0;
-        advertised.probe_is_due = true;
-        advertised.probes += 1;
-        let longest = patience.map_or(LONGEST_SILENCE, |limit| LONGEST_SILENCE.min(limit / LEAST_PROBES));
-        advertised.probe_at = now + rto.saturating_mul(1 << advertised.probes.min(20)).min(longest);
-        if patience.is_some() && self.gives_up(now, is_first, rto) {
+        let is_first = advertised_window.probes == 0;
+        advertised_window.probe_is_due = true;
+        advertised_window.probes += 1;
+        let longest = user_timeout.map_or(LONGEST_SILENCE, |limit| LONGEST_SILENCE.min(limit / LEAST_PROBES));
+        advertised_window.probe_at = now + rto.saturating_mul(1 << advertised_window.probes.min(20)).min(longest);
+        if user_timeout.is_some() && self.check_user_timeout(now, is_first, rto) {
             return;
         }
         self.refresh();
@@ -99,7 +100,7 @@ impl Sender {
 
     /// Returns the probe, if one is due.
     pub(super) fn poll_probe(&mut self) -> Option<Transmit> {
-        let advertised = self.advertised.as_mut()?;
-        std::mem::take(&mut advertised.probe_is_due).then_some(Transmit::Probe)
+        let advertised_window = self.advertised_window.as_mut()?;
+        std::mem::take(&mut advertised_window.probe_is_due).then_some(Transmit::Probe)
     }
 }

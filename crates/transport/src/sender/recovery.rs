@@ -77,7 +77,7 @@ impl Sender {
     /// 4015).
     pub(super) fn undo_losses(&mut self, now: Time) {
         self.board.undo_losses();
-        if let Some(tracker) = &mut self.deliveries {
+        if let Some(tracker) = &mut self.delivery_tracker {
             tracker.tell_again_from(self.una);
         }
         self.leave_recovery();
@@ -111,7 +111,7 @@ impl Sender {
             self.detect_losses_without_sack(now, ack, acked);
             return;
         }
-        let found = if self.features.detects_by_time {
+        let found = if self.features.rack_tlp {
             self.detect_losses_by_time(now)
         } else {
             self.detect_losses_by_order(now);
@@ -124,7 +124,7 @@ impl Sender {
 
     /// Detects losses by RFC 6675's IsLost.
     fn detect_losses_by_order(&mut self, now: Time) {
-        if self.deliveries.is_some() {
+        if self.delivery_tracker.is_some() {
             self.detect_lost_resends(now);
         }
         if self.board.arrived_out_of_order() > 0 {
@@ -143,7 +143,7 @@ impl Sender {
     /// [`detect_lost_retransmissions`](crate::TransportConfig::detect_lost_retransmissions). RACK and the delivery rate
     /// state detect its loss by themselves.
     pub(super) fn watch_resend(&mut self, seq: Seq) {
-        let is_found_otherwise = self.features.detects_by_time || self.deliveries.is_some();
+        let is_found_otherwise = self.features.rack_tlp || self.delivery_tracker.is_some();
         if self.config.detect_lost_retransmissions && !is_found_otherwise {
             self.recovery.tracked_retransmissions.push_back((seq, self.nxt));
         }
@@ -206,9 +206,9 @@ impl Sender {
         self.recovery.resent_before = self.counts.retransmissions;
         self.recovery.cut = self.recovery.answered_at.is_none_or(|at| self.una >= at);
         // RACK has marked the losses. Otherwise the oldest segment is lost by definition.
-        if self.features.detects_by_time {
+        if self.features.rack_tlp {
             self.cancel_probe();
-            self.resend_head = self.board.waiting_to_be_resent();
+            self.retransmit_head = self.board.waiting_to_be_resent();
         } else {
             self.resend_first();
             self.tell_losses(now);
@@ -223,7 +223,7 @@ impl Sender {
     /// Requests the immediate retransmission of the oldest outstanding segment, unless its retransmission is in flight.
     fn resend_first(&mut self) {
         self.board.mark_head_lost();
-        self.resend_head = self.board.waiting_to_be_resent() && !self.board.is_resent(self.una);
+        self.retransmit_head = self.board.waiting_to_be_resent() && !self.board.is_resent(self.una);
     }
 
     /// Handles all timers that expired by `now`. Call it at [`next_timer`](Self::next_timer).
@@ -238,7 +238,7 @@ impl Sender {
         if self.rack.as_ref().is_some_and(|rack| now >= rack.next_timer()) {
             self.handle_rack_timer(now);
         }
-        if self.advertised.is_some() {
+        if self.advertised_window.is_some() {
             self.handle_probe_timer(now);
         }
         if now < self.timers.rto_deadline {
@@ -256,7 +256,7 @@ impl Sender {
         } else {
             self.lifecycle.syn_timeouts == 0
         };
-        if self.gives_up(now, is_first, waited) {
+        if self.check_user_timeout(now, is_first, waited) {
             return;
         }
         self.counts.timeouts += 1;
@@ -271,18 +271,18 @@ impl Sender {
         // The receiver may have reneged (RFC 2018 section 8), so SACK information is discarded if configured.
         let forget = !self.config.sack_survives_timeout;
         if forget {
-            self.last_blocks = SackReport::default();
-            self.last_low_blocks = self.features.uses_tail.then(Box::default);
+            self.last_report = SackReport::default();
+            self.last_low_report = self.features.uses_tail.then(Box::default);
         }
         // All unreported segments are lost (RFC 6675 section 5.1), except for recent ones with RACK.
         self.board.time_out(self.nxt, forget);
         self.forget_reordering();
         self.recovery.tracked_retransmissions.clear();
-        if self.features.detects_by_time {
+        if self.features.rack_tlp {
             self.cancel_probe();
             self.keep_recent_in_flight(now);
         }
-        if let Some(tracker) = &mut self.deliveries {
+        if let Some(tracker) = &mut self.delivery_tracker {
             tracker.tell_again_from(self.una);
         }
         self.tell_losses(now);
@@ -294,13 +294,13 @@ impl Sender {
         self.recovery.una_at_timeout = self.una;
         self.recovery.dup_acks = 0;
         self.recovery.cut = true;
-        self.resend_head = self.board.waiting_to_be_resent();
+        self.retransmit_head = self.board.waiting_to_be_resent();
         self.note_answer();
         self.report(now, Congestion::Timeout { flight_bytes, first: is_first });
         // The timer restarts with backoff, but not beyond the user timeout.
-        let patience_ends = self.patience_ends();
+        let user_timeout_deadline = self.user_timeout_deadline();
         self.timers.rto_deadline =
-            if self.flight() == 0 { Time::NEVER } else { (now + self.rtt.rto()).min(patience_ends) };
+            if self.flight() == 0 { Time::NEVER } else { (now + self.rtt.rto()).min(user_timeout_deadline) };
     }
 
     /// Advances `una` over reported segments. In RC3, their class-0 copies may be lost although the receiver holds the
@@ -324,7 +324,7 @@ impl Sender {
         if let Some(seq) = self.next_new() {
             return Some(seq);
         }
-        if self.phase != Phase::Recovery || !self.features.sack || self.features.detects_by_time {
+        if self.phase != Phase::Recovery || !self.features.sack || self.features.rack_tlp {
             return None;
         }
         if let Some(seq) = self.board.next_doubtful() {

@@ -20,7 +20,7 @@ impl Sender {
         if self.state != State::Established {
             return self.poll_unopened(now);
         }
-        if self.advertised.is_some()
+        if self.advertised_window.is_some()
             && let Some(probe) = self.poll_probe()
         {
             return Some(probe);
@@ -36,7 +36,7 @@ impl Sender {
         }
         // The candidate of the head, in class 0, and the candidate of the tail.
         let mut head = match self.phase {
-            Phase::Open if self.features.detects_by_time => self.next_probe().or_else(|| self.next_new()),
+            Phase::Open if self.features.rack_tlp => self.next_probe().or_else(|| self.next_new()),
             Phase::Open => self.next_new(),
             Phase::Recovery | Phase::Timeout => self.next_in_recovery(),
         };
@@ -117,7 +117,11 @@ impl Sender {
     /// send clock.
     #[inline(always)]
     fn ask(&mut self, now: Time, offer: Offer, inside_chunk: bool) -> Permit {
-        if self.pacing.holds_back { self.ask_pace(now, offer, inside_chunk) } else { self.ask_controller(now, &offer) }
+        if self.pacing.may_delay_head {
+            self.ask_pace(now, offer, inside_chunk)
+        } else {
+            self.ask_controller(now, &offer)
+        }
     }
 
     #[inline(always)]
@@ -179,8 +183,9 @@ impl Sender {
         }
         self.state = State::SynSent;
         self.lifecycle.opened_at = now;
-        let patience_ends = if self.lifecycle.syn_timeouts > 0 { self.patience_ends() } else { Time::NEVER };
-        self.timers.rto_deadline = (now + self.rtt.syn_timeout()).min(patience_ends);
+        let user_timeout_deadline =
+            if self.lifecycle.syn_timeouts > 0 { self.user_timeout_deadline() } else { Time::NEVER };
+        self.timers.rto_deadline = (now + self.rtt.syn_timeout()).min(user_timeout_deadline);
         Some(Transmit::Syn)
     }
 
@@ -189,7 +194,7 @@ impl Sender {
         let counts_pipe = match self.phase {
             // RACK counts the pipe, as in Linux: each reported arrival makes room for a segment, without limited
             // transmit.
-            Phase::Open => self.features.detects_by_time,
+            Phase::Open => self.features.rack_tlp,
             Phase::Recovery => {
                 if let Some(allowed) = self.reduction_allows() {
                     return u64::from(self.cwnd_segments.saturating_sub(allowed));
@@ -205,7 +210,7 @@ impl Sender {
     /// Returns the number of segments by which the head may exceed the window: all for a forced retransmission,
     /// otherwise those of PRR, NewReno's inflation or limited transmit.
     pub(super) fn allowance_segments(&self) -> u64 {
-        if self.resend_head || (self.features.detects_by_time && self.probe_is_due()) {
+        if self.retransmit_head || (self.features.rack_tlp && self.probe_is_due()) {
             return u64::from(u32::MAX);
         }
         if self.phase != Phase::Open {
@@ -214,7 +219,7 @@ impl Sender {
             }
             return self.recovery.inflation.max(0).unsigned_abs();
         }
-        if !self.features.limited_transmit || self.features.detects_by_time {
+        if !self.features.limited_transmit || self.features.rack_tlp {
             return 0;
         }
         u64::from(self.recovery.dup_acks.max(self.board.arrived_out_of_order()).min(self.recovery.dup_thresh - 1))
@@ -232,7 +237,7 @@ impl Sender {
             }
         }
         let may = self.nxt < self.buffer.end() && self.outstanding() < self.receive_window_segments;
-        (may && !(self.features.waits_to_fill && self.waits_for_more())).then_some(self.nxt)
+        (may && !(self.features.nagle && self.waits_for_more())).then_some(self.nxt)
     }
 
     /// Returns whether the next segment waits for more data by the Nagle algorithm (RFC 896, RFC 1122 section 4.2.3.4):
@@ -251,7 +256,7 @@ impl Sender {
     /// Sends `seq` in class 0 as a new segment or a retransmission.
     fn send_head(&mut self, now: Time, seq: Seq, class: u8) -> Segment {
         let mut segment = self.segment(seq, class);
-        self.resend_head = false;
+        self.retransmit_head = false;
         if let Some(rate) = self.limits.pacing {
             let wire_bytes = u64::from(segment.payload_bytes) + self.config.header_bytes;
             let from = self.paced_from(now);
@@ -275,7 +280,7 @@ impl Sender {
         if self.phase == Phase::Recovery {
             self.note_sent_in_reduction();
         }
-        if self.features.detects_by_time {
+        if self.features.rack_tlp {
             self.note_transmission(now, seq, segment.retransmission);
             self.refresh();
         }
@@ -290,7 +295,7 @@ impl Sender {
     fn resend(&mut self, now: Time, seq: Seq) {
         self.recovery.retransmission_times.note(self.una, seq, now);
         self.watch_resend(seq);
-        if self.features.detects_by_time && self.probe_is_due() {
+        if self.features.rack_tlp && self.probe_is_due() {
             self.board.rescue(seq);
         } else if self.board.waiting_to_be_resent() || self.board.next_doubtful() == Some(seq) {
             self.board.resend(seq);
