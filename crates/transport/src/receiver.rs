@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 pub struct Receiver {
     next: Seq,
     /// Enables the fast path: no delayed acknowledgments, no out-of-order segments and no ECN echo.
-    plain: bool,
+    fast_path: bool,
     sack: bool,
     ecn: Ecn,
     /// The ECE flag of acknowledgments.
@@ -63,7 +63,7 @@ impl Receiver {
     pub fn new(config: &TransportConfig) -> Receiver {
         Receiver {
             next: 0,
-            plain: config.delayed_ack.is_none(),
+            fast_path: config.delayed_ack.is_none(),
             held_bytes: 0,
             ranges: VecDeque::new(),
             recent_range: 0,
@@ -141,9 +141,9 @@ impl Receiver {
         }
     }
 
-    /// Sets the initial sequence number, as [`Sender::begin_at`](crate::Sender::begin_at) does. Call it before any
+    /// Sets the initial sequence number, as [`Sender::set_initial_seq`](crate::Sender::set_initial_seq) does. Call it before any
     /// segment arrives.
-    pub fn begin_at(&mut self, first: Seq) {
+    pub fn set_initial_seq(&mut self, first: Seq) {
         self.next = first;
     }
 
@@ -158,8 +158,8 @@ impl Receiver {
     ///
     /// Its acknowledgment is [`AckSegment::plain`]. Returns `false` and changes nothing if the general path is needed.
     #[inline(always)]
-    pub fn take_next(&mut self, seq: u32, payload_bytes: u32) -> bool {
-        let takes = self.plain && seq == self.next as u32;
+    pub fn handle_data_fast(&mut self, seq: u32, payload_bytes: u32) -> bool {
+        let takes = self.fast_path && seq == self.next as u32;
         if takes {
             self.held_bytes += u64::from(payload_bytes);
             self.next += 1;
@@ -170,7 +170,7 @@ impl Receiver {
     /// Enables or disables the fast path.
     fn refresh(&mut self) {
         let echoes = self.congestion_experienced || self.usual_mark;
-        self.plain = self.delayed.is_none() && self.ranges.is_empty() && !echoes;
+        self.fast_path = self.delayed.is_none() && self.ranges.is_empty() && !echoes;
     }
 
     /// Accepts a data segment; `marked` is set if it carries a congestion mark (CE). Returns the acknowledgment to send
@@ -345,7 +345,7 @@ impl Receiver {
             self.next += 1;
             return;
         }
-        self.plain = false;
+        self.fast_path = false;
         if self.grow_first_block(seq) {
             self.held_bytes += u64::from(payload_bytes);
             return;

@@ -72,7 +72,7 @@ impl SendBuffer {
     }
 
     /// Sets the initial sequence number. Call it before the first write.
-    pub fn begin_at(&mut self, first: Seq) {
+    pub fn set_initial_seq(&mut self, first: Seq) {
         (self.end, self.first_end, self.full_until) = (first, first, first);
     }
 

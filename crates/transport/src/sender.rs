@@ -82,16 +82,16 @@ pub struct Sender {
     una: Seq,
     /// The next new segment of class 0 (SND.NXT).
     nxt: Seq,
-    /// One past the last segment that the send fast path may send. Valid only while `sends_plainly` is set.
+    /// One past the last segment that the send fast path may send. Valid only while `send_fast_path` is set.
     send_limit: Seq,
     /// `limits.cwnd_bytes` in whole segments.
     cwnd_segments: u32,
     receive_window_segments: u32,
     /// Enables the fast path for acknowledgments: no loss, no SACK information, and a window-based controller without
     /// pacing.
-    plain: bool,
+    ack_fast_path: bool,
     /// Enables the fast path for sending: only new segments are due, up to `send_limit`.
-    sends_plainly: bool,
+    send_fast_path: bool,
     cwnd_limited: bool,
     phase: Phase,
     state: State,
@@ -182,8 +182,8 @@ impl Sender {
             send_limit: 0,
             cwnd_segments: 0,
             receive_window_segments: config.receive_window_segments() as u32,
-            plain: false,
-            sends_plainly: false,
+            ack_fast_path: false,
+            send_fast_path: false,
             cwnd_limited: true,
             phase: Phase::Open,
             state: State::SendSyn,
@@ -216,11 +216,11 @@ impl Sender {
     }
 
     /// Sets the initial sequence number. Call it before the first write, and call
-    /// [`Receiver::begin_at`](crate::Receiver::begin_at) with the same number.
-    pub fn begin_at(&mut self, first: Seq) {
+    /// [`Receiver::set_initial_seq`](crate::Receiver::set_initial_seq) with the same number.
+    pub fn set_initial_seq(&mut self, first: Seq) {
         (self.una, self.nxt) = (first, first);
         self.board.advance(first);
-        self.buffer.begin_at(first);
+        self.buffer.set_initial_seq(first);
         self.refresh();
     }
 

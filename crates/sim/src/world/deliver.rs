@@ -67,7 +67,7 @@ impl<F: Fabric> World<F> {
         let flow = &mut self.flows[slot as usize];
         let payload_bytes = packet.wire_bytes() as u32 - u32::from(flow.wire.header_bytes);
         let is_plain = flow.traits.receives_plainly && packet.matches_except_blocks(flow.wire.data);
-        if is_plain && flow.receiver.take_next(packet.seq(), payload_bytes) {
+        if is_plain && flow.receiver.handle_data_fast(packet.seq(), payload_bytes) {
             if flow.traits.stamps {
                 self.handle_send_time(packet);
             }
@@ -180,8 +180,7 @@ impl<F: Fabric> World<F> {
                 self.deliver_any_ack(packet);
                 return self.report_acknowledged(slot);
             }
-        } else if packet.matches(flow.wire.ack)
-            && flow.sender.handle_plain_ack(self.now, packet.seq(), packet.trigger())
+        } else if packet.matches(flow.wire.ack) && flow.sender.handle_ack_fast(self.now, packet.seq(), packet.trigger())
         {
             return self.send_allowed_inline(slot);
         }

@@ -16,10 +16,10 @@ impl<F: Fabric> World<F> {
     #[inline(always)]
     pub(super) fn send_allowed_inline(&mut self, slot: u32) {
         let flow = &mut self.flows[slot as usize];
-        if flow.traits.waits_for_interface || flow.traits.sends_slow || !flow.sender.sends_plainly() {
+        if flow.traits.waits_for_interface || flow.traits.sends_slow || !flow.sender.is_on_send_fast_path() {
             return self.send_allowed_slow(slot);
         }
-        while let Some(segment) = flow.sender.poll_plainly(self.now) {
+        while let Some(segment) = flow.sender.poll_fast(self.now) {
             self.tally.injected += 1;
             self.fabric.send(self.now, flow.data_packet(slot, segment, self.now));
         }

@@ -38,10 +38,10 @@ impl Sender {
     pub fn handle_ack(&mut self, now: Time, ack: &Acknowledgment<'_>) -> Result<(), AckError> {
         let AckSegment { cumulative, trigger, .. } = ack.segment;
         let is_plain = *ack == Acknowledgment::of(AckSegment::plain(cumulative, trigger), &[]);
-        if is_plain && self.fits_32_bits(cumulative) && self.handle_plain_ack(now, cumulative as u32, trigger as u32) {
+        if is_plain && self.fits_32_bits(cumulative) && self.handle_ack_fast(now, cumulative as u32, trigger as u32) {
             return Ok(());
         }
-        self.handle_any_ack(now, ack)
+        self.handle_ack_slow(now, ack)
     }
 
     /// Returns the time of the first transmission of the outstanding segment `seq`.
@@ -54,13 +54,13 @@ impl Sender {
     ///
     /// # Errors
     /// As [`handle_ack`](Self::handle_ack).
-    pub fn handle_any_ack(&mut self, now: Time, ack: &Acknowledgment<'_>) -> Result<(), AckError> {
+    pub fn handle_ack_slow(&mut self, now: Time, ack: &Acknowledgment<'_>) -> Result<(), AckError> {
         let checked = Checked::of(ack, self.sent_state())?;
         self.take_ack(now, checked);
         Ok(())
     }
 
-    /// Processes an acknowledgment as [`handle_any_ack`](Self::handle_any_ack) does, without validation. Use it for a
+    /// Processes an acknowledgment as [`handle_ack_slow`](Self::handle_ack_slow) does, without validation. Use it for a
     /// [`Receiver`](crate::Receiver) in the same process, as in a simulation. Debug builds validate the acknowledgment.
     pub fn handle_trusted_ack(&mut self, now: Time, ack: &Acknowledgment<'_>) {
         debug_assert_eq!(

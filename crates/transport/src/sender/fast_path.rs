@@ -22,10 +22,10 @@ impl Sender {
     /// Returns `false` and changes nothing if the general path is needed: if the acknowledgment is not cumulative, or
     /// if the connection has losses or features beyond the fast path.
     #[inline(always)]
-    pub fn handle_plain_ack(&mut self, now: Time, cumulative: u32, trigger: u32) -> bool {
+    pub fn handle_ack_fast(&mut self, now: Time, cumulative: u32, trigger: u32) -> bool {
         let (outstanding, una) = (self.outstanding(), self.una as u32);
         let acked = cumulative.wrapping_sub(una);
-        if !self.plain || acked.wrapping_sub(1) >= outstanding || trigger.wrapping_sub(una) >= outstanding {
+        if !self.ack_fast_path || acked.wrapping_sub(1) >= outstanding || trigger.wrapping_sub(una) >= outstanding {
             return false;
         }
         let rtt = now - self.sending_time(Seq::from(trigger));
@@ -56,17 +56,17 @@ impl Sender {
         true
     }
 
-    /// Returns whether [`poll_plainly`](Self::poll_plainly) can replace [`poll_transmit`](Self::poll_transmit) until
+    /// Returns whether [`poll_fast`](Self::poll_fast) can replace [`poll_transmit`](Self::poll_transmit) until
     /// the next input.
     #[inline(always)]
-    pub fn sends_plainly(&self) -> bool {
-        self.sends_plainly
+    pub fn is_on_send_fast_path(&self) -> bool {
+        self.send_fast_path
     }
 
     /// Returns the next new segment in class 0, if the window allows one. Only valid while
     /// [`sends_plainly`](Self::sends_plainly) returns `true`.
     #[inline(always)]
-    pub fn poll_plainly(&mut self, now: Time) -> Option<Segment> {
+    pub fn poll_fast(&mut self, now: Time) -> Option<Segment> {
         if self.nxt < self.send_limit {
             let seq = self.nxt;
             self.remember(now, seq);
@@ -85,8 +85,8 @@ impl Sender {
     pub(super) fn update_fast_paths(&mut self) {
         let windowed = self.features.is_window_only && !self.window_reduced;
         let undisturbed = windowed && self.phase == Phase::Open && self.recovery.dup_acks == 0 && self.board.is_clean();
-        self.plain = undisturbed && self.features.exact_rtt;
-        self.sends_plainly = undisturbed && self.features.sends_single_segments;
+        self.ack_fast_path = undisturbed && self.features.exact_rtt;
+        self.send_fast_path = undisturbed && self.features.sends_single_segments;
         self.update_send_limit();
         if self.phase == Phase::Recovery && windowed && self.features.sends_single_segments && !self.retransmit_head {
             self.update_send_limit_in_recovery();
@@ -105,7 +105,7 @@ impl Sender {
         // Near the end of the data or of the receive window, further rules of the general path apply.
         if !self.board.waiting_to_be_resent() && until < window_end.min(self.buffer.end()) {
             self.send_limit = until;
-            self.sends_plainly = true;
+            self.send_fast_path = true;
         }
     }
 

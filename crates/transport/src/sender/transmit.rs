@@ -11,12 +11,12 @@ impl Sender {
     /// Returns the next packet to send now, if any. `nic_idle` is set if the queue of the host's interface is empty.
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time, nic_idle: bool) -> Option<Transmit> {
-        if self.sends_plainly { self.poll_plainly(now).map(Transmit::Data) } else { self.poll_any(now, nic_idle) }
+        if self.send_fast_path { self.poll_fast(now).map(Transmit::Data) } else { self.poll_slow(now, nic_idle) }
     }
 
     /// Returns the next packet to send now, without the fast path.
     #[inline(always)]
-    pub(super) fn poll_any(&mut self, now: Time, nic_idle: bool) -> Option<Transmit> {
+    pub(super) fn poll_slow(&mut self, now: Time, nic_idle: bool) -> Option<Transmit> {
         if self.state != State::Established {
             return self.poll_unopened(now);
         }

@@ -11,8 +11,8 @@ fn a_wrap_of_the_low_bits_changes_nothing() {
     let transfer = |first: u64| {
         let lost: Vec<u64> = [3, 8, 9, 8, 30].iter().map(|seq| first + seq).collect();
         let mut wire = Wire::new(with_sack(), controller("rc3", &[("initial_window", 8)]), lose(&lost));
-        wire.sender.begin_at(first);
-        wire.receiver.begin_at(first);
+        wire.sender.set_initial_seq(first);
+        wire.receiver.set_initial_seq(first);
         wire.write(60);
         wire.run();
         assert!(wire.sender.is_done());

@@ -107,7 +107,7 @@ fn a_sender_with_a_pending_retransmission_leaves_the_send_fast_path() {
     solo.wait(50);
     solo.acknowledge(3, 2, &[]);
     solo.acknowledge(3, 10, &[(4, 11)]);
-    assert!(!solo.sender.sends_plainly());
+    assert!(!solo.sender.is_on_send_fast_path());
 }
 
 /// RFC 6582 section 3.2: three duplicates halve the window of ten and add three segments, and each further one adds

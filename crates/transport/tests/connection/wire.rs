@@ -261,7 +261,7 @@ impl Wire {
                 let Segment { seq, payload_bytes, .. } = segment;
                 let plain = Segment { seq, payload_bytes, class: 0, retransmission: false, window_reduced: false };
                 let fast_paths = self.fast_paths && segment == plain && !marked && payload_bytes > 0;
-                let ack = if fast_paths && self.receiver.take_next(seq as u32, payload_bytes) {
+                let ack = if fast_paths && self.receiver.handle_data_fast(seq as u32, payload_bytes) {
                     self.fast_path_counts[0] += 1;
                     Some(AckSegment::plain(self.receiver.next_expected(), seq))
                 } else {
@@ -275,13 +275,13 @@ impl Wire {
                 let AckSegment { cumulative, trigger, .. } = ack;
                 let is_plain = blocks.is_empty() && ack == AckSegment::plain(cumulative, trigger);
                 let fast_paths = self.fast_paths && self.explicit_rate.is_none() && window.is_none() && is_plain;
-                if fast_paths && self.sender.handle_plain_ack(self.now, cumulative as u32, trigger as u32) {
+                if fast_paths && self.sender.handle_ack_fast(self.now, cumulative as u32, trigger as u32) {
                     self.fast_path_counts[1] += 1;
                 } else {
                     let extras =
                         Extras { explicit_rate: self.explicit_rate, window_segments: *window, ..Extras::default() };
                     let acknowledgment = Acknowledgment { segment: ack, blocks, extras: Some(&extras) };
-                    let result = self.sender.handle_any_ack(self.now, &acknowledgment);
+                    let result = self.sender.handle_ack_slow(self.now, &acknowledgment);
                     let ended = self.sender.ending().is_some();
                     assert!(result == Ok(()) || ended, "invalid acknowledgment: {result:?}");
                 }
