@@ -38,7 +38,7 @@ pub struct Round {
 const ROUND: Dur = Dur::from_ms(100);
 
 /// The number of rounds after which a walk is aborted.
-const MOST_ROUNDS: usize = 10_000;
+const MAX_ROUNDS: usize = 10_000;
 
 /// Runs a transfer under the controller `cc` and returns one item for each round in which a packet was sent.
 ///
@@ -52,7 +52,7 @@ pub fn walk(plan: &Walk, config: TransportConfig, cc: Box<dyn CongestionControl>
     sender.handle_syn_ack(now + ROUND, None);
     let mut to_drop = plan.drops.clone();
     let mut rounds = Vec::new();
-    while !sender.is_done() && rounds.len() < MOST_ROUNDS {
+    while !sender.is_done() && rounds.len() < MAX_ROUNDS {
         now += ROUND;
         let mut round = Round::default();
         let mut acks = Vec::new();

@@ -387,12 +387,12 @@ impl Sender {
         }
         self.open(now, explicit_rate);
         if self.lifecycle.syn_timeouts > 0 && self.config.syn_loss_resets_window {
-            self.report(now, Congestion::LostSyn);
+            self.report_congestion(now, Congestion::LostSyn);
         }
     }
 
     /// Passes a congestion event to the controller.
-    fn report(&mut self, now: Time, event: Congestion) {
+    fn report_congestion(&mut self, now: Time, event: Congestion) {
         self.cc.on_congestion(event, &mut context!(self, now));
         self.refresh();
     }

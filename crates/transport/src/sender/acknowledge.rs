@@ -11,7 +11,7 @@ use sparelane_cc::{Ack, Cx, Phase, Received};
 use sparelane_core::{Dur, Seq, Time};
 
 /// The round-trip time sample if both timestamps have the same tick.
-const LESS_THAN_A_TICK: Dur = Dur::from_us(1);
+const BELOW_ONE_TICK: Dur = Dur::from_us(1);
 
 /// Returns the time from `then` to `now`, in whole ticks if `tick` is given.
 #[inline(always)]
@@ -26,7 +26,7 @@ fn round_trip(now: Time, then: Time, tick: Option<Dur>) -> Dur {
 #[inline(never)]
 pub(super) fn whole_ticks(now: Time, then: Time, tick: Dur) -> Dur {
     let ticks = now.as_ps() / tick.as_ps() - then.as_ps() / tick.as_ps();
-    if ticks == 0 { LESS_THAN_A_TICK.min(tick) } else { tick * ticks }
+    if ticks == 0 { BELOW_ONE_TICK.min(tick) } else { tick * ticks }
 }
 
 impl Sender {
@@ -46,7 +46,7 @@ impl Sender {
 
     /// Returns the time of the first transmission of the outstanding segment `seq`.
     #[inline(always)]
-    pub(super) fn sending_time(&self, seq: Seq) -> Time {
+    pub(super) fn send_time(&self, seq: Seq) -> Time {
         self.sent_at.get(seq)
     }
 
@@ -56,7 +56,7 @@ impl Sender {
     /// As [`handle_ack`](Self::handle_ack).
     pub fn handle_ack_slow(&mut self, now: Time, ack: &Acknowledgment<'_>) -> Result<(), AckError> {
         let checked = Checked::of(ack, self.sent_state())?;
-        self.take_ack(now, checked);
+        self.process_ack(now, checked);
         Ok(())
     }
 
@@ -68,7 +68,7 @@ impl Sender {
             None,
             "a trusted receiver sent an invalid acknowledgment: {ack:?}"
         );
-        self.take_ack(now, Checked::unchecked(ack));
+        self.process_ack(now, Checked::unchecked(ack));
     }
 
     /// Returns the state against which an acknowledgment is validated.
@@ -86,7 +86,7 @@ impl Sender {
 
     /// Processes a validated acknowledgment on the slow path.
     #[inline(never)]
-    fn take_ack(&mut self, now: Time, checked: Checked<'_>) {
+    fn process_ack(&mut self, now: Time, checked: Checked<'_>) {
         let given = checked.get();
         let (ack, blocks) = (given.segment, given.blocks);
         // RC3: low classes only update the scoreboard and, if requested, inform the controller.
@@ -94,21 +94,21 @@ impl Sender {
             if self.features.low_acks_only_sack {
                 self.handle_low_priority_ack(ack, blocks);
             } else {
-                self.tell_low_priority_ack(now, ack, blocks);
+                self.report_low_priority_ack(now, ack, blocks);
             }
             return;
         }
         let extras = given.extras.copied().unwrap_or_default();
         let received_at = extras.received_at.filter(|_| !ack.trigger_retransmitted);
         // Eifel detection needs the state before the acknowledgment is applied.
-        let spurious = self.features.undo_spurious && self.is_needless_resend(&ack);
+        let spurious = self.features.undo_spurious && self.is_spurious_retransmission(&ack);
         let flight_before = self.flight();
         let missing_before = self.missing();
         // Karn's algorithm: only first transmissions give an ordinary sample.
         let (rtt, resent_rtt) = if ack.trigger_retransmitted {
             (None, self.sample_retransmission(now, &ack))
         } else {
-            (self.take_rtt_sample(now, &ack, self.config.rtt_granularity), None)
+            (self.sample_rtt(now, &ack, self.config.rtt_granularity), None)
         };
         // RACK and delivery rate samples use the state at the time of sending, so they come before the scoreboard
         // update.
@@ -119,32 +119,33 @@ impl Sender {
             self.advance(now, ack.cumulative);
         }
         if self.features.sack {
-            self.take_report(ack, blocks);
+            self.process_sack(ack, blocks);
         }
         if let Some(segments) = extras.window_segments {
-            self.take_window(now, ack.cumulative, segments);
+            self.update_advertised_window(now, ack.cumulative, segments);
         }
         if self.advertised_window.is_some() {
-            self.keep_to_edge(now);
-            self.note_answer_to_probe(now);
+            self.update_receive_window(now);
+            self.restart_user_timeout(now);
         }
         // Class-0 segments that are newly covered by the cumulative acknowledgment, and those newly known to have
         // arrived.
         let acked = flight_before - self.flight();
         let delivered = missing_before - self.missing();
         let delivered_bytes = u64::from(delivered) * self.mss_bytes;
-        let delivery = if self.features.needs.segments { self.note_delivered(now, delivered_bytes) } else { None };
+        let delivery =
+            if self.features.needs.segments { self.sample_delivery_rate(now, delivered_bytes) } else { None };
         if spurious {
             self.undo_losses(now);
         } else {
             self.detect_losses(now, &ack, acked, delivered);
         }
         // RFC 3168 section 6.1.2: react to ECE at most once per window.
-        if ack.ecn_echo && self.config.ecn != Ecn::Off && self.heeds_congestion() {
-            self.note_answer();
+        if ack.ecn_echo && self.config.ecn != Ecn::Off && self.may_reduce_window() {
+            self.note_reduction();
             self.report_mark(now);
         }
-        let news = Ack {
+        let input = Ack {
             acked_bytes: u64::from(acked) * self.mss_bytes,
             delivered_bytes,
             rtt,
@@ -161,10 +162,10 @@ impl Sender {
         };
         // A pure window-based controller returns its window directly, which saves two calls.
         if self.features.is_window_only {
-            self.limits.cwnd_bytes = self.cc.window_after(&news, &mut context!(self, now));
+            self.limits.cwnd_bytes = self.cc.window_after(&input, &mut context!(self, now));
             self.update_fast_paths();
         } else {
-            self.cc.on_ack(&news, &mut context!(self, now));
+            self.cc.on_ack(&input, &mut context!(self, now));
             if self.features.rack_tlp {
                 self.end_probe(now, &ack);
                 self.schedule_probe(now);
@@ -173,18 +174,18 @@ impl Sender {
         }
         // PRR needs the controller's new window.
         if self.phase == Phase::Recovery && self.recovery.prr.is_some() {
-            self.continue_reduction(delivered, acked > 0);
+            self.update_prr(delivered, acked > 0);
         }
     }
 
     /// Adds the round-trip time sample of `ack`, which was triggered by a first transmission, and returns it.
     #[inline(always)]
-    fn take_rtt_sample(&mut self, now: Time, ack: &AckSegment, tick: Option<Dur>) -> Option<Dur> {
+    fn sample_rtt(&mut self, now: Time, ack: &AckSegment, tick: Option<Dur>) -> Option<Dur> {
         let outstanding = ack.trigger.wrapping_sub(self.una) < self.nxt - self.una;
         if !outstanding {
             return None;
         }
-        let rtt = round_trip(now, self.sending_time(ack.trigger), tick);
+        let rtt = round_trip(now, self.send_time(ack.trigger), tick);
         self.rtt.sample(rtt);
         Some(rtt)
     }
@@ -198,7 +199,7 @@ impl Sender {
             return None;
         }
         let is_progress = ack.cumulative > self.una;
-        let sent_at = self.resending_time(now, ack.trigger);
+        let sent_at = self.retransmission_time(now, ack.trigger);
         let for_controller = match self.config.resent_rtt_tick {
             None => {
                 if let Some(at) = sent_at {
@@ -223,7 +224,7 @@ impl Sender {
     /// Returns the time of the last retransmission of the outstanding segment `seq`. Returns `None` if less than the
     /// minimum round-trip time has passed since, because an earlier copy must have triggered the acknowledgment (RFC
     /// 8985 section 6.2).
-    pub(super) fn resending_time(&self, now: Time, seq: Seq) -> Option<Time> {
+    pub(super) fn retransmission_time(&self, now: Time, seq: Seq) -> Option<Time> {
         let outstanding = seq.wrapping_sub(self.una) < self.nxt - self.una;
         let at = self.recovery.retransmission_times.last_of(seq).filter(|_| outstanding)?;
         self.rtt.min_rtt().is_none_or(|min_rtt| now.saturating_since(at) >= min_rtt).then_some(at)
@@ -236,7 +237,7 @@ impl Sender {
         }
         self.note_reordering(ack);
         if self.features.needs.segments {
-            self.note_trigger(ack.trigger, ack.trigger_retransmitted);
+            self.capture_trigger(ack.trigger, ack.trigger_retransmitted);
         }
     }
 
@@ -250,13 +251,13 @@ impl Sender {
         if ack.cumulative > self.una {
             self.board.sack(SackBlock { start: self.una, end: ack.cumulative }, self.nxt, false);
         }
-        self.take_blocks(blocks, false);
+        self.update_scoreboard(blocks, false);
     }
 
     /// Handles the acknowledgment of a low-priority segment without SACK, or for a controller that needs deliveries
     /// from the tail.
     #[inline(never)]
-    fn tell_low_priority_ack(&mut self, now: Time, ack: AckSegment, blocks: &[SackBlock]) {
+    fn report_low_priority_ack(&mut self, now: Time, ack: AckSegment, blocks: &[SackBlock]) {
         let before = self.board.sacked();
         if self.features.sack {
             self.handle_low_priority_ack(ack, blocks);
@@ -287,15 +288,15 @@ impl Sender {
 
     /// Advances to `to` without a cumulative acknowledgment. In RC3 all segments below `to` were reported, and no
     /// class-0 segment is in flight that would trigger a cumulative acknowledgment.
-    pub(super) fn pass(&mut self, to: Seq) {
+    pub(super) fn advance_without_ack(&mut self, to: Seq) {
         self.board.advance(to);
         self.una = to;
         self.buffer.acknowledge(to);
     }
 
     /// Processes the SACK blocks of an acknowledgment in class 0.
-    fn take_report(&mut self, ack: AckSegment, blocks: &[SackBlock]) {
-        self.take_blocks(blocks, true);
+    fn process_sack(&mut self, ack: AckSegment, blocks: &[SackBlock]) {
+        self.update_scoreboard(blocks, true);
         if self.features.uses_tail && ack.trigger >= self.una && ack.trigger < self.nxt {
             self.board.arrived(ack.trigger);
         }
@@ -303,19 +304,19 @@ impl Sender {
 
     /// Applies the new parts of `blocks` to the scoreboard. Class 0 and the low classes are compared with separate
     /// previous acknowledgments, because a class-0 report adds information to a report in a low class.
-    fn take_blocks(&mut self, blocks: &[SackBlock], in_class0: bool) {
+    fn update_scoreboard(&mut self, blocks: &[SackBlock], in_class0: bool) {
         let (board, nxt) = (&mut self.board, self.nxt);
         let last = match &mut self.last_low_report {
             Some(low) if !in_class0 => low,
             _ => &mut self.last_report,
         };
-        if let Some(news) = last.take_growth(blocks) {
-            board.sack(news, nxt, in_class0);
+        if let Some(new_part) = last.update_if_first_grew(blocks) {
+            board.sack(new_part, nxt, in_class0);
             return;
         }
         for (at, &block) in blocks.iter().enumerate() {
-            if let Some(news) = last.news_of(at, block) {
-                board.sack(news, nxt, in_class0);
+            if let Some(new_part) = last.new_part_of(at, block) {
+                board.sack(new_part, nxt, in_class0);
             }
         }
         last.replace(blocks);

@@ -19,7 +19,7 @@ use sparelane_core::{Dur, Seq};
 const PACED_CHUNK: Dur = Dur::from_ms(1);
 
 /// The minimum size of a paced chunk in segments; it takes precedence over [`PACED_CHUNK`].
-const LEAST_PACED_CHUNK: u64 = 2;
+const MIN_PACED_CHUNK: u64 = 2;
 
 /// The sender's progress in its chunks.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +86,7 @@ impl Sender {
         let window = u64::from(self.cwnd_segments) + self.allowance_segments();
         let receive_room = u64::from(self.receive_window_segments) - (seq - self.una);
         let room = window.saturating_sub(in_flight).min(receive_room);
-        let most = self.batch.size.min(self.cwnd_segments / 3).min(self.most_paced()).max(1);
+        let most = self.batch.size.min(self.cwnd_segments / 3).min(self.max_paced_chunk()).max(1);
         let chunk = self.buffer.end_of_write(seq).min(seq + Seq::from(most)) - seq;
         let chunk = if room >= chunk {
             chunk
@@ -100,10 +100,10 @@ impl Sender {
     }
 
     /// Returns the largest size of a chunk in segments at the current pacing rate.
-    fn most_paced(&self) -> u32 {
+    fn max_paced_chunk(&self) -> u32 {
         self.limits.pacing.map_or(u32::MAX, |pace| {
             let segments = pace.bytes_in(PACED_CHUNK) / (self.mss_bytes + self.config.header_bytes);
-            u32::try_from(segments.max(LEAST_PACED_CHUNK)).unwrap_or(u32::MAX)
+            u32::try_from(segments.max(MIN_PACED_CHUNK)).unwrap_or(u32::MAX)
         })
     }
 

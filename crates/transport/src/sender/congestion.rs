@@ -12,13 +12,13 @@ use sparelane_core::Time;
 
 impl Sender {
     /// Returns whether a congestion signal reduces the window now: outside of recovery, and once per window of data.
-    pub(super) fn heeds_congestion(&self) -> bool {
-        self.phase == Phase::Open && self.recovery.answered_at.is_none_or(|at| self.una > at)
+    pub(super) fn may_reduce_window(&self) -> bool {
+        self.phase == Phase::Open && self.recovery.reduced_at.is_none_or(|at| self.una > at)
     }
 
     /// Returns FlightSize in bytes, from which the controller computes a reduced window. `outstanding` is the number of
     /// segments sent and not cumulatively acknowledged.
-    pub(super) fn flight_for_cut(&self, outstanding: u32) -> u64 {
+    pub(super) fn flight_size_bytes(&self, outstanding: u32) -> u64 {
         let segments = match self.config.flight_size {
             FlightSize::Clipped => outstanding.min(self.cwnd_segments),
             FlightSize::Window => return self.limits.cwnd_bytes,
@@ -30,16 +30,16 @@ impl Sender {
 
     /// Reports congestion without loss to the controller.
     pub(super) fn report_mark(&mut self, now: Time) {
-        let flight_bytes = self.flight_for_cut(self.flight());
-        self.report(now, Congestion::Marked { flight_bytes });
+        let flight_bytes = self.flight_size_bytes(self.flight());
+        self.report_congestion(now, Congestion::Marked { flight_bytes });
     }
 
     /// Records a reduction of the window. Congestion signals for data sent before it cause no further reduction.
     ///
     /// The next new segment carries CWR, whatever the reason for the reduction (RFC 3168 section 6.1.2). RFC 8257
     /// section 3.3 keeps that rule for DCTCP, although DCTCP receivers ignore the flag.
-    pub(super) fn note_answer(&mut self) {
-        self.recovery.answered_at = Some(self.nxt);
+    pub(super) fn note_reduction(&mut self) {
+        self.recovery.reduced_at = Some(self.nxt);
         self.window_reduced = self.config.ecn != Ecn::Off;
     }
 
@@ -48,8 +48,8 @@ impl Sender {
     #[cold]
     #[inline(never)]
     pub fn handle_full_interface(&mut self, now: Time) {
-        if self.heeds_congestion() && self.may_send_new(now) {
-            self.recovery.answered_at = Some(self.nxt);
+        if self.may_reduce_window() && self.may_send_new(now) {
+            self.recovery.reduced_at = Some(self.nxt);
             self.report_mark(now);
         }
     }

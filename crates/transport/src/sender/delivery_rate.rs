@@ -46,7 +46,7 @@ pub(super) struct DeliveryTracker {
     /// The state of the segment that triggered the acknowledgment being processed.
     trigger: Option<PacketState>,
     /// Losses of segments below were reported to the controller.
-    told_below: Seq,
+    reported_below: Seq,
     /// The number of transmissions.
     sent: u64,
     /// The largest [`PacketState::order`] of a transmission that is known to have arrived.
@@ -65,7 +65,7 @@ impl DeliveryTracker {
             lost_bytes: 0,
             app_limited_until: 0,
             trigger: None,
-            told_below: 0,
+            reported_below: 0,
             sent: 0,
             latest_arrival: 0,
             retransmissions: VecDeque::new(),
@@ -78,8 +78,8 @@ impl DeliveryTracker {
     }
 
     /// Lets losses from `una` on be reported again, after a timeout or an undo.
-    pub(super) fn tell_again_from(&mut self, una: Seq) {
-        self.told_below = una;
+    pub(super) fn report_again_from(&mut self, una: Seq) {
+        self.reported_below = una;
     }
 }
 
@@ -121,7 +121,7 @@ impl Sender {
     /// Stores the state of the segment that triggered an acknowledgment, before the acknowledgment is applied. Only the
     /// last copy of a segment that was not reported before gives a sample.
     #[inline(never)]
-    pub(super) fn note_trigger(&mut self, trigger: Seq, is_retransmission: bool) {
+    pub(super) fn capture_trigger(&mut self, trigger: Seq, is_retransmission: bool) {
         let is_outstanding = trigger >= self.una && trigger < self.nxt && !self.board.is_sacked(trigger);
         if let Some(tracker) = &mut self.delivery_tracker {
             let packet = tracker.packets.get(trigger);
@@ -131,7 +131,7 @@ impl Sender {
 
     /// Counts the `delivered_bytes` of an acknowledgment and returns its delivery rate sample, if it gives one.
     #[inline(never)]
-    pub(super) fn note_delivered(&mut self, now: Time, delivered_bytes: u64) -> Option<Delivery> {
+    pub(super) fn sample_delivery_rate(&mut self, now: Time, delivered_bytes: u64) -> Option<Delivery> {
         let tracker = self.delivery_tracker.as_mut()?;
         if delivered_bytes == 0 {
             return None;
@@ -159,7 +159,7 @@ impl Sender {
     }
 
     /// Marks retransmissions lost if a segment that was sent at least DupThresh transmissions later has arrived.
-    pub(super) fn detect_lost_resends(&mut self, now: Time) {
+    pub(super) fn detect_lost_retransmissions_by_order(&mut self, now: Time) {
         while let Some(tracker) = &mut self.delivery_tracker
             && let Some(&(seq, order)) = tracker.retransmissions.front()
             && order + u64::from(DUP_THRESH) <= tracker.latest_arrival
@@ -170,44 +170,44 @@ impl Sender {
             if !(is_this_copy && self.board.is_resent(seq) && self.board.is_lost(seq)) {
                 continue;
             }
-            self.lose_resend(now, seq);
+            self.mark_retransmission_lost(now, seq);
         }
     }
 
     /// Marks the retransmission of `seq` lost, so that the segment is sent once more. For the oldest outstanding
     /// segment, the retransmission timer restarts.
-    pub(super) fn lose_resend(&mut self, now: Time, seq: Seq) {
+    pub(super) fn mark_retransmission_lost(&mut self, now: Time, seq: Seq) {
         self.board.lose(seq);
         if seq == self.una {
             self.timers.rto_deadline = now + self.rtt.rto();
         }
-        self.tell_loss(now, seq);
+        self.report_loss(now, seq);
     }
 
     /// Reports each segment that was newly marked lost to the controller.
     #[inline(always)]
-    pub(super) fn tell_losses(&mut self, now: Time) {
+    pub(super) fn report_losses(&mut self, now: Time) {
         if self.delivery_tracker.is_some() {
-            self.tell_new_losses(now);
+            self.report_new_losses(now);
         }
     }
 
     #[inline(never)]
-    fn tell_new_losses(&mut self, now: Time) {
+    fn report_new_losses(&mut self, now: Time) {
         let (una, edge) = (self.una, self.board.lost_edge().min(self.nxt));
         let Some(tracker) = &mut self.delivery_tracker else { return };
-        let from = tracker.told_below.max(una);
-        tracker.told_below = edge.max(una);
+        let from = tracker.reported_below.max(una);
+        tracker.reported_below = edge.max(una);
         for seq in from..edge {
             if !self.board.is_lost(seq) {
                 continue;
             }
-            self.tell_loss(now, seq);
+            self.report_loss(now, seq);
         }
     }
 
     /// Reports the loss of `seq` to the controller, once per transmission.
-    pub(super) fn tell_loss(&mut self, now: Time, seq: Seq) {
+    pub(super) fn report_loss(&mut self, now: Time, seq: Seq) {
         let bytes = self.mss_bytes;
         let Some(tracker) = &mut self.delivery_tracker else { return };
         let packet = tracker.packets.get_mut(seq);
@@ -229,7 +229,7 @@ impl Sender {
 
     /// Marks the connection application-limited if there is nothing to send although the window has room. Samples of
     /// the segments in flight, and of the next segment, then underestimate the capacity of the path.
-    pub(super) fn note_idle(&mut self) {
+    pub(super) fn mark_app_limited(&mut self) {
         let in_flight_bytes = self.in_flight_bytes();
         if let Some(tracker) = &mut self.delivery_tracker
             && in_flight_bytes < self.limits.cwnd_bytes

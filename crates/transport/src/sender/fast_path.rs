@@ -28,14 +28,14 @@ impl Sender {
         if !self.ack_fast_path || acked.wrapping_sub(1) >= outstanding || trigger.wrapping_sub(una) >= outstanding {
             return false;
         }
-        let rtt = now - self.sending_time(Seq::from(trigger));
+        let rtt = now - self.send_time(Seq::from(trigger));
         let rto = self.rtt.sample(rtt);
         let acked_bytes = u64::from(acked) * self.mss_bytes;
         self.una += Seq::from(acked);
         self.board.advance_clean(self.una);
         self.buffer.acknowledge(self.una);
         self.timers.rto_deadline = if self.nxt == self.una { Time::NEVER } else { now + rto };
-        let news = Ack {
+        let input = Ack {
             acked_bytes,
             delivered_bytes: acked_bytes,
             rtt: Some(rtt),
@@ -51,7 +51,7 @@ impl Sender {
             nic_backlog_bytes: 0,
         };
         // A window-based controller never starts to pace, so only the window can change.
-        self.limits.cwnd_bytes = self.cc.window_after(&news, &mut context!(self, now));
+        self.limits.cwnd_bytes = self.cc.window_after(&input, &mut context!(self, now));
         self.update_send_limit();
         true
     }
@@ -69,7 +69,7 @@ impl Sender {
     pub fn poll_fast(&mut self, now: Time) -> Option<Segment> {
         if self.nxt < self.send_limit {
             let seq = self.nxt;
-            self.remember(now, seq);
+            self.note_send_time(now, seq);
             self.nxt += 1;
             if self.timers.rto_deadline == Time::NEVER {
                 self.timers.rto_deadline = now + self.rtt.rto();

@@ -33,7 +33,7 @@ impl Prr {
     ///
     /// The acknowledgment delivers `delivered` segments and leaves `pipe` in flight; the new window is `window`
     /// segments. `is_safe` (SafeACK) is set if the acknowledgment is cumulative and reports no further loss.
-    pub(super) fn count(&mut self, delivered: u32, pipe: u32, window: u32, is_safe: bool) {
+    pub(super) fn update(&mut self, delivered: u32, pipe: u32, window: u32, is_safe: bool) {
         self.delivered += delivered;
         self.allowed = if pipe > window {
             let share = (u64::from(self.delivered) * u64::from(window)).div_ceil(u64::from(self.flight));
@@ -58,7 +58,7 @@ impl Prr {
 
 impl Sender {
     /// Starts PRR, if enabled, after an acknowledgment that delivers `delivered` segments.
-    pub(super) fn begin_reduction(&mut self, delivered: u32) {
+    pub(super) fn begin_prr(&mut self, delivered: u32) {
         let applies = self.config.prr && self.features.sack && self.limits.pacing.is_none();
         let flight = (self.flight() + delivered).saturating_sub(self.board.arrived_out_of_order());
         self.recovery.prr = applies.then(|| Prr::new(flight));
@@ -70,21 +70,21 @@ impl Sender {
     /// Updates PRR after the controller has processed an acknowledgment. `progresses` is set if the acknowledgment is
     /// cumulative.
     #[inline(never)]
-    pub(super) fn continue_reduction(&mut self, delivered: u32, progresses: bool) {
+    pub(super) fn update_prr(&mut self, delivered: u32, progresses: bool) {
         let is_safe = !self.board.take_news_of_losses() && progresses;
         let (pipe, window) = (self.pipe(), self.cwnd_segments);
         if let Some(prr) = &mut self.recovery.prr {
-            prr.count(delivered, pipe, window, is_safe);
+            prr.update(delivered, pipe, window, is_safe);
         }
     }
 
     /// Returns the number of segments that PRR allows now, or `None` if PRR is not in progress.
-    pub(super) fn reduction_allows(&self) -> Option<u32> {
+    pub(super) fn prr_allowance(&self) -> Option<u32> {
         self.recovery.prr.map(|prr| prr.allowed)
     }
 
     /// Counts a class-0 segment that was sent.
-    pub(super) fn note_sent_in_reduction(&mut self) {
+    pub(super) fn note_sent_in_prr(&mut self) {
         if let Some(prr) = &mut self.recovery.prr {
             prr.note_sent();
         }
@@ -103,7 +103,7 @@ mod tests {
         let (mut pipe, mut sent) = (100 - 1, 0);
         for arrived in 1..=99_u32 {
             pipe -= 1;
-            prr.count(1, pipe, 70, false);
+            prr.update(1, pipe, 70, false);
             while prr.allowed > 0 {
                 prr.note_sent();
                 (pipe, sent) = (pipe + 1, sent + 1);
@@ -120,24 +120,24 @@ mod tests {
     #[test]
     fn below_the_window_the_pipe_is_conserved_and_grows_if_that_is_safe() {
         let mut prr = Prr::new(20);
-        prr.count(1, 4, 10, false);
+        prr.update(1, 4, 10, false);
         assert_eq!(prr.allowed, 1);
         prr.note_sent();
-        prr.count(1, 4, 10, true);
+        prr.update(1, 4, 10, true);
         assert_eq!(prr.allowed, 2, "one for the arrival and one for growth");
         prr.note_sent();
         prr.note_sent();
-        prr.count(2, 9, 10, true);
+        prr.update(2, 9, 10, true);
         assert_eq!(prr.allowed, 1, "never beyond the window");
     }
 
     #[test]
     fn the_first_retransmission_is_sent_even_if_the_window_is_full() {
         let mut prr = Prr::new(10);
-        prr.count(0, 9, 1, false);
+        prr.update(0, 9, 1, false);
         assert_eq!(prr.allowed, 1);
         prr.note_sent();
-        prr.count(0, 9, 1, false);
+        prr.update(0, 9, 1, false);
         assert_eq!(prr.allowed, 0);
     }
 }

@@ -66,7 +66,7 @@ pub(super) struct Rack {
     highest_arrival: Seq,
     reordering_seen: bool,
     /// The deadline of the reordering timer.
-    judge_at: Time,
+    reordering_deadline: Time,
     /// The probe timeout (PTO).
     probe_at: Time,
     probe_is_due: bool,
@@ -83,7 +83,7 @@ impl Rack {
             rtt: Dur::ZERO,
             highest_arrival: 0,
             reordering_seen: false,
-            judge_at: Time::NEVER,
+            reordering_deadline: Time::NEVER,
             probe_at: Time::NEVER,
             probe_is_due: false,
             probe: None,
@@ -96,7 +96,7 @@ impl Rack {
     }
 
     pub(super) fn next_timer(&self) -> Time {
-        self.judge_at.min(self.probe_at)
+        self.reordering_deadline.min(self.probe_at)
     }
 
     fn transmit(&mut self, at: Time, una: Seq, seq: Seq, is_retransmission: bool) {
@@ -127,7 +127,7 @@ impl Sender {
     /// Updates the state from the segment that triggered an acknowledgment, before the acknowledgment is applied (RFC
     /// 8985 section 6.2, steps 1 to 3).
     pub(super) fn note_rack_arrival(&mut self, now: Time, ack: &AckSegment, rtt: Option<Dur>) {
-        let of_resent = || self.resending_time(now, ack.trigger).map(|at| now - at);
+        let of_resent = || self.retransmission_time(now, ack.trigger).map(|at| now - at);
         let rtt = if ack.trigger_retransmitted { of_resent() } else { rtt };
         let is_outstanding = ack.trigger >= self.una && ack.trigger < self.nxt && !self.board.is_gone(ack.trigger);
         let was_resent = self.board.is_resent(ack.trigger);
@@ -154,7 +154,7 @@ impl Sender {
         let certain = self.phase != Phase::Open || self.board.arrived_out_of_order() >= DUP_THRESH;
         match (self.rtt.min_rtt(), self.rtt.srtt()) {
             (Some(min_rtt), Some(srtt)) if reordering_seen || !certain => {
-                (min_rtt / 4 * u64::from(self.margin_quarters())).min(srtt)
+                (min_rtt / 4 * u64::from(self.reo_wnd_mult())).min(srtt)
             }
             _ => Dur::ZERO,
         }
@@ -168,7 +168,7 @@ impl Sender {
         let timer_delay = self.config.rack_timer_delay;
         let mut found = false;
         while let Some(rack) = &mut self.rack {
-            rack.judge_at = Time::NEVER;
+            rack.reordering_deadline = Time::NEVER;
             let Some(&Transmission { at, seq, order, .. }) = rack.transmissions.front() else { break };
             let in_flight = seq >= self.una
                 && rack.last_order.get(seq) == order
@@ -181,7 +181,7 @@ impl Sender {
                 }
                 let lost_at = at + rack.rtt + margin;
                 if lost_at > now {
-                    rack.judge_at = lost_at + timer_delay;
+                    rack.reordering_deadline = lost_at + timer_delay;
                     break;
                 }
             }
@@ -189,7 +189,7 @@ impl Sender {
             if in_flight {
                 found = true;
                 self.board.lose(seq);
-                self.tell_loss(now, seq);
+                self.report_loss(now, seq);
             }
         }
         found
@@ -197,7 +197,7 @@ impl Sender {
 
     /// Restores recently sent segments as in flight after a timeout has marked all segments lost (RFC 8985 section
     /// 6.3).
-    pub(super) fn keep_recent_in_flight(&mut self, now: Time) {
+    pub(super) fn restore_recent_in_flight(&mut self, now: Time) {
         let Some(rack) = &self.rack else { return };
         let margin = rack.rtt + self.reordering_window(rack.reordering_seen);
         for &Transmission { at, seq, order, is_retransmission } in rack.transmissions.iter().rev() {
@@ -262,7 +262,7 @@ impl Sender {
         let Some(rack) = &mut self.rack else { return };
         let Some(probe) = rack.probe.take_if(|probe| una >= probe.end) else { return };
         if probe.is_retransmission && ack.trigger == probe.seq && ack.trigger_retransmitted {
-            self.note_answer();
+            self.note_reduction();
             self.report_mark(now);
         }
     }
@@ -276,11 +276,11 @@ impl Sender {
             // Restart the retransmission timer from the probe (RFC 8985 section 7.3).
             self.timers.rto_deadline = now + self.rtt.rto();
         }
-        if self.rack.as_ref().is_some_and(|rack| now >= rack.judge_at) && self.detect_losses_by_time(now) {
+        if self.rack.as_ref().is_some_and(|rack| now >= rack.reordering_deadline) && self.detect_losses_by_time(now) {
             if self.phase == Phase::Open {
                 self.enter_recovery(now, 0);
             }
-            self.continue_reduction(0, false);
+            self.update_prr(0, false);
         }
         self.refresh();
     }

@@ -12,11 +12,11 @@ use crate::segment::Transmit;
 use sparelane_core::{Dur, Seq, Time};
 
 /// The longest interval between two window probes, as in Linux (`TCP_RTO_MAX`).
-const LONGEST_SILENCE: Dur = Dur::from_secs(120);
+const MAX_PROBE_INTERVAL: Dur = Dur::from_secs(120);
 
 /// The minimum number of probes within the user timeout. With fewer, the timeout could expire although the receiver
 /// answers each probe.
-const LEAST_PROBES: u64 = 4;
+const MIN_PROBES: u64 = 4;
 
 /// The state of the advertised window and of its probes.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ impl AdvertisedWindow {
 impl Sender {
     /// Processes an advertised window of `segments`, counted from `cumulative`.
     #[cold]
-    pub(super) fn take_window(&mut self, now: Time, cumulative: Seq, segments: u32) {
+    pub(super) fn update_advertised_window(&mut self, now: Time, cumulative: Seq, segments: u32) {
         let ends = cumulative + Seq::from(segments).min(MAX_WINDOW_SEGMENTS);
         // The first advertisement replaces the configured window. After that the edge never moves back.
         let edge = self.advertised_window.map_or(ends.max(self.nxt), |old| old.edge.max(ends));
@@ -57,11 +57,11 @@ impl Sender {
         }
         // The fast path does not check the edge.
         (self.features.is_window_only, self.features.has_auxiliary_timers) = (false, true);
-        self.keep_to_edge(now);
+        self.update_receive_window(now);
     }
 
     /// Updates the window, and starts or stops the persist timer, after `una` or the edge moved.
-    pub(super) fn keep_to_edge(&mut self, now: Time) {
+    pub(super) fn update_receive_window(&mut self, now: Time) {
         let waits = self.flight() == 0 && self.nxt < self.buffer.end();
         let rto = self.rtt.rto();
         let Some(advertised_window) = &mut self.advertised_window else { return };
@@ -76,7 +76,7 @@ impl Sender {
     }
 
     /// Handles the persist timer: requests a probe and backs off, or ends the connection at the user timeout.
-    pub(super) fn handle_probe_timer(&mut self, now: Time) {
+    pub(super) fn handle_persist_timer(&mut self, now: Time) {
         let (rto, user_timeout) = (self.rtt.rto(), self.config.give_up_after);
         let Some(advertised_window) = &mut self.advertised_window else { return };
         if now < advertised_window.probe_at {
@@ -85,7 +85,7 @@ impl Sender {
         let is_first = advertised_window.probes == 0;
         advertised_window.probe_is_due = true;
         advertised_window.probes += 1;
-        let longest = user_timeout.map_or(LONGEST_SILENCE, |limit| LONGEST_SILENCE.min(limit / LEAST_PROBES));
+        let longest = user_timeout.map_or(MAX_PROBE_INTERVAL, |limit| MAX_PROBE_INTERVAL.min(limit / MIN_PROBES));
         advertised_window.probe_at = now + rto.saturating_mul(1 << advertised_window.probes.min(20)).min(longest);
         if user_timeout.is_some() && self.check_user_timeout(now, is_first, rto) {
             return;
@@ -94,12 +94,12 @@ impl Sender {
     }
 
     /// Restarts the user timeout after any acknowledgment, even if the window stays closed.
-    pub(super) fn note_answer_to_probe(&mut self, now: Time) {
+    pub(super) fn restart_user_timeout(&mut self, now: Time) {
         self.lifecycle.silent_since = now;
     }
 
     /// Returns the probe, if one is due.
-    pub(super) fn poll_probe(&mut self) -> Option<Transmit> {
+    pub(super) fn poll_window_probe(&mut self) -> Option<Transmit> {
         let advertised_window = self.advertised_window.as_mut()?;
         std::mem::take(&mut advertised_window.probe_is_due).then_some(Transmit::Probe)
     }

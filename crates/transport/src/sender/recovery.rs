@@ -27,12 +27,12 @@ pub(super) struct RecoveryState {
     /// The rescue retransmission of this recovery was sent (RescueRxt of RFC 6675).
     pub(super) rescue_sent: bool,
     /// This recovery reduced the window. It does not if a mark or a full interface had already reduced it.
-    pub(super) cut: bool,
+    pub(super) reduced_window: bool,
     /// `una` at the last expiration of the retransmission timer.
     pub(super) una_at_timeout: Seq,
     /// `nxt` at the last reduction of the window. The window is reduced again only after data beyond it is
     /// acknowledged.
-    pub(super) answered_at: Option<Seq>,
+    pub(super) reduced_at: Option<Seq>,
     /// The state of proportional rate reduction, if enabled and in progress.
     pub(super) prr: Option<Prr>,
     pub(super) retransmission_times: RetransmissionTimes,
@@ -51,9 +51,9 @@ impl Default for RecoveryState {
             inflation: 0,
             partial_acks: 0,
             rescue_sent: false,
-            cut: false,
+            reduced_window: false,
             una_at_timeout: 0,
-            answered_at: None,
+            reduced_at: None,
             prr: None,
             retransmission_times: RetransmissionTimes::default(),
             tracked_retransmissions: VecDeque::new(),
@@ -65,7 +65,7 @@ impl Default for RecoveryState {
 impl Sender {
     /// Returns whether `ack` shows that the retransmission of the oldest outstanding segment was spurious, because the
     /// original copy triggered it (Eifel detection, RFC 3522).
-    pub(super) fn is_needless_resend(&self, ack: &AckSegment) -> bool {
+    pub(super) fn is_spurious_retransmission(&self, ack: &AckSegment) -> bool {
         self.phase != Phase::Open
             && ack.cumulative > self.una
             && ack.trigger == self.una
@@ -78,13 +78,13 @@ impl Sender {
     pub(super) fn undo_losses(&mut self, now: Time) {
         self.board.undo_losses();
         if let Some(tracker) = &mut self.delivery_tracker {
-            tracker.tell_again_from(self.una);
+            tracker.report_again_from(self.una);
         }
         self.leave_recovery();
         self.recovery.recover = 0;
-        self.recovery.answered_at = Some(self.una);
-        if self.recovery.cut {
-            self.report(now, Congestion::Spurious);
+        self.recovery.reduced_at = Some(self.una);
+        if self.recovery.reduced_window {
+            self.report_congestion(now, Congestion::Spurious);
         }
     }
 
@@ -102,7 +102,7 @@ impl Sender {
     pub(super) fn detect_losses(&mut self, now: Time, ack: &AckSegment, acked: u32, delivered: u32) {
         if self.phase != Phase::Open && self.una >= self.recovery.recover {
             self.leave_recovery();
-            self.note_recovery_without_reordering();
+            self.note_recovery_end();
             let resent_bytes = (self.counts.retransmissions - self.recovery.resent_before) * self.mss_bytes;
             self.cc.on_repaired(resent_bytes, &mut context!(self, now));
             self.refresh();
@@ -125,26 +125,26 @@ impl Sender {
     /// Detects losses by RFC 6675's IsLost.
     fn detect_losses_by_order(&mut self, now: Time) {
         if self.delivery_tracker.is_some() {
-            self.detect_lost_resends(now);
+            self.detect_lost_retransmissions_by_order(now);
         }
         if self.board.arrived_out_of_order() > 0 {
             if !self.recovery.tracked_retransmissions.is_empty() {
-                self.detect_overtaken_resends(now);
+                self.detect_lost_retransmissions_by_fack(now);
             }
             match self.recovery.dup_thresh {
                 DUP_THRESH => _ = self.board.detect_losses(),
                 more => _ = self.board.detect_losses_overtaken_by(more),
             }
-            self.tell_losses(now);
+            self.report_losses(now);
         }
     }
 
     /// Starts to track the retransmission of `seq` for
     /// [`detect_lost_retransmissions`](crate::TransportConfig::detect_lost_retransmissions). RACK and the delivery rate
     /// state detect its loss by themselves.
-    pub(super) fn watch_resend(&mut self, seq: Seq) {
-        let is_found_otherwise = self.features.rack_tlp || self.delivery_tracker.is_some();
-        if self.config.detect_lost_retransmissions && !is_found_otherwise {
+    pub(super) fn track_retransmission(&mut self, seq: Seq) {
+        let is_detected_anyway = self.features.rack_tlp || self.delivery_tracker.is_some();
+        if self.config.detect_lost_retransmissions && !is_detected_anyway {
             self.recovery.tracked_retransmissions.push_back((seq, self.nxt));
         }
     }
@@ -152,14 +152,14 @@ impl Sender {
     /// Marks retransmissions lost if a new segment that was sent after them has arrived, as Linux did before RACK
     /// (`tcp_mark_lost_retrans`).
     #[cold]
-    fn detect_overtaken_resends(&mut self, now: Time) {
+    fn detect_lost_retransmissions_by_fack(&mut self, now: Time) {
         let Some(highest) = self.board.highest_arrival() else { return };
         while let Some(&(seq, new)) = self.recovery.tracked_retransmissions.front()
             && new < highest
         {
             self.recovery.tracked_retransmissions.pop_front();
             if seq >= self.una && self.board.is_resent(seq) && self.board.is_lost(seq) {
-                self.lose_resend(now, seq);
+                self.mark_retransmission_lost(now, seq);
             }
         }
     }
@@ -171,8 +171,8 @@ impl Sender {
             if self.phase == Phase::Recovery {
                 self.recovery.inflation += 1 - i64::from(acked);
                 self.recovery.partial_acks += 1;
-                self.resend_first();
-                self.tell_losses(now);
+                self.retransmit_first();
+                self.report_losses(now);
             }
             return;
         }
@@ -200,28 +200,28 @@ impl Sender {
         // RFC 5681 section 3.2: FlightSize excludes segments sent by limited transmit.
         let beyond_window = self.flight().saturating_sub(self.cwnd_segments);
         let limited_transmit = u64::from(beyond_window).min(self.allowance_segments()) as u32;
-        let flight_bytes = self.flight_for_cut(self.flight() - limited_transmit);
+        let flight_bytes = self.flight_size_bytes(self.flight() - limited_transmit);
         self.phase = Phase::Recovery;
         self.recovery.recover = self.nxt;
         self.recovery.resent_before = self.counts.retransmissions;
-        self.recovery.cut = self.recovery.answered_at.is_none_or(|at| self.una >= at);
+        self.recovery.reduced_window = self.recovery.reduced_at.is_none_or(|at| self.una >= at);
         // RACK has marked the losses. Otherwise the oldest segment is lost by definition.
         if self.features.rack_tlp {
             self.cancel_probe();
             self.retransmit_head = self.board.waiting_to_be_resent();
         } else {
-            self.resend_first();
-            self.tell_losses(now);
+            self.retransmit_first();
+            self.report_losses(now);
         }
-        self.begin_reduction(delivered);
-        if self.recovery.cut {
-            self.note_answer();
-            self.report(now, Congestion::Loss { flight_bytes });
+        self.begin_prr(delivered);
+        if self.recovery.reduced_window {
+            self.note_reduction();
+            self.report_congestion(now, Congestion::Loss { flight_bytes });
         }
     }
 
     /// Requests the immediate retransmission of the oldest outstanding segment, unless its retransmission is in flight.
-    fn resend_first(&mut self) {
+    fn retransmit_first(&mut self) {
         self.board.mark_head_lost();
         self.retransmit_head = self.board.waiting_to_be_resent() && !self.board.is_resent(self.una);
     }
@@ -239,7 +239,7 @@ impl Sender {
             self.handle_rack_timer(now);
         }
         if self.advertised_window.is_some() {
-            self.handle_probe_timer(now);
+            self.handle_persist_timer(now);
         }
         if now < self.timers.rto_deadline {
             return;
@@ -267,7 +267,7 @@ impl Sender {
             self.timers.rto_deadline = Time::NEVER;
             return;
         }
-        let flight_bytes = self.flight_for_cut(self.flight());
+        let flight_bytes = self.flight_size_bytes(self.flight());
         // The receiver may have reneged (RFC 2018 section 8), so SACK information is discarded if configured.
         let forget = !self.config.sack_survives_timeout;
         if forget {
@@ -276,27 +276,27 @@ impl Sender {
         }
         // All unreported segments are lost (RFC 6675 section 5.1), except for recent ones with RACK.
         self.board.time_out(self.nxt, forget);
-        self.forget_reordering();
+        self.reset_dup_thresh();
         self.recovery.tracked_retransmissions.clear();
         if self.features.rack_tlp {
             self.cancel_probe();
-            self.keep_recent_in_flight(now);
+            self.restore_recent_in_flight(now);
         }
         if let Some(tracker) = &mut self.delivery_tracker {
-            tracker.tell_again_from(self.una);
+            tracker.report_again_from(self.una);
         }
-        self.tell_losses(now);
-        self.pass_what_arrived();
+        self.report_losses(now);
+        self.advance_over_sacked();
         self.leave_recovery();
         self.phase = Phase::Timeout;
         self.recovery.recover = self.nxt;
         self.recovery.resent_before = self.counts.retransmissions;
         self.recovery.una_at_timeout = self.una;
         self.recovery.dup_acks = 0;
-        self.recovery.cut = true;
+        self.recovery.reduced_window = true;
         self.retransmit_head = self.board.waiting_to_be_resent();
-        self.note_answer();
-        self.report(now, Congestion::Timeout { flight_bytes, first: is_first });
+        self.note_reduction();
+        self.report_congestion(now, Congestion::Timeout { flight_bytes, first: is_first });
         // The timer restarts with backoff, but not beyond the user timeout.
         let user_timeout_deadline = self.user_timeout_deadline();
         self.timers.rto_deadline =
@@ -305,13 +305,13 @@ impl Sender {
 
     /// Advances `una` over reported segments. In RC3, their class-0 copies may be lost although the receiver holds the
     /// copies from the tail, so no cumulative acknowledgment follows.
-    fn pass_what_arrived(&mut self) {
+    fn advance_over_sacked(&mut self) {
         let mut to = self.una;
         while to < self.nxt && self.board.is_sacked(to) {
             to += 1;
         }
         if to > self.una {
-            self.pass(to);
+            self.advance_without_ack(to);
         }
     }
 

@@ -15,7 +15,7 @@ use crate::segment::AckSegment;
 use sparelane_core::Seq;
 
 /// The largest DupThresh, as in Linux (`tcp_max_reordering`).
-const MOST_OVERTAKEN: u32 = 300;
+const MAX_DUP_THRESH: u32 = 300;
 
 /// The number of recoveries without a spurious retransmission after which the reordering window is reset (RFC 8985
 /// section 6.2, step 4).
@@ -25,23 +25,23 @@ const PERSISTENCE: u32 = 16;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reordering {
     /// The reordering window in quarters of the minimum round-trip time (RACK.reo_wnd_mult).
-    quarters: u32,
+    reo_wnd_mult: u32,
     /// The window does not grow again until all segments below are acknowledged (RACK.dsack_round).
     round_end: Option<Seq>,
     /// The number of recoveries until the window is reset (RACK.reo_wnd_persist).
-    persist: u32,
+    reo_wnd_persist: u32,
 }
 
 impl Default for Reordering {
     fn default() -> Reordering {
-        Reordering { quarters: 1, round_end: None, persist: PERSISTENCE }
+        Reordering { reo_wnd_mult: 1, round_end: None, reo_wnd_persist: PERSISTENCE }
     }
 }
 
 impl Sender {
     /// Returns the reordering window in quarters of the minimum round-trip time.
-    pub(super) fn margin_quarters(&self) -> u32 {
-        self.reordering.as_ref().map_or(1, |seen| seen.quarters)
+    pub(super) fn reo_wnd_mult(&self) -> u32 {
+        self.reordering.as_ref().map_or(1, |seen| seen.reo_wnd_mult)
     }
 
     /// Detects reordering from the segment that triggered `ack`, before `ack` is applied.
@@ -58,31 +58,31 @@ impl Sender {
         let (una, nxt) = (self.una, self.nxt);
         let Some(seen) = &mut self.reordering else { return };
         if overtaken > 0 {
-            self.recovery.dup_thresh = self.recovery.dup_thresh.max((overtaken + 1).min(MOST_OVERTAKEN));
+            self.recovery.dup_thresh = self.recovery.dup_thresh.max((overtaken + 1).min(MAX_DUP_THRESH));
         }
         if seen.round_end.is_some_and(|end| una >= end) {
             seen.round_end = None;
         }
         if is_second_copy && seen.round_end.is_none() {
             seen.round_end = Some(nxt);
-            seen.quarters += 1;
-            seen.persist = PERSISTENCE;
+            seen.reo_wnd_mult += 1;
+            seen.reo_wnd_persist = PERSISTENCE;
         }
     }
 
     /// Counts the end of a recovery without a spurious retransmission.
-    pub(super) fn note_recovery_without_reordering(&mut self) {
+    pub(super) fn note_recovery_end(&mut self) {
         let Some(seen) = &mut self.reordering else { return };
         if seen.round_end.is_none() {
-            seen.persist = seen.persist.saturating_sub(1);
-            if seen.persist == 0 {
-                seen.quarters = 1;
+            seen.reo_wnd_persist = seen.reo_wnd_persist.saturating_sub(1);
+            if seen.reo_wnd_persist == 0 {
+                seen.reo_wnd_mult = 1;
             }
         }
     }
 
     /// Resets DupThresh after a timeout.
-    pub(super) fn forget_reordering(&mut self) {
+    pub(super) fn reset_dup_thresh(&mut self) {
         self.recovery.dup_thresh = DUP_THRESH;
     }
 }

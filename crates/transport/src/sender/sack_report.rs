@@ -12,7 +12,7 @@ pub(super) struct SackReport([SackBlock; MAX_SACK_BLOCKS]);
 impl SackReport {
     /// Returns the new part of `block`, which is at index `at` of the next acknowledgment, or `None` if nothing is new.
     #[inline(always)]
-    pub(super) fn news_of(&self, at: usize, mut block: SackBlock) -> Option<SackBlock> {
+    pub(super) fn new_part_of(&self, at: usize, mut block: SackBlock) -> Option<SackBlock> {
         // Unchanged blocks keep their index, or move by one when a new block is put first.
         if block == self.0[at] || block == self.0[at.saturating_sub(1)] {
             return None;
@@ -24,7 +24,7 @@ impl SackReport {
         } else if block.end == last.end && block.start < last.start {
             block.end = last.start;
         } else {
-            self.cut_known(&mut block);
+            self.trim_reported(&mut block);
         }
         Some(block)
     }
@@ -32,21 +32,21 @@ impl SackReport {
     /// Handles the most common change: only the first block grew, at its end. Returns the new part and stores the
     /// block, or returns `None` and changes nothing.
     #[inline(always)]
-    pub(super) fn take_growth(&mut self, blocks: &[SackBlock]) -> Option<SackBlock> {
+    pub(super) fn update_if_first_grew(&mut self, blocks: &[SackBlock]) -> Option<SackBlock> {
         let [first, rest @ ..] = blocks else { return None };
         let [last, others @ ..] = &mut self.0;
         let is_growth =
             first.start == last.start && first.end > last.end && rest.iter().eq(others.iter().take(rest.len()));
-        let news = SackBlock { start: last.end, end: first.end };
+        let new_part = SackBlock { start: last.end, end: first.end };
         is_growth.then(|| {
             *last = *first;
-            news
+            new_part
         })
     }
 
     /// Trims the parts that were already reported from both ends of `block`.
     #[inline(never)]
-    fn cut_known(&self, block: &mut SackBlock) {
+    fn trim_reported(&self, block: &mut SackBlock) {
         for &old in &self.0 {
             if old.start <= block.start && block.start < old.end {
                 block.start = old.end.min(block.end);

@@ -21,7 +21,7 @@ impl Sender {
             return self.poll_unopened(now);
         }
         if self.advertised_window.is_some()
-            && let Some(probe) = self.poll_probe()
+            && let Some(probe) = self.poll_window_probe()
         {
             return Some(probe);
         }
@@ -52,7 +52,7 @@ impl Sender {
         if head.is_none() && tail.is_none() {
             self.cwnd_limited = waits_for_window;
             if !waits_for_window {
-                self.note_idle();
+                self.mark_app_limited();
             }
             return None;
         }
@@ -60,7 +60,7 @@ impl Sender {
         // The pacing and the controller choose between head, tail and waiting.
         let offer = self.offer(head, tail, nic_idle);
         let inside_chunk = head == Some(self.nxt) && self.batch.has_begun(self.nxt);
-        match (self.ask(now, offer, inside_chunk), head, tail) {
+        match (self.request_permit(now, offer, inside_chunk), head, tail) {
             (Permit::Send(plan), Some(seq), _) if plan.end == WhichEnd::Head => {
                 Some(Transmit::Data(self.send_head(now, seq, plan.class)))
             }
@@ -97,7 +97,7 @@ impl Sender {
             return false;
         }
         let offer = self.offer(Some(seq), None, false);
-        matches!(self.ask(now, offer, self.batch.has_begun(seq)), Permit::Send(_))
+        matches!(self.request_permit(now, offer, self.batch.has_begun(seq)), Permit::Send(_))
     }
 
     /// Describes the candidate segments to the controller.
@@ -116,16 +116,16 @@ impl Sender {
     /// Requests a permit from pacing, except inside a chunk, and then from the window or the controller that owns the
     /// send clock.
     #[inline(always)]
-    fn ask(&mut self, now: Time, offer: Offer, inside_chunk: bool) -> Permit {
+    fn request_permit(&mut self, now: Time, offer: Offer, inside_chunk: bool) -> Permit {
         if self.pacing.may_delay_head {
-            self.ask_pace(now, offer, inside_chunk)
+            self.permit_by_pacing(now, offer, inside_chunk)
         } else {
-            self.ask_controller(now, &offer)
+            self.permit_by_controller(now, &offer)
         }
     }
 
     #[inline(always)]
-    fn ask_controller(&mut self, now: Time, offer: &Offer) -> Permit {
+    fn permit_by_controller(&mut self, now: Time, offer: &Offer) -> Permit {
         if self.features.owns_send_clock {
             self.cc.poll_send(offer, &mut context!(self, now))
         } else {
@@ -134,14 +134,14 @@ impl Sender {
     }
 
     #[inline(never)]
-    fn ask_pace(&mut self, now: Time, mut offer: Offer, inside_chunk: bool) -> Permit {
+    fn permit_by_pacing(&mut self, now: Time, mut offer: Offer, inside_chunk: bool) -> Permit {
         let late_until = self.late_until(now);
         let early = late_until.is_some() || (self.limits.pacing.is_some() && now < self.pacing.paced_until);
         let paced = early && offer.head_bytes.is_some() && !inside_chunk;
         if paced {
             offer.head_bytes = None;
         }
-        let permit = self.ask_controller(now, &offer);
+        let permit = self.permit_by_controller(now, &offer);
         if paced && permit == Permit::Blocked {
             Permit::NotBefore(late_until.unwrap_or(self.pacing.paced_until))
         } else {
@@ -196,7 +196,7 @@ impl Sender {
             // transmit.
             Phase::Open => self.features.rack_tlp,
             Phase::Recovery => {
-                if let Some(allowed) = self.reduction_allows() {
+                if let Some(allowed) = self.prr_allowance() {
                     return u64::from(self.cwnd_segments.saturating_sub(allowed));
                 }
                 self.features.sack
@@ -214,7 +214,7 @@ impl Sender {
             return u64::from(u32::MAX);
         }
         if self.phase != Phase::Open {
-            if let Some(allowed) = self.reduction_allows() {
+            if let Some(allowed) = self.prr_allowance() {
                 return u64::from(allowed.saturating_sub(self.cwnd_segments));
             }
             return self.recovery.inflation.max(0).unsigned_abs();
@@ -233,7 +233,7 @@ impl Sender {
                 self.nxt += 1;
             }
             if self.flight() == 0 {
-                self.pass(self.nxt);
+                self.advance_without_ack(self.nxt);
             }
         }
         let may = self.nxt < self.buffer.end() && self.outstanding() < self.receive_window_segments;
@@ -266,19 +266,19 @@ impl Sender {
         }
         if seq == self.nxt {
             self.batch.sent(seq);
-            self.remember(now, seq);
+            self.note_send_time(now, seq);
             self.nxt += 1;
             // RFC 3168 section 6.1.2: the first new segment after the reduction carries CWR.
             segment.window_reduced = std::mem::take(&mut self.window_reduced);
         } else {
             segment.retransmission = true;
-            self.resend(now, seq);
+            self.note_retransmission(now, seq);
         }
         if self.timers.rto_deadline == Time::NEVER {
             self.timers.rto_deadline = now + self.rtt.rto();
         }
         if self.phase == Phase::Recovery {
-            self.note_sent_in_reduction();
+            self.note_sent_in_prr();
         }
         if self.features.rack_tlp {
             self.note_transmission(now, seq, segment.retransmission);
@@ -292,9 +292,9 @@ impl Sender {
 
     /// Records a retransmission. A probe or a rescue retransmission does not advance HighRxt.
     #[inline(never)]
-    fn resend(&mut self, now: Time, seq: Seq) {
+    fn note_retransmission(&mut self, now: Time, seq: Seq) {
         self.recovery.retransmission_times.note(self.una, seq, now);
-        self.watch_resend(seq);
+        self.track_retransmission(seq);
         if self.features.rack_tlp && self.probe_is_due() {
             self.board.rescue(seq);
         } else if self.board.waiting_to_be_resent() || self.board.next_doubtful() == Some(seq) {
@@ -308,7 +308,7 @@ impl Sender {
 
     /// Records the time of a first transmission.
     #[inline(always)]
-    pub(super) fn remember(&mut self, now: Time, seq: Seq) {
+    pub(super) fn note_send_time(&mut self, now: Time, seq: Seq) {
         self.sent_at.set(self.una, seq, now);
     }
 }
