@@ -125,7 +125,7 @@ impl SentState<'_> {
     /// Returns whether every segment below `cumulative` was sent, from the head or from the tail.
     #[inline(always)]
     fn has_sent_all_below(&self, cumulative: Seq) -> bool {
-        cumulative <= self.next || (cumulative <= self.sent && self.board.all_went_low(self.next, cumulative))
+        cumulative <= self.next || (cumulative <= self.sent && self.board.all_sent_from_tail(self.next, cumulative))
     }
 }
 
@@ -209,7 +209,7 @@ mod tests {
         change(&mut segment);
         let blocks: Vec<_> = blocks.iter().map(|&(start, end)| SackBlock { start, end }).collect();
         let mut board = Scoreboard::new();
-        tail.iter().for_each(|&seq| board.send_low(seq));
+        tail.iter().for_each(|&seq| board.mark_sent_from_tail(seq));
         let sends_in_low_classes = !tail.is_empty();
         let sent = if sends_in_low_classes { 20 } else { 10 };
         let state = SentState { is_open: segment.class < 8, sent, sends_in_low_classes, next: 10, board: &board };

@@ -17,7 +17,7 @@ use sparelane_core::maths::low_bits;
 pub const DUP_THRESH: u32 = 3;
 
 /// The number of highest arrivals that are tracked.
-const RANKS: usize = DUP_THRESH as usize;
+const TRACKED_ARRIVALS: usize = DUP_THRESH as usize;
 
 /// Segments per word.
 const BITS: Seq = u64::BITS as Seq;
@@ -48,7 +48,7 @@ impl Word {
     /// Segments about which a class-0 report is evidence: their class-0 copies are not known to have left the network,
     /// and no copy from the tail could have caused the report.
     #[inline(always)]
-    fn unproved(&self) -> u64 {
+    fn provable(&self) -> u64 {
         !self.low & (!self.gone | self.resent)
     }
 }
@@ -71,14 +71,14 @@ pub struct Scoreboard {
     pending: u32,
     /// All segments below that were in flight have been marked lost.
     lost_edge: Seq,
-    /// Losses were detected since the last call of [`Scoreboard::take_news_of_losses`].
-    has_news_of_losses: bool,
+    /// Losses were detected since the last call of [`Scoreboard::take_new_losses`].
+    has_new_losses: bool,
     /// No segment below awaits retransmission.
     resend_from: Seq,
     /// One past the highest retransmitted segment, except for the rescue retransmission (HighRxt of RFC 6675).
     resent_end: Seq,
     /// The highest out-of-order class-0 arrivals, in descending order.
-    top: [Seq; RANKS],
+    top: [Seq; TRACKED_ARRIVALS],
     top_len: usize,
     words: Vec<Word>,
 }
@@ -104,10 +104,10 @@ impl Scoreboard {
             resent: 0,
             skipped: 0,
             pending: 0,
-            top: [0; RANKS],
+            top: [0; TRACKED_ARRIVALS],
             top_len: 0,
             lost_edge: 0,
-            has_news_of_losses: false,
+            has_new_losses: false,
             resend_from: 0,
             resent_end: 0,
         }
@@ -126,8 +126,8 @@ impl Scoreboard {
 
     /// Returns whether losses were detected since the last call.
     #[inline]
-    pub fn take_news_of_losses(&mut self) -> bool {
-        std::mem::take(&mut self.has_news_of_losses)
+    pub fn take_new_losses(&mut self) -> bool {
+        std::mem::take(&mut self.has_new_losses)
     }
 
     /// Returns the number of segments reported above the cumulative acknowledgment.
@@ -138,7 +138,7 @@ impl Scoreboard {
 
     /// Returns whether a lost segment awaits retransmission.
     #[inline(always)]
-    pub fn waiting_to_be_resent(&self) -> bool {
+    pub fn awaits_retransmission(&self) -> bool {
         self.pending > 0
     }
 
@@ -217,7 +217,7 @@ impl Scoreboard {
 
     /// Ensures room for the bits below `end`.
     #[inline(always)]
-    fn reach(&mut self, end: Seq) {
+    fn ensure_room(&mut self, end: Seq) {
         let room = (self.una / BITS + self.words.len() as Seq) * BITS;
         if end + BITS > room {
             self.grow(end);
@@ -246,7 +246,7 @@ impl Scoreboard {
     #[inline(always)]
     pub fn advance(&mut self, to: Seq) {
         if !self.is_clean() {
-            self.forget_below(to);
+            self.clear_below(to);
         }
         self.una = to;
     }
@@ -260,7 +260,7 @@ impl Scoreboard {
 
     /// Clears the bits below `to` and subtracts them from the counts.
     #[inline(never)]
-    fn forget_below(&mut self, to: Seq) {
+    fn clear_below(&mut self, to: Seq) {
         let end = to.min(self.dirty_end);
         for word in self.una / BITS..end.div_ceil(BITS) {
             let range = mask(word, self.una, end);
@@ -297,7 +297,7 @@ impl Scoreboard {
         if start >= block.end {
             return 0;
         }
-        self.reach(block.end);
+        self.ensure_room(block.end);
         if block.end - start == 1 {
             return u32::from(self.sack_one(start, nxt, in_class0));
         }
@@ -313,23 +313,23 @@ impl Scoreboard {
             let sent = mask(word, start, nxt) | self.words[slot].low;
             // `fresh` is newly reported; `arrived` are class-0 copies newly known to have arrived.
             let fresh = range & sent & !self.words[slot].sacked;
-            let arrived = if in_class0 { range & mask(word, start, nxt) & self.words[slot].unproved() } else { 0 };
+            let arrived = if in_class0 { range & mask(word, start, nxt) & self.words[slot].provable() } else { 0 };
             if fresh | arrived == 0 {
                 continue;
             }
             self.words[slot].sacked |= fresh;
             newly += fresh.count_ones();
             if arrived != 0 {
-                self.class0_arrived(word, arrived);
+                self.mark_class0_arrived(word, arrived);
             }
-            self.spare(slot, fresh);
+            self.unmark_lost(slot, fresh);
         }
         self.sacked += newly;
         newly
     }
 
     /// Returns whether every segment from `start` to before `end` was sent from the tail.
-    pub fn all_went_low(&self, start: Seq, end: Seq) -> bool {
+    pub fn all_sent_from_tail(&self, start: Seq, end: Seq) -> bool {
         end <= self.dirty_end
             && (start / BITS..end.div_ceil(BITS)).all(|word| {
                 let range = mask(word, start, end);
@@ -344,8 +344,8 @@ impl Scoreboard {
         let bit = 1u64 << (seq % BITS);
         let bits = &mut self.words[slot];
         if bits.sacked & bit != 0 || (seq >= nxt && bits.low & bit == 0) {
-            if in_class0 && seq < nxt && bits.unproved() & bit != 0 {
-                self.class0_arrived(seq / BITS, bit);
+            if in_class0 && seq < nxt && bits.provable() & bit != 0 {
+                self.mark_class0_arrived(seq / BITS, bit);
             }
             return false;
         }
@@ -354,20 +354,20 @@ impl Scoreboard {
         let arrived = in_class0 && seq < nxt && bits.low & bit == 0;
         if (bits.gone | bits.lost | bits.resent) & bit != 0 {
             if arrived {
-                self.class0_arrived(seq / BITS, bit);
+                self.mark_class0_arrived(seq / BITS, bit);
             }
-            self.spare(slot, bit);
+            self.unmark_lost(slot, bit);
         } else if arrived {
             bits.gone |= bit;
             self.gone += 1;
-            self.rank(seq);
+            self.track_arrival(seq);
         }
         true
     }
 
     /// Unmarks reported segments that were presumed lost: they need no retransmission, and their class-0 copies are not
     /// in flight.
-    fn spare(&mut self, slot: usize, fresh: u64) {
+    fn unmark_lost(&mut self, slot: usize, fresh: u64) {
         let bits = &mut self.words[slot];
         let spared = fresh & bits.lost;
         self.pending -= (spared & !bits.resent).count_ones();
@@ -379,16 +379,16 @@ impl Scoreboard {
 
     /// Records that the class-0 copy of `seq`, at or above the cumulative acknowledgment, triggered an acknowledgment.
     /// Returns whether its arrival was not known before.
-    pub fn arrived(&mut self, seq: Seq) -> bool {
-        self.reach(seq + 1);
+    pub fn mark_arrived(&mut self, seq: Seq) -> bool {
+        self.ensure_room(seq + 1);
         let bit = 1 << (seq % BITS);
         let before = self.gone;
-        self.class0_arrived(seq / BITS, bit);
+        self.mark_class0_arrived(seq / BITS, bit);
         self.gone > before
     }
 
     /// Records that the class-0 copies of the segments `arrived` in `word` have left the network.
-    fn class0_arrived(&mut self, word: Seq, arrived: u64) {
+    fn mark_class0_arrived(&mut self, word: Seq, arrived: u64) {
         let slot = self.slot(word);
         let bits = &mut self.words[slot];
         self.pending -= (arrived & bits.lost & !bits.resent).count_ones();
@@ -401,7 +401,7 @@ impl Scoreboard {
         bits.gone |= arrived;
         while arrived != 0 {
             let highest = u64::BITS - 1 - arrived.leading_zeros();
-            if !self.rank(word * BITS + Seq::from(highest)) {
+            if !self.track_arrival(word * BITS + Seq::from(highest)) {
                 break;
             }
             arrived &= low_bits(highest);
@@ -410,20 +410,20 @@ impl Scoreboard {
 
     /// Inserts `seq` into the highest arrivals. Returns `false` if it is below all of them.
     #[inline(always)]
-    fn rank(&mut self, seq: Seq) -> bool {
-        if self.top_len == RANKS && seq > self.top[0] {
+    fn track_arrival(&mut self, seq: Seq) -> bool {
+        if self.top_len == TRACKED_ARRIVALS && seq > self.top[0] {
             self.top = [seq, self.top[0], self.top[1]];
             return true;
         }
-        self.rank_among(seq)
+        self.insert_arrival(seq)
     }
 
     #[inline(never)]
-    fn rank_among(&mut self, seq: Seq) -> bool {
-        if self.top_len == RANKS && seq < self.top[RANKS - 1] {
+    fn insert_arrival(&mut self, seq: Seq) -> bool {
+        if self.top_len == TRACKED_ARRIVALS && seq < self.top[TRACKED_ARRIVALS - 1] {
             return false;
         }
-        self.top_len = (self.top_len + 1).min(RANKS);
+        self.top_len = (self.top_len + 1).min(TRACKED_ARRIVALS);
         let mut at = self.top_len - 1;
         while at > 0 && self.top[at - 1] < seq {
             self.top[at] = self.top[at - 1];
@@ -437,15 +437,15 @@ impl Scoreboard {
     /// awaits retransmission.
     #[inline(always)]
     pub fn detect_losses(&mut self) -> bool {
-        if self.top_len < RANKS {
+        if self.top_len < TRACKED_ARRIVALS {
             return false;
         }
-        self.mark_lost_below(self.top[RANKS - 1])
+        self.mark_lost_below(self.top[TRACKED_ARRIVALS - 1])
     }
 
     /// Marks segments lost as [`Scoreboard::detect_losses`] does, with a DupThresh of `threshold`, which is at least 1.
     #[cold]
-    pub fn detect_losses_overtaken_by(&mut self, threshold: u32) -> bool {
+    pub fn detect_losses_with_threshold(&mut self, threshold: u32) -> bool {
         // Find the arrival of rank `threshold` from above: first its word, then its bit.
         let mut left = threshold;
         for word in (self.una / BITS..self.dirty_end.div_ceil(BITS)).rev() {
@@ -478,7 +478,7 @@ impl Scoreboard {
         if end <= start {
             return false;
         }
-        self.reach(end);
+        self.ensure_room(end);
         if end - start == 1 && self.bit(start, |word| word.gone) {
             self.lost_edge = end; // Common case: the next segment in a run of arrivals.
             return false;
@@ -507,7 +507,7 @@ impl Scoreboard {
         self.pending += marked;
         self.lost_edge = end;
         self.resend_from = self.resend_from.min(start);
-        self.has_news_of_losses |= marked > 0;
+        self.has_new_losses |= marked > 0;
         marked > 0
     }
 
@@ -515,8 +515,8 @@ impl Scoreboard {
     ///
     /// # Panics
     /// If no class-0 copy of `seq` is in flight.
-    pub fn lose(&mut self, seq: Seq) {
-        self.reach(seq + 1);
+    pub fn mark_segment_lost(&mut self, seq: Seq) {
+        self.ensure_room(seq + 1);
         let bit = 1u64 << (seq % BITS);
         let slot = self.slot(seq / BITS);
         let bits = &mut self.words[slot];
@@ -535,12 +535,12 @@ impl Scoreboard {
         bits.resent &= !bit;
         bits.lost |= bit;
         self.pending += 1;
-        self.has_news_of_losses = true;
+        self.has_new_losses = true;
         self.resend_from = self.resend_from.min(seq);
     }
 
     /// Restores `seq` as in flight after a timeout has marked it lost, because its last copy was sent recently.
-    pub fn keep_in_flight(&mut self, seq: Seq, is_retransmission: bool) {
+    pub fn restore_in_flight(&mut self, seq: Seq, is_retransmission: bool) {
         let bit = 1u64 << (seq % BITS);
         let slot = self.slot(seq / BITS);
         let bits = &mut self.words[slot];
@@ -569,7 +569,7 @@ impl Scoreboard {
     /// Marks all unreported segments below `nxt` lost after a retransmission timeout. With `forget_sacks`, SACK
     /// information is discarded first.
     pub fn time_out(&mut self, nxt: Seq, forget_sacks: bool) {
-        self.reach(nxt);
+        self.ensure_room(nxt);
         for word in self.una / BITS..self.dirty_end.div_ceil(BITS) {
             let sent = mask(word, self.una, nxt);
             let slot = self.slot(word);
@@ -641,7 +641,7 @@ impl Scoreboard {
 
     /// Returns the segment of RFC 6675's NextSeg rule 3: the lowest unreported segment that is above all
     /// retransmissions, below the highest arrival, and not marked lost.
-    pub fn next_doubtful(&self) -> Option<Seq> {
+    pub fn next_by_rule_3(&self) -> Option<Seq> {
         if self.top_len == 0 {
             return None;
         }
@@ -668,14 +668,14 @@ impl Scoreboard {
     }
 
     /// Records the retransmission of `seq`, which advances HighRxt.
-    pub fn resend(&mut self, seq: Seq) {
+    pub fn mark_retransmitted(&mut self, seq: Seq) {
         self.resent_end = self.resent_end.max(seq + 1);
-        self.rescue(seq);
+        self.mark_rescued(seq);
     }
 
     /// Records a rescue retransmission or a probe of `seq`, which does not advance HighRxt.
-    pub fn rescue(&mut self, seq: Seq) {
-        self.reach(seq + 1);
+    pub fn mark_rescued(&mut self, seq: Seq) {
+        self.ensure_room(seq + 1);
         let bit = 1u64 << (seq % BITS);
         let slot = self.slot(seq / BITS);
         let bits = &mut self.words[slot];
@@ -687,8 +687,8 @@ impl Scoreboard {
     }
 
     /// Records that the next new segment `seq` is not sent in class 0, because the receiver already holds it.
-    pub fn skip(&mut self, seq: Seq) {
-        self.reach(seq + 1);
+    pub fn mark_skipped(&mut self, seq: Seq) {
+        self.ensure_room(seq + 1);
         let bit = 1u64 << (seq % BITS);
         let slot = self.slot(seq / BITS);
         self.words[slot].skipped |= bit;
@@ -698,8 +698,8 @@ impl Scoreboard {
     }
 
     /// Records that `seq` was sent from the tail.
-    pub fn send_low(&mut self, seq: Seq) {
-        self.reach(seq + 1);
+    pub fn mark_sent_from_tail(&mut self, seq: Seq) {
+        self.ensure_room(seq + 1);
         let slot = self.slot(seq / BITS);
         self.words[slot].low |= 1 << (seq % BITS);
     }
@@ -733,7 +733,7 @@ mod tests {
         assert!(board.head_is_lost());
         assert_eq!(board.next_lost(), Some(0));
         assert_eq!(board.pipe(10), 10 - 3 - 1);
-        board.resend(0);
+        board.mark_retransmitted(0);
         assert_eq!((board.next_lost(), board.pipe(10)), (None, 7));
         board.advance(4);
         assert_eq!(board.pipe(6), 6);
@@ -744,7 +744,7 @@ mod tests {
     fn a_low_priority_report_is_no_evidence_against_class_0() {
         let mut board = Scoreboard::new();
         for seq in 60..66 {
-            board.send_low(seq);
+            board.mark_sent_from_tail(seq);
         }
         board.sack(block(60, 66), 4, false);
         assert!(!board.detect_losses());
@@ -757,24 +757,26 @@ mod tests {
     #[test]
     fn a_report_of_segments_that_were_not_sent_does_not_count() {
         let mut board = Scoreboard::new();
-        board.send_low(70);
+        board.mark_sent_from_tail(70);
         assert_eq!(board.sack(block(2, 80), 4, true), 3, "segments 2, 3 and 70");
         assert_eq!(board.sack(block(9, 10), 4, false), 0);
-        assert!(board.all_went_low(70, 71) && !board.all_went_low(69, 71) && !board.all_went_low(70, 900));
+        assert!(
+            board.all_sent_from_tail(70, 71) && !board.all_sent_from_tail(69, 71) && !board.all_sent_from_tail(70, 900)
+        );
     }
 
     #[test]
     fn a_segment_that_the_receiver_holds_is_not_retransmitted() {
         let mut board = Scoreboard::new();
-        board.send_low(2);
+        board.mark_sent_from_tail(2);
         board.sack(block(2, 3), 2, false);
         for seq in [5, 6, 7] {
-            board.arrived(seq);
+            board.mark_arrived(seq);
         }
         assert!(board.detect_losses());
         let mut resent = Vec::new();
         while let Some(seq) = board.next_lost() {
-            board.resend(seq);
+            board.mark_retransmitted(seq);
             resent.push(seq);
         }
         assert_eq!(resent, [0, 1, 3, 4]);
@@ -789,7 +791,7 @@ mod tests {
         assert_eq!(board.pipe(8), 0);
         let mut lost = Vec::new();
         while let Some(seq) = board.next_lost() {
-            board.resend(seq);
+            board.mark_retransmitted(seq);
             lost.push(seq);
         }
         assert_eq!(lost, [0, 1, 2, 5, 6, 7]);
@@ -803,10 +805,10 @@ mod tests {
         let mut board = Scoreboard::new();
         board.sack(block(2, 5), 6, true);
         board.detect_losses();
-        board.resend(0);
+        board.mark_retransmitted(0);
         board.undo_losses();
         assert_eq!(board.pipe(6), 6 - 3 + 1);
-        assert!(!board.waiting_to_be_resent());
+        assert!(!board.awaits_retransmission());
     }
 
     #[test]
@@ -815,10 +817,10 @@ mod tests {
         board.sack(block(1, 4), 9, true);
         board.sack(block(6, 7), 9, true);
         board.detect_losses();
-        board.resend(0);
-        assert_eq!(board.next_doubtful(), Some(4));
-        board.resend(4);
-        assert_eq!(board.next_doubtful(), Some(5));
+        board.mark_retransmitted(0);
+        assert_eq!(board.next_by_rule_3(), Some(4));
+        board.mark_retransmitted(4);
+        assert_eq!(board.next_by_rule_3(), Some(5));
         assert_eq!(board.highest_outstanding(9), Some(8));
     }
 
@@ -842,11 +844,11 @@ mod tests {
                     4 => _ = board.detect_losses(),
                     5 => {
                         if let Some(seq) = board.next_lost() {
-                            board.resend(seq);
+                            board.mark_retransmitted(seq);
                         }
                     }
-                    6 if at < nxt => _ = board.arrived(at),
-                    7 => board.send_low(nxt + rng.below(100)),
+                    6 if at < nxt => _ = board.mark_arrived(at),
+                    7 => board.mark_sent_from_tail(nxt + rng.below(100)),
                     _ if rng.below(20) == 0 => board.time_out(nxt, rng.below(2) == 0),
                     _ => {}
                 }
@@ -864,7 +866,7 @@ mod tests {
         for seq in [0, 1, 63, 64, 65, 127, 128, 200] {
             let mut board = Scoreboard::new();
             board.advance(seq);
-            board.skip(seq);
+            board.mark_skipped(seq);
             assert!(board.is_gone(seq) && !board.is_gone(seq + 1), "segment {seq}");
             assert_eq!((board.skipped(), board.gone(), board.arrived_out_of_order()), (1, 1, 0));
             assert_eq!(board.pipe(3), 2);
@@ -879,9 +881,9 @@ mod tests {
         board.sack(block(1, 4), 9, true);
         board.sack(block(7, 8), 9, true);
         board.detect_losses();
-        board.resend(4);
-        assert!(board.arrived(4), "segment 4 is in no SACK block");
-        assert_eq!(board.next_doubtful(), Some(5));
+        board.mark_retransmitted(4);
+        assert!(board.mark_arrived(4), "segment 4 is in no SACK block");
+        assert_eq!(board.next_by_rule_3(), Some(5));
     }
 
     #[test]
@@ -895,7 +897,7 @@ mod tests {
             assert_eq!(board.highest_outstanding(una + 151), Some(una + 150), "the next new segment");
             board.sack(block(una + 1, una + 70), una + 150, true);
             assert_eq!(board.highest_outstanding(una + 150), Some(una));
-            board.resend(una);
+            board.mark_retransmitted(una);
             assert_eq!(board.highest_outstanding(una + 150), None, "its retransmission is in flight");
         }
     }

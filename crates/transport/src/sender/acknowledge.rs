@@ -298,7 +298,7 @@ impl Sender {
     fn process_sack(&mut self, ack: AckSegment, blocks: &[SackBlock]) {
         self.update_scoreboard(blocks, true);
         if self.features.uses_tail && ack.trigger >= self.una && ack.trigger < self.nxt {
-            self.board.arrived(ack.trigger);
+            self.board.mark_arrived(ack.trigger);
         }
     }
 

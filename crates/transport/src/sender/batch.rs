@@ -117,7 +117,7 @@ impl Sender {
         let class = self.batch.low_class()?;
         let seq = self.batch.low;
         self.batch.low += 1;
-        self.board.send_low(seq);
+        self.board.mark_sent_from_tail(seq);
         Some(self.segment(seq, class))
     }
 

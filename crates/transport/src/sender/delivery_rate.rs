@@ -177,7 +177,7 @@ impl Sender {
     /// Marks the retransmission of `seq` lost, so that the segment is sent once more. For the oldest outstanding
     /// segment, the retransmission timer restarts.
     pub(super) fn mark_retransmission_lost(&mut self, now: Time, seq: Seq) {
-        self.board.lose(seq);
+        self.board.mark_segment_lost(seq);
         if seq == self.una {
             self.timers.rto_deadline = now + self.rtt.rto();
         }

@@ -103,7 +103,7 @@ impl Sender {
         let until = self.nxt + Seq::from(room);
         let window_end = self.una + Seq::from(self.receive_window_segments);
         // Near the end of the data or of the receive window, further rules of the general path apply.
-        if !self.board.waiting_to_be_resent() && until < window_end.min(self.buffer.end()) {
+        if !self.board.awaits_retransmission() && until < window_end.min(self.buffer.end()) {
             self.send_limit = until;
             self.send_fast_path = true;
         }

@@ -71,7 +71,7 @@ impl Sender {
     /// cumulative.
     #[inline(never)]
     pub(super) fn update_prr(&mut self, delivered: u32, progresses: bool) {
-        let is_safe = !self.board.take_news_of_losses() && progresses;
+        let is_safe = !self.board.take_new_losses() && progresses;
         let (pipe, window) = (self.pipe(), self.cwnd_segments);
         if let Some(prr) = &mut self.recovery.prr {
             prr.update(delivered, pipe, window, is_safe);

@@ -188,7 +188,7 @@ impl Sender {
             rack.transmissions.pop_front();
             if in_flight {
                 found = true;
-                self.board.lose(seq);
+                self.board.mark_segment_lost(seq);
                 self.report_loss(now, seq);
             }
         }
@@ -205,7 +205,7 @@ impl Sender {
                 break;
             }
             if seq > self.una && rack.last_order.get(seq) == order {
-                self.board.keep_in_flight(seq, is_retransmission);
+                self.board.restore_in_flight(seq, is_retransmission);
             }
         }
     }

@@ -133,7 +133,7 @@ impl Sender {
             }
             match self.recovery.dup_thresh {
                 DUP_THRESH => _ = self.board.detect_losses(),
-                more => _ = self.board.detect_losses_overtaken_by(more),
+                more => _ = self.board.detect_losses_with_threshold(more),
             }
             self.report_losses(now);
         }
@@ -208,7 +208,7 @@ impl Sender {
         // RACK has marked the losses. Otherwise the oldest segment is lost by definition.
         if self.features.rack_tlp {
             self.cancel_probe();
-            self.retransmit_head = self.board.waiting_to_be_resent();
+            self.retransmit_head = self.board.awaits_retransmission();
         } else {
             self.retransmit_first();
             self.report_losses(now);
@@ -223,7 +223,7 @@ impl Sender {
     /// Requests the immediate retransmission of the oldest outstanding segment, unless its retransmission is in flight.
     fn retransmit_first(&mut self) {
         self.board.mark_head_lost();
-        self.retransmit_head = self.board.waiting_to_be_resent() && !self.board.is_resent(self.una);
+        self.retransmit_head = self.board.awaits_retransmission() && !self.board.is_resent(self.una);
     }
 
     /// Handles all timers that expired by `now`. Call it at [`next_timer`](Self::next_timer).
@@ -294,7 +294,7 @@ impl Sender {
         self.recovery.una_at_timeout = self.una;
         self.recovery.dup_acks = 0;
         self.recovery.reduced_window = true;
-        self.retransmit_head = self.board.waiting_to_be_resent();
+        self.retransmit_head = self.board.awaits_retransmission();
         self.note_reduction();
         self.report_congestion(now, Congestion::Timeout { flight_bytes, first: is_first });
         // The timer restarts with backoff, but not beyond the user timeout.
@@ -327,7 +327,7 @@ impl Sender {
         if self.phase != Phase::Recovery || !self.features.sack || self.features.rack_tlp {
             return None;
         }
-        if let Some(seq) = self.board.next_doubtful() {
+        if let Some(seq) = self.board.next_by_rule_3() {
             return Some(seq);
         }
         // Rule 4: one rescue retransmission per recovery, of the highest segment outstanding.

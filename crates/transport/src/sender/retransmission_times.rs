@@ -16,7 +16,7 @@ pub(super) struct RetransmissionTimes {
 impl RetransmissionTimes {
     /// Records the retransmission of `seq` at time `at`, and drops the entries below `una`.
     pub(super) fn note(&mut self, una: Seq, seq: Seq, at: Time) {
-        self.forget_below(una);
+        self.clear_below(una);
         if self.times.back().is_none_or(|&(last, _)| last < seq) {
             self.times.push_back((seq, at));
             return;
@@ -32,7 +32,7 @@ impl RetransmissionTimes {
     }
 
     /// Drops the entries below `una`.
-    fn forget_below(&mut self, una: Seq) {
+    fn clear_below(&mut self, una: Seq) {
         while self.times.front().is_some_and(|&(first, _)| first < una) {
             self.times.pop_front();
         }

@@ -67,7 +67,7 @@ impl Sender {
             (Permit::Send(plan), _, Some(tail)) if plan.end == WhichEnd::Tail => {
                 self.cwnd_limited = waits_for_window;
                 self.buffer.sent_from_tail(tail.first);
-                self.board.send_low(tail.first);
+                self.board.mark_sent_from_tail(tail.first);
                 self.batch.begin_low(tail, plan.class);
                 Some(Transmit::Data(self.segment(tail.first, plan.class)))
             }
@@ -229,7 +229,7 @@ impl Sender {
     pub(super) fn next_new(&mut self) -> Option<Seq> {
         if self.features.uses_tail && self.board.sacked() > 0 {
             while self.nxt < self.buffer.end() && self.board.is_sacked(self.nxt) {
-                self.board.skip(self.nxt);
+                self.board.mark_skipped(self.nxt);
                 self.nxt += 1;
             }
             if self.flight() == 0 {
@@ -296,12 +296,12 @@ impl Sender {
         self.recovery.retransmission_times.note(self.una, seq, now);
         self.track_retransmission(seq);
         if self.features.rack_tlp && self.probe_is_due() {
-            self.board.rescue(seq);
-        } else if self.board.waiting_to_be_resent() || self.board.next_doubtful() == Some(seq) {
-            self.board.resend(seq);
+            self.board.mark_rescued(seq);
+        } else if self.board.awaits_retransmission() || self.board.next_by_rule_3() == Some(seq) {
+            self.board.mark_retransmitted(seq);
         } else {
             self.recovery.rescue_sent = true;
-            self.board.rescue(seq);
+            self.board.mark_rescued(seq);
         }
         self.counts.retransmissions += 1;
     }
