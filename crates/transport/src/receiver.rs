@@ -21,9 +21,9 @@ pub struct Receiver {
     sack: bool,
     ecn: Ecn,
     /// The ECE flag of acknowledgments.
-    congestion_experienced: bool,
+    echo_ce: bool,
     /// The CE state of the last segment (DCTCP.CE of RFC 8257). With classic ECN it stays `false`.
-    usual_mark: bool,
+    ce_state: bool,
     held_bytes: u64,
     /// The out-of-order segments as disjoint ranges in ascending order.
     ranges: VecDeque<SackBlock>,
@@ -34,24 +34,24 @@ pub struct Receiver {
     /// dropped.
     edge: Seq,
     /// The application has set the window.
-    moves_edge: bool,
+    has_set_window: bool,
     /// The segment that ends the stream (FIN), once it has arrived.
-    last: Option<Seq>,
+    fin: Option<Seq>,
     /// The largest number of out-of-order ranges.
-    most_ranges: usize,
+    max_ranges: usize,
     /// The number of dropped segments.
     refused: u64,
     /// The index of the range that grew last.
     recent_range: usize,
     delayed: Option<DelayedAck>,
-    waiting: Option<Waiting>,
+    pending_ack: Option<PendingAck>,
     /// The SACK blocks of the next acknowledgment, most recent first (RFC 2018 section 4).
     blocks: [SackBlock; MAX_SACK_BLOCKS],
 }
 
 /// A pending delayed acknowledgment.
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
+struct PendingAck {
     segments: u32,
     trigger: Seq,
     trigger_retransmitted: bool,
@@ -72,15 +72,15 @@ impl Receiver {
             sack: config.sack,
             window_segments: config.receive_window_segments(),
             edge: Seq::MAX,
-            moves_edge: false,
-            last: None,
-            most_ranges: config.held_ranges,
+            has_set_window: false,
+            fin: None,
+            max_ranges: config.held_ranges,
             refused: 0,
             delayed: config.delayed_ack,
-            waiting: None,
-            congestion_experienced: false,
+            pending_ack: None,
+            echo_ce: false,
             ecn: config.ecn,
-            usual_mark: false,
+            ce_state: false,
         }
     }
 
@@ -108,12 +108,12 @@ impl Receiver {
 
     /// Sets the receive window in segments, counted from the next expected segment. The right edge never moves back.
     pub fn set_window(&mut self, segments: u32) {
-        if self.last.is_some() {
+        if self.fin.is_some() {
             return;
         }
         let edge = self.next + Seq::from(segments).min(MAX_WINDOW_SEGMENTS);
-        self.edge = if self.moves_edge { self.edge.max(edge) } else { edge };
-        (self.moves_edge, self.window_segments) = (true, MAX_WINDOW_SEGMENTS);
+        self.edge = if self.has_set_window { self.edge.max(edge) } else { edge };
+        (self.has_set_window, self.window_segments) = (true, MAX_WINDOW_SEGMENTS);
     }
 
     /// Returns the receive window in segments, which is advertised in acknowledgments.
@@ -129,14 +129,14 @@ impl Receiver {
 
     /// Returns whether the stream was closed and all of it has arrived.
     pub fn is_finished(&self) -> bool {
-        self.last.is_some_and(|last| self.next > last)
+        self.fin.is_some_and(|fin| self.next > fin)
     }
 
     /// Records that the stream ends with segment `seq`. Later segments are dropped.
     #[cold]
-    fn note_last(&mut self, seq: Seq) {
-        if self.last.is_none() && seq >= self.next {
-            self.last = Some(seq);
+    fn note_fin(&mut self, seq: Seq) {
+        if self.fin.is_none() && seq >= self.next {
+            self.fin = Some(seq);
             self.edge = seq + 1;
         }
     }
@@ -169,7 +169,7 @@ impl Receiver {
 
     /// Enables or disables the fast path.
     fn refresh(&mut self) {
-        let echoes = self.congestion_experienced || self.usual_mark;
+        let echoes = self.echo_ce || self.ce_state;
         self.fast_path = self.delayed.is_none() && self.ranges.is_empty() && !echoes;
     }
 
@@ -184,13 +184,13 @@ impl Receiver {
             return None;
         }
         if segment.payload_bytes == 0 {
-            self.note_last(seq);
+            self.note_fin(seq);
         }
-        if segment.window_reduced | (marked != self.usual_mark) {
-            if self.ecn == Ecn::Dctcp && class == 0 && marked != self.usual_mark {
-                return self.turn(now, marked, |receiver| receiver.handle_data(now, segment, marked));
+        if segment.window_reduced | (marked != self.ce_state) {
+            if self.ecn == Ecn::Dctcp && class == 0 && marked != self.ce_state {
+                return self.change_ce_state(now, marked, |receiver| receiver.handle_data(now, segment, marked));
             }
-            self.note_mark(segment.window_reduced, marked && class == 0);
+            self.update_classic_echo(segment.window_reduced, marked && class == 0);
         }
         let in_order = seq == self.next;
         if in_order && self.ranges.is_empty() {
@@ -206,7 +206,7 @@ impl Receiver {
             self.take_out_of_order(seq, segment.payload_bytes);
         }
         if class == 0 {
-            self.waiting = None;
+            self.pending_ack = None;
         }
         Some(self.acknowledge(seq, retransmission, class))
     }
@@ -218,7 +218,7 @@ impl Receiver {
         // A segment below the next expected one is a duplicate, which is acknowledged again.
         let ahead = last.wrapping_sub(self.next);
         let is_inside = (ahead < self.window_segments && last < self.edge) || last < self.next;
-        is_inside && (self.ranges.len() < self.most_ranges || self.extends_a_range(first, last))
+        is_inside && (self.ranges.len() < self.max_ranges || self.extends_a_range(first, last))
     }
 
     /// Returns whether the segments from `first` to `last` need no new range.
@@ -232,12 +232,12 @@ impl Receiver {
     /// Updates the echo of classic ECN, which lasts until CWR arrives (RFC 3168 section 6.1.3). Marks in low classes
     /// are not echoed.
     #[cold]
-    fn note_mark(&mut self, window_reduced: bool, marked: bool) {
+    fn update_classic_echo(&mut self, window_reduced: bool, marked: bool) {
         if self.ecn == Ecn::Dctcp {
             return;
         }
-        self.congestion_experienced &= !window_reduced;
-        self.congestion_experienced |= marked;
+        self.echo_ce &= !window_reduced;
+        self.echo_ce |= marked;
         self.refresh();
     }
 
@@ -245,23 +245,23 @@ impl Receiver {
     /// acknowledged immediately. A pending delayed acknowledgment is sent separately, with the previous CE state; then
     /// the timer sends the second acknowledgment, due now.
     #[cold]
-    fn turn(
+    fn change_ce_state(
         &mut self,
         now: Time,
         marked: bool,
         take: impl FnOnce(&mut Receiver) -> Option<AckSegment>,
     ) -> Option<AckSegment> {
         let before =
-            self.waiting.take().map(|waiting| self.acknowledge(waiting.trigger, waiting.trigger_retransmitted, 0));
-        self.usual_mark = marked;
-        self.congestion_experienced = marked;
+            self.pending_ack.take().map(|pending| self.acknowledge(pending.trigger, pending.trigger_retransmitted, 0));
+        self.ce_state = marked;
+        self.echo_ce = marked;
         self.refresh();
         let own = take(self).or_else(|| {
-            let waiting = self.waiting.take()?;
-            Some(self.acknowledge(waiting.trigger, waiting.trigger_retransmitted, 0))
+            let pending = self.pending_ack.take()?;
+            Some(self.acknowledge(pending.trigger, pending.trigger_retransmitted, 0))
         });
         if let (Some(_), Some(AckSegment { trigger, trigger_retransmitted, .. })) = (before, own) {
-            self.waiting = Some(Waiting { segments: 1, trigger, trigger_retransmitted, deadline: now });
+            self.pending_ack = Some(PendingAck { segments: 1, trigger, trigger_retransmitted, deadline: now });
         }
         before.or(own)
     }
@@ -275,11 +275,11 @@ impl Receiver {
             self.refused += u64::from(segments);
             return None;
         }
-        if chunk.window_reduced | (marked != self.usual_mark) {
-            if self.ecn == Ecn::Dctcp && class == 0 && marked != self.usual_mark {
-                return self.turn(now, marked, |receiver| receiver.handle_chunk(now, chunk));
+        if chunk.window_reduced | (marked != self.ce_state) {
+            if self.ecn == Ecn::Dctcp && class == 0 && marked != self.ce_state {
+                return self.change_ce_state(now, marked, |receiver| receiver.handle_chunk(now, chunk));
             }
-            self.note_mark(chunk.window_reduced, marked && class == 0);
+            self.update_classic_echo(chunk.window_reduced, marked && class == 0);
         }
         let in_order = first == self.next && self.ranges.is_empty();
         for seq in first..=last {
@@ -299,7 +299,7 @@ impl Receiver {
             return None;
         }
         if class == 0 {
-            self.waiting = None;
+            self.pending_ack = None;
         }
         Some(self.acknowledge(last, retransmission, class))
     }
@@ -307,34 +307,34 @@ impl Receiver {
     /// Builds an acknowledgment.
     #[inline(always)]
     fn acknowledge(&self, trigger: Seq, trigger_retransmitted: bool, class: u8) -> AckSegment {
-        let ecn_echo = self.congestion_experienced;
+        let ecn_echo = self.echo_ce;
         AckSegment { cumulative: self.next, trigger, trigger_retransmitted, class, ecn_echo }
     }
 
     /// Adds an in-order segment to the delayed acknowledgment, and returns whether that is due.
     fn is_ack_due(&mut self, now: Time, seq: Seq, retransmission: bool, delayed: DelayedAck) -> bool {
-        let waiting = self.waiting.get_or_insert(Waiting {
+        let pending = self.pending_ack.get_or_insert(PendingAck {
             segments: 0,
             trigger: seq,
             trigger_retransmitted: retransmission,
             deadline: now + delayed.timeout,
         });
-        waiting.segments += 1;
-        waiting.trigger = seq;
-        waiting.trigger_retransmitted |= retransmission;
-        waiting.segments >= delayed.every_segments
+        pending.segments += 1;
+        pending.trigger = seq;
+        pending.trigger_retransmitted |= retransmission;
+        pending.segments >= delayed.every_segments
     }
 
     /// Returns the deadline of the delayed acknowledgment, or [`Time::NEVER`].
     #[inline]
     pub fn next_timer(&self) -> Time {
-        self.waiting.map_or(Time::NEVER, |waiting| waiting.deadline)
+        self.pending_ack.map_or(Time::NEVER, |pending| pending.deadline)
     }
 
     /// Returns the delayed acknowledgment if it is due at `now`.
     pub fn handle_timer(&mut self, now: Time) -> Option<AckSegment> {
-        let waiting = self.waiting.take_if(|waiting| waiting.deadline <= now)?;
-        Some(self.acknowledge(waiting.trigger, waiting.trigger_retransmitted, 0))
+        let pending = self.pending_ack.take_if(|pending| pending.deadline <= now)?;
+        Some(self.acknowledge(pending.trigger, pending.trigger_retransmitted, 0))
     }
 
     /// Accepts `seq`, at or above the next expected segment, if it is out of order or if there are out-of-order ranges.
@@ -360,7 +360,7 @@ impl Receiver {
             self.retain_blocks(|block, next| block.end > next);
             self.refresh();
         } else {
-            self.report_first(touched);
+            self.put_block_first(touched);
         }
     }
 
@@ -415,7 +415,7 @@ impl Receiver {
     }
 
     /// Puts `range` first among the SACK blocks, followed by the previous blocks that are not inside it.
-    fn report_first(&mut self, range: SackBlock) {
+    fn put_block_first(&mut self, range: SackBlock) {
         let is_same = |block: &SackBlock| block.start == range.start || block.end == range.end;
         if self.block_count > 0 && is_same(&self.blocks[0]) && self.block_count == 1 {
             self.blocks[0] = range;

@@ -25,7 +25,7 @@ pub struct SendBuffer {
     mss_bytes: u32,
     end: Seq,
     /// The end of the oldest write, and the end of its full segments.
-    first_end: Seq,
+    oldest_end: Seq,
     full_until: Seq,
     /// A copy of the oldest write, for the hot path. Its `tail` is up to date here and may be outdated in `writes`.
     oldest: Write,
@@ -40,7 +40,7 @@ pub struct SendBuffer {
     /// The stream is closed, and later writes are ignored.
     is_closed: bool,
     /// The segment that ends the stream (FIN) is in the buffer.
-    has_end: bool,
+    has_fin: bool,
 }
 
 /// The oldest write of an empty buffer.
@@ -61,19 +61,19 @@ impl SendBuffer {
             unwritten_bytes: 0,
             limit_segments: limit_bytes.map_or(Seq::MAX, |bytes| (bytes / mss_bytes).max(1)),
             tails_sent_below: 0,
-            first_end: 0,
+            oldest_end: 0,
             full_until: 0,
             oldest: NOTHING,
             segmented_bytes: 0,
             coalesces,
             is_closed: false,
-            has_end: false,
+            has_fin: false,
         }
     }
 
     /// Sets the initial sequence number. Call it before the first write.
     pub fn set_initial_seq(&mut self, first: Seq) {
-        (self.end, self.first_end, self.full_until) = (first, first, first);
+        (self.end, self.oldest_end, self.full_until) = (first, first, first);
     }
 
     /// Appends a write of `bytes`. Segments below `una` are acknowledged, and those below `nxt` were sent from the
@@ -92,7 +92,7 @@ impl SendBuffer {
         let (first, offset) = (self.end, self.segmented_bytes);
         self.writes.push_back(Write { first, end: ENDLESS, last_bytes: self.mss_bytes, tail: ENDLESS, offset });
         self.end = ENDLESS;
-        self.note_first();
+        self.update_oldest();
     }
 
     /// Fills up the last segment, if it is short and was not sent. Returns the number of bytes added.
@@ -108,7 +108,7 @@ impl SendBuffer {
         let fill = bytes.min(u64::from(mss_bytes - last.last_bytes));
         last.last_bytes += fill as u32;
         self.segmented_bytes += fill;
-        self.note_first();
+        self.update_oldest();
         fill
     }
 
@@ -138,22 +138,22 @@ impl SendBuffer {
     }
 
     /// Updates the copies of the oldest write.
-    fn note_first(&mut self) {
+    fn update_oldest(&mut self) {
         let oldest = self.oldest;
         if let Some(first) = self.writes.front_mut().filter(|first| first.first == oldest.first && oldest.end > 0) {
             first.tail = oldest.tail;
         }
         let first = self.writes.front();
-        self.first_end = first.map_or(self.end, |write| write.end);
+        self.oldest_end = first.map_or(self.end, |write| write.end);
         let is_short = first.is_some_and(|write| write.last_bytes < self.mss_bytes);
-        self.full_until = self.first_end - Seq::from(is_short);
+        self.full_until = self.oldest_end - Seq::from(is_short);
         self.oldest = first.copied().unwrap_or(NOTHING);
     }
 
     /// Drops the writes that end at or below `una`, which are acknowledged, and refills the free space.
     #[inline(always)]
     pub fn acknowledge(&mut self, una: Seq) {
-        if una >= self.first_end || self.unwritten_bytes > 0 {
+        if una >= self.oldest_end || self.unwritten_bytes > 0 {
             self.drop_acknowledged(una);
         }
     }
@@ -164,14 +164,14 @@ impl SendBuffer {
             self.writes.pop_front();
         }
         self.refill(una);
-        self.note_first();
+        self.update_oldest();
     }
 
     /// Moves waiting bytes into the buffer once a third of it is free, as Linux wakes its writers.
     fn refill(&mut self, una: Seq) {
         let free = self.limit_segments.saturating_sub(self.end - una);
         if self.unwritten_bytes == 0 {
-            self.end_stream();
+            self.append_fin();
             return;
         }
         if free < self.limit_segments.div_ceil(3) {
@@ -186,20 +186,20 @@ impl SendBuffer {
         self.end = end;
         self.unwritten_bytes -= bytes;
         self.segmented_bytes += bytes;
-        self.note_first();
+        self.update_oldest();
         if self.unwritten_bytes == 0 {
-            self.end_stream();
+            self.append_fin();
         }
     }
 
     /// Appends the FIN of a closed stream after all of its data.
-    fn end_stream(&mut self) {
-        if self.is_closed && !self.has_end {
+    fn append_fin(&mut self) {
+        if self.is_closed && !self.has_fin {
             let (first, end) = (self.end, self.end + 1);
             self.writes.push_back(Write { first, end, last_bytes: 0, tail: end, offset: self.segmented_bytes });
             self.end = end;
-            self.has_end = true;
-            self.note_first();
+            self.has_fin = true;
+            self.update_oldest();
         }
     }
 
