@@ -114,7 +114,7 @@ test-linux-rc3: build
 bpf-objects:
 	for program in $$(cd crates/bpf/programs && ls *.bpf.c); do \
 		sh crates/bpf/programs/compile.sh $${program%.bpf.c} crates/bpf/objects/$${program%.c}.o || exit 1; done
-	SPARELANE_WRITE_OBJECTS=1 cargo test --quiet -p sparelane-bpf --test objects objects_are_of_these_sources
+	SPARELANE_WRITE_OBJECTS=1 cargo test --quiet -p sparelane-bpf --test objects objects_are_built_from_these_sources
 
 ## make build: set up .venv with the package and its development tools
 build: $(VENV)/.built

@@ -466,7 +466,7 @@ def test_two_versions_are_loaded_at_the_same_time_and_both_are_removed(ends: tup
     assert {one.name for one in kernel.loaded() if one.program == "rtcp"} >= {name, other}
     *_, samples = transfer(ends[0], other, 0.2)
     assert set(values(samples, "weight_bytes")) == {500.0}
-    with pytest.raises(_native.LinuxError, match=f"a controller named {name} is loaded already .the program rtcp."):
+    with pytest.raises(_native.LinuxError, match=f"a controller named {name} is already loaded .the program rtcp."):
         load_program("rtcp", name, line_rate="1Gbps")
     first.unload()
     assert name not in available()
@@ -743,11 +743,11 @@ def test_a_signal_ends_the_command_and_unloads_its_controller(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["load", "vegas"], 'there is no program "vegas"; there are: rtcp, rapid, scavenger'),
-        (["load", "rtcp"], "the rate of the line is unknown: name the interface"),
+        (["load", "vegas"], 'there is no program "vegas"; available: rtcp, rapid, scavenger'),
+        (["load", "rtcp"], "the line rate is unknown: name the interface"),
         (["load", "rtcp", "--interface", "nosuch0"], 'there is no interface "nosuch0"'),
         (["load", "rtcp", "--route", "203.0.113.0/24"], "there is no route to 203.0.113.0/24"),
-        (["load", "rtcp", "--name", "much-too-long-a-name"], "is no name for a controller"),
+        (["load", "rtcp", "--name", "much-too-long-a-name"], "is not a controller name"),
         (["load", "rtcp", "--set", "alpha"], "allowed is KEY=VALUE"),
         (["load", "rtcp", "--set", "line_rate=1Gbps", "--set", "alfa=1"], 'rtcp has no setting "alfa"'),
         (["load", "rtcp", "--set", "line_rate=1Gbps", "--set", "alpha=-1"], "`alpha` is -1; allowed: a number from 0"),
@@ -756,10 +756,10 @@ def test_a_signal_ends_the_command_and_unloads_its_controller(
         (["load", "cubic", "--name", "cubic"], 'there is no program "cubic"'),
         (
             ["load", "rtcp", "--name", "cubic", "--set", "line_rate=1Gbps", "--foreground"],
-            "loaded already by someone else",
+            "already loaded by someone else",
         ),
         (["unload", "nosuch"], "no controller named nosuch is loaded; loaded: none"),
-        (["unload", "cubic"], "cubic is not ours"),
+        (["unload", "cubic"], "cubic was not loaded by sparelane"),
         (["watch", "nosuch"], "no controller named nosuch is loaded"),
         (["watch", "nosuch", "-o", "x.txt"], "a name that ends in .parquet or .csv"),
         (["watch", "nosuch", "-o", "/no/such/folder/x.csv"], 'cannot write the file "/no/such/folder/x.csv"'),
@@ -780,7 +780,7 @@ def test_a_build_without_libbpf_names_what_is_missing_in_one_line() -> None:
     assert answer.returncode == 2
     assert len(answer.stderr.strip().splitlines()) == 1
     assert "built without libbpf" in answer.stderr
-    assert "install libelf-dev, zlib1g-dev and pkg-config, and build it again by `make build`" in answer.stderr
+    assert "install libelf-dev, zlib1g-dev and pkg-config, then rebuild with `make build`" in answer.stderr
     doctor = run("doctor")
     assert (doctor.returncode, "loader of programs (libbpf)" in doctor.stderr) == (3, True)
     assert "built without libbpf" in run("list").stderr

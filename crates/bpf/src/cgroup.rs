@@ -1,18 +1,20 @@
-//! Cgroups of version 2: their folders and identities, and a program that chooses the controller of their connections.
+//! Cgroups of version 2: their folders and IDs, and the program that chooses the controller of their connections.
 
 use crate::error::BpfError;
-use crate::libbpf::{self, Held};
+use crate::libbpf::{self, OwnedLink};
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// As long as the name of a controller can be, with the zero at its end.
+/// The size of a controller's name in the kernel, with the terminating zero (`TCP_CA_NAME_MAX`).
 const NAME_BYTES: usize = 16;
 
-/// The folder of a cgroup, named from the root of cgroups or of all files.
+/// Returns the folder of a cgroup.
+///
+/// `path` is relative to the root of the cgroup hierarchy, or a path in the file system.
 ///
 /// # Errors
-/// [`BpfError::Setting`] where there is none.
+/// [`BpfError::Setting`] if there is no such cgroup.
 pub fn folder(path: &str) -> Result<PathBuf, BpfError> {
     let mounts = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
     let root = mounts.iter().map(Path::new).find(|root| root.join("cgroup.controllers").exists());
@@ -22,39 +24,40 @@ pub fn folder(path: &str) -> Result<PathBuf, BpfError> {
     found.ok_or_else(|| BpfError::Setting(format!("there is no cgroup \"{path}\" (of version 2)")))
 }
 
-/// What the kernel knows a cgroup by.
+/// Returns the kernel's ID of a cgroup, which is the inode number of its folder.
 ///
 /// # Errors
-/// [`BpfError::Setting`] where there is none.
-pub fn identity(path: &str) -> Result<u64, BpfError> {
+/// [`BpfError::Setting`] if there is no such cgroup.
+pub fn id(path: &str) -> Result<u64, BpfError> {
     let folder = folder(path)?;
     let found = std::fs::metadata(&folder).ok().filter(Metadata::is_dir).map(|folder| folder.ino());
     found.ok_or_else(|| BpfError::Setting(format!("there is no cgroup \"{path}\" (of version 2)")))
 }
 
-/// The constants of the program that has connections use the controller of this name.
+/// Returns the constants of the `choose` program for the controller of this name.
 fn settings(name: &str) -> [u8; NAME_BYTES] {
+    // The last byte stays zero: the kernel expects a terminated string.
     let mut settings = [0; NAME_BYTES];
     settings.iter_mut().zip(name.bytes().take(NAME_BYTES - 1)).for_each(|(place, byte)| *place = byte);
     settings
 }
 
-/// Has the connections of a cgroup use a controller, as long as what is returned is held.
+/// Makes the connections of a cgroup use a controller until the returned link is dropped.
 ///
 /// # Errors
 /// There is no such cgroup, or the kernel refuses.
-pub fn choose(path: &str, name: &str) -> Result<Held, BpfError> {
+pub fn choose(path: &str, name: &str) -> Result<OwnedLink, BpfError> {
     let folder = folder(path)?;
     let opened =
         File::open(&folder).map_err(|error| BpfError::system(format!("opening {}", folder.display()), error))?;
     libbpf::choose(&settings(name), &opened)
 }
 
-/// Ends all choices of a controller, whoever made them.
+/// Detaches every `choose` program that assigns this controller to a cgroup, including those of other processes.
 ///
 /// # Errors
-/// What the kernel refuses.
-pub fn choose_no_more(name: &str) -> Result<(), BpfError> {
+/// The kernel refuses to list its links.
+pub fn remove_choosers(name: &str) -> Result<(), BpfError> {
     libbpf::choosers(&settings(name))?.into_iter().for_each(libbpf::detach);
     Ok(())
 }

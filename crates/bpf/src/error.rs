@@ -1,49 +1,51 @@
-//! What can go wrong between a command and the kernel.
+//! Errors of loading, finding and removing controllers.
 
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// What brings libbpf into a build that lacks it.
-pub const REBUILD: &str = "install libelf-dev, zlib1g-dev and pkg-config, and build it again by `make build`, or by \
+/// The instructions for a build with libbpf, as part of an error message.
+pub const REBUILD: &str = "install libelf-dev, zlib1g-dev and pkg-config, then rebuild with `make build` or with \
                            `MATURIN_PEP517_ARGS='--features libbpf' pip install .`";
 
-/// Why a controller could not be loaded, found or removed. Nothing stays half-loaded: whatever the kernel held for it is gone.
+/// The reason why a controller could not be loaded, found or removed.
+///
+/// After an error, the kernel holds nothing of a controller that was only partly loaded.
 #[derive(Debug, Error)]
 pub enum BpfError {
-    /// The kernel refuses, as the caller may not.
+    /// The process lacks the capabilities.
     #[error("{what} needs the capabilities CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN: run it with sudo")]
     NotPermitted {
-        /// What was asked for.
+        /// The operation.
         what: String,
     },
-    /// There is nothing here that could load a program.
+    /// The build lacks libbpf.
     #[error("this sparelane was built without libbpf, which loads programs into the kernel: {REBUILD}")]
     NotBuilt,
     /// The kernel has no type information.
     #[error(
-        "this kernel has no BTF ({path}): it must be built with CONFIG_DEBUG_INFO_BTF=y, as those of distributions are"
+        "this kernel has no BTF ({path}): it must be built with CONFIG_DEBUG_INFO_BTF=y, as distribution kernels are"
     )]
     NoBtf {
-        /// Where it would be.
+        /// The file in which the kernel would show it.
         path: PathBuf,
     },
-    /// The kernel lacks something.
-    #[error("Linux {release} lacks {feature}, which is there from Linux {since} on")]
+    /// The running kernel is too old.
+    #[error("Linux {release} lacks {feature}, which needs Linux {since} or later")]
     KernelTooOld {
-        /// The kernel that runs.
+        /// The release of the running kernel.
         release: String,
-        /// What it lacks.
+        /// The missing feature.
         feature: &'static str,
-        /// The first that has it.
+        /// The first release that has it.
         since: &'static str,
     },
-    /// Someone's controller has the name.
-    #[error("a controller named {name} is loaded already{by}: unload it, or load this one under another name (--name)")]
+    /// Another controller already has the name.
+    #[error("a controller named {name} is already loaded{by}: unload it, or load this one under another name (--name)")]
     NameTaken {
         /// The name.
         name: String,
-        /// Whose it is, as far as it is known.
+        /// The program or owner of the other controller, in parentheses or after "by"; empty if unknown.
         by: String,
     },
     /// No such controller is loaded.
@@ -51,99 +53,101 @@ pub enum BpfError {
     NotLoaded {
         /// The name.
         name: String,
-        /// What is.
+        /// The names of the loaded controllers, or "none".
         loaded: String,
     },
-    /// A name that the kernel cannot hold.
-    #[error("\"{name}\" is no name for a controller: allowed are 1 to 15 letters, digits and `_`")]
+    /// The kernel cannot store the name.
+    #[error("\"{name}\" is not a controller name: allowed are 1 to 15 letters, digits and `_`")]
     BadName {
         /// The name.
         name: String,
     },
     /// There is no program of that name.
-    #[error("there is no program \"{name}\"; there are: {known}")]
+    #[error("there is no program \"{name}\"; available: {known}")]
     NoProgram {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The names of all programs.
         known: String,
     },
-    /// A setting that does not exist, or a value that it cannot have.
+    /// A setting does not exist, or its value is not allowed.
     #[error("{0}")]
     Setting(String),
-    /// No file system for pins.
+    /// No BPF file system is mounted, so nothing can be pinned.
     #[error(
-        "{path} is no BPF file system, where what outlives a command is kept: `mount -t bpf bpf {path}`, or stay in the foreground"
+        "{path} is not a BPF file system, which controllers need to outlive a command: run `mount -t bpf bpf {path}`, \
+         or load the controller with --foreground"
     )]
-    NoPins {
-        /// Where it would be.
+    NoBpfFileSystem {
+        /// The expected mount point.
         path: PathBuf,
     },
-    /// A route that does not exist.
+    /// A route does not exist.
     #[error(
-        "there is no route to {destination} in table main; `ip route` and `ip -6 route` show those that there are \
-         (`default` is IPv4's, and ::/0 that of IPv6)"
+        "there is no route to {destination} in table main; `ip route` and `ip -6 route` list the routes \
+         (`default` is the default route of IPv4, and ::/0 that of IPv6)"
     )]
     NoRoute {
-        /// What was asked for.
+        /// The requested destination.
         destination: String,
     },
-    /// A route that no connection goes over.
-    #[error("the route to {destination} is {kind}; allowed is one that leads to another host (unicast)")]
-    LeadsNowhere {
-        /// What was asked for.
+    /// A route leads to no other host, so no connection uses it.
+    #[error("the route to {destination} is {kind}; allowed is a route to another host (unicast)")]
+    NotUnicast {
+        /// The requested destination.
         destination: String,
-        /// What it is instead, as `ip route` has it.
+        /// The type of the route, as in the output of `ip route`.
         kind: &'static str,
     },
-    /// What is to be put back is elsewhere.
+    /// The changes to undo are in another network namespace.
     #[error("{name} changed routes or interfaces in another network namespace ({namespace}): unload it there")]
     OtherNamespace {
         /// The controller.
         name: String,
-        /// The number of the namespace, as `lsns -t net` has it.
+        /// The inode number of the namespace, as in the output of `lsns -t net`.
         namespace: u64,
     },
-    /// An interface that does not exist.
-    #[error("there is no interface \"{name}\"; `ip link` shows those that there are")]
+    /// An interface does not exist.
+    #[error("there is no interface \"{name}\"; `ip link` lists the interfaces")]
     NoInterface {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
-    /// The verifier does not accept a program.
-    #[error("the kernel refuses the program {program}: {last}")]
-    Refused {
-        /// Which one.
+    /// The kernel's verifier rejected a program.
+    #[error("the kernel rejected the program {program}: {last}")]
+    Rejected {
+        /// The program.
         program: String,
-        /// The end of what the verifier says.
+        /// The last lines of the verifier's log.
         last: String,
     },
-    /// Signals have come too often.
-    #[error("signals have interrupted the kernel's check of the program {program} again and again: try it once more")]
+    /// Signals interrupted every attempt to load a program.
+    #[error("signals kept interrupting the kernel's verification of the program {program}: try again")]
     Interrupted {
-        /// Which one.
+        /// The program.
         program: String,
     },
-    /// A program's object file is not what the loader expects.
-    #[error("the object of {program} is damaged: {what}")]
-    Object {
-        /// Which one.
+    /// The loader cannot use the object file of a program.
+    #[error("the object file of {program} is damaged: {what}")]
+    DamagedObject {
+        /// The program.
         program: String,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
-    /// The kernel says no.
+    /// A system call failed.
     #[error("{what}: {source}")]
     System {
-        /// What was asked for.
+        /// The operation.
         what: String,
-        /// Its answer.
+        /// The error of the system call.
         source: io::Error,
     },
 }
 
 impl BpfError {
-    /// The kernel's answer to `what`; lack of privileges has an error of its own.
+    /// Returns the error of a failed operation: [`BpfError::NotPermitted`] if a privilege is missing, otherwise
+    /// [`BpfError::System`].
     pub fn system(what: impl Into<String>, source: impl Into<io::Error>) -> BpfError {
         let (what, source) = (what.into(), source.into());
         match source.kind() {

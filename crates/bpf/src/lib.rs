@@ -1,11 +1,12 @@
-//! Controllers inside the Linux kernel: BPF programs, their loading, and what they tell.
+//! Congestion controllers inside the Linux kernel: BPF programs, their loader, and their telemetry.
 //!
-//! Each controller is one C file in `programs/`, compiled once into `objects/` and shipped, so that loading needs no
-//! compiler. `cargo test` holds each program, compiled for the host, against the controller of the same name in
-//! `sparelane-cc`.
+//! Each controller is one C file in `programs/`. The compiled programs are in `objects/` and shipped with the crate, so
+//! users need no compiler. The tests compile each program for the host and compare it with the controller of the same
+//! name in `sparelane-cc`.
 //!
-//! libbpf loads them. It needs libraries that a machine may lack, so that it is a feature: without it all that does not
-//! reach into the kernel is there still, and what does is refused with the packages that are missing.
+//! libbpf loads the programs. It needs libelf and zlib, which not every machine has, so it is the optional feature
+//! `libbpf`. Without it, every function that needs the kernel returns [`BpfError::NotBuilt`], which names the missing
+//! packages; all other functions work.
 
 #![cfg(target_os = "linux")]
 
@@ -13,9 +14,9 @@ mod cgroup;
 mod changes;
 pub mod doctor;
 pub mod error;
+pub mod interface;
 #[cfg_attr(not(feature = "libbpf"), path = "without_libbpf.rs")]
 mod libbpf;
-pub mod link;
 pub mod load;
 pub mod loaded;
 mod namespace;

@@ -1,11 +1,11 @@
-//! Loading a controller, and holding it.
+//! Loading a controller and keeping it registered.
 
 use crate::cgroup;
-use crate::changes::{Changes, Turn};
+use crate::changes::{Changes, RecordsLock};
 use crate::doctor;
 use crate::error::BpfError;
-use crate::libbpf::{self, Held};
-use crate::link::Link;
+use crate::interface::Interface;
+use crate::libbpf::{self, OwnedLink};
 use crate::loaded::{Loaded, all, check_name, registered_names};
 use crate::pins::{check_pins, pin, pin_of, pin_of_chooser, remove_pins};
 use crate::programs;
@@ -13,65 +13,68 @@ use crate::route::Route;
 use crate::settings;
 use sparelane_core::Rate;
 
-/// What to load, and for whom.
+/// A controller to load, and the connections that are to use it.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// The program.
+    /// The name of the program.
     pub program: String,
-    /// The name under which it is registered.
+    /// The name under which the controller is registered.
     pub name: String,
-    /// Settings, by their keys; `line_rate` is that of the interface.
+    /// Settings as keys and values; `line_rate` overrides the rate of the interface.
     pub settings: Vec<(String, String)>,
-    /// Connections over these routes use it.
+    /// Destinations of routes whose connections use the controller.
     pub routes: Vec<String>,
-    /// These interfaces send packets as they are handed down, and the first tells the rate of the line.
+    /// Interfaces that send packets one by one if the program needs that; the first known rate is the line rate.
     pub interfaces: Vec<String>,
-    /// Connections of these cgroups use it.
+    /// Cgroups whose connections use the controller.
     pub cgroups: Vec<String>,
-    /// Connections that ask for no controller use it.
+    /// Whether the controller becomes the default, for connections that request none.
     pub is_default: bool,
-    /// It stays when this process ends.
+    /// Whether the controller stays loaded after this process ends.
     pub is_pinned: bool,
 }
 
-/// A controller that this process has loaded.
+/// A controller that this process has loaded. Dropping it unloads the controller.
 #[derive(Debug)]
-pub struct Holding {
+pub struct Registration {
+    /// Empty once the controller is unloaded or left to its pins.
     name: String,
     is_pinned: bool,
-    /// As the controller's note has it.
+    /// The process in the controller's undo record.
     process: Option<u32>,
-    remarks: Vec<String>,
-    registered: Option<Held>,
-    /// What chooses it for cgroups.
-    choosers: Vec<Held>,
+    warnings: Vec<String>,
+    registered: Option<OwnedLink>,
+    /// The programs that choose the controller for cgroups.
+    choosers: Vec<OwnedLink>,
 }
 
 /// Loads a controller.
 ///
-/// The request is validated first; then the build, the privileges and the kernel. A mistake in the request is therefore
-/// reported on any machine.
+/// The request is validated before the build, the privileges and the kernel are checked. A mistake in the request is
+/// therefore reported on any machine.
 ///
 /// # Errors
-/// The request is wrong, or this build, this process or the kernel lacks something. Nothing is left behind then.
-pub fn load(request: &Request) -> Result<Holding, BpfError> {
+/// The request is invalid, or this build, this process or the kernel lacks a requirement. After an error, nothing is
+/// left changed.
+pub fn load(request: &Request) -> Result<Registration, BpfError> {
     let program = programs::find(&request.program)?;
     check_name(&request.name)?;
-    let mut links = Vec::new();
+    let mut interfaces = Vec::new();
     for name in &request.interfaces {
-        links.push(Link::named(name)?);
+        interfaces.push(Interface::named(name)?);
     }
     for path in &request.cgroups {
         cgroup::folder(path)?;
     }
     for destination in &request.routes {
         if let Some(index) = Route::find(destination)?.interface() {
-            links.push(Link::numbered(index)?);
+            interfaces.push(Interface::with_index(index)?);
         }
     }
     let (given, set_rate) = without_line_rate(&request.settings)?;
+    // Settings are parsed before the line rate is looked up, so that a wrong key is reported first.
     settings::Settings::parse(program.name, &(program.params)(), &given)?;
-    let line_rate = set_rate.map_or_else(|| line_rate(&links, program.needs_line_rate), Ok)?;
+    let line_rate = set_rate.map_or_else(|| line_rate(&interfaces, program.needs_line_rate), Ok)?;
     let prepared = program.prepared(&given, line_rate)?;
     if !doctor::CAN_LOAD {
         return Err(BpfError::NotBuilt);
@@ -84,6 +87,7 @@ pub fn load(request: &Request) -> Result<Holding, BpfError> {
         let found = all().unwrap_or_default().into_iter().find(|loaded| loaded.name == request.name);
         let by = match found {
             Some(Loaded { program: Some(program), .. }) => format!(" (the program {program})"),
+            // Loaded by another tool, or built into the kernel.
             _ => " by someone else".to_owned(),
         };
         return Err(BpfError::NameTaken { name: request.name.clone(), by });
@@ -91,22 +95,22 @@ pub fn load(request: &Request) -> Result<Holding, BpfError> {
     if request.is_pinned {
         check_pins()?;
     }
-    // A process that was killed may have left a note: first everything as it was.
-    let remarks = Changes::put_back(&request.name)?;
+    // A process that was killed may have left changes behind. They are undone first.
+    let warnings = Changes::undo_all(&request.name)?;
     let registered = libbpf::register(&prepared, &request.name)?;
     let process = (!request.is_pinned).then(std::process::id);
-    let mut holding = Holding {
+    let mut registration = Registration {
         name: request.name.clone(),
         is_pinned: false,
         process,
-        remarks,
+        warnings,
         registered: Some(registered),
         choosers: Vec::new(),
     };
-    match holding.settle(request, program.needs_route, &links) {
-        Ok(()) => Ok(holding),
+    match registration.apply(request, program.needs_route, &interfaces) {
+        Ok(()) => Ok(registration),
         Err(error) => {
-            holding.unload()?;
+            registration.unload()?;
             Err(error)
         }
     }
@@ -115,7 +119,7 @@ pub fn load(request: &Request) -> Result<Holding, BpfError> {
 /// A key and its value, both as text.
 type Setting = (String, String);
 
-/// The settings without `line_rate`, and that rate if it is set.
+/// Splits `line_rate` from the settings. Returns the other settings, and the rate if it is set.
 fn without_line_rate(settings: &[Setting]) -> Result<(Vec<Setting>, Option<Rate>), BpfError> {
     let (rates, given): (Vec<_>, Vec<_>) = settings.iter().cloned().partition(|(key, _)| key == "line_rate");
     let Some((_, text)) = rates.first() else { return Ok((given, None)) };
@@ -124,25 +128,29 @@ fn without_line_rate(settings: &[Setting]) -> Result<(Vec<Setting>, Option<Rate>
     Ok((given, Some(rate)))
 }
 
-/// The rate of the first interface that knows its own. A program that does not need it gets 1 Gb/s if none does.
-fn line_rate(links: &[Link], is_needed: bool) -> Result<Rate, BpfError> {
-    let told = links.iter().find_map(Link::rate_bps).map(Rate::from_bps);
+/// Returns the rate of the first interface that reports one.
+///
+/// If none does, a program that does not need the rate gets 1 Gb/s.
+fn line_rate(interfaces: &[Interface], is_needed: bool) -> Result<Rate, BpfError> {
+    let reported = interfaces.iter().find_map(Interface::rate_bps).map(Rate::from_bps);
     let unknown = || {
         BpfError::Setting(
-            "the rate of the line is unknown: name the interface (--interface), or set it (--set line_rate=1Gbps)"
+            "the line rate is unknown: name the interface (--interface), or set the rate (--set line_rate=1Gbps)"
                 .to_owned(),
         )
     };
-    match told {
+    match reported {
         Some(rate) => Ok(rate),
         None if is_needed => Err(unknown()),
         None => Ok(Rate::from_gbps(1)),
     }
 }
 
-impl Holding {
-    fn settle(&mut self, request: &Request, needs_route: bool, links: &[Link]) -> Result<(), BpfError> {
-        let _turn = Turn::wait()?;
+impl Registration {
+    /// Pins the controller and assigns it to the requested cgroups, routes and default.
+    fn apply(&mut self, request: &Request, needs_route: bool, interfaces: &[Interface]) -> Result<(), BpfError> {
+        let _lock = RecordsLock::acquire()?;
+        // An empty record comes first: it marks the controller as loaded by this process.
         let mut changes = Changes::none(self.process);
         changes.write(&self.name)?;
         if let (true, Some(registered)) = (request.is_pinned, &mut self.registered) {
@@ -157,8 +165,8 @@ impl Holding {
             self.choosers.push(chooser);
         }
         if needs_route {
-            for link in links {
-                changes.set_single_packets(&self.name, link)?;
+            for interface in interfaces {
+                changes.set_single_packets(&self.name, interface)?;
             }
         }
         for destination in &request.routes {
@@ -170,33 +178,33 @@ impl Holding {
         Ok(())
     }
 
-    /// The controller's name.
+    /// Returns the controller's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What is worth a word about what an earlier one of that name had left.
-    pub fn remarks(&self) -> &[String] {
-        &self.remarks
+    /// Returns warnings about changes of an earlier controller of this name that could not be undone.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
-    /// Whether it is loaded still: another process may have unloaded it.
+    /// Returns whether the controller is still loaded; another process may have unloaded it.
     pub fn is_registered(&self) -> bool {
-        self.registered.as_ref().is_some_and(Held::is_registered)
+        self.registered.as_ref().is_some_and(OwnedLink::is_registered)
     }
 
-    /// Leaves a pinned controller to itself.
-    pub fn leave(mut self) {
+    /// Keeps a pinned controller loaded when this value is dropped.
+    pub fn keep(mut self) {
         self.registered = None;
         self.choosers.clear();
         self.is_pinned = false;
         self.name.clear();
     }
 
-    /// Removes the controller, and puts back what was changed for it. Returns what is worth a word.
+    /// Unloads the controller and undoes its changes. Returns warnings about state that could not be restored.
     ///
     /// # Errors
-    /// What the kernel refuses; the controller is gone all the same.
+    /// The kernel refuses to undo a change. The controller is unloaded nevertheless.
     pub fn unload(mut self) -> Result<Vec<String>, BpfError> {
         self.remove()
     }
@@ -205,23 +213,23 @@ impl Holding {
         if self.name.is_empty() {
             return Ok(Vec::new());
         }
-        // Where another process has unloaded it, the name and its note may be somebody else's by now.
-        let is_ours = Changes::noted(&self.name).is_some_and(|noted| noted.process == self.process);
-        // First what chooses the controller, then the controller.
-        let put_back = if is_ours { Changes::put_back(&self.name) } else { Ok(Vec::new()) };
+        // If another process has unloaded the controller, the name and its record may belong to a new one by now.
+        let is_ours = Changes::read(&self.name).is_some_and(|record| record.process == self.process);
+        // Routes, defaults and cgroups that use the controller come first, and then the controller itself.
+        let undone = if is_ours { Changes::undo_all(&self.name) } else { Ok(Vec::new()) };
         self.choosers.drain(..).for_each(|chooser| chooser.detach());
         let unpinned = if self.is_pinned { remove_pins(&self.name) } else { Ok(()) };
         if let Some(registered) = self.registered.take() {
             registered.detach();
         }
         self.name.clear();
-        put_back.and_then(|remarks| unpinned.map(|()| remarks))
+        undone.and_then(|warnings| unpinned.map(|()| warnings))
     }
 }
 
-impl Drop for Holding {
+impl Drop for Registration {
     fn drop(&mut self) {
-        // Nobody is left to hear of it; `unload` tells.
+        // Errors cannot be reported from here; `unload` returns them.
         let _ = self.remove();
     }
 }

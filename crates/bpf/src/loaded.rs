@@ -1,4 +1,4 @@
-//! Controllers that are loaded: found in the kernel itself, so that whoever loaded them does not matter.
+//! Loaded controllers. They are found in the kernel itself, so it does not matter which process loaded them.
 
 use crate::cgroup;
 use crate::changes::Changes;
@@ -10,55 +10,58 @@ use crate::programs;
 /// A controller in the kernel.
 #[derive(Debug)]
 pub struct Loaded {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Which program it is; none for one of somebody else.
+    /// The name of its program; `None` if the controller is not of this crate, and `gone` if only its record is left.
     pub program: Option<&'static str>,
     /// Whether it is pinned.
     pub is_pinned: bool,
-    /// The process that holds it, where that is known.
+    /// The ID of the process that holds it, if known.
     pub process: Option<u32>,
-    /// What was changed for it, in words.
+    /// Descriptions of the routes, interfaces and defaults that were changed for it.
     pub changed: Vec<String>,
-    /// Whether it is registered still: a note of one that is gone may be left.
+    /// Whether it is registered; false if only the undo record of a killed process is left.
     pub is_registered: bool,
-    /// The time that the programs took and how often they ran, where the kernel counts that.
+    /// The run time and number of calls of each operation. They are zero unless the kernel counts them.
     pub cost: Vec<Cost>,
-    /// The numbers of its link and of its maps in the kernel.
+    /// The kernel's ID of its BPF link.
     link: Option<u32>,
+    /// The kernel's IDs of its maps.
     pub(crate) maps: Vec<u32>,
 }
 
-/// A controller as the kernel shows it.
+/// A controller as the kernel describes it.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub name: String,
-    /// What its table says of the program; none for one of somebody else.
+    /// The name of its program, from the name of its table of operations; `None` if the controller is not of this
+    /// crate.
     pub program: Option<String>,
     pub cost: Vec<Cost>,
-    /// As in [`Loaded`].
+    /// The kernel's IDs of its maps.
     pub maps: Vec<u32>,
+    /// The kernel's ID of its BPF link.
     pub link: u32,
 }
 
-/// What one operation has cost.
+/// The cost of one operation since the controller was loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cost {
-    /// The operation.
+    /// The name of the operation, a member of `tcp_congestion_ops`.
     pub operation: String,
-    /// Time in all.
+    /// The total run time in nanoseconds.
     pub run_time_ns: u64,
-    /// Calls.
+    /// The number of calls.
     pub calls: u64,
 }
 
-/// All names that connections can ask for, whoever registered them.
+/// Returns all names that connections can request, including controllers that are built into the kernel.
 pub(crate) fn registered_names() -> Vec<String> {
     let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Checks that the kernel can hold a controller of this name.
+/// Checks that the kernel can store this name of a controller.
 ///
 /// # Errors
 /// [`BpfError::BadName`] if it cannot.
@@ -70,26 +73,27 @@ pub(crate) fn check_name(name: &str) -> Result<(), BpfError> {
     Err(BpfError::BadName { name: name.to_owned() })
 }
 
-/// Checks that a controller of this name is loaded, or was and left a note of its changes. Needs no privileges.
+/// Checks that a controller of this name is registered, or that its undo record exists. Needs no privileges.
 ///
 /// # Errors
 /// [`BpfError::BadName`] or [`BpfError::NotLoaded`].
 pub(crate) fn check_is_known(name: &str) -> Result<(), BpfError> {
     check_name(name)?;
-    if registered_names().iter().any(|other| other == name) || Changes::noted(name).is_some() {
+    if registered_names().iter().any(|other| other == name) || Changes::read(name).is_some() {
         return Ok(());
     }
-    let noted = Changes::names();
-    let loaded = if noted.is_empty() { "none".to_owned() } else { noted.join(", ") };
+    let recorded = Changes::names();
+    let loaded = if recorded.is_empty() { "none".to_owned() } else { recorded.join(", ") };
     Err(BpfError::NotLoaded { name: name.to_owned(), loaded })
 }
 
-/// Removes a controller that this process or another has loaded, and puts back what was changed for it. Returns what is worth a
-/// word.
+/// Unloads a controller that this process or another one has loaded, and undoes its changes.
+///
+/// Returns warnings about state that could not be restored.
 ///
 /// # Errors
-/// There is none of that name, or it is somebody else's, or its changes are in another network namespace. Where something cannot
-/// be put back it is removed all the same.
+/// There is no controller of this name, it is not of this crate, or its changes belong to another network namespace. If
+/// a change cannot be undone, the controller is unloaded nevertheless.
 pub fn unload(name: &str) -> Result<Vec<String>, BpfError> {
     check_is_known(name)?;
     let mut everything = all()?;
@@ -99,41 +103,42 @@ pub fn unload(name: &str) -> Result<Vec<String>, BpfError> {
         let loaded = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         if registered_names().iter().any(|other| other == name) {
             return Err(BpfError::Setting(format!(
-                "{name} is not ours: whoever loaded it can remove it; ours: {loaded}"
+                "{name} was not loaded by sparelane and cannot be removed; loaded: {loaded}"
             )));
         }
         return Err(BpfError::NotLoaded { name: name.to_owned(), loaded });
     };
     let loaded = everything.swap_remove(at);
-    if let Some(noted) = Changes::noted(name) {
-        noted.check_place(name)?;
+    if let Some(record) = Changes::read(name) {
+        record.check_namespace(name)?;
     }
-    let put_back = Changes::put_back(name);
-    cgroup::choose_no_more(name)?;
+    // Routes, defaults and cgroups that use the controller come first, and then the controller itself.
+    let undone = Changes::undo_all(name);
+    cgroup::remove_choosers(name)?;
     let unpinned = remove_pins(name);
     if let Some(link) = loaded.link {
         libbpf::detach(link);
     }
     if registered_names().iter().any(|other| other == name) {
-        let kept = "another process holds it, and kernels before 6.11 leave it there until that ends";
-        return Err(BpfError::Setting(format!("{name} is registered still: {kept}")));
+        let reason = "another process holds it, and kernels before 6.11 keep it until that process ends";
+        return Err(BpfError::Setting(format!("{name} is still registered: {reason}")));
     }
-    put_back.and_then(|remarks| unpinned.map(|()| remarks))
+    undone.and_then(|warnings| unpinned.map(|()| warnings))
 }
 
-/// All controllers that BPF programs have registered by links, and notes of those that are gone.
+/// Returns all controllers that BPF programs have registered through links, and those of which only a record is left.
 ///
 /// # Errors
-/// What the kernel refuses.
+/// The kernel refuses, or it is too old to list controllers.
 pub fn all() -> Result<Vec<Loaded>, BpfError> {
     let mut found = Vec::new();
     for Found { name, program, cost, maps, link } in libbpf::controllers()? {
         let program = program.and_then(|name| programs::find(&name).ok()).map(|program| program.name);
-        let noted = Changes::noted(&name);
+        let record = Changes::read(&name);
         found.push(Loaded {
             is_pinned: pin_of(&name).exists(),
-            process: noted.as_ref().and_then(|changes| changes.process),
-            changed: noted.map(|changes| changes.in_words()).unwrap_or_default(),
+            process: record.as_ref().and_then(|changes| changes.process),
+            changed: record.map(|changes| changes.descriptions()).unwrap_or_default(),
             is_registered: true,
             link: Some(link),
             name,
@@ -144,13 +149,13 @@ pub fn all() -> Result<Vec<Loaded>, BpfError> {
     }
     for name in Changes::names() {
         if !found.iter().any(|loaded| loaded.name == name) {
-            let noted = Changes::noted(&name).unwrap_or_default();
+            let record = Changes::read(&name).unwrap_or_default();
             found.push(Loaded {
                 name,
                 program: Some("gone"),
                 is_pinned: false,
-                process: noted.process,
-                changed: noted.in_words(),
+                process: record.process,
+                changed: record.descriptions(),
                 is_registered: false,
                 cost: Vec::new(),
                 link: None,

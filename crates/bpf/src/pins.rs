@@ -1,47 +1,49 @@
-//! Pins: what the kernel holds for nobody but a file.
+//! Pins: files in the BPF file system that keep objects in the kernel when no process holds them.
 
 use crate::error::BpfError;
-use crate::libbpf::Held;
+use crate::libbpf::OwnedLink;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Where what outlives a command is kept.
+/// The mount point of the BPF file system.
 pub const PINS: &str = "/sys/fs/bpf";
 
-/// Of a controller.
+/// Returns the path of a controller's pin.
 pub fn pin_of(name: &str) -> PathBuf {
     Path::new(PINS).join("sparelane").join(name)
 }
 
-/// Of what chooses a controller for a cgroup. Names of controllers have no hyphen: nothing else has this pin.
+/// Returns the path of the pin of the program that chooses a controller for its cgroup number `at`.
+///
+/// Names of controllers contain no hyphen, so it cannot be the pin of another controller.
 pub fn pin_of_chooser(name: &str, at: usize) -> PathBuf {
     Path::new(PINS).join("sparelane").join(format!("{name}-cgroup{at}"))
 }
 
-/// Whether pins can be kept.
+/// Checks that objects can be pinned.
 ///
 /// # Errors
-/// [`BpfError::NoPins`] where not.
+/// [`BpfError::NoBpfFileSystem`] if no BPF file system is mounted.
 pub fn check_pins() -> Result<(), BpfError> {
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let is_it = |line: &str| line.split(' ').nth(1) == Some(PINS) && line.split(' ').nth(2) == Some("bpf");
-    if mounts.lines().any(is_it) { Ok(()) } else { Err(BpfError::NoPins { path: PINS.into() }) }
+    if mounts.lines().any(is_it) { Ok(()) } else { Err(BpfError::NoBpfFileSystem { path: PINS.into() }) }
 }
 
-/// Keeps an object by a file.
+/// Pins a link to a file.
 ///
 /// # Errors
-/// The kernel says no.
-pub(crate) fn pin(held: &mut Held, pin: &Path) -> Result<(), BpfError> {
+/// The folder cannot be created, or the kernel refuses.
+pub(crate) fn pin(link: &mut OwnedLink, pin: &Path) -> Result<(), BpfError> {
     let failed = |error| BpfError::system(format!("pinning {}", pin.display()), error);
     std::fs::create_dir_all(pin.parent().unwrap_or(Path::new(PINS))).map_err(failed)?;
-    held.pin(pin).map_err(failed)
+    link.pin(pin).map_err(failed)
 }
 
-/// Removes the pins of a controller and of what chooses it.
+/// Removes the pins of a controller and of the programs that choose it for cgroups.
 ///
 /// # Errors
-/// A pin is there and cannot be removed.
+/// A pin exists and cannot be removed.
 pub fn remove_pins(name: &str) -> Result<(), BpfError> {
     let choosers = (0..).map(|at| pin_of_chooser(name, at)).take_while(|pin| pin.exists());
     for pin in choosers.chain([pin_of(name)]) {
@@ -50,7 +52,7 @@ pub fn remove_pins(name: &str) -> Result<(), BpfError> {
             _ => {}
         }
     }
-    // The folder of the last one goes, too.
+    // The folder goes with its last pin; if others are left, this fails and changes nothing.
     let _ = std::fs::remove_dir(Path::new(PINS).join("sparelane"));
     Ok(())
 }

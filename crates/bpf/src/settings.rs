@@ -1,33 +1,35 @@
-//! Settings as words, and as the integers that a program in the kernel can hold.
+//! Settings of programs: parsing their text, and converting them to the integers of BPF programs.
 
 use crate::error::BpfError;
 use sparelane_cc::{Kind, Param, Value, Values};
 use sparelane_core::{Dur, Rate};
 
-/// What a user has set, checked.
+/// Validated settings of a user.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Values of declared parameters.
+    /// Values of the declared parameters.
     pub values: Values,
-    /// Weights by class: of `weight.CLASS`.
+    /// Pairs of class and weight in bytes, from the keys `weight.CLASS`.
     pub weights: Vec<(String, f64)>,
 }
 
-/// Settings of one kind of flow each.
+/// The prefix of keys that set the weight of one class of flows.
 const WEIGHT_PREFIX: &str = "weight.";
 
 impl Settings {
-    /// Reads settings of a program with these parameters, each a key and a text.
+    /// Parses the settings of a program, given as pairs of key and text.
+    ///
+    /// Keys `weight.CLASS` are allowed if the program has the parameter `classify`.
     ///
     /// # Errors
-    /// [`BpfError::Setting`] for a key that does not exist, or a value that is not allowed.
+    /// [`BpfError::Setting`] if a key does not exist or a value is not allowed.
     pub fn parse(program: &str, params: &[Param], given: &[(String, String)]) -> Result<Settings, BpfError> {
         let mut settings = Settings::default();
         let has_weights = params.iter().any(|param| param.name == "classify");
         for (key, text) in given {
             if let (true, Some(class)) = (has_weights, key.strip_prefix(WEIGHT_PREFIX)) {
-                let weight = text.parse().ok().filter(|&weight: &f64| (1.0..=MOST_WEIGHT).contains(&weight));
-                let refused = || not_allowed(key, text, &format!("a weight from 1 to {MOST_WEIGHT} bytes"));
+                let weight = text.parse().ok().filter(|&weight: &f64| (1.0..=MAX_WEIGHT_BYTES).contains(&weight));
+                let refused = || not_allowed(key, text, &format!("a weight from 1 to {MAX_WEIGHT_BYTES} bytes"));
                 settings.weights.push((class.to_owned(), weight.ok_or_else(refused)?));
                 continue;
             }
@@ -44,47 +46,52 @@ impl Settings {
     }
 }
 
-/// The largest weight whose fixed-point numbers stay within 64 bits, bytes.
-pub const MOST_WEIGHT: f64 = 1_073_741_824.0;
+/// The largest weight in bytes whose fixed-point numbers fit in 64 bits.
+pub const MAX_WEIGHT_BYTES: f64 = 1_073_741_824.0;
 
 fn not_allowed(key: &str, text: &str, allowed: &str) -> BpfError {
     BpfError::Setting(format!("{key} = \"{text}\": allowed is {allowed}"))
 }
 
+/// Parses the value of a parameter. Returns `None` if the text is not of the parameter's kind.
 fn value(param: &Param, text: &str) -> Option<Value> {
     match param.kind {
         Kind::Whole { .. } | Kind::Bound { .. } => text.parse().ok().map(Value::Whole),
         Kind::Number { .. } => text.parse().ok().filter(|number: &f64| number.is_finite()).map(Value::Number),
         Kind::Flag => text.parse().ok().map(Value::Flag),
         Kind::Choice(_) => Some(Value::Word(text.to_owned())),
-        Kind::Span { .. } => scaled(text, &TIMES).map(|ps| Value::Span(Dur::from_ps(ps))),
+        Kind::Span { .. } => number_with_unit(text, &TIMES).map(|ps| Value::Span(Dur::from_ps(ps))),
         Kind::OptionalRate if text == "none" => Some(Value::Rate(None)),
         Kind::OptionalRate | Kind::Rate { .. } => rate(text).map(|rate| Value::Rate(Some(rate))),
-        Kind::Size { .. } => scaled(text, &SIZES).map(Value::Size),
+        Kind::Size { .. } => number_with_unit(text, &SIZES).map(Value::Size),
         Kind::Weights | Kind::Increasing { .. } | Kind::Controller => None,
     }
 }
 
+/// Units of time, in picoseconds.
 const TIMES: [(&str, f64); 4] = [("ns", 1e3), ("us", 1e6), ("ms", 1e9), ("s", 1e12)];
+/// Units of size, in bytes.
 const SIZES: [(&str, f64); 4] = [("B", 1.0), ("KB", 1e3), ("MB", 1e6), ("GB", 1e9)];
+/// Units of rate, in bits per second.
 const RATES: [(&str, f64); 4] = [("bps", 1.0), ("kbps", 1e3), ("Mbps", 1e6), ("Gbps", 1e9)];
 
-/// A rate such as `100Mbps`.
+/// Parses a rate such as `100Mbps`.
 pub fn rate(text: &str) -> Option<Rate> {
-    scaled(text, &RATES).map(Rate::from_bps)
+    number_with_unit(text, &RATES).map(Rate::from_bps)
 }
 
-/// A number with one of these units, in the smallest of them.
-fn scaled(text: &str, units: &[(&str, f64)]) -> Option<u64> {
+/// Parses a number with one of these units, and returns it in the unit of factor one.
+fn number_with_unit(text: &str, units: &[(&str, f64)]) -> Option<u64> {
     let split = text.find(|c: char| c.is_ascii_alphabetic())?;
     let (number, unit) = text.split_at(split);
     let number: f64 = number.trim().parse().ok()?;
     let (_, factor) = units.iter().find(|(name, _)| *name == unit)?;
-    let all = number * factor;
-    (all.is_finite() && (0.0..=1.8e19).contains(&all)).then_some(all.round() as u64)
+    let value = number * factor;
+    // 1.8e19 is just below 2^64.
+    (value.is_finite() && (0.0..=1.8e19).contains(&value)).then_some(value.round() as u64)
 }
 
-/// A number in fixed point, with so many bits behind the point; no more than 64 bits can hold.
+/// Converts a number to fixed point with `bits` fractional bits. Numbers that do not fit in 64 bits saturate.
 pub fn fixed(number: f64, bits: i32) -> u64 {
     (number * libm::exp2(f64::from(bits))).round() as u64
 }
@@ -115,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn words_become_values_with_their_units() {
+    fn texts_with_units_become_values() {
         let given = [("tau".to_owned(), "2.5ms".to_owned())];
         let settings = Settings::parse("rapid", &[TAU, COUNT], &given).expect("settings");
         assert_eq!((settings.values.span(&TAU), settings.values.whole(&COUNT)), (Dur::from_us(2500), 1));

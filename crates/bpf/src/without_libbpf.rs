@@ -1,4 +1,5 @@
-//! What stands in for `libbpf` where that is not built: it gives nothing, and says what is missing.
+//! The replacement of `libbpf` in builds without it. Its functions return [`BpfError::NotBuilt`], and its types have no
+//! values.
 
 use crate::error::BpfError;
 use crate::loaded::Found;
@@ -8,7 +9,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// A kernel whose types can be read: none.
+/// The types of the running kernel, which cannot be read without libbpf.
 #[derive(Debug)]
 pub struct Kernel(Infallible);
 
@@ -26,11 +27,11 @@ impl Kernel {
     }
 }
 
-/// What the kernel holds for this process: nothing.
+/// A link that this process owns.
 #[derive(Debug)]
-pub struct Held(Infallible);
+pub struct OwnedLink(Infallible);
 
-impl Held {
+impl OwnedLink {
     pub fn detach(&self) {
         match self.0 {}
     }
@@ -44,11 +45,11 @@ impl Held {
     }
 }
 
-pub fn register(_prepared: &Prepared, _name: &str) -> Result<Held, BpfError> {
+pub fn register(_prepared: &Prepared, _name: &str) -> Result<OwnedLink, BpfError> {
     Err(BpfError::NotBuilt)
 }
 
-pub fn choose(_settings: &[u8], _cgroup: &File) -> Result<Held, BpfError> {
+pub fn choose(_settings: &[u8], _cgroup: &File) -> Result<OwnedLink, BpfError> {
     Err(BpfError::NotBuilt)
 }
 
@@ -62,12 +63,12 @@ pub fn choosers(_settings: &[u8]) -> Result<Vec<u32>, BpfError> {
 
 pub fn detach(_link: u32) {}
 
-/// What a program tells: nothing.
+/// The maps of a program's samples.
 #[derive(Debug)]
 pub struct Samples(Infallible);
 
 impl Samples {
-    pub fn among(_maps: &[u32]) -> Option<Samples> {
+    pub fn find_in(_maps: &[u32]) -> Option<Samples> {
         None
     }
 
@@ -75,7 +76,7 @@ impl Samples {
         match self.0 {}
     }
 
-    pub fn tell_until(&self, _ns: u64) -> Result<(), BpfError> {
+    pub fn record_until(&self, _ns: u64) -> Result<(), BpfError> {
         match self.0 {}
     }
 }

@@ -1,7 +1,8 @@
-//! The objects that are shipped are what the sources give.
+//! Tests that the shipped object files match their sources.
 //!
-//! `make bpf-objects` compiles them and writes down of which sources, and by which clang. Without clang the note is compared with
-//! the sources; with the same clang they are compiled again, and must be the same byte for byte.
+//! `make bpf-objects` compiles the objects and writes the digests of all sources and objects, and clang's version, to
+//! `objects/built-from.txt`. One test compares the digests; it needs no clang. With the same version of clang, the
+//! other test compiles the sources again and compares every byte.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -12,18 +13,18 @@ fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-/// FNV-1a: against forgetting, not against anybody.
+/// FNV-1a. It detects forgotten rebuilds; it need not withstand an attacker.
 fn digest(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// The first line of what clang says of its version, where there is one.
+/// Returns the first line of `clang --version`, or `None` if there is no clang.
 fn clang() -> Option<String> {
-    let said = Command::new("clang").arg("--version").output().ok().filter(|said| said.status.success())?;
-    String::from_utf8_lossy(&said.stdout).lines().next().map(str::to_owned)
+    let output = Command::new("clang").arg("--version").output().ok().filter(|output| output.status.success())?;
+    String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_owned)
 }
 
-/// All sources and objects with their digests.
+/// Returns all sources and objects with their digests, one per line.
 fn digests() -> String {
     let mut lines = String::new();
     for name in ["programs", "objects"] {
@@ -45,24 +46,25 @@ fn programs() -> Vec<String> {
 }
 
 #[test]
-fn objects_are_of_these_sources() {
-    let note = folder("objects").join("built-from.txt");
+fn objects_are_built_from_these_sources() {
+    let record = folder("objects").join("built-from.txt");
     if std::env::var_os("SPARELANE_WRITE_OBJECTS").is_some() {
         let clang = clang().expect("clang");
-        fs::write(&note, format!("{clang}\n{}", digests())).expect("a note");
+        fs::write(&record, format!("{clang}\n{}", digests())).expect("a record");
     }
-    let noted = fs::read_to_string(&note).expect("a note");
-    let (_, noted) = noted.split_once('\n').expect("clang's version first");
-    assert_eq!(noted, digests(), "sources or objects have changed: `make bpf-objects` compiles them anew");
+    let recorded = fs::read_to_string(&record).expect("a record");
+    let (_, recorded) = recorded.split_once('\n').expect("clang's version first");
+    assert_eq!(recorded, digests(), "sources or objects have changed: run `make bpf-objects`");
 }
 
 #[test]
 fn the_same_clang_gives_the_same_objects() {
-    let noted = fs::read_to_string(folder("objects").join("built-from.txt")).expect("a note");
-    let by = noted.lines().next().unwrap_or_default();
+    let recorded = fs::read_to_string(folder("objects").join("built-from.txt")).expect("a record");
+    let compiler = recorded.lines().next().unwrap_or_default();
     let here = clang();
-    if here.as_deref() != Some(by) {
-        eprintln!("skipped: the objects are of {by}, and here is {}", here.unwrap_or_else(|| "no clang".to_owned()));
+    if here.as_deref() != Some(compiler) {
+        let here = here.unwrap_or_else(|| "no clang".to_owned());
+        eprintln!("skipped: the objects were compiled by {compiler}, and this machine has {here}");
         return;
     }
     for program in programs() {
@@ -71,6 +73,6 @@ fn the_same_clang_gives_the_same_objects() {
         let done = Command::new("sh").arg(script).arg(&program).arg(&object).status().expect("sh");
         assert!(done.success(), "{program} compiles");
         let shipped = fs::read(folder("objects").join(format!("{program}.bpf.o"))).expect("an object");
-        assert!(fs::read(&object).expect("an object") == shipped, "{program} is another: `make bpf-objects`");
+        assert!(fs::read(&object).expect("an object") == shipped, "{program} differs: run `make bpf-objects`");
     }
 }

@@ -1,5 +1,5 @@
-//! A request is validated before this build, this process and the kernel: the same mistakes are reported with and without
-//! libbpf, and with and without privileges.
+//! Tests that a request is validated before the build, the privileges and the kernel are checked. The same mistakes are
+//! therefore reported with and without libbpf, and with and without privileges.
 
 use sparelane_bpf::error::BpfError;
 use sparelane_bpf::load::{Request, load};
@@ -20,26 +20,26 @@ fn set(key: &str, text: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_mistake_in_a_request_is_reported_whatever_was_built_in() {
+fn a_mistake_in_a_request_is_reported_by_every_build() {
     let nonsense = || "nonsense".to_owned();
     let wrong = [
         (Request { program: nonsense(), ..request() }, "there is no program \"nonsense\""),
-        (Request { name: "a b".to_owned(), ..request() }, "\"a b\" is no name"),
+        (Request { name: "a b".to_owned(), ..request() }, "\"a b\" is not a controller name"),
         (Request { settings: set("nonsense", "3"), ..request() }, "no setting \"nonsense\""),
         (Request { settings: set("line_rate", "fast"), ..request() }, "line_rate = \"fast\""),
         (Request { interfaces: vec![nonsense()], ..request() }, "no interface \"nonsense\""),
         (Request { cgroups: vec![nonsense()], ..request() }, "no cgroup \"nonsense\""),
         (Request { routes: vec![nonsense()], ..request() }, "no route to nonsense"),
     ];
-    for (request, words) in wrong {
+    for (request, message) in wrong {
         let error = load(&request).expect_err("a mistake").to_string();
-        assert!(error.contains(words), "{error}");
+        assert!(error.contains(message), "{error}");
     }
 }
 
 #[test]
-fn what_is_not_loaded_is_named_whatever_was_built_in() {
-    for error in [unload("nonsense").expect_err("not loaded"), Watch::of("nonsense").expect_err("not loaded")] {
+fn a_controller_that_is_not_loaded_is_named_by_every_build() {
+    for error in [unload("nonsense").expect_err("not loaded"), Watch::start("nonsense").expect_err("not loaded")] {
         assert!(matches!(&error, BpfError::NotLoaded { name, .. } if name == "nonsense"), "{error}");
     }
     assert!(matches!(unload("a b"), Err(BpfError::BadName { .. })));
@@ -47,6 +47,6 @@ fn what_is_not_loaded_is_named_whatever_was_built_in() {
 
 #[cfg(not(feature = "libbpf"))]
 #[test]
-fn a_build_without_libbpf_says_so_once_the_request_is_right() {
+fn a_build_without_libbpf_refuses_a_valid_request() {
     assert!(matches!(load(&request()), Err(BpfError::NotBuilt)));
 }

@@ -2,7 +2,7 @@
 
 use crate::errors::LinuxError;
 use pyo3::prelude::*;
-use sparelane_bpf::load::{self, Holding, Request};
+use sparelane_bpf::load::{self, Registration, Request};
 use sparelane_bpf::loaded;
 use sparelane_bpf::programs::{PROGRAMS, find};
 use sparelane_bpf::telemetry::{Event, Watch};
@@ -65,7 +65,7 @@ pub struct Asked {
 
 /// A controller that this process has loaded; removed with it, unless it is left.
 #[pyclass(name = "Holding", unsendable)]
-pub struct PyHolding(Option<Holding>);
+pub struct PyHolding(Option<Registration>);
 
 #[pymethods]
 impl PyHolding {
@@ -79,18 +79,18 @@ impl PyHolding {
     /// Leaves a pinned controller to itself.
     fn leave(&mut self) {
         if let Some(holding) = self.0.take() {
-            holding.leave();
+            holding.keep();
         }
     }
 
     /// What is worth a word about what an earlier one of that name had left.
     fn remarks(&self) -> Vec<String> {
-        self.0.as_ref().map(|holding| holding.remarks().to_vec()).unwrap_or_default()
+        self.0.as_ref().map(|holding| holding.warnings().to_vec()).unwrap_or_default()
     }
 
     /// Whether it is loaded still: another process may have unloaded it.
     fn is_registered(&self) -> bool {
-        self.0.as_ref().is_some_and(Holding::is_registered)
+        self.0.as_ref().is_some_and(Registration::is_registered)
     }
 
     /// Removes the controller; returns what is worth a word.
@@ -132,7 +132,7 @@ pub struct PyWatch(Watch);
 impl PyWatch {
     #[new]
     fn new(name: &str) -> PyResult<PyWatch> {
-        Ok(PyWatch(Watch::of(name).map_err(failed)?))
+        Ok(PyWatch(Watch::start(name).map_err(failed)?))
     }
 
     /// What was told since the last call, at most so many samples.

@@ -1,6 +1,6 @@
-//! Programs in the kernel, by libbpf: loading them, finding them, and their maps.
+//! The interface to libbpf: loading programs, finding loaded ones, and reading their maps.
 //!
-//! The rest of the crate knows nothing of libbpf; `without_libbpf.rs` stands in for this module where it is not built.
+//! No other module of the crate uses libbpf. `without_libbpf.rs` replaces this module in builds without it.
 
 mod found;
 mod kernel;
@@ -8,45 +8,46 @@ mod objects;
 
 pub use found::{Samples, choosers, controllers, detach};
 pub use kernel::Kernel;
-pub use objects::{Held, choose, register};
+pub use objects::{OwnedLink, choose, register};
 
 use libbpf_rs::{Error, ErrorKind, PrintLevel, set_print};
 use std::cell::Cell;
 use std::io;
 use std::sync::Once;
 
-/// What the table of a program's operations is called in the kernel, before the program's name (`CONTROLLER` in
-/// `programs/kernel.h`).
+/// The prefix of the name of a program's table of operations in the kernel (`CONTROLLER` in `programs/kernel.h`).
 const TABLE_PREFIX: &str = "sl_";
 
-/// The only key of a map that is one value.
+/// The only key of a map with a single value.
 const ONLY_KEY: [u8; 4] = [0; 4];
 
 thread_local! {
-    /// What libbpf has said in this thread since somebody last asked.
-    static SAID: Cell<String> = const { Cell::new(String::new()) };
+    /// The messages of libbpf in this thread since the last call of `take_log`.
+    static LOG: Cell<String> = const { Cell::new(String::new()) };
 }
 
-/// What libbpf has said in this thread since the last call. From the first call on it writes nothing to the terminal.
-fn said() -> String {
-    fn keep(_: PrintLevel, words: String) {
-        SAID.set(SAID.take() + &words);
+/// Returns the messages of libbpf in this thread since the last call, and clears them.
+///
+/// The first call stops libbpf from writing to the terminal.
+fn take_log() -> String {
+    fn keep(_: PrintLevel, message: String) {
+        LOG.set(LOG.take() + &message);
     }
     static SET: Once = Once::new();
     SET.call_once(|| {
         set_print(Some((PrintLevel::Warn, keep)));
     });
-    SAID.take()
+    LOG.take()
 }
 
-/// What the system answered to libbpf.
-fn answer(error: &Error) -> io::Error {
+/// Returns the system's error behind an error of libbpf.
+fn io_error(error: &Error) -> io::Error {
     let kind = match error.kind() {
         ErrorKind::NotFound => io::ErrorKind::NotFound,
         ErrorKind::PermissionDenied => io::ErrorKind::PermissionDenied,
         _ => io::ErrorKind::Other,
     };
-    // The outer ones say which function of libbpf failed.
+    // The outer errors only name functions of libbpf.
     let mut innermost: &dyn std::error::Error = error;
     while let Some(cause) = innermost.source() {
         innermost = cause;

@@ -1,6 +1,6 @@
-//! From an object file to a controller that the kernel knows.
+//! Loading object files and attaching their programs.
 
-use super::{answer, said};
+use super::{io_error, take_log};
 use crate::error::BpfError;
 use crate::programs::Prepared;
 use libbpf_rs::query::LinkTypeInfo;
@@ -10,82 +10,84 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-/// How often a program is loaded at most whose verification signals interrupt; libbpf tries five times each time.
-const MOST_ATTEMPTS: usize = 20;
+/// The number of attempts to load a program while signals interrupt its verification. libbpf itself tries five times
+/// per attempt.
+const MAX_ATTEMPTS: usize = 20;
 
-/// How many lines of what the verifier says are passed on.
-const LINES_TOLD: usize = 12;
+/// The number of lines of the verifier's log that an error message contains.
+const LOG_LINES: usize = 12;
 
 /// The program that chooses a controller for a cgroup.
 const CHOOSE: &[u8] = include_bytes!("../../objects/choose.bpf.o");
 
-/// What the kernel holds for this process: it is gone when this is dropped, unless it is pinned.
+/// A BPF link that this process owns. Dropping it detaches the program, unless the link is pinned.
 #[derive(Debug)]
-pub struct Held(Link);
+pub struct OwnedLink(Link);
 
-impl Held {
-    /// Ends it, whoever else holds it (controllers since Linux 6.11).
+impl OwnedLink {
+    /// Detaches the program, even if the link is pinned or another process holds it (for controllers since Linux 6.11).
     pub fn detach(&self) {
         let _ = self.0.detach();
     }
 
-    /// Whether it is a controller that is registered still: nobody has detached it.
+    /// Returns whether this is the link of a controller that no process has detached.
     pub fn is_registered(&self) -> bool {
         self.0.info().is_ok_and(|link| matches!(link.info, LinkTypeInfo::StructOps(of) if of.map_id != 0))
     }
 
-    /// Keeps it by a file, too.
+    /// Pins the link to a file in the BPF file system.
     ///
     /// # Errors
-    /// The kernel says no.
+    /// The kernel refuses.
     pub fn pin(&mut self, path: &Path) -> io::Result<()> {
-        said();
-        self.0.pin(path).map_err(|error| answer(&error))
+        take_log();
+        self.0.pin(path).map_err(|error| io_error(&error))
     }
 }
 
-/// Loads a program and registers it as `name`.
+/// Loads a program and registers its controller as `name`.
 ///
 /// # Errors
-/// What the kernel refuses; nothing is left behind then.
-pub fn register(prepared: &Prepared, name: &str) -> Result<Held, BpfError> {
+/// The kernel refuses, and nothing stays loaded.
+pub fn register(prepared: &Prepared, name: &str) -> Result<OwnedLink, BpfError> {
     let program = prepared.program;
     let mut loaded = load(program.name, program.object, name, &prepared.settings())?;
     let table = loaded.maps_mut().find(|map| map.map_type() == MapType::StructOps);
     let mut table = table.ok_or_else(|| damaged(program.name, "no operations"))?;
     let link = table.attach_struct_ops().map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => BpfError::NameTaken { name: name.to_owned(), by: String::new() },
-        _ => BpfError::system(format!("registering {name}"), answer(&error)),
+        _ => BpfError::system(format!("registering {name}"), io_error(&error)),
     })?;
-    Ok(Held(link))
+    Ok(OwnedLink(link))
 }
 
-/// Has the connections of a cgroup use the controller that these settings name.
+/// Makes the connections of a cgroup use the controller that these settings of the `choose` program name.
 ///
 /// # Errors
-/// What the kernel refuses; nothing is left behind then.
-pub fn choose(settings: &[u8], cgroup: &File) -> Result<Held, BpfError> {
+/// The kernel refuses, and nothing stays loaded.
+pub fn choose(settings: &[u8], cgroup: &File) -> Result<OwnedLink, BpfError> {
     let loaded = load("choose", CHOOSE, "choose", settings)?;
     let program = loaded.progs_mut().next().ok_or_else(|| damaged("choose", "no program"))?;
     let link = program
         .attach_cgroup(cgroup.as_raw_fd())
-        .map_err(|error| BpfError::system("attaching to a cgroup (which needs CONFIG_CGROUP_BPF)", answer(&error)))?;
-    Ok(Held(link))
+        .map_err(|error| BpfError::system("attaching to a cgroup (which needs CONFIG_CGROUP_BPF)", io_error(&error)))?;
+    Ok(OwnedLink(link))
 }
 
 fn damaged(program: &str, what: impl Into<String>) -> BpfError {
-    BpfError::Object { program: program.to_owned(), what: what.into() }
+    BpfError::DamagedObject { program: program.to_owned(), what: what.into() }
 }
 
-/// Loads all of an object: its maps, with these settings as the constants, its programs, and the table of a controller
-/// of that name. A signal that comes while the kernel verifies a program, which takes a while, ends that; its handler
-/// has run by then.
+/// Loads the maps and programs of an object file.
+///
+/// `settings` become its constants, and `name` the name in its table of operations. Verification takes a while, and a
+/// signal aborts it, so it is repeated after the signal's handler has run.
 fn load(program: &str, file: &[u8], name: &str, settings: &[u8]) -> Result<Object, BpfError> {
-    for _ in 0..MOST_ATTEMPTS {
-        said();
+    for _ in 0..MAX_ATTEMPTS {
+        take_log();
         let mut builder = ObjectBuilder::default();
         let opened = builder.name(program).and_then(|builder| builder.open_memory(file));
-        let mut object = opened.map_err(|error| damaged(program, first_words(&said(), &answer(&error))))?;
+        let mut object = opened.map_err(|error| damaged(program, first_message(&take_log(), &io_error(&error))))?;
         for mut map in object.maps_mut() {
             let is_table = map.map_type() == MapType::StructOps;
             let is_constants = map.name().to_string_lossy().ends_with(".rodata");
@@ -100,30 +102,33 @@ fn load(program: &str, file: &[u8], name: &str, settings: &[u8]) -> Result<Objec
         }
         match object.load() {
             Ok(loaded) => return Ok(loaded),
+            // libbpf returns EAGAIN after its own attempts.
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            Err(error) => return Err(refusal(name, &said(), answer(&error))),
+            Err(error) => return Err(rejection(name, &take_log(), io_error(&error))),
         }
     }
     Err(BpfError::Interrupted { program: name.to_owned() })
 }
 
-/// Why something was not loaded: the end of what the verifier says, or else the first thing that libbpf does.
-fn refusal(name: &str, said: &str, answer: io::Error) -> BpfError {
-    // libbpf puts the verifier's words between two lines of its own.
-    let by_verifier = said.split_once("-- BEGIN PROG LOAD LOG --").map(|(_, rest)| rest);
+/// Returns the error for an object that was not loaded.
+///
+/// It contains the end of the verifier's log, or the first message of libbpf if the verifier did not run.
+fn rejection(name: &str, log: &str, error: io::Error) -> BpfError {
+    // libbpf prints the verifier's log between two lines of its own.
+    let by_verifier = log.split_once("-- BEGIN PROG LOAD LOG --").map(|(_, rest)| rest);
     let by_verifier = by_verifier.and_then(|rest| rest.split("-- END PROG LOAD LOG --").next()).unwrap_or_default();
     let lines: Vec<&str> =
         by_verifier.lines().filter(|line| !line.is_empty() && !line.starts_with("processed ")).collect();
     if !lines.is_empty() {
-        let last = lines[lines.len().saturating_sub(LINES_TOLD)..].join("\n");
-        return BpfError::Refused { program: name.to_owned(), last };
+        let last = lines[lines.len().saturating_sub(LOG_LINES)..].join("\n");
+        return BpfError::Rejected { program: name.to_owned(), last };
     }
-    BpfError::system(format!("loading {name}"), io::Error::new(answer.kind(), first_words(said, &answer)))
+    BpfError::system(format!("loading {name}"), io::Error::new(error.kind(), first_message(log, &error)))
 }
 
-/// The first thing that libbpf has said, which is nearest to the cause, or else what the system answered.
-fn first_words(said: &str, answer: &io::Error) -> String {
-    said.lines().find_map(|line| line.strip_prefix("libbpf: ")).map_or_else(|| answer.to_string(), str::to_owned)
+/// Returns the first message of libbpf, which is nearest to the cause, or the system's error if libbpf logged nothing.
+fn first_message(log: &str, error: &io::Error) -> String {
+    log.lines().find_map(|line| line.strip_prefix("libbpf: ")).map_or_else(|| error.to_string(), str::to_owned)
 }
 
 #[cfg(test)]
@@ -131,23 +136,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_verifier_says_is_passed_on_without_what_libbpf_puts_around_it() {
-        let log: String = (0..20).map(|line| format!("{line}: a line\n")).collect();
-        let said = format!(
-            "libbpf: prog 'x': BPF program load failed: -EACCES\nlibbpf: prog 'x': -- BEGIN PROG LOAD LOG --\n{log}\
+    fn an_error_contains_the_end_of_the_verifiers_log() {
+        let verdict: String = (0..20).map(|line| format!("{line}: a line\n")).collect();
+        let log = format!(
+            "libbpf: prog 'x': BPF program load failed: -EACCES\nlibbpf: prog 'x': -- BEGIN PROG LOAD LOG --\n{verdict}\
              processed 7 insns\n-- END PROG LOAD LOG --\nlibbpf: failed to load object 'x'\n"
         );
-        let error = refusal("mine", &said, io::ErrorKind::PermissionDenied.into()).to_string();
-        assert!(error.starts_with("the kernel refuses the program mine: 8: a line\n"), "{error}");
+        let error = rejection("mine", &log, io::ErrorKind::PermissionDenied.into()).to_string();
+        assert!(error.starts_with("the kernel rejected the program mine: 8: a line\n"), "{error}");
         assert!(error.ends_with("\n19: a line"), "{error}");
     }
 
     #[test]
-    fn what_the_verifier_has_not_seen_is_refused_in_the_words_of_libbpf() {
-        let said = "libbpf: map 'states': failed to create: -ENOMEM\nlibbpf: failed to load object 'x'\n";
-        let error = refusal("mine", said, io::ErrorKind::OutOfMemory.into()).to_string();
+    fn without_a_verifiers_log_an_error_contains_the_first_message_of_libbpf() {
+        let log = "libbpf: map 'states': failed to create: -ENOMEM\nlibbpf: failed to load object 'x'\n";
+        let error = rejection("mine", log, io::ErrorKind::OutOfMemory.into()).to_string();
         assert_eq!(error, "loading mine: map 'states': failed to create: -ENOMEM");
-        let error = refusal("mine", said, io::ErrorKind::PermissionDenied.into());
+        let error = rejection("mine", log, io::ErrorKind::PermissionDenied.into());
         assert!(matches!(error, BpfError::NotPermitted { .. }));
     }
 }

@@ -1,4 +1,7 @@
-//! The programs that are shipped: what can be set about each, and what each tells.
+//! The shipped programs, with the settings and the telemetry of each.
+//!
+//! The simulator has a controller of the same kind for each program. Programs take their parameters from it, and report
+//! quantities under the same names.
 
 pub mod rapid;
 pub mod rtcp;
@@ -9,56 +12,57 @@ use crate::settings::Settings;
 use sparelane_cc::{Param, Registry};
 use sparelane_core::Rate;
 
-/// A controller for the kernel.
+/// A congestion controller for the kernel.
 #[derive(Clone, Copy)]
 pub struct Program {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// One line for people.
+    /// A description in one line.
     pub summary: &'static str,
-    /// Compiled, as it is shipped.
+    /// The compiled program, an ELF object file.
     pub object: &'static [u8],
-    /// What can be set.
+    /// Returns the parameters that users can set.
     pub params: fn() -> Vec<Param>,
-    /// The program's constants, by their paths, for an interface of that rate.
+    /// Computes the program's constants from settings, for an interface of the given rate.
     pub constants: fn(&Settings, Rate) -> Result<Constants, BpfError>,
-    /// What it tells, by the slots of a sample's values.
+    /// The quantities in the values of its samples.
     pub quantities: &'static [Quantity],
-    /// Whether routes must have time stamps in microseconds and one acknowledgment a packet, and interfaces single packets.
+    /// Whether routes need microsecond time stamps and one acknowledgment per packet, and interfaces single packets.
     pub needs_route: bool,
-    /// Whether it must know the rate of the interface.
+    /// Whether the rate of the interface must be known.
     pub needs_line_rate: bool,
 }
 
-/// The constants of a program: the paths of all numbers in its `settings`, in their order there, and what they are.
+/// The constants of a program: pairs of path and value for all numbers in its `settings`, in the order of that
+/// structure.
 pub type Constants = Vec<(String, u64)>;
 
 /// A program with its constants, ready to be loaded.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    /// Which one.
+    /// The program.
     pub program: Program,
-    /// Its constants.
+    /// The values of its constants.
     pub constants: Constants,
 }
 
 impl Prepared {
-    /// The constants as the program holds them, byte for byte.
+    /// Returns the constants as the bytes of the program's `settings` structure.
     pub fn settings(&self) -> Vec<u8> {
         self.constants.iter().flat_map(|(_, value)| value.to_le_bytes()).collect()
     }
 }
 
-/// A value of a sample.
+/// A quantity that a program reports in its samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantity {
-    /// Its name, as the simulator's controller of the same name traces it.
+    /// The name, the same as in the traces of the simulator's controller.
     pub name: &'static str,
-    /// Which of the sample's values it is.
+    /// The index among the sample's values.
     pub slot: usize,
-    /// What a count of one is worth.
+    /// The factor from the sample's integer to the unit in the quantity's name.
     pub unit: f64,
-    /// Whether it is told with departures, and not with acknowledgments.
+    /// Whether it is reported with departures; otherwise it is reported with all other events.
     pub of_departures: bool,
 }
 
@@ -71,10 +75,10 @@ impl Quantity {
 /// All programs.
 pub const PROGRAMS: [Program; 3] = [rtcp::PROGRAM, rapid::PROGRAM, scavenger::PROGRAM];
 
-/// The program of that name.
+/// Returns the program of this name.
 ///
 /// # Errors
-/// [`BpfError::NoProgram`] where there is none.
+/// [`BpfError::NoProgram`] if no such program exists.
 pub fn find(name: &str) -> Result<&'static Program, BpfError> {
     PROGRAMS.iter().find(|program| program.name == name).ok_or_else(|| {
         let known: Vec<&str> = PROGRAMS.iter().map(|program| program.name).collect();
@@ -89,30 +93,30 @@ impl std::fmt::Debug for Program {
 }
 
 impl Program {
-    /// The program with its constants, ready to be loaded.
+    /// Computes the program's constants from settings and the line rate.
     ///
     /// # Errors
-    /// A setting that does not exist or is not allowed.
+    /// [`BpfError::Setting`] if a setting does not exist or its value is not allowed.
     pub fn prepared(&self, given: &[(String, String)], line_rate: Rate) -> Result<Prepared, BpfError> {
         let settings = Settings::parse(self.name, &(self.params)(), given)?;
         Ok(Prepared { program: *self, constants: (self.constants)(&settings, line_rate)? })
     }
 }
 
-/// Parameters that the controller of this name has in the simulator, too, in this order.
+/// Returns the named parameters of the simulator's controller `controller`, in this order.
 fn shared(controller: &str, names: &[&str]) -> Vec<Param> {
     let registry = Registry::built_in();
     let all = registry.find(controller).map(|controller| controller.params).unwrap_or_default();
     names.iter().filter_map(|name| all.iter().find(|param| param.name == *name)).copied().collect()
 }
 
-/// One of them.
+/// Returns the parameter of this name.
 fn param(params: &[Param], name: &str) -> Result<Param, BpfError> {
     let found = params.iter().find(|param| param.name == name).copied();
     found.ok_or_else(|| BpfError::Setting(format!("no parameter is named {name}")))
 }
 
-/// A setting that the simulator allows and the kernel's integers do not hold.
-fn too_much(name: &str, given: &str, allowed: &str) -> BpfError {
+/// Returns the error for a value that the simulator allows but the program's integers cannot hold.
+fn out_of_range(name: &str, given: &str, allowed: &str) -> BpfError {
     BpfError::Setting(format!("`{name}` is {given}; allowed in the kernel: {allowed}"))
 }

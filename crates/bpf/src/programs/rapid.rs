@@ -1,13 +1,13 @@
-//! RAPID's settings, as its program holds them.
+//! The settings of RAPID and their conversion to the constants of its program.
 
-use super::{Constants, Program, Quantity, param, shared, too_much};
+use super::{Constants, Program, Quantity, out_of_range, param, shared};
 use crate::error::BpfError;
 use crate::settings::{Settings, fixed};
 use sparelane_cc::Param;
 use sparelane_cc::algos::rapid::Shape;
 use sparelane_core::{Dur, Rate};
 
-/// RAPID for the kernel.
+/// The program of TCP RAPID.
 pub const PROGRAM: Program = Program {
     name: "rapid",
     summary: "TCP RAPID: every packet probes the available bandwidth by its gap",
@@ -34,10 +34,10 @@ fn params() -> Vec<Param> {
     all
 }
 
-/// So many rates and packets of a p-stream, and passes of BASS, have room.
-const MOST_RATES: u64 = 16;
-const MOST_PACKETS: u64 = 64;
-const MOST_PASSES: u64 = 3;
+/// Sizes of the program's arrays: rates and packets of a p-stream, and passes of BASS.
+const MAX_RATES: u64 = 16;
+const MAX_PACKETS: u64 = 64;
+const MAX_PASSES: u64 = 3;
 
 fn constants(settings: &Settings, line_rate: Rate) -> Result<Constants, BpfError> {
     let (all, values) = (params(), &settings.values);
@@ -45,26 +45,31 @@ fn constants(settings: &Settings, line_rate: Rate) -> Result<Constants, BpfError
     let number = |name: &str| Ok::<f64, BpfError>(values.number(&param(&all, name)?));
     let ns = |span: Dur| span.as_ps() / 1000;
     let (rates, per_rate, passes) = (whole("rates")?, whole("packets_per_rate")?, whole("bass_passes")?);
-    if rates > MOST_RATES {
-        return Err(too_much("rates", &rates.to_string(), "2 to 16 rates"));
+    if rates > MAX_RATES {
+        return Err(out_of_range("rates", &rates.to_string(), "2 to 16 rates"));
     }
-    if rates * per_rate > MOST_PACKETS {
-        return Err(too_much("rates times packets_per_rate", &(rates * per_rate).to_string(), "at most 64 packets"));
+    if rates * per_rate > MAX_PACKETS {
+        return Err(out_of_range(
+            "rates times packets_per_rate",
+            &(rates * per_rate).to_string(),
+            "at most 64 packets",
+        ));
     }
-    if passes > MOST_PASSES {
-        return Err(too_much("bass_passes", &passes.to_string(), "0 to 3 passes"));
+    if passes > MAX_PASSES {
+        return Err(out_of_range("bass_passes", &passes.to_string(), "0 to 3 passes"));
     }
     if number("spike_factor")? > 1000.0 {
-        return Err(too_much("spike_factor", &number("spike_factor")?.to_string(), "0 to 1000 medians"));
+        return Err(out_of_range("spike_factor", &number("spike_factor")?.to_string(), "0 to 1000 medians"));
     }
     let initial = values.some_rate(&param(&all, "initial_rate")?);
     if initial > line_rate {
-        return Err(too_much(
+        return Err(out_of_range(
             "initial_rate",
             &initial.to_string(),
             &format!("at most {line_rate}, the rate of the interface"),
         ));
     }
+    // The program multiplies its average rate by these ratios. The rate from which they are computed cancels out.
     let shape = Shape::new(rates as u32, per_rate as u32, number("spread")?);
     let average = Rate::from_gbps(100);
     let before = [("packets", rates * per_rate), ("packets_per_rate", per_rate)];
@@ -85,7 +90,7 @@ fn constants(settings: &Settings, line_rate: Rate) -> Result<Constants, BpfError
         ("estimator.excursion_samples", whole("excursion_samples")?),
     ];
     let multiple = |at: u64| shape.rate((at * per_rate) as u32, average).as_bps() as f64 / average.as_bps() as f64;
-    let multiples = (0..MOST_RATES).map(|at| {
+    let multiples = (0..MAX_RATES).map(|at| {
         let value = if at < rates { fixed(multiple(at), 16) } else { 0 };
         (format!("multiples_q16[{at}]"), value)
     });

@@ -1,13 +1,13 @@
-//! RTCP's settings, as its program holds them.
+//! The settings of RTCP and their conversion to the constants of its program.
 
-use super::{Constants, Program, Quantity, param, shared, too_much};
+use super::{Constants, Program, Quantity, out_of_range, param, shared};
 use crate::cgroup;
 use crate::error::BpfError;
-use crate::settings::{MOST_WEIGHT, Settings, fixed};
+use crate::settings::{MAX_WEIGHT_BYTES, Settings, fixed};
 use sparelane_cc::{DefaultValue, Kind, Param, Unit, Values};
 use sparelane_core::Rate;
 
-/// RTCP for the kernel.
+/// The program of RTCP.
 pub const PROGRAM: Program = Program {
     name: "rtcp",
     summary: "Regulated TCP: a counter against congestion doubles or halves the window; weights by class",
@@ -26,7 +26,7 @@ pub const PROGRAM: Program = Program {
     needs_line_rate: true,
 };
 
-/// Delayed acknowledgments: a window of one segment would wait for the receiver's timer.
+/// The smallest window. One segment would wait for the receiver's delayed-acknowledgment timer.
 const MIN_WINDOW: Param = Param {
     name: "min_window",
     kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
@@ -62,14 +62,15 @@ fn params() -> Vec<Param> {
     all
 }
 
-/// So many weights have room, with that of flows of no class.
-const MOST_WEIGHTS: usize = 16;
-/// What the program has of each.
+/// The size of the program's array of weights, including that of unclassified flows.
+const MAX_WEIGHTS: usize = 16;
+/// The members of one weight in the program.
 const WEIGHT_MEMBERS: [&str; 5] = ["of", "bytes_q16", "straight_q16", "fall_us_q48", "horizon_us"];
-/// M / U at most, for the integers' sake.
-const MOST_RATIO: f64 = 1024.0;
-const MOST_BPS: f64 = 500e9;
-/// e^-40 of what is missing is nothing.
+/// The largest ratio of the maximum rate M to the unit rate U whose products fit in 64 bits.
+const MAX_RATIO: f64 = 1024.0;
+/// The largest rate in bits per second whose products fit in 64 bits.
+const MAX_BPS: f64 = 500e9;
+/// The number of time constants after which the counter has reached its limit: e^-40 is below the program's resolution.
 const HORIZON: f64 = 40.0;
 
 fn constants(settings: &Settings, line_rate: Rate) -> Result<Constants, BpfError> {
@@ -82,22 +83,22 @@ fn constants(settings: &Settings, line_rate: Rate) -> Result<Constants, BpfError
     let (max_bps, unit_bps) = (max_rate.as_bps() as f64, unit_rate.as_bps() as f64);
     let x_max_bps = number("x_max")? * line_rate.as_bps() as f64;
     for (name, bps) in [("max_rate", max_bps), ("unit_rate", unit_bps), ("x_max times the line's rate", x_max_bps)] {
-        if !(1e5..=MOST_BPS).contains(&bps) {
-            return Err(too_much(name, &format!("{bps} b/s"), "100 kb/s to 500 Gb/s"));
+        if !(1e5..=MAX_BPS).contains(&bps) {
+            return Err(out_of_range(name, &format!("{bps} b/s"), "100 kb/s to 500 Gb/s"));
         }
     }
-    if max_bps / unit_bps > MOST_RATIO {
-        return Err(too_much("unit_rate", &unit_rate.to_string(), "at least max_rate / 1024"));
+    if max_bps / unit_bps > MAX_RATIO {
+        return Err(out_of_range("unit_rate", &unit_rate.to_string(), "at least max_rate / 1024"));
     }
     if alpha > 1e9 {
-        return Err(too_much("alpha", &alpha.to_string(), "at most 1e9 bytes/KB"));
+        return Err(out_of_range("alpha", &alpha.to_string(), "at most 1e9 bytes/KB"));
     }
     if delta > 1e7 {
-        return Err(too_much("delta", &delta.to_string(), "at most 1e7 KB/ms"));
+        return Err(out_of_range("delta", &delta.to_string(), "at most 1e7 KB/ms"));
     }
-    let word = values.word(&CLASSIFY);
-    let weights = weights(word, settings, number("weight")?, values)?;
-    let classify = ["no", "by-size", "by-priority", "by-port", "by-cgroup"].iter().position(|kind| *kind == word);
+    let class_kind = values.word(&CLASSIFY);
+    let weights = weights(class_kind, settings, number("weight")?, values)?;
+    let classify = ["no", "by-size", "by-priority", "by-port", "by-cgroup"].iter().position(|kind| *kind == class_kind);
     let mut constants: Constants = [
         ("alpha_q16", fixed(alpha, 16)),
         ("delta_us_q16", fixed(delta / 1e3, 16)),
@@ -112,11 +113,12 @@ fn constants(settings: &Settings, line_rate: Rate) -> Result<Constants, BpfError
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();
-    for at in 0..MOST_WEIGHTS {
+    for at in 0..MAX_WEIGHTS {
         let Some(&(of, weight)) = weights.get(at) else {
             constants.extend(WEIGHT_MEMBERS.map(|name| (format!("weights[{at}].{name}"), 0)));
             continue;
         };
+        // The counter H rises linearly up to w U / (U + M), and then approaches the weight w.
         let (unit_bytes_us, max_bytes_us) = (unit_bps / 8e6, max_bps / 8e6);
         let straight = weight * unit_bps / (unit_bps + max_bps);
         let horizon_us = straight / max_bytes_us + HORIZON * weight / unit_bytes_us;
@@ -128,44 +130,47 @@ fn constants(settings: &Settings, line_rate: Rate) -> Result<Constants, BpfError
     Ok(constants)
 }
 
-/// The weights of flows of no class and of each class, bytes, with what a flow of the class is known by.
-fn weights(word: &str, settings: &Settings, default: f64, values: &Values) -> Result<Vec<(u64, f64)>, BpfError> {
+/// Returns the weights in bytes, each with the class ID by which the program recognizes its flows.
+///
+/// The first entry is the weight of unclassified flows.
+fn weights(class_kind: &str, settings: &Settings, default: f64, values: &Values) -> Result<Vec<(u64, f64)>, BpfError> {
     let given = &settings.weights;
     let mut weights = vec![(0, default)];
-    if word == "by-size" {
-        // Of large flows, and of small ones.
-        let of = |class: &str, default: f64| {
+    if class_kind == "by-size" {
+        let weight_of = |class: &str, default: f64| {
             given.iter().find(|(name, _)| name == class).map_or(default, |&(_, weight)| weight)
         };
         if let Some((name, _)) = given.iter().find(|(name, _)| name != "urgent" && name != "high-volume") {
-            return Err(too_much("weight", name, "weight.urgent and weight.high-volume, where sizes classify"));
+            return Err(out_of_range("weight", name, "weight.urgent and weight.high-volume, if `classify` is by-size"));
         }
-        weights = vec![(0, of("high-volume", 12_000.0)), (1, of("urgent", 24_000.0))];
-    } else if word == "no" && !given.is_empty() {
-        return Err(BpfError::Setting("there are weights of classes, and `classify` is no".to_owned()));
+        weights = vec![(0, weight_of("high-volume", 12_000.0)), (1, weight_of("urgent", 24_000.0))];
+    } else if class_kind == "no" && !given.is_empty() {
+        return Err(BpfError::Setting(
+            "weights of classes need a `classify` other than no, but `classify` is no".to_owned(),
+        ));
     } else {
         for (class, weight) in given {
-            weights.push((identity(word, class)?, *weight));
+            weights.push((class_id(class_kind, class)?, *weight));
         }
     }
-    if weights.len() > MOST_WEIGHTS {
-        return Err(too_much("weight", &format!("given for {} classes", given.len()), "at most 15 classes"));
+    if weights.len() > MAX_WEIGHTS {
+        return Err(out_of_range("weight", &format!("given for {} classes", given.len()), "at most 15 classes"));
     }
-    let whole = |weight: f64| (1.0..=MOST_WEIGHT).contains(&weight);
-    match weights.iter().find(|&&(_, weight)| !whole(weight)) {
-        Some((_, weight)) => Err(too_much("weight", &weight.to_string(), "1 to 1073741824 bytes")),
+    let is_allowed = |weight: f64| (1.0..=MAX_WEIGHT_BYTES).contains(&weight);
+    match weights.iter().find(|&&(_, weight)| !is_allowed(weight)) {
+        Some((_, weight)) => Err(out_of_range("weight", &weight.to_string(), "1 to 1073741824 bytes")),
         // The program divides by whole bytes.
         None => Ok(weights.into_iter().map(|(of, weight)| (of, weight.round())).collect()),
     }
     .inspect(|_| debug_assert!(values.given("weights").is_none(), "weights are set one by one"))
 }
 
-/// What the program knows a class by.
-fn identity(word: &str, class: &str) -> Result<u64, BpfError> {
+/// Returns the number by which the program recognizes flows of a class: a priority, a port, or the ID of a cgroup.
+fn class_id(class_kind: &str, class: &str) -> Result<u64, BpfError> {
     let refused = |allowed: &str| BpfError::Setting(format!("weight.{class}: allowed is {allowed}"));
-    match word {
-        "by-priority" => class.parse::<u32>().map(u64::from).map_err(|_| refused("a priority, as weight.6")),
-        "by-port" => class.parse::<u16>().map(u64::from).map_err(|_| refused("a port, as weight.443")),
-        _ => cgroup::identity(class),
+    match class_kind {
+        "by-priority" => class.parse::<u32>().map(u64::from).map_err(|_| refused("a priority, as in weight.6")),
+        "by-port" => class.parse::<u16>().map(u64::from).map_err(|_| refused("a port, as in weight.443")),
+        _ => cgroup::id(class),
     }
 }

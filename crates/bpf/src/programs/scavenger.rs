@@ -1,15 +1,15 @@
-//! The scavenger's settings, as its program holds them.
+//! The settings of the scavenger (LEDBAT++) and their conversion to the constants of its program.
 
-use super::{Constants, Program, Quantity, param, shared, too_much};
+use super::{Constants, Program, Quantity, out_of_range, param, shared};
 use crate::error::BpfError;
 use crate::settings::{Settings, fixed};
 use sparelane_cc::{DefaultValue, Kind, Param, Unit};
 use sparelane_core::Rate;
 
-/// LEDBAT++ for the kernel, with marks.
+/// The program of LEDBAT++, which can also mark its packets as lower effort.
 pub const PROGRAM: Program = Program {
     name: "scavenger",
-    summary: "LEDBAT++: takes what others leave, and marks its packets as lower effort",
+    summary: "LEDBAT++: uses only the capacity that others leave, and marks its packets as lower effort",
     object: include_bytes!("../../objects/scavenger.bpf.o"),
     params,
     constants,
@@ -40,10 +40,10 @@ const PRIORITY: Param = Param {
     source: "tc-pfifo_fast(8)",
 };
 
-/// DSCP 1 in the byte of the header, whose two lowest bits are ECN's.
+/// DSCP 1 (RFC 8622) in the traffic-class byte of the IP header. The two lowest bits of the byte belong to ECN.
 const LOWER_EFFORT: u64 = 1 << 2;
-/// So many minutes and samples have room.
-const MOST_KEPT: u64 = 16;
+/// The size of the program's arrays of base delays (one per minute) and of recent delay samples.
+const MAX_KEPT: u64 = 16;
 
 fn params() -> Vec<Param> {
     let names = ["initial_window", "initial_ssthresh", "target", "decrease", "base_history", "current_filter"];
@@ -57,8 +57,8 @@ fn constants(settings: &Settings, _line_rate: Rate) -> Result<Constants, BpfErro
     let whole = |name: &str| Ok::<u64, BpfError>(values.whole(&param(&all, name)?));
     let (history, filter) = (whole("base_history")?, whole("current_filter")?);
     for (name, kept) in [("base_history", history), ("current_filter", filter)] {
-        if kept > MOST_KEPT {
-            return Err(too_much(name, &kept.to_string(), "at most 16"));
+        if kept > MAX_KEPT {
+            return Err(out_of_range(name, &kept.to_string(), "at most 16"));
         }
     }
     let target = values.span(&param(&all, "target")?);

@@ -1,7 +1,8 @@
-//! Each program, compiled for the host, beside the controller of `sparelane-cc` that it is to be equal to.
+//! Comparisons of each BPF program with the controller in `sparelane-cc` that it must agree with.
 //!
-//! Both hear the same acknowledgments. The twin's constants are those that the loader would set, byte for byte, so that the
-//! arithmetic from settings to fixed point is part of what is compared. A C compiler is there wherever Rust can link.
+//! A twin is a program compiled for the host, in a process that reads events from its standard input. Twin and
+//! controller receive the same acknowledgments. The twin gets the constants that the loader would set, byte for byte,
+//! so the conversion of settings to fixed point is tested, too. The tests need a C compiler, as does linking Rust.
 #![cfg(target_os = "linux")]
 
 mod rapid;
@@ -15,13 +16,13 @@ use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// A twin, compiled.
+/// The path of a compiled twin.
 struct Twin(PathBuf);
 
 impl Twin {
     fn compiled(name: &str) -> Twin {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("twins");
-        // Tests run side by side: each has its own file.
+        // Tests run in parallel, so each has its own file.
         let number = std::thread::current().id();
         let binary = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("twin-{name}-{number:?}"));
         let compiled = Command::new("cc")
@@ -30,17 +31,17 @@ impl Twin {
             .arg(&binary)
             .arg(sources.join(name).with_extension("c"))
             .output()
-            .expect("cc, which Rust links with");
+            .expect("cc, with which Rust links");
         assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
         Twin(binary)
     }
 
-    /// What the twin answers to a script, a row of numbers a line.
+    /// Runs the twin on a script. Returns the numbers of each line of its answer.
     fn answers(&self, constants: &[u8], script: &str) -> Vec<Vec<u64>> {
         self.lines(constants, script).iter().map(|line| numbers(line)).collect()
     }
 
-    /// What the twin answers to a script.
+    /// Runs the twin on a script. Returns the lines of its answer.
     fn lines(&self, constants: &[u8], script: &str) -> Vec<String> {
         let mut child =
             Command::new(&self.0).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a program that runs");
@@ -54,7 +55,7 @@ impl Twin {
     }
 }
 
-/// A twin that is asked line by line.
+/// A running twin that answers line by line.
 struct Conversation {
     child: Child,
     input: ChildStdin,
@@ -92,10 +93,10 @@ fn hexadecimal(bytes: &[u8]) -> String {
 }
 
 fn numbers(line: &str) -> Vec<u64> {
-    line.split(' ').map(|word| word.parse().expect("a number")).collect()
+    line.split(' ').map(|number| number.parse().expect("a number")).collect()
 }
 
-/// The constants of a program with these settings, on an interface of that rate.
+/// Returns the constants of a program with these settings, on an interface of this rate.
 fn constants(program: &str, settings: &[(&str, &str)], line: Rate) -> Vec<u8> {
     let given: Vec<(String, String)> =
         settings.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())).collect();

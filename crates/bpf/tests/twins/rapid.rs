@@ -1,7 +1,8 @@
-//! RAPID: estimates to the bit, but for 2 of 400 p-streams at most, gaps to 20 millionths, and the rate over a path to a hundredth.
+//! RAPID: estimates agree exactly except for at most 2 of 400 p-streams, gaps to 20 parts per million, and the rate
+//! over a path to 1 %.
 //!
-//! What the kernel rounds: times to a microsecond (those of TCP's stamps), averages of gaps to a nanosecond, shares and
-//! multiples to 2^-16.
+//! The program rounds times to a microsecond (those of TCP's time stamps), averages of gaps to a nanosecond, and shares
+//! and multiples to 2^-16.
 
 use super::{Conversation, Twin, constants};
 use sparelane_cc::algos::rapid::{Bass, Estimator, Excursion, Pair, Sample};
@@ -15,7 +16,7 @@ const MSS: u64 = 1448;
 const LINE: Rate = Rate::from_gbps(1);
 const RTT: Dur = Dur::from_ms(30);
 
-/// The defaults.
+/// The defaults of the controller's settings.
 const BASS: Bass = Bass { passes: 3, factor: 0.5, floor: Dur::from_us(5) };
 const EXCURSION: Excursion = Excursion { share: 0.03, persistence: 0.45, samples: 8 };
 
@@ -25,7 +26,9 @@ fn twin(settings: &[(&str, &str)]) -> Conversation {
     twin
 }
 
-/// A p-stream over a random path: noise, spikes of an interrupt, and a queue from some rate on.
+/// Returns the gaps of a p-stream over a random path: send gap and receive gap in microseconds, and the rate in bit/s.
+///
+/// The path has noise, interrupt coalescing, and a queue that builds up above some rate.
 fn random_stream(random: &mut Stream) -> Vec<(u64, u64, u64)> {
     let (packets, base_us) = (2 + random.below(63), 20 + random.below(200));
     let queue_from = random.below(6);
@@ -36,7 +39,7 @@ fn random_stream(random: &mut Stream) -> Vec<(u64, u64, u64)> {
         let sent_us = base_us - base_us * level / 6;
         let queued_us = if level >= queue_from { sent_us / 8 } else { 0 };
         let arrival_us = sent_us + queued_us + random.below(noise);
-        // What waits is handed over with every so many packets.
+        // The receiver hands over packets in batches, as with interrupt coalescing.
         waiting_us += arrival_us;
         let is_handed_over = at.is_multiple_of(batch);
         let received_us = if is_handed_over { std::mem::take(&mut waiting_us) } else { 1.min(waiting_us) };
@@ -46,9 +49,10 @@ fn random_stream(random: &mut Stream) -> Vec<(u64, u64, u64)> {
     (0..packets).map(sample).collect()
 }
 
-/// Where an excursion's packets waited for exactly the share that makes it one, a rounding decides; so many of the 400 p-streams
-/// of a test may then have any other estimate.
-const MOST_DIFFERENCES: usize = 2;
+/// The number of p-streams, of 400, whose estimate may differ.
+///
+/// If the share of waiting packets is exactly at the limit for an excursion, the rounding decides.
+const MAX_DIFFERENCES: usize = 2;
 
 #[test]
 fn estimates_of_random_p_streams_are_the_same_with_and_without_bass() {
@@ -80,20 +84,20 @@ fn estimates_of_random_p_streams_are_the_same_with_and_without_bass() {
         }
         let answers = twin.answers(&constants("rapid", &[("bass_passes", &passes.to_string())], LINE), &script);
         let different: Vec<_> = estimates.iter().filter(|&&(row, estimate)| answers[row][0] != estimate).collect();
-        assert!(different.len() <= MOST_DIFFERENCES, "with {passes} passes: {different:?}");
+        assert!(different.len() <= MAX_DIFFERENCES, "with {passes} passes: {different:?}");
         assert!((50..350).contains(&excursions), "{excursions} of 400 p-streams met a queue");
     }
 }
 
-/// What both senders over a path have in common.
+/// The common interface of both senders over a path.
 trait Sender {
-    /// When the next packet is due.
+    /// Returns the time at which the next packet may leave.
     fn due(&mut self) -> Time;
-    /// It leaves.
+    /// A segment leaves.
     fn depart(&mut self, now: Time, segment: u64);
-    /// A packet that left at `sent` is known to have arrived at `received`.
+    /// The acknowledgment of a segment arrives, which left at `sent` and was received at `received`.
     fn acknowledged(&mut self, now: Time, segment: u64, sent: Time, received: Time);
-    /// R_avg, bits per second.
+    /// Returns R_avg in bits per second.
     fn rate_bps(&mut self) -> u64;
 }
 
@@ -185,19 +189,19 @@ impl Sender for Simulator {
     }
 }
 
-/// A sender's rate every 20 ms over an ideal path with a queue, whose bandwidth halves after half the time.
+/// Returns a sender's rate every 20 ms over an ideal path with a queue. The bandwidth halves after half the time.
 fn over_a_path(sender: &mut dyn Sender, available: Rate, until: Time) -> Vec<u64> {
     let (mut now, mut sent, mut free_at) = (Time::ZERO, 0, Time::ZERO);
     let mut acks: VecDeque<(u64, Time, Time)> = VecDeque::new();
-    let (mut rates, mut look_at) = (Vec::new(), Time::ZERO);
+    let (mut rates, mut sample_at) = (Vec::new(), Time::ZERO);
     let half = Time::ZERO + (until - Time::ZERO) / 2;
     while now < until {
         let due = sender.due().max(now);
         let ack_at = acks.front().map_or(Time::NEVER, |&(_, _, received)| received + RTT);
         now = due.min(ack_at);
-        while look_at <= now {
+        while sample_at <= now {
             rates.push(sender.rate_bps());
-            look_at += Dur::from_ms(20);
+            sample_at += Dur::from_ms(20);
         }
         if ack_at <= due
             && let Some((segment, departed, received)) = acks.pop_front()
@@ -215,13 +219,13 @@ fn over_a_path(sender: &mut dyn Sender, available: Rate, until: Time) -> Vec<u64
 }
 
 #[test]
-fn over_a_path_the_rate_takes_the_same_course() {
+fn rates_over_a_path_agree() {
     let until = Time::ZERO + Dur::from_ms(1600);
     let mut kernel = Kernel::new(&[("initial_rate", "10Mbps")]);
     let kernel = over_a_path(&mut kernel, Rate::from_mbps(40), until);
     let simulator = over_a_path(&mut Simulator::new(Rate::from_mbps(10)), Rate::from_mbps(40), until);
     assert_eq!(kernel.len(), simulator.len());
-    // The first looks are before the first estimate.
+    // The first five samples precede the first estimate.
     let far = |at: &usize| kernel[*at].abs_diff(simulator[*at]) * 100 > simulator[*at];
     let different: Vec<usize> = (5..kernel.len()).filter(far).collect();
     assert!(different.is_empty(), "at {different:?}:\nkernel    {kernel:?}\nsimulator {simulator:?}");
@@ -229,9 +233,10 @@ fn over_a_path_the_rate_takes_the_same_course() {
     assert!((33..=47).contains(&mbps(39)) && (15..35).contains(&mbps(79)), "{} and {} Mb/s", mbps(39), mbps(79));
 }
 
-/// Section II: four rates about their harmonic mean, and the pace that makes the kernel keep the gap of each.
+/// Section II of the paper: the rates of a p-stream around their mean, and the pacing rate with which the kernel keeps
+/// each gap.
 #[test]
-fn gaps_are_those_of_the_p_stream_to_20_millionths_and_the_pace_keeps_them_to_2() {
+fn gaps_agree_to_20_parts_per_million_and_the_pacing_rate_to_2() {
     let mut kernel = twin(&[("initial_rate", "10Mbps")]);
     let mut simulator = Simulator::new(Rate::from_mbps(10));
     let (mut now_ns, mut now) = (0, Time::ZERO);
@@ -248,12 +253,12 @@ fn gaps_are_those_of_the_p_stream_to_20_millionths_and_the_pace_keeps_them_to_2(
 }
 
 #[test]
-fn a_timeout_starts_anew_and_one_that_was_needless_does_not() {
+fn a_timeout_restarts_and_a_spurious_one_is_undone() {
     let mut kernel = Kernel::new(&[("initial_rate", "10Mbps")]);
     over_a_path(&mut kernel, Rate::from_mbps(40), Time::ZERO + Dur::from_ms(400));
     let before = kernel.rate_bps();
     assert!(before > 30_000_000, "{before}");
-    assert_eq!(kernel.twin.ask("state 3")[0], before, "a loss is TCP's affair");
+    assert_eq!(kernel.twin.ask("state 3")[0], before, "a loss is left to TCP");
     assert_eq!(kernel.twin.ask("state 4")[0], 10_000_000);
     let mut simulator = Simulator::new(Rate::from_mbps(10));
     over_a_path(&mut simulator, Rate::from_mbps(40), Time::ZERO + Dur::from_ms(400));
@@ -265,7 +270,7 @@ fn a_timeout_starts_anew_and_one_that_was_needless_does_not() {
 }
 
 #[test]
-fn p_streams_with_a_loss_or_a_pause_say_nothing() {
+fn p_streams_with_a_loss_or_a_pause_are_skipped() {
     let mut kernel = twin(&[("initial_rate", "10Mbps")]);
     let mut now_ns = 0;
     let mut departed = Vec::new();
@@ -279,12 +284,13 @@ fn p_streams_with_a_loss_or_a_pause_say_nothing() {
     }
     let mut last = Vec::new();
     for segment in 0..256u64 {
-        // The acknowledgment of the second p-stream's tenth packet tells of a hole; everything sent until then is suspect.
+        // The acknowledgment of the second p-stream's tenth packet reports a hole, so all packets sent until then are
+        // suspect.
         let sacked = u64::from(segment == 74);
         let next = if segment <= 74 { 100 * MSS } else { 256 * MSS };
         let sent = departed[segment as usize];
         last = kernel.ask(&format!("ack {} {sent} {} {sacked} {next}", (segment + 1) * MSS, sent + 15_000));
     }
-    // Judged: the first, and that which began with the pause. Skipped: the second, and what the pause cut off.
+    // Judged are the first p-stream and the one after the pause. Skipped are the second and the one before the pause.
     assert_eq!(last[2..4], [2, 2], "judged and skipped");
 }

@@ -1,6 +1,6 @@
-//! RTCP: windows to the byte, the counter to a hundredth of a byte, congestion to a ten-thousandth of a kilobyte.
+//! RTCP: windows agree to the byte, the counter to 0.01 byte, and congestion to 0.0001 kB plus 0.01 %.
 //!
-//! What the numbers of the kernel round: H and S to 2^-16, and what is missing to the weight to 2^-32.
+//! The program rounds H and S to 2^-16, and the distance of H from the weight to a share of 2^-32.
 
 use super::{Twin, constants};
 use sparelane_cc::contract::{Ack, Congestion, CongestionControl, Cx, Phase};
@@ -11,23 +11,23 @@ use sparelane_core::{Domain, Dur, Rate, Stream, Time};
 const MSS: u64 = 1000;
 const LINE: Rate = Rate::from_gbps(1);
 
-/// Settings as a user gives them.
-type Words<'a> = &'a [(&'a str, &'a str)];
+/// Settings as users write them: pairs of key and text.
+type Settings<'a> = &'a [(&'a str, &'a str)];
 
-/// What happens to a connection.
+/// An event of a connection.
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// An acknowledgment of so many segments, after this round trip, at this time (us).
+    /// An acknowledgment of this number of segments arrives; time and round trip are in microseconds.
     Ack { at: u64, rtt: u64, segments: u64 },
-    /// A loss is found.
+    /// A loss is detected.
     Loss,
-    /// It is repaired.
+    /// The loss is repaired.
     Repaired,
-    /// The timer runs out.
+    /// The retransmission timer expires.
     Timeout,
 }
 
-/// The connection's state, as both tell it.
+/// The state of a connection, as both implementations report it.
 #[derive(Clone, Copy, Debug)]
 struct State {
     cwnd_bytes: u64,
@@ -63,7 +63,7 @@ fn kernel(settings: &[(&str, &str)], events: &[Event]) -> Vec<State> {
 fn simulator(settings: &[(&'static str, Value)], events: &[Event]) -> Vec<State> {
     let mut values = Values::default();
     values.set("interface", Value::Word("delay".to_owned()));
-    // The kernel's does not learn for how many segments a receiver answers at once.
+    // The program does not know how many segments one acknowledgment covers.
     values.set("min_window", Value::Whole(1));
     settings.iter().for_each(|(name, value)| values.set(name, value.clone()));
     let inner = Values::default();
@@ -125,7 +125,7 @@ fn assert_equal(kernel: &[State], simulator: &[State], events: &[Event]) {
     }
 }
 
-/// The least window of the kernel's default is two segments; the simulator's scripts have one.
+/// The simulator's smallest window is one segment; the program's default is two.
 const ONE: (&str, &str) = ("min_window", "1");
 
 fn ack(at: u64, rtt: u64) -> Event {
@@ -133,17 +133,17 @@ fn ack(at: u64, rtt: u64) -> Event {
 }
 
 #[test]
-fn the_scripts_of_the_simulators_controller_give_the_same_windows_and_counters() {
+fn windows_and_counters_agree_in_the_scripts_of_the_simulators_tests() {
     let mut settled: Vec<Event> = (1..2_000).map(|at| ack(200 + 16 * at, 200)).collect();
     assert_equal(&kernel(&[ONE], &settled), &simulator(&[], &settled), &settled);
-    // A timeout, a silence of a second, and a delay that halves.
+    // A timeout, a long silence, and a delay that shrinks.
     settled.extend([Event::Timeout, ack(1_032_200, 200), ack(3_600_000_000, 1200), ack(3_600_000_016, 200)]);
     settled.extend((1..100).map(|at| ack(3_600_000_016 + 16 * at, 200)));
     assert_equal(&kernel(&[ONE], &settled), &simulator(&[], &settled), &settled);
 }
 
 #[test]
-fn doubling_halving_and_their_bounds_are_the_same() {
+fn doubling_halving_and_their_bounds_agree() {
     let grown = [ack(150, 100), ack(150, 620), ack(150, 100), ack(150, 100)];
     let set = [ONE, ("delta", "125"), ("initial_window", "8"), ("x_max", "100")];
     let also = [("delta", Value::Number(125.0)), ("initial_window", Value::Whole(8)), ("x_max", Value::Number(100.0))];
@@ -167,10 +167,10 @@ fn a_loss_halves_and_holds_and_a_timeout_leaves_one_segment() {
     assert_eq!((states[1].cwnd_bytes, states[4].cwnd_bytes), (5 * MSS, MSS));
 }
 
-/// Random round trips, pauses and losses, with weights and rates from the least to the largest.
+/// Random round trips, pauses and losses, with weights and rates over their whole range.
 #[test]
-fn random_histories_stay_equal_for_ten_thousand_events() {
-    let settings: [(Words<'_>, &[(&'static str, Value)]); 4] = [
+fn random_histories_agree_for_ten_thousand_events() {
+    let settings: [(Settings<'_>, &[(&'static str, Value)]); 4] = [
         (&[ONE], &[]),
         (
             &[ONE, ("weight", "1000000"), ("alpha", "15")],
@@ -213,7 +213,7 @@ fn random_histories_stay_equal_for_ten_thousand_events() {
 }
 
 #[test]
-fn flows_weigh_what_their_size_priority_or_port_says() {
+fn size_priority_or_port_decide_the_weight_of_a_flow() {
     let weighed = |settings: &[(&str, &str)], script: &str| -> Vec<u64> {
         let answers = Twin::compiled("rtcp").answers(&constants("rtcp", settings, LINE), script);
         answers.iter().map(|row| row[5]).collect()
@@ -227,15 +227,15 @@ fn flows_weigh_what_their_size_priority_or_port_says() {
     assert_eq!(weighed(&set, "port 443\nport 80\n"), [7_000, 9_000]);
 }
 
-/// A watcher that was killed cannot say that it goes.
+/// A watcher that was killed cannot end its lease.
 #[test]
-fn samples_are_told_until_the_watchers_time_is_over_and_no_longer() {
+fn samples_are_recorded_until_the_lease_expires() {
     let events =
         ["clock 900", "ack 100 30 1", "watch 1000", "ack 200 30 1", "clock 1001", "ack 300 30 1", "ack 400 30 1"];
     let script = format!("open 0 {MSS}\n{}\n", events.join("\n"));
     let answers = Twin::compiled("rtcp").answers(&constants("rtcp", &[], LINE), &script);
-    let told: Vec<[u64; 2]> = answers.iter().map(|row| [row[6], row[7]]).collect();
-    assert_eq!(told[2], [0, 0], "nobody watches");
-    assert_eq!(told[4], [1, 1000], "somebody does");
-    assert_eq!(told[6..], [[1, 0], [1, 0]], "and is gone");
+    let recorded: Vec<[u64; 2]> = answers.iter().map(|row| [row[6], row[7]]).collect();
+    assert_eq!(recorded[2], [0, 0], "without a lease");
+    assert_eq!(recorded[4], [1, 1000], "during the lease");
+    assert_eq!(recorded[6..], [[1, 0], [1, 0]], "after the lease");
 }

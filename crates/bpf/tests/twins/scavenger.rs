@@ -1,6 +1,6 @@
-//! The scavenger: windows to two bytes and two in ten thousand, and the same gains and stages.
+//! The scavenger: windows agree to two bytes plus 0.02 %, gains and stages exactly.
 //!
-//! What the kernel rounds: changes of the window to 2^-16 of a segment a round trip, a third and a seventh among them.
+//! The program rounds changes of the window to 2^-16 of a segment per round trip, such as a third or a seventh of one.
 
 use super::{Twin, constants};
 use sparelane_cc::contract::{Ack, Congestion, Cx, Phase};
@@ -10,7 +10,8 @@ use sparelane_core::{Domain, Dur, Rate, Stream, Time};
 
 const MSS: u64 = 1000;
 
-/// Acknowledgments of a segment each (when, round trip; us), and losses (a round trip of zero).
+/// Acknowledgments of one segment each, as pairs of time and round trip in microseconds. A round trip of zero is a
+/// loss.
 type Events = Vec<(u64, u64)>;
 
 fn kernel(settings: &[(&str, &str)], events: &Events) -> Vec<Vec<u64>> {
@@ -57,18 +58,18 @@ fn simulator(initial_window: u64, events: &Events) -> Vec<(u64, u64, bool)> {
 }
 
 fn assert_equal(initial_window: u64, events: &Events) {
-    let words = initial_window.to_string();
-    let kernel = kernel(&[("initial_window", &words)], events);
+    let text = initial_window.to_string();
+    let kernel = kernel(&[("initial_window", &text)], events);
     let simulator = simulator(initial_window, events);
     assert_eq!((kernel.len(), simulator.len()), (events.len(), events.len()));
     for (at, (one, other)) in kernel.iter().zip(&simulator).enumerate() {
         let is_equal = one[0].abs_diff(other.0) <= 2 + other.0 / 5000 && one[2] == other.1 && (one[3] == 2) == other.2;
-        assert!(is_equal, "event {at}, {:?}: {one:?} in the kernel, {other:?}", events[at]);
+        assert!(is_equal, "event {at}, {:?}: {one:?} in the program, {other:?} in the simulator", events[at]);
         assert_eq!(one[4], (one[0] / MSS).max(1), "whole segments");
     }
 }
 
-/// Windows come back evenly over round trips of these lengths.
+/// Returns acknowledgments spread evenly over round trips of these lengths, `segments` in each.
 fn rounds(rtts_ms: &[u64], segments: u64) -> Events {
     let (mut at, mut events) = (0, Vec::new());
     for rtt_ms in rtts_ms {
@@ -81,7 +82,7 @@ fn rounds(rtts_ms: &[u64], segments: u64) -> Events {
 }
 
 #[test]
-fn slow_start_ends_and_slowdowns_come_as_in_the_simulator() {
+fn slow_start_and_slowdowns_agree_with_the_simulator() {
     let mut rtts = vec![120; 3];
     rtts.extend([166, 180, 121, 121, 121, 125, 140, 186, 300, 121]);
     rtts.extend([121; 40]);
@@ -89,7 +90,7 @@ fn slow_start_ends_and_slowdowns_come_as_in_the_simulator() {
 }
 
 #[test]
-fn windows_stay_equal_through_random_delays_and_losses() {
+fn windows_agree_through_random_delays_and_losses() {
     for seed in 0..4 {
         let mut random = Stream::new(seed, Domain::Test, 11);
         let (mut at, mut events, mut queue_us) = (0, Vec::new(), 0);
@@ -109,7 +110,7 @@ fn windows_stay_equal_through_random_delays_and_losses() {
 #[test]
 fn sockets_are_marked_before_their_priority_is_lowered() {
     let settings = constants("scavenger", &[("priority", "2")], Rate::from_gbps(1));
-    let told = Twin::compiled("scavenger").lines(&settings, "open 1000\n");
-    // IP_TOS of SOL_IP, which changes the priority, and then SO_PRIORITY of SOL_SOCKET.
-    assert_eq!(told[..2], ["option 0 1 4", "option 1 12 2"]);
+    let lines = Twin::compiled("scavenger").lines(&settings, "open 1000\n");
+    // IP_TOS of SOL_IP sets a priority of its own, so SO_PRIORITY of SOL_SOCKET must come later.
+    assert_eq!(lines[..2], ["option 0 1 4", "option 1 12 2"]);
 }
