@@ -1,7 +1,9 @@
-//! Packets of hosts in, with the time at which they come; packets for hosts out, when they are due. No clock, no device.
+//! The bridge between hosts and the simulated network.
 //!
-//! What happens between is the network's: its queues see each packet's size, class, flow and whether it can be marked, and the
-//! bridge keeps the bytes meanwhile. What it keeps is bounded by [`MAX_HELD_BYTES`], whatever the scenario's queues allow.
+//! It takes packets of hosts with their arrival times, and returns packets for hosts with the times at which they are
+//! due. The network's queues see the size, class and flow of a packet, and whether it can be marked. The bridge stores
+//! its bytes until it is delivered or dropped. It stores at most [`MAX_STORED_BYTES`], even if the scenario's queues
+//! are larger. It uses neither clock nor devices, so tests run in virtual time.
 
 use crate::ip;
 use crate::plan::{Host, Plan};
@@ -11,98 +13,101 @@ use sparelane_sim::{BuildError, Fate, LinkTable, LiveNetwork, NodeId, Offered};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
-/// The most bytes of packets that are kept at any time, each counted as one of the largest size.
-pub const MAX_HELD_BYTES: u64 = 256 << 20;
+/// The limit of stored bytes. Each packet counts as one of the largest size.
+pub const MAX_STORED_BYTES: u64 = 256 << 20;
 
-/// Packets with other code points than those of classes are in this class.
-const USUAL_CLASS: u8 = 0;
+/// The class of packets whose code point belongs to no class.
+const DEFAULT_CLASS: u8 = 0;
 
-/// What became of packets, besides what links count.
+/// Counts of packets, in addition to the counters of links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Packets that came from hosts.
-    pub came: u64,
-    /// Packets that went to hosts.
-    pub went: u64,
-    /// Packets that queues dropped or wires lost.
+    /// Packets that arrived from hosts.
+    pub from_hosts: u64,
+    /// Packets that were delivered to hosts.
+    pub to_hosts: u64,
+    /// Packets that queues dropped or cables lost.
     pub dropped: u64,
-    /// Packets that were no IPv4, or for no host of this network.
+    /// Packets that were not IPv4, or not addressed to another host of this network.
     pub foreign: u64,
-    /// Packets for which there was no memory: the network then dropped what it should not.
+    /// Packets that were dropped for lack of memory, which the simulated network would have accepted.
     pub overflowed: u64,
 }
 
-/// A packet that is due.
+/// A packet that is due at its destination.
 #[derive(Debug)]
 pub struct Due<'b> {
-    /// Its host, by its place among the hosts.
+    /// The index of the destination in [`Plan::hosts`].
     pub host: usize,
-    /// Since when.
+    /// The time at which it is due.
     pub at: Time,
-    /// The packet.
+    /// The IPv4 packet.
     pub bytes: &'b [u8],
 }
 
-/// A packet in the network.
+/// The bytes and the destination of a packet in the network.
 #[derive(Debug, Default)]
-struct Held {
+struct Stored {
     bytes: Vec<u8>,
     host: usize,
 }
 
-/// The bridge.
+/// A simulated network, with the packets that are in it.
 #[derive(Debug)]
 pub struct Bridge {
     network: LiveNetwork,
     nodes: Vec<NodeId>,
-    places: BTreeMap<Ipv4Addr, usize>,
+    /// Indices of hosts by their addresses.
+    host_of: BTreeMap<Ipv4Addr, usize>,
     /// The class of each code point.
     classes: [u8; 64],
     changes: VecDeque<ScriptedChange>,
-    held: Vec<Held>,
+    /// Packets by their tags in the network.
+    stored: Vec<Stored>,
+    /// Tags that are not in use.
     free: Vec<u32>,
-    most_held: usize,
-    /// The packet that was given out last.
-    lent: Option<u32>,
+    max_stored: usize,
+    /// The tag of the packet that was returned last. It is freed on the next call, because the caller still borrows it.
+    returned: Option<u32>,
     counts: Counts,
 }
 
 impl Bridge {
-    /// The network of `plan`, at rest.
+    /// Builds the network of `plan`, without packets.
     ///
     /// # Errors
-    /// The network is no network, or too large.
+    /// The network is invalid or too large.
     pub fn new(plan: &Plan) -> Result<Bridge, BuildError> {
-        let mut classes = [USUAL_CLASS; 64];
+        let mut classes = [DEFAULT_CLASS; 64];
         for (class, &code_point) in (0..).zip(&plan.code_points) {
             classes[usize::from(code_point & 63)] = class;
         }
-        let place = |(place, host): (usize, &Host)| (host.address, place);
+        let entry = |(index, host): (usize, &Host)| (host.address, index);
         Ok(Bridge {
             network: LiveNetwork::new(&plan.config)?,
             nodes: plan.hosts.iter().map(|host| host.node).collect(),
-            places: plan.hosts.iter().enumerate().map(place).collect(),
+            host_of: plan.hosts.iter().enumerate().map(entry).collect(),
             classes,
             changes: plan.changes.iter().copied().collect(),
-            held: Vec::new(),
+            stored: Vec::new(),
             free: Vec::new(),
-            most_held: (MAX_HELD_BYTES / plan.mtu_bytes.max(1)) as usize,
-            lent: None,
+            max_stored: (MAX_STORED_BYTES / plan.mtu_bytes.max(1)) as usize,
+            returned: None,
             counts: Counts::default(),
         })
     }
 
-    /// Host number `host` sends a packet at `now`.
+    /// Handles a packet that the host with index `host` sends at `now`.
     pub fn handle_packet(&mut self, now: Time, host: usize, bytes: &[u8]) {
         self.handle_time(now);
-        self.counts.came += 1;
+        self.counts.from_hosts += 1;
         let header = ip::read(bytes);
-        let known = header.and_then(|header| Some((header, *self.places.get(&header.to)?)));
+        let known = header.and_then(|header| Some((header, *self.host_of.get(&header.to)?)));
         let Some((header, to)) = known.filter(|(_, to)| *to != host) else {
             self.counts.foreign += 1;
             return;
         };
-        let Some(tag) = self.keep(&bytes[..usize::from(header.bytes)], to) else {
+        let Some(tag) = self.store(&bytes[..usize::from(header.bytes)], to) else {
             self.counts.overflowed += 1;
             return;
         };
@@ -115,13 +120,13 @@ impl Bridge {
             class: self.classes[usize::from(header.dscp)],
             is_ecn_capable: header.is_ecn_capable,
             is_data: header.is_data,
-            // Directions are flows of their own: the hash is of addresses in their order.
+            // Each direction is a flow of its own, because the hash depends on the order of the addresses.
             goes_back: false,
         };
         self.network.handle_packet(now, &offered);
     }
 
-    /// It is `now`: changes that are due by then happen, each at its instant.
+    /// Advances the network to `now`. Scripted changes until then happen at their exact times.
     pub fn handle_time(&mut self, now: Time) {
         while let Some(&change) = self.changes.front().filter(|change| change.at <= now) {
             self.changes.pop_front();
@@ -130,9 +135,9 @@ impl Bridge {
         self.network.handle_time(now);
     }
 
-    /// The next packet that is due by the last time that was told.
+    /// Returns the next packet that is due at the time of the last call of a `handle_*` method, if any.
     pub fn poll_packet(&mut self) -> Option<Due<'_>> {
-        if let Some(tag) = self.lent.take() {
+        if let Some(tag) = self.returned.take() {
             self.free.push(tag);
         }
         loop {
@@ -142,48 +147,49 @@ impl Bridge {
                     self.free.push(tag);
                 }
                 Fate::Delivered { at, tag, is_marked } => {
-                    self.counts.went += 1;
-                    self.lent = Some(tag);
-                    let held = &mut self.held[tag as usize];
+                    self.counts.to_hosts += 1;
+                    self.returned = Some(tag);
+                    let packet = &mut self.stored[tag as usize];
                     if is_marked {
-                        ip::mark(&mut held.bytes);
+                        ip::mark(&mut packet.bytes);
                     }
-                    return Some(Due { host: held.host, at, bytes: &held.bytes });
+                    return Some(Due { host: packet.host, at, bytes: &packet.bytes });
                 }
             }
         }
     }
 
-    /// When something happens next, at the earliest.
+    /// Returns the earliest time at which the next event can happen, or [`Time::NEVER`].
     pub fn next_time(&self) -> Time {
         self.changes.front().map_or(Time::NEVER, |change| change.at).min(self.network.next_time())
     }
 
-    /// What became of packets.
+    /// Returns the counts of packets.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// What links counted until `now`.
+    /// Returns the counters of all links until `now`.
     pub fn link_table(&mut self, now: Time) -> LinkTable {
         self.handle_time(now);
         self.network.link_table(now)
     }
 
-    /// A place for a packet, if there is memory for it.
-    fn keep(&mut self, bytes: &[u8], host: usize) -> Option<u32> {
+    /// Stores a packet for a host and returns its tag, or `None` if the memory limit is reached.
+    fn store(&mut self, bytes: &[u8], host: usize) -> Option<u32> {
         let tag = match self.free.pop() {
             Some(tag) => tag,
-            None if self.held.len() < self.most_held => {
-                self.held.push(Held::default());
-                self.held.len() as u32 - 1
+            None if self.stored.len() < self.max_stored => {
+                self.stored.push(Stored::default());
+                self.stored.len() as u32 - 1
             }
             None => return None,
         };
-        let held = &mut self.held[tag as usize];
-        held.host = host;
-        held.bytes.clear();
-        held.bytes.extend_from_slice(bytes);
+        let packet = &mut self.stored[tag as usize];
+        packet.host = host;
+        // The buffer of an earlier packet is reused.
+        packet.bytes.clear();
+        packet.bytes.extend_from_slice(bytes);
         Some(tag)
     }
 }

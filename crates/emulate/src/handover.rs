@@ -1,4 +1,7 @@
-//! Devices that another part of the process opened, handed over by a socket (SCM_RIGHTS, unix(7)).
+//! Receives open devices over a Unix socket (SCM_RIGHTS, unix(7)).
+//!
+//! The caller opens each device inside the network namespace of its host, and sends the descriptor to this crate. To adopt
+//! a descriptor by its bare number would need unsafe code.
 
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use std::io::{self, IoSliceMut};
@@ -6,25 +9,26 @@ use std::mem::MaybeUninit;
 use std::os::fd::{IntoRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 
-/// The end of the socket at which devices come out.
+/// The receiving end of the socket.
 #[derive(Debug)]
 pub struct Handover(UnixStream);
 
 impl Handover {
-    /// This end, and the descriptor of the other, which is the caller's to close.
+    /// Creates a pair of sockets. Returns the receiving end, and the descriptor of the sending end, which the caller
+    /// must close.
     ///
     /// # Errors
-    /// There can be no socket.
+    /// The sockets cannot be created.
     pub fn new() -> io::Result<(Handover, RawFd)> {
         let (own, other) = UnixStream::pair()?;
         Ok((Handover(own), other.into_raw_fd()))
     }
 
-    /// Takes the device that was sent with the next byte.
+    /// Receives the device that was sent with the next byte. Waits for it if necessary.
     ///
     /// # Errors
     /// No device was sent, or the other end is closed.
-    pub fn take(&self) -> io::Result<OwnedFd> {
+    pub fn receive(&self) -> io::Result<OwnedFd> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let mut byte = [0];

@@ -1,27 +1,27 @@
-//! What a queue has to know of an IPv4 packet, and the mark that it may set (RFC 791, 2474, 3168).
+//! Reads the fields of IPv4 packets that queues use, and sets the congestion mark (RFC 791, RFC 2474, RFC 3168).
 
 use std::net::Ipv4Addr;
 
-/// What is read of a packet.
+/// The fields of a packet that queues use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Who sends it.
+    /// The source address.
     pub from: Ipv4Addr,
-    /// Whom it is for.
+    /// The destination address.
     pub to: Ipv4Addr,
-    /// Its length, header included.
+    /// The length in bytes, including the header.
     pub bytes: u16,
     /// The differentiated services code point, 0 to 63.
     pub dscp: u8,
-    /// Whether its ends understand marks: ECT(0), ECT(1), or marked already.
+    /// Whether it can be marked: its ECN field is ECT(0), ECT(1) or CE.
     pub is_ecn_capable: bool,
-    /// A hash of addresses, protocol and ports; of a fragment, of addresses and protocol.
+    /// A hash of addresses, protocol and ports; for fragments, of addresses and protocol only.
     pub flow: u32,
-    /// Whether it is more than a TCP segment without payload.
+    /// Whether it carries data; false only for TCP segments without payload.
     pub is_data: bool,
 }
 
-/// The smallest header, and where its fields are.
+/// The size of the smallest header, and the offsets of its fields, in bytes.
 const HEADER_BYTES: usize = 20;
 const TOS: usize = 1;
 const LENGTH: usize = 2;
@@ -30,17 +30,18 @@ const PROTOCOL: usize = 9;
 const CHECKSUM: usize = 10;
 const ADDRESSES: usize = 12;
 
-/// More fragments follow, or this is not the first.
+/// The bits of the fragment field that are set in fragments: "more fragments" and the offset.
 const IS_FRAGMENT: u16 = 0x3fff;
+/// The bits of the ECN field, and its value CE (congestion experienced).
 const ECN: u8 = 3;
-const MARKED: u8 = 3;
+const CONGESTION_EXPERIENCED: u8 = 3;
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-/// Where the length of a TCP header is, in its upper four bits and in words.
+/// The offset of the byte whose upper four bits are the length of a TCP header in 32-bit words.
 const TCP_LENGTH: usize = 12;
 
-fn word(packet: &[u8], at: usize) -> Option<u16> {
+fn u16_at(packet: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes([*packet.get(at)?, *packet.get(at + 1)?]))
 }
 
@@ -49,18 +50,18 @@ fn address(packet: &[u8], at: usize) -> Option<Ipv4Addr> {
     Some(octets.into())
 }
 
-/// Reads an IPv4 packet; none where it is none, or not whole.
+/// Parses the header of an IPv4 packet. Returns `None` if it is not IPv4 or is truncated.
 pub fn read(packet: &[u8]) -> Option<Header> {
     let first = *packet.first()?;
     let header_bytes = usize::from(first & 15) * 4;
-    let bytes = word(packet, LENGTH)?;
+    let bytes = u16_at(packet, LENGTH)?;
     let is_whole = (HEADER_BYTES..=usize::from(bytes)).contains(&header_bytes) && usize::from(bytes) <= packet.len();
     if first >> 4 != 4 || !is_whole {
         return None;
     }
     let packet = &packet[..usize::from(bytes)];
     let (tos, protocol) = (packet[TOS], packet[PROTOCOL]);
-    let is_fragment = word(packet, FRAGMENT)? & IS_FRAGMENT != 0;
+    let is_fragment = u16_at(packet, FRAGMENT)? & IS_FRAGMENT != 0;
     let has_ports = matches!(protocol, TCP | UDP) && !is_fragment;
     let ports = if has_ports { packet.get(header_bytes..header_bytes + 4).unwrap_or_default() } else { &[] };
     let parts = [&packet[ADDRESSES..HEADER_BYTES], &[protocol], ports];
@@ -79,18 +80,18 @@ fn has_payload(segment: &[u8]) -> bool {
     segment.get(TCP_LENGTH).is_none_or(|length| usize::from(length >> 4) * 4 < segment.len())
 }
 
-/// FNV-1a, 32 bits.
+/// The 32-bit FNV-1a hash.
 fn hash(bytes: impl Iterator<Item = u8>) -> u32 {
     bytes.fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
-/// Marks a packet with congestion experienced, and brings its checksum up to date (RFC 1624, equation 3).
+/// Sets the ECN field of a packet to "congestion experienced" and updates its checksum (RFC 1624, equation 3).
 ///
 /// # Panics
-/// The packet is shorter than a header: [`read`] has not accepted it.
+/// If the packet is shorter than a header, which [`read`] rejects.
 pub fn mark(packet: &mut [u8]) {
     let before = u16::from_be_bytes([packet[0], packet[TOS]]);
-    packet[TOS] |= MARKED;
+    packet[TOS] |= CONGESTION_EXPERIENCED;
     let after = u16::from_be_bytes([packet[0], packet[TOS]]);
     let checksum = u16::from_be_bytes([packet[CHECKSUM], packet[CHECKSUM + 1]]);
     let sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);
@@ -103,14 +104,14 @@ pub fn mark(packet: &mut [u8]) {
 mod tests {
     use super::*;
 
-    /// The checksum of a header whose checksum is zero (RFC 1071).
+    /// Computes the checksum of a header whose checksum field is zero (RFC 1071).
     fn checksum(header: &[u8]) -> u16 {
         let sum: u32 = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
         let folded = (sum & 0xffff) + (sum >> 16);
         !(((folded & 0xffff) + (folded >> 16)) as u16)
     }
 
-    /// A TCP segment with so many bytes of payload.
+    /// Returns a TCP segment with `payload` bytes of payload.
     fn segment(tos: u8, identification: u16, payload: usize) -> Vec<u8> {
         let mut packet = vec![0; 40 + payload];
         packet[0] = 0x45;
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_is_read_as_the_kernel_writes_it() {
+    fn the_fields_of_a_header_are_read() {
         let header = read(&segment(19 << 2 | 2, 7, 100)).expect("a packet");
         assert_eq!((header.from, header.to), (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)));
         assert_eq!((header.bytes, header.dscp, header.is_ecn_capable, header.is_data), (140, 19, true, true));
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_changes_the_code_point_and_keeps_the_checksum_right() {
+    fn a_mark_sets_the_ecn_field_and_updates_the_checksum() {
         for identification in [0, 1, 0x7fff, 0xfffe, 0xffff] {
             for tos in [1, 2, 3, 3 << 2 | 1, 0xfe] {
                 let mut packet = segment(tos, identification, 10);
@@ -146,13 +147,13 @@ mod tests {
                 assert_eq!(packet[TOS], tos | 3);
                 let zeroed: Vec<_> = (0..20).map(|at| if (10..12).contains(&at) { 0 } else { packet[at] }).collect();
                 let expected = checksum(&zeroed);
-                assert_eq!(word(&packet, CHECKSUM), Some(expected), "code point {tos}, number {identification}");
+                assert_eq!(u16_at(&packet, CHECKSUM), Some(expected), "code point {tos}, number {identification}");
             }
         }
     }
 
     #[test]
-    fn flows_differ_by_ports_and_fragments_of_one_packet_do_not() {
+    fn flows_differ_by_ports_but_fragments_of_one_packet_belong_to_one_flow() {
         let (first, mut other) = (segment(0, 1, 50), segment(0, 1, 50));
         other[23] = 99;
         assert_ne!(read(&first).map(|header| header.flow), read(&other).map(|header| header.flow));
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_whole_ipv4_packet_is_refused() {
+    fn truncated_and_other_packets_are_rejected() {
         let whole = segment(0, 1, 20);
         assert_eq!((0..whole.len()).filter_map(|bytes| read(&whole[..bytes])).count(), 0);
         let with = |at: usize, byte: u8| {

@@ -1,17 +1,18 @@
 //! Real programs over a simulated network, in real time.
 //!
-//! Each host of a scenario is a network namespace with a TUN device. What its programs send comes out of the device as IPv4
-//! packets; each crosses the simulator's own links and queues ([`sparelane_sim::LiveNetwork`]) and goes into the device of the
-//! host that it is for when it is due there.
+//! Each host of a scenario is a network namespace with a TUN device. The crate reads the IPv4 packets that programs
+//! send from the device of their host. Each packet crosses the simulator's own links and queues
+//! ([`sparelane_sim::LiveNetwork`]), and is written to the device of its destination when it is due there.
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! |---|---|
-//! | [`bridge`] | packets in with the time, packets out with the time at which they are due: no clock, no device |
-//! | [`ip`] | what a queue has to know of an IPv4 packet, and its mark |
-//! | [`plan`] | what a scenario asks of the machine, and what cannot be emulated |
-//! | [`lateness`] | how late packets were, as a histogram |
-//! | `exchange` | devices and clock: one thread with ppoll |
-//! | `self_test` | what this machine can keep |
+//! | [`bridge`] | the network: takes packets with their arrival times and returns them with their due times |
+//! | [`ip`] | the parts of an IPv4 header that queues use, and the congestion mark |
+//! | [`plan`] | the network, hosts and limits of an emulation, derived from a scenario |
+//! | [`lateness`] | a histogram of the time by which packets were late |
+//! | `exchange` | the thread that moves packets between devices and the bridge in real time |
+//! | `handover` | receives open devices from the process that created them |
+//! | `self_test` | measures the packet rate and the delay error of this machine |
 
 pub mod bridge;
 #[cfg(target_os = "linux")]

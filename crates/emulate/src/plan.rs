@@ -1,7 +1,8 @@
-//! What a scenario asks of the machine, and what of it cannot be emulated.
+//! The plan of an emulation: the network, hosts and limits of a scenario, and the checks that it can be emulated.
 //!
-//! Networks, queues, losses and the seed are the scenario's. Its flows, controllers and cross traffic are left out, since real
-//! programs take their place, and so is what its hosts take their time for: the machine has hosts of its own.
+//! Network, queues, losses and the seed are taken from the scenario. Flows, controllers and cross traffic are not,
+//! because real programs replace them. Processing delays of hosts are left out as well, because real hosts have their
+//! own.
 
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_scenario::{Scenario, ScenarioError, ScriptedChange};
@@ -11,40 +12,40 @@ use sparelane_sim::{
 use std::net::Ipv4Addr;
 use thiserror::Error;
 
-/// The most hosts, each of which is a network namespace and a device.
+/// The largest number of hosts. Each is a network namespace with a device.
 pub const MAX_HOSTS: usize = 250;
 
-/// The smallest packets that hosts of the Internet have to take (RFC 791); a device for smaller ones is of no use.
+/// The smallest allowed MTU: every host must accept packets of this size (RFC 791).
 pub const MIN_MTU_BYTES: u64 = 576;
 
-/// Faster than anything, for a network that only costs what it costs the machine.
+/// A rate without effect, so that a test measures only the machine.
 const UNBOUNDED: Rate = Rate::from_gbps(100_000);
 
-/// The delay of the network in which a machine tests itself.
+/// The delay of the network of the self-test.
 pub const TEST_DELAY: Dur = Dur::from_ms(5);
 
-/// What cannot be emulated.
+/// The reason why a scenario cannot be emulated.
 #[derive(Debug, Error)]
 pub enum PlanError {
-    /// The scenario itself.
+    /// The scenario is invalid.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// Its network.
+    /// The network is invalid.
     #[error(transparent)]
     Network(#[from] sparelane_sim::BuildError),
-    /// Too many hosts, or too few.
+    /// The number of hosts is out of range.
     #[error("{hosts} hosts; an emulation has 2 to {MAX_HOSTS}")]
     Hosts {
-        /// How many there are.
+        /// The number of hosts.
         hosts: usize,
     },
-    /// Packets are too small for a device.
+    /// The largest packet is smaller than [`MIN_MTU_BYTES`].
     #[error("packets of {bytes} bytes at most; an emulation needs {MIN_MTU_BYTES} or more: see transport.mss")]
     Mtu {
-        /// The size of the largest packet.
+        /// The size of the largest packet in bytes.
         bytes: u64,
     },
-    /// Queues compute rates for RCP.
+    /// Queues compute rates for RCP, which needs a header that real programs do not send.
     #[error("queues compute rates for RCP, which packets of real programs do not carry; allowed: no rcp in queues")]
     Rcp,
 }
@@ -52,44 +53,44 @@ pub enum PlanError {
 /// A host of an emulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// Its node in the network.
+    /// The node in the network.
     pub node: NodeId,
-    /// Its name in the scenario.
+    /// The name in the scenario.
     pub name: String,
-    /// Its address.
+    /// The address.
     pub address: Ipv4Addr,
 }
 
-/// An emulation that is possible, as far as the machine can keep up.
+/// The plan of an emulation. Whether this machine is fast enough for it is up to the self-test.
 #[derive(Debug)]
 pub struct Plan {
-    /// The network and what else makes a run.
+    /// The network and the other settings of a run.
     pub config: RunConfig,
-    /// The hosts, in the order of the network.
+    /// The hosts, in the order of the network's nodes.
     pub hosts: Vec<Host>,
-    /// The largest packet, which is what devices have for MTU.
+    /// The size of the largest packet in bytes, which is the MTU of devices.
     pub mtu_bytes: u64,
-    /// The code point of each class.
+    /// The DSCP of each class.
     pub code_points: Vec<u8>,
-    /// By how much packets may be late, at the 99th percentile.
+    /// The allowed error of delays, at the 99th percentile.
     pub delay_error: Dur,
-    /// Changes, in order of time.
+    /// Scripted changes, in order of time.
     pub changes: Vec<ScriptedChange>,
-    /// The most that one host can send to another, at the highest rates that cables ever have.
-    pub asked: Rate,
+    /// The highest rate at which one host can send to another at any time during the emulation.
+    pub max_host_rate: Rate,
 }
 
-/// The address of host number `place`: 10.0.0.1 is that of the first.
-pub fn address(place: usize) -> Ipv4Addr {
-    Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 0, 0, 1)) + place as u32)
+/// Returns the address of the host with this index: 10.0.0.1 for the first.
+pub fn address(index: usize) -> Ipv4Addr {
+    Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 0, 0, 1)) + index as u32)
 }
 
 impl Plan {
-    /// What `scenario` asks for.
+    /// Plans the emulation of `scenario`.
     ///
     /// # Errors
-    /// It cannot be emulated on any machine.
-    pub fn of(scenario: &Scenario) -> Result<Plan, PlanError> {
+    /// The scenario cannot be emulated on any machine.
+    pub fn new(scenario: &Scenario) -> Result<Plan, PlanError> {
         let config = config_of(scenario)?;
         let nodes = config.network.hosts();
         if !(2..=MAX_HOSTS).contains(&nodes.len()) {
@@ -105,10 +106,10 @@ impl Plan {
         }
         let name = |node: NodeId| config.network.nodes[node.index()].name.clone();
         let hosts = nodes.iter().enumerate();
-        let hosts = hosts.map(|(place, &node)| Host { node, name: name(node), address: address(place) }).collect();
+        let hosts = hosts.map(|(index, &node)| Host { node, name: name(node), address: address(index) }).collect();
         let spec = scenario.emulate();
         Ok(Plan {
-            asked: asked(&config, &nodes, &spec.changes),
+            max_host_rate: max_host_rate(&config, &nodes, &spec.changes),
             config,
             hosts,
             mtu_bytes,
@@ -118,12 +119,13 @@ impl Plan {
         })
     }
 
-    /// The same hosts and cables, without queues, and with [`TEST_DELAY`] from the first host to any other.
+    /// Plans the self-test: the same hosts and cables without limits of rates and queues, and with a delay of
+    /// [`TEST_DELAY`] between the first host and any other.
     ///
     /// # Errors
-    /// As [`Plan::of`].
+    /// As for [`Plan::new`].
     pub fn for_test(scenario: &Scenario) -> Result<Plan, PlanError> {
-        let mut plan = Plan::of(scenario)?;
+        let mut plan = Plan::new(scenario)?;
         let first = plan.hosts[0].node;
         for cable in &mut plan.config.network.cables {
             cable.rates = [UNBOUNDED; 2];
@@ -148,7 +150,7 @@ impl Plan {
     }
 }
 
-/// The scenario's run, without what real programs and real hosts take the place of.
+/// Returns the scenario's run without the parts that real programs and hosts replace.
 fn config_of(scenario: &Scenario) -> Result<RunConfig, ScenarioError> {
     let mut config = scenario.build_unchanging()?;
     config.host = HostSpec::default();
@@ -160,8 +162,8 @@ fn config_of(scenario: &Scenario) -> Result<RunConfig, ScenarioError> {
     Ok(config)
 }
 
-/// The most that any of these hosts can send to another.
-fn asked(config: &RunConfig, hosts: &[NodeId], changes: &[ScriptedChange]) -> Rate {
+/// Returns the highest rate at which any of these hosts can send to another, if each cable has its highest rate.
+fn max_host_rate(config: &RunConfig, hosts: &[NodeId], changes: &[ScriptedChange]) -> Rate {
     let mut cables = config.network.cables.clone();
     for changed in changes {
         if let Change::Rate(rate) = changed.change {
@@ -190,11 +192,11 @@ mod tests {
         );
         let source = Source { file: "s.toml".to_owned(), folder: ".".into() };
         let scenario = Scenario::parse(&text, &source, &[]).map_err(|error| error.to_string())?;
-        Plan::of(&scenario).map_err(|error| error.to_string())
+        Plan::new(&scenario).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn hosts_have_addresses_in_order_and_packets_are_as_large_as_the_scenarios() {
+    fn hosts_have_addresses_in_order_and_the_mtu_is_that_of_the_scenario() {
         let plan = plan("[topology]\nkind = \"dumbbell\"\npairs = 2\n").expect("a plan");
         let hosts = plan.hosts.iter().map(|host| (host.name.as_str(), host.address.to_string()));
         let expected = [("left0", "10.0.0.1"), ("left1", "10.0.0.2"), ("right0", "10.0.0.3"), ("right1", "10.0.0.4")];
@@ -202,19 +204,19 @@ mod tests {
         assert_eq!(plan.mtu_bytes, 1500);
     }
 
-    /// Hosts at one end of the bottleneck send each other what their cables carry; a change counts, too.
+    /// With two pairs, hosts on the same side of the bottleneck reach each other at the rate of their cables.
     #[test]
-    fn what_is_asked_is_the_most_that_one_host_sends_another_at_any_time() {
+    fn the_highest_rate_between_hosts_includes_scripted_changes() {
         let network = "[topology]\nkind = \"dumbbell\"\naccess_rate = \"50Mbps\"\nbottleneck_rate = \"10Mbps\"\n";
-        assert_eq!(plan(&format!("{network}pairs = 1")).expect("a plan").asked, Rate::from_mbps(10));
-        assert_eq!(plan(&format!("{network}pairs = 2")).expect("a plan").asked, Rate::from_mbps(50));
+        assert_eq!(plan(&format!("{network}pairs = 1")).expect("a plan").max_host_rate, Rate::from_mbps(10));
+        assert_eq!(plan(&format!("{network}pairs = 2")).expect("a plan").max_host_rate, Rate::from_mbps(50));
         let change =
             "[[emulate.change]]\nat = \"1s\"\nbetween = [\"west\", \"east\"]\nfrom = \"west\"\nrate = \"30Mbps\"\n";
-        assert_eq!(plan(&format!("{network}pairs = 1\n{change}")).expect("a plan").asked, Rate::from_mbps(30));
+        assert_eq!(plan(&format!("{network}pairs = 1\n{change}")).expect("a plan").max_host_rate, Rate::from_mbps(30));
     }
 
     #[test]
-    fn what_no_machine_can_emulate_is_refused() {
+    fn scenarios_that_no_machine_can_emulate_are_refused() {
         let dumbbell = "[topology]\nkind = \"dumbbell\"\n";
         let refused = |extra: &str| plan(extra).expect_err("a refusal");
         assert_eq!(refused(&format!("{dumbbell}pairs = 126")), "252 hosts; an emulation has 2 to 250");

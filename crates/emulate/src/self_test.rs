@@ -1,9 +1,10 @@
-//! What this machine can keep: packets of its own go from the first host to the second, over the scenario's cables, which for so
-//! long have no rate worth the name and a delay of [`TEST_DELAY`].
+//! The self-test: measures the delay error and the packet rate of this machine before an emulation.
 //!
-//! Single packets tell the error of delays: from just before a program sends one until it is in the device of its host, less the
-//! delay. Bursts tell how many packets a second the thread can carry; a share of these is what a scenario may ask for, since
-//! acknowledgments go back, and programs need the processor, too.
+//! The test sends packets from the first host to the second, over the scenario's cables with unlimited rates and a
+//! delay of [`TEST_DELAY`]. Single packets measure the delay error: the time from just before the sending call until
+//! the packet is in the device of its destination, less the delay. Bursts measure how many packets per second the
+//! thread can forward. A scenario may use [`USABLE_SHARE`] of that rate, because acknowledgments take the way back, and
+//! programs need the processor, too.
 
 use crate::bridge::Bridge;
 use crate::exchange::{Exchange, monotonic_ns, precise_timers};
@@ -19,44 +20,50 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-/// Single packets, and the time between them.
+/// The number of single packets, and the time between them.
 const PROBES: u64 = 300;
-const PROBE_EVERY: Duration = Duration::from_millis(1);
+const PROBE_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Bursts, the packets of each, which fit the device's queue, and the time between them.
+/// The number of bursts, the packets of each (which fit the device's queue), and the time between them.
 const BURSTS: u64 = 20;
 const BURST_PACKETS: u64 = 200;
-const BURST_EVERY: Duration = Duration::from_millis(20);
+const BURST_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The share of what the thread can carry that a scenario may ask for: two thirds, as a flow has an acknowledgment for each two
-/// packets, and three quarters of that.
-pub const KEPT_SHARE: f64 = 0.5;
+/// The share of the measured packet rate that a scenario may use.
+///
+/// Two thirds are left for data packets, because a flow has one acknowledgment per two packets. A quarter of that is
+/// reserved for programs.
+pub const USABLE_SHARE: f64 = 0.5;
 
-/// What begins the payload of the test's packets; a clock's nanoseconds follow in single ones, zero in bursts.
-const MARK: [u8; 8] = *b"sltest01";
+/// The first bytes of the payload of test packets. The sending time in nanoseconds follows in single packets, zero in
+/// bursts.
+const MAGIC: [u8; 8] = *b"sltest01";
+/// The size of the IPv4 and UDP headers in bytes.
 const PAYLOAD_AT: usize = 28;
+/// The discard port (RFC 863).
 const PORT: u16 = 9;
 
-/// What a machine can keep.
+/// The measured performance of a machine.
 #[derive(Clone, Copy, Debug)]
-pub struct Verdict {
-    /// Packets a second that the thread can carry.
+pub struct Performance {
+    /// The number of packets per second that the thread can forward.
     pub packets_per_s: f64,
-    /// What a scenario may ask for: [`KEPT_SHARE`] of that, in packets of the largest size.
+    /// The highest rate between hosts that a scenario may have: [`USABLE_SHARE`] of that in packets of the largest
+    /// size.
     pub rate: Rate,
-    /// By how much half of the packets are late.
+    /// The median of the delay error.
     pub median: Dur,
-    /// By how much one in a hundred is.
+    /// The 99th percentile of the delay error.
     pub p99: Dur,
 }
 
-impl Verdict {
-    /// Why `plan` asks for more than that, if it does.
-    pub fn refuses(&self, plan: &Plan) -> Option<String> {
-        if plan.asked > self.rate {
+impl Performance {
+    /// Returns the reason why this machine is too slow for `plan`, if it is.
+    pub fn refusal(&self, plan: &Plan) -> Option<String> {
+        if plan.max_host_rate > self.rate {
             return Some(format!(
                 "a host can send {} to another in this scenario; this machine keeps {}",
-                plan.asked, self.rate
+                plan.max_host_rate, self.rate
             ));
         }
         (self.p99 > plan.delay_error).then(|| {
@@ -68,16 +75,16 @@ impl Verdict {
     }
 }
 
-/// Tests the machine with the devices of `plan`, which is one [for tests](Plan::for_test), and the network namespaces of its
-/// first two hosts.
+/// Runs the self-test with a plan [for tests](Plan::for_test), its devices, and the network namespaces of its first two
+/// hosts. Returns the result and the devices.
 ///
 /// # Errors
-/// Namespaces or sockets fail, or the test's packets do not arrive.
-pub fn run(plan: &Plan, devices: Vec<OwnedFd>, namespaces: [PathBuf; 2]) -> io::Result<(Verdict, Vec<OwnedFd>)> {
+/// A namespace, socket or device fails, or most of the packets do not arrive.
+pub fn run(plan: &Plan, devices: Vec<OwnedFd>, namespaces: [PathBuf; 2]) -> io::Result<(Performance, Vec<OwnedFd>)> {
     let bridge = Bridge::new(plan).map_err(io::Error::other)?;
     let [near, far] = namespaces;
     let to = SocketAddrV4::new(plan.hosts[1].address, PORT);
-    // Nobody reads from it, but nobody answers that the port is shut.
+    // It is never read. It only keeps the kernel from answering that the port is unreachable.
     let _receiver = socket_in(&far, to)?;
     let sender = socket_in(&near, SocketAddrV4::new(plan.hosts[0].address, 0))?;
     sender.connect(to)?;
@@ -86,8 +93,8 @@ pub fn run(plan: &Plan, devices: Vec<OwnedFd>, namespaces: [PathBuf; 2]) -> io::
     precise_timers()?;
     let mut exchange = Exchange::new(bridge, devices)?;
     let (mut errors, mut packets) = (Lateness::default(), 0_u64);
-    let mut sent = |packet: &[u8], at_ns: u64| {
-        let Some(rest) = packet.get(PAYLOAD_AT..).and_then(|payload| payload.strip_prefix(&MARK)) else { return };
+    let mut delivered = |packet: &[u8], at_ns: u64| {
+        let Some(rest) = packet.get(PAYLOAD_AT..).and_then(|payload| payload.strip_prefix(&MAGIC)) else { return };
         let Some(Ok(sent_ns)) = rest.get(..8).map(|bytes| bytes.try_into().map(u64::from_le_bytes)) else { return };
         packets += 1;
         if sent_ns > 0 {
@@ -95,49 +102,50 @@ pub fn run(plan: &Plan, devices: Vec<OwnedFd>, namespaces: [PathBuf; 2]) -> io::
         }
     };
     while !sending.is_finished() {
-        exchange.turn(&mut sent)?;
+        exchange.step(&mut delivered)?;
     }
     sending.join().map_err(|_| io::Error::other("the sender of the self-test has failed"))??;
     if errors.count() < PROBES / 2 || packets < (PROBES + BURSTS * BURST_PACKETS) / 2 {
         return Err(io::Error::other(format!("of the self-test's packets, only {packets} arrived")));
     }
     let packets_per_s = packets as f64 / exchange.busy().as_secs_f64().max(1e-9);
-    let rate = Rate::from_bps((packets_per_s * KEPT_SHARE * plan.mtu_bytes as f64 * 8.0) as u64);
-    let verdict = Verdict { packets_per_s, rate, median: errors.percentile(0.5), p99: errors.percentile(0.99) };
-    Ok((verdict, exchange.into_devices()))
+    let rate = Rate::from_bps((packets_per_s * USABLE_SHARE * plan.mtu_bytes as f64 * 8.0) as u64);
+    let performance = Performance { packets_per_s, rate, median: errors.percentile(0.5), p99: errors.percentile(0.99) };
+    Ok((performance, exchange.into_devices()))
 }
 
-/// A socket of a network namespace. Threads are in namespaces, so a thread makes it.
+/// Opens a socket in a network namespace. A thread of its own enters the namespace, so that the caller stays in its
+/// own.
 fn socket_in(namespace: &Path, address: SocketAddrV4) -> io::Result<UdpSocket> {
     let namespace = File::open(namespace)?;
-    let made = thread::spawn(move || {
+    let opened = thread::spawn(move || {
         move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
         UdpSocket::bind(address)
     });
-    made.join().map_err(|_| io::Error::other("a socket of the self-test could not be made"))?
+    opened.join().map_err(|_| io::Error::other("a socket of the self-test could not be made"))?
 }
 
-/// Sends the packets of the test.
+/// Sends the packets of the test: single packets with their sending times, and then bursts.
 fn send(socket: &UdpSocket, payload_bytes: usize) -> io::Result<()> {
     precise_timers()?;
     let mut payload = vec![0; payload_bytes];
-    payload[..8].copy_from_slice(&MARK);
+    payload[..8].copy_from_slice(&MAGIC);
     for _ in 0..PROBES {
         payload[8..16].copy_from_slice(&monotonic_ns().to_le_bytes());
         send_one(socket, &payload[..64])?;
-        thread::sleep(PROBE_EVERY);
+        thread::sleep(PROBE_INTERVAL);
     }
     payload[8..16].fill(0);
     for _ in 0..BURSTS {
         for _ in 0..BURST_PACKETS {
             send_one(socket, &payload)?;
         }
-        thread::sleep(BURST_EVERY);
+        thread::sleep(BURST_INTERVAL);
     }
     Ok(())
 }
 
-/// Sends a packet; that the device's queue is full, or that an answer came, is no failure.
+/// Sends a packet. A full queue of the device, or an ICMP answer to an earlier packet, is not an error.
 fn send_one(socket: &UdpSocket, payload: &[u8]) -> io::Result<()> {
     match socket.send(payload) {
         Err(error) if !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionRefused) => {

@@ -1,4 +1,4 @@
-//! The bridge in virtual time: real packets, whose bytes come out as the simulator's network says.
+//! Tests of the bridge in virtual time, with the bytes of real packets.
 
 use sparelane_core::{Dur, Time};
 use sparelane_emulate::bridge::{Bridge, Counts};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 const HEADER_BYTES: usize = 20;
 const TAG: std::ops::Range<usize> = 24..28;
 
-/// A UDP packet, or a TCP segment without payload, with a tag by which it is known again.
+/// Returns a UDP packet, or a TCP segment without payload, with a tag that identifies it.
 fn packet(from: usize, to: usize, tos: u8, bytes: usize, is_data: bool, tag: u32) -> Vec<u8> {
     let mut packet = vec![0; bytes];
     packet[0] = 0x45;
@@ -30,7 +30,7 @@ fn packet(from: usize, to: usize, tos: u8, bytes: usize, is_data: bool, tag: u32
     packet
 }
 
-/// The checksum of a header (RFC 1071); zero for one whose own is right.
+/// Computes the checksum of a header (RFC 1071); zero if its checksum field is correct.
 fn checksum(packet: &[u8]) -> u16 {
     let words = packet[..HEADER_BYTES].chunks(2);
     let sum: u32 = words.map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
@@ -54,10 +54,10 @@ fn scenario(extra: &str) -> Scenario {
 const PLAIN: &str = "[scheme.tcp]\ncontroller = \"cubic\"\n[workload]\nkind = \"bulk\"\nsize = \"1MB\"\n";
 
 fn bridge(scenario: &Scenario) -> Bridge {
-    Bridge::new(&Plan::of(scenario).expect("a plan")).expect("a network")
+    Bridge::new(&Plan::new(scenario).expect("a plan")).expect("a network")
 }
 
-/// When each packet is due, by its tag, with its type of service.
+/// Returns the due time, destination and type of service of each due packet, by its tag.
 fn due(bridge: &mut Bridge) -> BTreeMap<u32, (Time, usize, u8)> {
     let mut all = BTreeMap::new();
     while let Some(due) = bridge.poll_packet() {
@@ -67,10 +67,10 @@ fn due(bridge: &mut Bridge) -> BTreeMap<u32, (Time, usize, u8)> {
     all
 }
 
-/// Packets of RC3 and of flows with ECN over lossy cables and each kind of queue: the bridge delivers, marks and drops as the
-/// simulation did, each at its picosecond.
+/// Replays the packets of recorded simulations: RC3 and flows with ECN, over lossy cables and several kinds of queues.
+/// The bridge must deliver, mark and drop the same packets at the same picosecond.
 #[test]
-fn packets_fare_as_in_the_simulation_of_the_same_scenario() {
+fn the_bridge_treats_packets_like_the_simulation_of_the_same_scenario() {
     let traffic = "[scheme.rc3]\ncontroller = \"rc3\"\n[scheme.ecn]\ncontroller = \"newreno\"\ntransport = { ecn = \"classic\" }\n\
                    [[workload]]\nkind = \"bulk\"\nscheme = \"rc3\"\nsize = \"1MB\"\n[[workload]]\nkind = \"bulk\"\nscheme = \"ecn\"\nsize = \
                    \"2MB\"\n[[link]]\nselect = \"core\"\nloss = 0.004\nloss_of = \"data\"\n";
@@ -85,7 +85,7 @@ fn packets_fare_as_in_the_simulation_of_the_same_scenario() {
         let scenario = scenario(&format!("{traffic}{queue}"));
         let recording = record(scenario.build().expect("a run")).expect("physics holds");
         let mut bridge = bridge(&scenario);
-        let plan = Plan::of(&scenario).expect("a plan");
+        let plan = Plan::new(&scenario).expect("a plan");
         let place = |node| plan.hosts.iter().position(|host| host.node == node).expect("a host");
         let mut delivered = BTreeMap::new();
         for (number, sent) in (0..).zip(&recording.sent) {
@@ -112,7 +112,7 @@ fn packets_fare_as_in_the_simulation_of_the_same_scenario() {
         expected.retain(|fate| fate.0 < recording.ended);
         fates.sort_unstable();
         expected.sort_unstable();
-        assert!(fates == expected, "{queue}: other packets, instants or marks");
+        assert!(fates == expected, "{queue}: packets, times or marks differ");
         let links = bridge.link_table(recording.ended);
         assert_eq!(links.marked_packets, recording.links.marked_packets, "{queue}");
         assert_eq!(links.dropped_packets, recording.links.dropped_packets, "{queue}");
@@ -122,9 +122,9 @@ fn packets_fare_as_in_the_simulation_of_the_same_scenario() {
     }
 }
 
-/// 1000 bytes at 97, 9.7 and 97 Mb/s, and 9 ms of propagation.
+/// Transmission of 1000 bytes at 97, 9.7 and 97 Mb/s, and 9 ms of propagation.
 #[test]
-fn a_lone_packet_is_due_after_its_transmissions_and_delays() {
+fn a_single_packet_is_due_after_its_transmissions_and_delays() {
     let mut bridge = bridge(&scenario(PLAIN));
     let sent = Time::from_ns(123_456);
     bridge.handle_packet(sent, 0, &packet(0, 2, 0, 1000, true, 7));
@@ -138,9 +138,9 @@ fn a_lone_packet_is_due_after_its_transmissions_and_delays() {
 }
 
 #[test]
-fn code_points_decide_who_leaves_first_and_unknown_ones_are_in_class_0() {
+fn code_points_decide_the_order_and_unknown_ones_are_in_class_0() {
     let mut bridge = bridge(&scenario(&format!("{PLAIN}[queue]\nkind = \"priority\"\nlimit = \"100kB\"\n")));
-    // At the routers 19, 11 and 3 wait behind the packet in transmission; 46 is in class 0.
+    // At the routers, code points 19, 11 and 3 wait behind the packet in transmission. Code point 46 is in class 0.
     for (number, dscp) in [19, 19, 11, 3, 46, 0].into_iter().enumerate() {
         bridge.handle_packet(Time::ZERO, number % 2, &packet(number % 2, 2, dscp << 2, 1000, true, number as u32));
     }
@@ -155,28 +155,28 @@ fn code_points_decide_who_leaves_first_and_unknown_ones_are_in_class_0() {
 }
 
 #[test]
-fn changes_happen_at_their_instants() {
+fn changes_happen_at_their_exact_times() {
     let change = "[[emulate.change]]\nat = \"100ms\"\nbetween = [\"west\", \"east\"]\n";
     let text = format!("{PLAIN}{change}delay = \"57ms\"\n{}down = true\n", change.replace("100ms", "200ms"));
     let mut bridge = bridge(&scenario(&text));
     let mut journey = |ms, number| {
         let sent = Time::ZERO + Dur::from_ms(ms);
         bridge.handle_packet(sent, 0, &packet(0, 2, 0, 100, true, number));
-        // Nobody looks for a while: changes happen at their instants nevertheless.
+        // The bridge is not called for a while. Changes happen at their exact times nevertheless.
         bridge.handle_time(sent + Dur::from_ms(150));
         due(&mut bridge).get(&number).map(|(at, ..)| (*at - sent).as_ps() / 1_000_000_000)
     };
     assert_eq!([journey(0, 0), journey(150, 1), journey(310, 2)], [Some(9), Some(59), None]);
 }
 
-/// The engine's keys hold a few hours: silence that is longer moves their base, and costs nobody his sleep.
+/// The engine's keys span a few hours. A longer silence moves their base, without spurious wake-ups.
 #[test]
-fn networks_live_for_days() {
+fn a_network_works_for_days() {
     let mut bridge = bridge(&scenario(PLAIN));
     for (number, hours) in (0..).zip([0, 1, 2, 3, 9, 100, 101]) {
         let sent = Time::ZERO + Dur::from_secs(hours * 3600);
         bridge.handle_time(sent);
-        assert!(bridge.next_time() > sent, "at {hours} h there is something to do at once");
+        assert!(bridge.next_time() > sent, "a spurious wake-up at {hours} h");
         bridge.handle_packet(sent, 0, &packet(0, 2, 0, 100, true, number));
         assert!(bridge.next_time() < sent + Dur::from_ms(9));
         bridge.handle_time(sent + Dur::from_ms(10));
@@ -185,7 +185,7 @@ fn networks_live_for_days() {
 }
 
 #[test]
-fn what_is_for_nobody_is_counted_and_goes_nowhere() {
+fn packets_for_no_host_are_counted_and_dropped() {
     let mut bridge = bridge(&scenario(PLAIN));
     let to = |to| packet(0, to, 0, 100, true, 1);
     let mut version_6 = to(1);
@@ -195,14 +195,15 @@ fn what_is_for_nobody_is_counted_and_goes_nowhere() {
     }
     bridge.handle_time(Time::ZERO + Dur::from_secs(1));
     assert!(due(&mut bridge).is_empty());
-    assert_eq!(bridge.counts(), Counts { came: 5, foreign: 5, ..Counts::default() });
+    assert_eq!(bridge.counts(), Counts { from_hosts: 5, foreign: 5, ..Counts::default() });
 }
 
-/// A host's own queue holds two gigabytes in a simulation; the bridge keeps less, and says so.
+/// A host's own queue holds two gigabytes in a simulation. The bridge stores less, and counts the packets that it
+/// drops.
 #[test]
-fn memory_is_bounded_and_is_free_again() {
+fn memory_is_bounded_and_reused() {
     let mut bridge = bridge(&scenario(PLAIN));
-    let most = sparelane_emulate::bridge::MAX_HELD_BYTES / 1500;
+    let most = sparelane_emulate::bridge::MAX_STORED_BYTES / 1500;
     for _ in 0..most + 1000 {
         bridge.handle_packet(Time::ZERO, 0, &packet(0, 2, 0, 40, true, 0));
     }

@@ -53,7 +53,7 @@ impl PyEmulation {
         let seed = seed.map(|seed| format!("seed={seed}"));
         let overrides: Vec<_> = overrides.into_iter().chain(seed).collect();
         let scenario = Scenario::parse(text, &source, &overrides).map_err(|error| scenario_error(py, &error))?;
-        let plan = Plan::of(&scenario).map_err(|error| match error {
+        let plan = Plan::new(&scenario).map_err(|error| match error {
             PlanError::Scenario(error) => scenario_error(py, &error),
             other => failed(format!("{}: {other}", source.file)),
         })?;
@@ -89,7 +89,7 @@ impl PyEmulation {
     /// The most that one host can send to another.
     #[getter]
     fn asked_bps(&self) -> u64 {
-        locked(&self.plan).asked.as_bps()
+        locked(&self.plan).max_host_rate.as_bps()
     }
 
     /// A socket, by its descriptor, through which devices are handed over; the caller closes it.
@@ -103,7 +103,7 @@ impl PyEmulation {
     fn take_device(&self) -> PyResult<()> {
         let handover = locked(&self.handover);
         let handover = handover.as_ref().ok_or_else(|| failed("there is no socket for devices"))?;
-        locked(&self.devices).push(handover.take().map_err(failed)?);
+        locked(&self.devices).push(handover.receive().map_err(failed)?);
         Ok(())
     }
 
@@ -112,16 +112,16 @@ impl PyEmulation {
         let plan = Plan::for_test(&self.scenario).map_err(failed)?;
         let devices = std::mem::take(&mut *locked(&self.devices));
         let tested = py.detach(move || self_test::run(&plan, devices, [near, far]));
-        let (verdict, devices) = tested.map_err(|error| failed(format!("the self-test failed: {error}")))?;
+        let (performance, devices) = tested.map_err(|error| failed(format!("the self-test failed: {error}")))?;
         *locked(&self.devices) = devices;
         let (told, plan) = (PyDict::new(py), locked(&self.plan));
-        told.set_item("packets_per_s", verdict.packets_per_s)?;
-        told.set_item("rate_bps", verdict.rate.as_bps())?;
-        told.set_item("delay_error_median_s", verdict.median.as_secs_f64())?;
-        told.set_item("delay_error_p99_s", verdict.p99.as_secs_f64())?;
-        told.set_item("asked_bps", plan.asked.as_bps())?;
+        told.set_item("packets_per_s", performance.packets_per_s)?;
+        told.set_item("rate_bps", performance.rate.as_bps())?;
+        told.set_item("delay_error_median_s", performance.median.as_secs_f64())?;
+        told.set_item("delay_error_p99_s", performance.p99.as_secs_f64())?;
+        told.set_item("asked_bps", plan.max_host_rate.as_bps())?;
         told.set_item("allowed_delay_error_s", plan.delay_error.as_secs_f64())?;
-        told.set_item("refusal", verdict.refuses(&plan))?;
+        told.set_item("refusal", performance.refusal(&plan))?;
         Ok(told)
     }
 
@@ -155,8 +155,8 @@ impl PyEmulation {
         let (counts, late) = (exchange.counts(), exchange.lateness());
         let told = PyDict::new(py);
         for (name, count) in [
-            ("packets_from_hosts", counts.came),
-            ("packets_to_hosts", counts.went),
+            ("packets_from_hosts", counts.from_hosts),
+            ("packets_to_hosts", counts.to_hosts),
             ("dropped_packets", counts.dropped),
             ("foreign_packets", counts.foreign),
             ("overflowed_packets", counts.overflowed),
@@ -164,7 +164,7 @@ impl PyEmulation {
         ] {
             told.set_item(name, count)?;
         }
-        let seconds = [late.percentile(0.5), late.percentile(0.99), late.most()].map(Dur::as_secs_f64);
+        let seconds = [late.percentile(0.5), late.percentile(0.99), late.max()].map(Dur::as_secs_f64);
         for (name, seconds) in ["late_median_s", "late_p99_s", "late_max_s"].into_iter().zip(seconds) {
             told.set_item(name, seconds)?;
         }
