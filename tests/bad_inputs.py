@@ -666,7 +666,7 @@ PLUGINS: list[tuple[str, str, str]] = [
         "the start of the flow before it",
         "yield Flow(0.02, run.hosts[0], run.hosts[1], 9)\n    yield Flow(0.01, run.hosts[0], run.hosts[1], 9)",
     ),
-    _flows(17, "3 is no list; allowed: flows", "return 3"),
+    _flows(17, "3 is not iterable; allowed: an iterable of flows", "return 3"),
     (_FLOWS.format(18, ", gain", "return []"), "seed=1", "'gain' is not declared"),
     _sizes(19, "bad-19", "return []"),
     _sizes(20, "bad-20", "return [-5]"),

@@ -206,7 +206,7 @@ def available() -> list[str]:
     return AVAILABLE.read_text(encoding="utf-8").split()
 
 
-def load_program(program: str, name: str, **settings: object) -> _native.Holding:
+def load_program(program: str, name: str, **settings: object) -> _native.LoadedController:
     pairs = [(key, str(value)) for key, value in settings.items()]
     return kernel.load(kernel.Load(program, name, pairs, is_pinned=False))
 

@@ -146,7 +146,7 @@ def test_a_generator_that_fails_names_its_line() -> None:
         ([1000, -3], "sample 1 is -3 bytes; allowed: 1 to"),
         ([float("nan")], "sample 0 is NaN bytes"),
         (["many"], "allowed: a number of bytes"),
-        (7, "is no list; allowed: sizes in bytes"),
+        (7, "is not iterable; allowed: an iterable of sizes in bytes"),
     ],
 )
 def test_samples_that_cannot_be_are_refused(samples: Any, expected: str) -> None:

@@ -1,4 +1,4 @@
-"""The simulator. Everything here is done in Rust."""
+"""Bindings of the simulator, the wire, the emulation and the kernel's controllers, which are written in Rust."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 __version__: str
 
 Numbers = NDArray[np.generic]
-# Plain numbers; numbers with a mask that is false where there is none; or texts as codes into categories, with such a
-# mask where some have none.
+# One of: numbers; numbers with a mask that is false for missing ones; codes of texts with their categories; or codes,
+# categories and such a mask.
 Column = (
     Numbers
     | tuple[Numbers, NDArray[np.bool_]]
     | tuple[NDArray[np.uint32], list[str]]
     | tuple[NDArray[np.uint32], list[str], NDArray[np.bool_]]
 )
+# Receives the share of simulated time that is done; returns false to stop the run.
 Progress = Callable[[float], object]
 
 class Totals(TypedDict):
@@ -32,18 +33,18 @@ class Totals(TypedDict):
     peak_open_flows: int
 
 class CatalogueParameter(TypedDict):
-    """One key of an entry."""
+    """A key of an entry of the catalogue."""
 
     name: str
     default: str
     allowed: str
     meaning: str
     source: str
-    # Whether its values are lists, and whether they are tables.
+    # Whether the key takes a list, and whether it takes a table.
     takes: tuple[bool, bool]
 
 class CatalogueEntry(TypedDict):
-    """One thing that a scenario can name, or one of its tables."""
+    """A kind of controller, queue, topology or workload, or a table of scenarios."""
 
     kind: str
     name: str
@@ -52,17 +53,17 @@ class CatalogueEntry(TypedDict):
     params: list[CatalogueParameter]
 
 class ScenarioError(ValueError):
-    """A scenario that cannot be run: the first mistake in it."""
+    """A scenario is invalid; describes its first mistake. `line` is `None` if the mistake has no line."""
 
     file: str
     line: int | None
     key: str
 
 class Alias(TypedDict):
-    """Other names of something.
+    """Other names of an entry of the catalogue.
 
-    `words` are in lower case without hyphens. `names` are those of the catalogue that they mean, or what comes nearest
-    if `is_here` is false. `keys` are keys of a scenario, as "TABLE KEY".
+    `words` are in lower case without hyphens. `names` are the entries that they mean; if `is_here` is false, they are
+    the nearest ones. `keys` are keys of a scenario, as "TABLE KEY".
     """
 
     words: list[str]
@@ -72,49 +73,75 @@ class Alias(TypedDict):
     is_here: bool
 
 class PhysicsError(RuntimeError):
-    """A simulation that broke a law of its own: a defect of the simulator."""
+    """A simulation violated a conservation law or a limit, which is a defect of the simulator."""
 
 class Cancelled(RuntimeError):
-    """A progress callback returned false."""
+    """A progress callback has stopped the simulation by returning false."""
 
 class Round(TypedDict):
-    """What one round of a walk-through sends; segments count from 0."""
+    """The segments that a transfer sends in one round; segments count from 0, `low` has pairs of segment and class."""
 
     normal: list[int]
     low: list[tuple[int, int]]
     dropped: list[int]
 
 class Results:
-    """All results of a run."""
+    """All results of a run; each method returns a table."""
 
     @property
-    def digest(self) -> str: ...
+    def digest(self) -> str:
+        """The digest of all results, in hexadecimal digits."""
     @property
-    def seed(self) -> int: ...
+    def seed(self) -> int:
+        """The seed of all random draws."""
     @property
-    def warnings(self) -> list[str]: ...
+    def warnings(self) -> list[str]:
+        """Warnings about the scenario."""
     @property
-    def version(self) -> str: ...
+    def version(self) -> str:
+        """The version of the simulator."""
     @property
-    def scenario(self) -> str: ...
+    def scenario(self) -> str:
+        """The scenario as it ran, as TOML."""
     @property
-    def totals(self) -> Totals: ...
+    def totals(self) -> Totals:
+        """Totals of the run."""
     @property
-    def traces(self) -> list[tuple[Path, int, OSError | None]]: ...
+    def traces(self) -> list[tuple[Path, int, OSError | None]]:
+        """The files of traces: path, number of packets or events, and the error that ended it, if any."""
     @property
-    def is_interrupted(self) -> bool: ...
-    def flows(self) -> dict[str, Column]: ...
-    def links(self) -> dict[str, Column]: ...
-    def drops(self) -> dict[str, Column]: ...
-    def cross_traffic(self) -> dict[str, Column]: ...
-    def delays(self) -> dict[str, Column]: ...
-    def packets(self) -> dict[str, Column]: ...
-    def series(self) -> dict[str, Column]: ...
+    def is_interrupted(self) -> bool:
+        """Whether the run was stopped before its end."""
+    def flows(self) -> dict[str, Column]:
+        """One row per flow, in order of start."""
+    def links(self) -> dict[str, Column]:
+        """One row per direction of a cable."""
+    def drops(self) -> dict[str, Column]:
+        """One row per direction of a cable and priority class."""
+    def cross_traffic(self) -> dict[str, Column]:
+        """One row per source of cross traffic."""
+    def delays(self) -> dict[str, Column]:
+        """One row per scheme, class of traffic and bin of one-way delays of packets."""
+    def packets(self) -> dict[str, Column]:
+        """One row per data packet of the logged flow, in order of sending."""
+    def series(self) -> dict[str, Column]:
+        """One row per sample of one quantity."""
 
 class Prepared:
-    """A scenario, parsed and built, that has not run yet. It runs once."""
+    """A scenario that is parsed and built, but has not run yet. It can run once."""
 
-    def run(self, progress: Progress | None = None, keep: bool = False) -> Results: ...
+    def run(self, progress: Progress | None = None, keep: bool = False) -> Results:
+        """Runs the simulation.
+
+        Args:
+            progress: called with the share of simulated time that is done; returns false to stop the run.
+            keep: whether a stopped run returns the results until then.
+
+        Raises:
+            Cancelled: the run was stopped, and `keep` is false.
+            PhysicsError: a defect of the simulator.
+            RuntimeError: the scenario has run already.
+        """
 
 def prepare(
     text: str,
@@ -124,11 +151,26 @@ def prepare(
     seed: int | None = None,
     waiting: Callable[[float], object] | None = None,
     catalogue: Catalogue | None = None,
-    traces: list[AskedTrace] | None = None,
-) -> Prepared: ...
+    traces: list[TraceRequest] | None = None,
+) -> Prepared:
+    """Parses a scenario and builds its network and flows.
+
+    Args:
+        text: the scenario as TOML.
+        source_name: the name of its file in messages.
+        base_dir: the folder to which relative paths in the scenario refer.
+        overrides: settings as "KEY=VALUE".
+        seed: replaces the scenario's seed.
+        waiting: called now and then with the seconds that have passed.
+        catalogue: the names that the scenario can use; by default the built-in ones.
+        traces: traces to write.
+
+    Raises:
+        ScenarioError: the scenario is invalid.
+    """
 
 class Size(TypedDict):
-    """The size of a run: counts, the memory of network and open flows (an estimate), and the scenario's warnings."""
+    """The size of a run: counts, the estimated memory of network and open flows in bytes, and warnings."""
 
     nodes: int
     cables: int
@@ -145,66 +187,74 @@ def size(
     seed: int | None = None,
     waiting: Callable[[float], object] | None = None,
     catalogue: Catalogue | None = None,
-) -> Size: ...
-def catalogue(catalogue: Catalogue | None = None) -> list[CatalogueEntry]: ...
+) -> Size:
+    """Returns the size of the run that `prepare` would build with the same arguments, but builds only the network."""
+
+def catalogue(catalogue: Catalogue | None = None) -> list[CatalogueEntry]:
+    """Returns all entries of a catalogue, or of the built-in one."""
+
 def aliases(word: str | None = None) -> list[Alias]:
-    """Other names of what a scenario can name, and names of what is not built in: those for a word, or all."""
+    """Returns the aliases of `word`, or all of them, including names of things that are not built in."""
 
 def normalized(name: str) -> str:
-    """A name without case, hyphens, underscores, blanks and points, and without `tcp` before or behind it."""
+    """Returns a name in lower case, without hyphens, underscores, spaces, periods, and `tcp` at either end."""
 
 def name_advice(word: str, allowed: list[str]) -> str | None:
-    """What is told of another name or spelling of one of the allowed names: a text that begins with `; `."""
+    """Returns advice for an alias or a misspelling of a name in `allowed`; it begins with `; `."""
 
 def decoded(content: bytes, name: str) -> str:
-    """The text of a file's content in UTF-8, without a mark of byte order.
+    """Decodes the content of a file in UTF-8, without its byte-order mark.
+
+    Args:
+        content: the bytes of the file.
+        name: the name of the file in messages.
 
     Raises:
-        ScenarioError: it is something else, which the message names if it is known.
+        ScenarioError: the content is not UTF-8; the message names the format if it is known.
     """
 
 def recognized(text: str) -> str | None:
-    """What a text is that is no scenario, and what to do about it; `None` if that is not known."""
+    """Returns the format of a text that is not a scenario, with advice to the user; `None` if the format is unknown."""
 
 def json_schema(catalogue: Catalogue | None = None, is_sweep: bool = False) -> str:
-    """What scenarios, or sweeps, may say, as JSON Schema."""
+    """Returns the JSON Schema of scenarios, or of sweeps, as text."""
 
 class Ack:
     """One acknowledgment of data, after loss detection has run on it."""
 
     @property
     def now_s(self) -> float:
-        """The simulated time, seconds."""
+        """The simulated time in seconds."""
     @property
     def acked_bytes(self) -> int:
         """Bytes newly acknowledged in sequence."""
     @property
     def delivered_bytes(self) -> int:
-        """Bytes newly known to have arrived, in sequence or by SACK."""
+        """Bytes newly reported as received, in sequence or by SACK."""
     @property
     def in_flight_bytes(self) -> int:
         """Bytes still in flight."""
     @property
     def rtt_s(self) -> float | None:
-        """The round-trip time of the segment that caused the acknowledgment; none where that is ambiguous."""
+        """The round-trip time in seconds of the segment that caused the acknowledgment; `None` if it is ambiguous."""
     @property
     def srtt_s(self) -> float | None:
-        """The smoothed round-trip time (RFC 6298), once there is a sample."""
+        """The smoothed round-trip time in seconds (RFC 6298); `None` before the first sample."""
     @property
     def min_rtt_s(self) -> float | None:
-        """The least round-trip time of the connection, once there is a sample."""
+        """The smallest round-trip time of the connection in seconds; `None` before the first sample."""
     @property
     def delivery_rate_bps(self) -> float | None:
-        """The rate of delivery, bits of payload per second, for controllers that need it."""
+        """The delivery rate in bits of payload per second, for controllers that need `delivery_rate`."""
     @property
     def one_way_delay_s(self) -> float | None:
-        """How long the segment was under way, for controllers that need it."""
+        """The one-way delay of the segment in seconds, for controllers that need `one_way_delay`."""
     @property
     def cwnd_limited(self) -> bool:
-        """Whether the window, and not a lack of data, was what last stopped the sender."""
+        """Whether the window limited the sender, as opposed to a lack of data."""
     @property
     def in_recovery(self) -> bool:
-        """Whether a loss is being repaired: the window was cut for it already."""
+        """Whether a loss is being repaired, for which the window was already cut."""
     @property
     def after_timeout(self) -> bool:
         """Whether a timeout is being repaired."""
@@ -213,29 +263,32 @@ class Ack:
         """Whether the receiver echoes a congestion mark (ECN)."""
 
 class Congestion:
-    """News of congestion, once per episode."""
+    """An event of congestion, reported once per episode."""
 
     @property
     def now_s(self) -> float:
-        """The simulated time, seconds."""
+        """The simulated time in seconds."""
     @property
     def kind(self) -> str:
-        """`loss`, `timeout`, `mark`, `lost-syn`, or `spurious`: the last loss or timeout was mistaken."""
+        """`loss`, `timeout`, `mark`, `lost-syn`, or `spurious` if the last loss or timeout proved to be mistaken."""
     @property
     def flight_bytes(self) -> int:
-        """Sent and not cumulatively acknowledged; zero for `lost-syn` and `spurious`."""
+        """Bytes that were sent and not cumulatively acknowledged; zero for `lost-syn` and `spurious`."""
     @property
     def is_repeated(self) -> bool:
-        """Of a timeout: whether it is a repetition for the same data."""
+        """Whether a timeout is a repeated one for the same data; false for other kinds."""
     @property
     def srtt_s(self) -> float | None:
-        """The smoothed round-trip time (RFC 6298), once there is a sample."""
+        """The smoothed round-trip time in seconds (RFC 6298); `None` before the first sample."""
     @property
     def min_rtt_s(self) -> float | None:
-        """The least round-trip time of the connection, once there is a sample."""
+        """The smallest round-trip time of the connection in seconds; `None` before the first sample."""
 
 class Controller:
-    """The base of controllers in Python: subclasses define `on_ack` and `on_congestion`."""
+    """The base class of controllers in Python. Subclasses define `on_ack` and `on_congestion`.
+
+    `cwnd_bytes` is the window. `pacing_bps` is the pace in bits per second, or `None` for no pacing.
+    """
 
     cwnd_bytes: float
     pacing_bps: float | None
@@ -244,47 +297,47 @@ class Controller:
         """Payload bytes of a full segment."""
     @property
     def flow_bytes(self) -> int | None:
-        """Payload bytes of the flow; none where it has no end."""
+        """Payload bytes of the flow; `None` for a flow without end."""
     @property
     def traffic_class(self) -> str | None:
-        """The class of traffic that the flow belongs to, if its workload names one."""
+        """The traffic class of the flow if its workload names one, otherwise `None`."""
     @property
     def line_rate_bps(self) -> float:
-        """The rate of the sender's interface, bits per second."""
+        """The rate of the sender's interface in bits per second."""
     @property
     def seed(self) -> int:
-        """A number for the controller's own random draws, from the scenario's seed; drawn after the handshake."""
+        """A seed for the controller's own random draws. Zero until the handshake is complete."""
     def on_ack(self, ack: Ack) -> None:
-        """News of an acknowledgment."""
+        """Called after each acknowledgment."""
     def on_congestion(self, event: Congestion) -> None:
-        """News of congestion."""
+        """Called once per episode of congestion."""
     def limits(self) -> tuple[float, float | None]:
-        """The window, bytes, and the pace, bits per second or none: read after all news."""
+        """Returns the window in bytes, and the pace in bits per second or `None`. Called after each event."""
 
 class Run:
-    """What a workload in Python is told of the run."""
+    """The properties of a run that a generator of flows can use."""
 
     @property
     def hosts(self) -> list[str]:
         """The names of the hosts, in the order of the topology."""
     @property
     def duration_s(self) -> float:
-        """When the run ends."""
+        """The simulated time at which the run ends, in seconds."""
     @property
     def bdp_bytes(self) -> int:
-        """What one bandwidth-delay product is."""
+        """The bandwidth-delay product in bytes."""
     @property
     def mss_bytes(self) -> int:
         """Payload bytes of a full segment."""
     @property
     def line_rate_bps(self) -> float:
-        """The rate of the slowest interface of a host, bits per second."""
+        """The rate of the slowest interface of a host in bits per second."""
     @property
     def random(self) -> Random:
-        """Random draws of this workload's own, under the scenario's seed."""
+        """A generator of this workload's own, seeded from the scenario's seed."""
 
 class AgentView:
-    """What an agent sees of its flow: sums since the connection began, and what holds now."""
+    """The state of a flow as its agent sees it: totals since the connection began, and current values."""
 
     @property
     def delivered_bytes(self) -> int: ...
@@ -312,7 +365,7 @@ class AgentView:
     def in_flight_bytes(self) -> int: ...
 
 class Stepper:
-    """A run that is advanced step by step, with flows that are steered from outside."""
+    """A run that advances step by step, with flows whose limits are set by agents."""
 
     def __new__(
         cls, text: str, source_name: str, base_dir: str, overrides: list[str], catalogue: Catalogue | None = None
@@ -324,16 +377,20 @@ class Stepper:
     @property
     def mss_bytes(self) -> int: ...
     def advance(self, until_s: float) -> bool:
-        """Runs on until then; returns whether the run is over."""
+        """Runs until the simulated time `until_s` in seconds; returns whether the run is over."""
     def view(self, flow: int) -> AgentView | None:
-        """What the agent of an open flow sees; none where the flow is not open."""
+        """Returns the state of a flow, or `None` if it is not open."""
     def steer(self, flow: int, cwnd_bytes: int, pacing_bps: float | None) -> bool:
         """Sets window and pace of an agent's flow; returns whether it is open."""
     def finish(self) -> Results:
-        """Ends the run and gives its results."""
+        """Ends the run and returns its results."""
 
-class AskedTrace(TypedDict):
-    """A trace that is asked for: `kind` is `flow`, `port` or `qlog`."""
+class TraceRequest(TypedDict):
+    """A requested trace.
+
+    `kind` is `flow`, `port` or `qlog`, and `of` the number of a flow or the name of a port. A capture keeps
+    `snap_bytes` of each packet. `most` limits the number of packets or events.
+    """
 
     kind: str
     of: str
@@ -342,7 +399,7 @@ class AskedTrace(TypedDict):
     most: int
 
 class ControllerKind:
-    """A class of controllers under a name."""
+    """A class of controllers that is registered under a name."""
 
     def __new__(
         cls,
@@ -356,31 +413,41 @@ class ControllerKind:
     ) -> ControllerKind: ...
 
 class WorkloadKind:
-    """A generator of flows under a name."""
+    """A generator of flows that is registered under a name."""
 
     def __new__(
         cls, function: object, name: str, summary: str, source: str, declared: list[dict[str, object]]
     ) -> WorkloadKind: ...
 
 class SizesKind:
-    """A distribution of flow sizes under a name."""
+    """A distribution of flow sizes that is registered under a name."""
 
     def __new__(
         cls, function: object, name: str, summary: str, source: str, declared: list[dict[str, object]]
     ) -> SizesKind: ...
 
 class Catalogue:
-    """What a scenario can name: what is built in, and these."""
+    """The names that a scenario can use: the built-in ones and those of plugins."""
 
     def __new__(
         cls, controllers: list[ControllerKind], workloads: list[WorkloadKind], sizes: list[SizesKind]
     ) -> Catalogue: ...
 
-def walk(controller: str, initial_window: int, segments: int, capacity: int, drops: list[int]) -> list[Round]: ...
+def walk(controller: str, initial_window: int, segments: int, capacity: int, drops: list[int]) -> list[Round]:
+    """Returns the segments that a transfer sends in each round.
+
+    Args:
+        controller: the name of the controller.
+        initial_window: its initial window, or that of the controller that it wraps, in segments.
+        segments: the length of the transfer.
+        capacity: the number of segments that the path carries per round.
+        drops: the segments whose first transmission is lost, from 0.
+    """
+
 def rapid_gaps(
     rates: int, packets_per_rate: int, spread: float, average_bps: int, wire_bytes: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The gap before each packet of a p-stream, seconds, and the rate that it probes, bits per second."""
+    """Returns the gap before each packet of a p-stream in seconds, and the rate that it probes in bits per second."""
 
 def bass(
     send_s: NDArray[np.float64],
@@ -390,7 +457,7 @@ def bass(
     floor_s: float,
     in_event: bool,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
-    """Send and receive gaps after BASS, seconds, and where the incomplete event at the end begins."""
+    """Smooths gaps by BASS; returns send and receive gaps in seconds, and where an incomplete last event begins."""
 
 def rapid_estimates(
     send_s: NDArray[np.float64],
@@ -404,13 +471,13 @@ def rapid_estimates(
     persistence: float,
     samples: int,
 ) -> list[float | None]:
-    """The estimates of p-streams that follow one another, bits per second; none for one with a single gap."""
+    """Returns the estimates of consecutive p-streams in bits per second; `None` for a stream with a single gap."""
 
 class WireError(RuntimeError):
-    """Files could not be sent or received: a key, an address, a file, or the peer is wrong."""
+    """A key, an address, a file, a setting or the peer is invalid, or a transfer failed."""
 
 class WireSettings(TypedDict):
-    """What both sides can set."""
+    """Settings of both sides of a transfer."""
 
     keys: str
     trust: list[str]
@@ -435,14 +502,14 @@ class WireSettings(TypedDict):
     qlog_events: int
 
 class TunnelSettings(TypedDict):
-    """What can be set about a tunnel."""
+    """Settings of a tunnel."""
 
     max_connections: int
     waits: bool
     longest_pause_s: float
 
 class WireProgress(TypedDict):
-    """How far a sender is; `sent` counts segments by class, `marks` says what became of their code points."""
+    """The progress of a sender; `sent` counts segments by class, `marks` has the fate of each class's code point."""
 
     connected: bool
     bytes: int
@@ -464,123 +531,172 @@ class FileSender:
     def __new__(cls, settings: WireSettings, paths: list[str], to: list[str]) -> FileSender: ...
     @property
     def left_out(self) -> list[tuple[str, str]]:
-        """What lies in a folder that is sent, and cannot be sent: its path, and why."""
+        """Entries of folders that cannot be sent, as pairs of path and reason."""
     def step(self, seconds: float) -> list[tuple[str, int, int, str | None]]:
-        """What became of items: name, bytes, those that were there, and the error if there is one."""
-    def progress(self) -> WireProgress: ...
-    def take_samples(self) -> tuple[dict[str, Column], int, str | None]: ...
-    def exposition(self) -> str: ...
+        """Continues until an item is finished or has failed, for at most `seconds`.
+
+        Returns:
+            Name, bytes, bytes that the receiver already had, and the error if any, of each such item.
+        """
+    def progress(self) -> WireProgress:
+        """Returns the progress of the transfer."""
+    def take_samples(self) -> tuple[dict[str, Column], int, str | None]:
+        """Returns the samples since the last call, the number of dropped rows, and the error that ended the qlog."""
+    def exposition(self) -> str:
+        """Returns the metrics in Prometheus' text format."""
     @property
-    def peer(self) -> str | None: ...
-    def close(self, reason: str) -> None: ...
+    def peer(self) -> str | None:
+        """The fingerprint of the peer's key, once connected."""
+    def close(self, reason: str) -> None:
+        """Ends the transfer. The receiver keeps what it has received."""
 
 class FileReceiver:
     """Receives files from any number of hosts."""
 
     def __new__(cls, settings: WireSettings, at: str, folder: str, replaces: bool) -> FileReceiver: ...
     @property
-    def address(self) -> str: ...
+    def address(self) -> str:
+        """The address and port on which it listens."""
     @property
-    def received_bytes(self) -> int: ...
-    def take_stranger(self) -> str | None: ...
-    def take_samples(self) -> tuple[dict[str, Column], int, str | None]: ...
-    def exposition(self) -> str: ...
+    def received_bytes(self) -> int:
+        """Bytes received so far in unfinished transfers."""
+    def take_stranger(self) -> str | None:
+        """Returns the fingerprint of an untrusted peer that was refused since the last call, or `None`."""
+    def take_samples(self) -> tuple[dict[str, Column], int, str | None]:
+        """Returns the samples since the last call, the number of dropped rows, and the error that ended the qlog."""
+    def exposition(self) -> str:
+        """Returns the metrics in Prometheus' text format."""
     @property
-    def running(self) -> int: ...
-    def step(self, seconds: float) -> list[dict[str, Any]]: ...
-    def reload(self, folder: str, trust: list[str]) -> tuple[str, int]: ...
-    def stop(self) -> None: ...
-    def close(self, reason: str) -> None: ...
+    def running(self) -> int:
+        """The number of connected peers that have offered files."""
+    def step(self, seconds: float) -> list[dict[str, Any]]:
+        """Continues until an event happens, for at most `seconds`; returns the events."""
+    def reload(self, folder: str, trust: list[str]) -> tuple[str, int]:
+        """Reloads key and trusted peers; returns the key's fingerprint and the number of trusted peers."""
+    def stop(self) -> None:
+        """Accepts no new transfers. Running ones continue."""
+    def close(self, reason: str) -> None:
+        """Ends all transfers. Received parts of files are kept."""
 
 class Tunnel:
     """One site of a tunnel."""
 
     @staticmethod
-    def serve(settings: WireSettings, tunnel: TunnelSettings, at: str, allowed: list[tuple[str, str]]) -> Tunnel: ...
+    def serve(settings: WireSettings, tunnel: TunnelSettings, at: str, allowed: list[tuple[str, str]]) -> Tunnel:
+        """Starts the site that serves targets; `allowed` are pairs of target and numeric address."""
     @staticmethod
-    def dial(
-        settings: WireSettings, tunnel: TunnelSettings, to: list[str], forwards: list[tuple[str, str]]
-    ) -> Tunnel: ...
+    def dial(settings: WireSettings, tunnel: TunnelSettings, to: list[str], forwards: list[tuple[str, str]]) -> Tunnel:
+        """Starts the site that connects to a serving site; `forwards` are pairs of local address and target."""
     @property
-    def address(self) -> str: ...
+    def address(self) -> str:
+        """The address and port of its UDP socket."""
     @property
-    def forwarded(self) -> list[str]: ...
-    def take_stranger(self) -> str | None: ...
-    def take_samples(self) -> tuple[dict[str, Column], int, str | None]: ...
-    def exposition(self) -> str: ...
+    def forwarded(self) -> list[str]:
+        """The addresses on which it accepts TCP connections."""
+    def take_stranger(self) -> str | None:
+        """Returns the fingerprint of an untrusted peer that was refused since the last call, or `None`."""
+    def take_samples(self) -> tuple[dict[str, Column], int, str | None]:
+        """Returns the samples since the last call, the number of dropped rows, and the error that ended the qlog."""
+    def exposition(self) -> str:
+        """Returns the metrics in Prometheus' text format."""
     @property
-    def running(self) -> int: ...
-    def step(self, seconds: float) -> list[dict[str, Any]]: ...
-    def reload(self, folder: str, trust: list[str]) -> tuple[str, int]: ...
-    def set_allowed(self, allowed: list[tuple[str, str]]) -> None: ...
-    def stop(self) -> None: ...
-    def close(self, reason: str) -> None: ...
+    def running(self) -> int:
+        """The number of open connections."""
+    def step(self, seconds: float) -> list[dict[str, Any]]:
+        """Continues until an event happens, for at most `seconds`; returns the events."""
+    def reload(self, folder: str, trust: list[str]) -> tuple[str, int]:
+        """Reloads key and trusted peers; returns the key's fingerprint and the number of trusted peers."""
+    def set_allowed(self, allowed: list[tuple[str, str]]) -> None:
+        """Replaces the targets that are served."""
+    def stop(self) -> None:
+        """Accepts no new connections. Open ones continue."""
+    def close(self, reason: str) -> None:
+        """Ends all connections."""
 
 def measure_path(settings: WireSettings, to: Callable[[], str], load_s: float, most_rate: str) -> dict[str, Any]:
-    """What the path to a receiver does."""
+    """Measures rate, delays, MTU and the treatment of classes on the path to a receiver.
+
+    Args:
+        settings: settings of the wire.
+        to: returns the receiver's address; it is called after the settings are validated.
+        load_s: the duration of the load in seconds.
+        most_rate: the highest rate of the load.
+
+    Raises:
+        WireError: a setting is invalid, or the receiver does not answer.
+    """
 
 def check_wire(settings: WireSettings, has_keys: bool) -> None:
-    """Checks settings, and the keys if `has_keys`. Opens no socket and resolves no name."""
+    """Validates settings, and the keys if `has_keys`. Opens no socket and resolves no name."""
 
 def new_key(folder: str) -> str:
-    """Makes a key pair in a folder; returns its fingerprint."""
+    """Creates a key pair in a folder; returns its fingerprint."""
 
 def show_keys(folder: str) -> tuple[str, list[str]]:
-    """A key's fingerprint, and those of trusted peers."""
+    """Returns the fingerprint of a folder's key, and those of trusted peers."""
 
 def trust(folder: str, fingerprint: str, remark: str) -> None:
-    """Trusts a peer from now on."""
+    """Adds a peer to the trusted peers of a folder."""
 
 def untrust(folder: str, fingerprint: str) -> bool:
-    """Trusts a peer no more; returns whether it was trusted."""
+    """Removes a peer from the trusted peers of a folder; returns whether it was trusted."""
 
 class EmulationError(RuntimeError):
-    """A scenario that cannot be emulated here, or an emulation that had to end."""
+    """A scenario cannot be emulated on this machine, or an emulation failed."""
 
 class Emulation:
-    """An emulation: planned, then given its devices, then run. Linux only."""
+    """An emulation of a scenario. It gets its devices after it is created, and then runs. Linux only."""
 
     def __init__(
         self, text: str, source_name: str, base_dir: str, overrides: list[str], seed: int | None = None
     ) -> None: ...
     @property
-    def hosts(self) -> list[tuple[str, str]]: ...
+    def hosts(self) -> list[tuple[str, str]]:
+        """Names and addresses of the hosts, in the order of their devices."""
     @property
-    def mtu_bytes(self) -> int: ...
+    def mtu_bytes(self) -> int:
+        """The MTU of devices in bytes."""
     @property
-    def warnings(self) -> list[str]: ...
+    def warnings(self) -> list[str]:
+        """Warnings about the scenario."""
     @property
-    def asked_bps(self) -> int: ...
+    def asked_bps(self) -> int:
+        """The highest rate at which one host can send to another, in bits per second."""
     def handover(self) -> int:
-        """A socket, by its descriptor, through which devices are handed over; the caller closes it."""
+        """Opens a socket over which devices are sent; returns its descriptor, which the caller must close."""
 
     def take_device(self) -> None:
-        """Takes the device of the next host, which has been sent."""
+        """Receives the device of the next host."""
 
     def self_test(self, near: str, far: str) -> dict[str, Any]:
-        """Tests what this machine can keep, with the namespaces of the first two hosts, in this thread."""
+        """Measures the packet rate and delay error of this machine, in this thread.
+
+        Args:
+            near: the network namespace of the first host.
+            far: that of the second host.
+        """
 
     def run(self, ready: Callable[[], object]) -> None:
-        """Carries packets, in this thread, until `stop` is called; `ready` is called at the beginning."""
+        """Forwards packets in this thread until `stop` is called; `ready` is called when the network's time starts."""
 
     def stop(self) -> None:
-        """Ends `run`, or the next one."""
+        """Ends `run`. If it is not running, the next call of it ends at once."""
 
     def tables(self) -> tuple[dict[str, Column], dict[str, Column]]:
-        """What links counted, and what they did with each class, once the run has ended."""
+        """Returns two tables after the run: one row per link, and one row per link and class."""
 
     def counts(self) -> dict[str, float]:
-        """What became of packets, and how late they were, once the run has ended."""
+        """Returns counts of packets and statistics of their lateness in seconds after the run."""
 
 class LinuxError(RuntimeError):
-    """A controller could not be loaded into the kernel, found in it or removed from it."""
+    """A controller could not be loaded into the kernel, found there, or removed."""
 
-# Nanoseconds of the kernel's clock, connection, port, remote port, remote address, event, window in segments, round
-# trip in microseconds, and the program's own quantities.
+# Time in nanoseconds, connection, local port, remote port, remote address, event, window in segments, round trip in
+# microseconds, and pairs of quantity and value.
 KernelSample = tuple[int, int, int, int, str, str, int, int | None, list[tuple[str, float]]]
 
 class KernelRequest(TypedDict):
-    """What to load."""
+    """A controller to load, and the connections that are to use it."""
 
     program: str
     name: str
@@ -591,40 +707,44 @@ class KernelRequest(TypedDict):
     is_default: bool
     is_pinned: bool
 
-class Holding:
-    """A controller that this process has loaded; removed with it, unless it is left."""
+class LoadedController:
+    """A controller that this process has loaded. Deleting the object unloads the controller."""
 
-    def __init__(self, asked: KernelRequest) -> None: ...
-    def leave(self) -> None:
-        """Leaves a pinned controller to itself."""
+    def __init__(self, request: KernelRequest) -> None: ...
+    def keep(self) -> None:
+        """Keeps a pinned controller loaded when this object is deleted."""
 
-    def remarks(self) -> list[str]:
-        """What is worth a word about what an earlier one of that name had left."""
+    def warnings(self) -> list[str]:
+        """Returns warnings about changes of an earlier controller of this name that could not be undone."""
 
     def is_registered(self) -> bool:
-        """Whether it is loaded still: another process may have unloaded it."""
+        """Returns whether the controller is still loaded; another process may have unloaded it."""
 
     def unload(self) -> list[str]:
-        """Removes the controller; returns what is worth a word."""
+        """Unloads the controller and undoes its changes; returns warnings."""
 
 class Watch:
-    """Somebody who watches a controller."""
+    """A watcher of a controller, which records samples as long as they are fetched at least every five seconds."""
 
     def __init__(self, name: str) -> None: ...
     def poll(self, most: int) -> list[KernelSample]:
-        """What was told since the last call, at most so many samples."""
+        """Returns the samples since the last call, at most `most`."""
 
 def linux_examine() -> list[tuple[str, bool, str, str, bool]]:
-    """What was looked at: what, whether it is well, how it is, what mends it, whether it is needed."""
+    """Checks the kernel; returns check, whether it passed, state, remedy, and whether it is required."""
 
 def linux_programs() -> list[tuple[str, str, list[tuple[str, str, str, str]]]]:
-    """The programs: name, summary, settings (name, default, what is allowed, what it means)."""
+    """Returns name, summary and settings (name, default, allowed values, meaning) of each program."""
 
 def linux_constants(program: str, settings: list[tuple[str, str]], line_rate_bps: int) -> list[int]:
-    """The constants of a program with these settings, for an interface of that rate, as the program holds them."""
+    """Returns the constants of a program with these settings, as the 64-bit numbers of its memory."""
 
 def linux_loaded() -> list[tuple[str, str | None, bool, int | None, list[str], bool, list[tuple[str, int, int]]]]:
-    """What is loaded: name, program, whether pinned, process, changes, whether registered, cost by operation."""
+    """Returns the controllers that BPF programs have registered.
+
+    Returns:
+        Name, program, whether it is pinned, process ID, changed objects, whether it is registered, and costs.
+    """
 
 def linux_unload(name: str) -> list[str]:
-    """Removes a controller of ours; returns what is worth a word."""
+    """Unloads a controller that any process has loaded with this package, and undoes its changes; returns warnings."""

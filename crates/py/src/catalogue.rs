@@ -1,4 +1,4 @@
-//! The catalogue as dictionaries.
+//! The catalogue of names that scenarios can use, as dictionaries.
 
 use crate::plugin::PyCatalogue;
 use pyo3::prelude::*;
@@ -6,7 +6,9 @@ use pyo3::types::{PyDict, PyList};
 use sparelane_scenario::aliases::{self as other_names, Alias};
 use sparelane_scenario::{Catalogue, Document, Entry, Parameter};
 
-/// Everything that a scenario can name, with its parameters: what is built in, or what is in `catalogue`.
+/// Returns all kinds of controllers, queues, topologies and workloads, with their parameters, as dictionaries.
+///
+/// Lists the entries of `catalogue`, or the built-in ones.
 #[pyfunction]
 #[pyo3(signature = (catalogue=None))]
 pub fn catalogue<'py>(py: Python<'py>, catalogue: Option<&PyCatalogue>) -> PyResult<Bound<'py, PyList>> {
@@ -15,7 +17,9 @@ pub fn catalogue<'py>(py: Python<'py>, catalogue: Option<&PyCatalogue>) -> PyRes
     PyList::new(py, entries)
 }
 
-/// The JSON Schema of scenarios, or of sweeps, as text: with what is built in, or what is in `catalogue`.
+/// Returns the JSON Schema of scenarios, or of sweeps, as text.
+///
+/// It allows the entries of `catalogue`, or the built-in ones.
 #[pyfunction]
 #[pyo3(signature = (catalogue=None, is_sweep=false))]
 pub fn json_schema(catalogue: Option<&PyCatalogue>, is_sweep: bool) -> String {
@@ -44,13 +48,15 @@ pub fn aliases<'py>(py: Python<'py>, word: Option<&str>) -> PyResult<Bound<'py, 
     PyList::new(py, found.into_iter().map(one).collect::<PyResult<Vec<_>>>()?)
 }
 
-/// A name without case, hyphens, underscores, blanks and points, and without `tcp` before or behind it.
+/// Returns a name in lower case, without hyphens, underscores, spaces and periods, and without `tcp` at either end.
 #[pyfunction]
 pub fn normalized(name: &str) -> String {
     other_names::normalized(name)
 }
 
-/// Returns the advice for a word that is an alias or another spelling of a name in `allowed`: a text that begins with `; `.
+/// Returns advice for a word that is an alias or a misspelling of a name in `allowed`, or `None`.
+///
+/// The advice begins with `; `, so that it can follow an error message.
 #[pyfunction]
 pub fn name_advice(word: &str, allowed: Vec<String>) -> Option<String> {
     other_names::advice(word, allowed.iter().map(String::as_str))

@@ -1,4 +1,4 @@
-//! What can go wrong, as Python's exceptions.
+//! Errors of Rust as Python exceptions.
 
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -9,38 +9,44 @@ create_exception!(
     sparelane._native,
     ScenarioError,
     PyValueError,
-    "A scenario that cannot be run: the first mistake in it, with `file`, `line` (or None) and `key`."
+    "A scenario is invalid. Describes its first mistake, with the attributes `file`, `line` (or None) and `key`."
 );
 create_exception!(
     sparelane._native,
     PhysicsError,
     PyRuntimeError,
-    "A simulation that broke a law of its own: a defect of the simulator."
+    "A simulation violated a conservation law or a limit, which is a defect of the simulator."
 );
-create_exception!(sparelane._native, Cancelled, PyRuntimeError, "A progress callback returned false.");
+create_exception!(
+    sparelane._native,
+    Cancelled,
+    PyRuntimeError,
+    "A progress callback has stopped the simulation by returning false."
+);
 create_exception!(
     sparelane._native,
     WireError,
     PyRuntimeError,
-    "Files could not be sent or received: a key, an address, a file, or the peer is wrong."
+    "A key, an address, a file, a setting or the peer is invalid, or a transfer failed."
 );
 create_exception!(
     sparelane._native,
     LinuxError,
     PyRuntimeError,
-    "A controller could not be loaded into the kernel, found in it or removed from it."
+    "A controller could not be loaded into the kernel, found there, or removed."
 );
 create_exception!(
     sparelane._native,
     EmulationError,
     PyRuntimeError,
-    "A scenario that cannot be emulated here, or an emulation that had to end."
+    "A scenario cannot be emulated on this machine, or an emulation failed."
 );
 
-/// The name of a scenario that was given as a dictionary. Its lines are those of a text that the caller never saw.
+/// The file name of a scenario that was given as a dictionary. Its line numbers refer to a generated text that the
+/// caller never sees, so they are removed from errors.
 const DICTIONARY: &str = "<dict>";
 
-/// A mistake in a scenario, with its place as attributes.
+/// Returns the exception for a mistake in a scenario, with `file`, `line` and `key` as attributes.
 pub fn scenario_error(py: Python<'_>, error: &sparelane_scenario::ScenarioError) -> PyErr {
     let mut error = error.clone();
     if error.file == DICTIONARY {
@@ -53,7 +59,7 @@ pub fn scenario_error(py: Python<'_>, error: &sparelane_scenario::ScenarioError)
     attributes.map_or_else(|failure| failure, |()| raised)
 }
 
-/// A broken law.
+/// Returns the exception for a violated law of physics.
 pub fn physics_error(violation: &PhysicsViolation) -> PyErr {
     PhysicsError::new_err(violation.to_string())
 }

@@ -1,4 +1,4 @@
-//! Runs in steps, with controllers that are steered from outside: what learning agents need.
+//! Runs that advance step by step, with controllers whose limits are set from Python, for reinforcement learning.
 
 use crate::errors::{physics_error, scenario_error};
 use crate::plugin::{PyCatalogue, fault};
@@ -17,36 +17,36 @@ use std::any::Any;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-/// The key `pace`: an agent that sets a pace begins with this one.
+/// The key `pace`: the initial pace of an agent that sets one.
 const PACE: Param = Param {
     name: "pace",
     kind: Kind::OptionalRate,
     default: DefaultValue::Rate(None),
-    meaning: "the pace that a connection begins with, for agents that set one; none: they set the window alone",
+    meaning: "initial pace of a connection, for agents that set a pace; none for agents that set only the window",
     source: "sparelane",
 };
 
-/// The key `law`: another controller in the agent's place, to compare with.
+/// The key `law`: another controller that replaces the agent, for comparisons.
 const LAW: Param = Param {
     name: "law",
     kind: Kind::Controller,
     default: DefaultValue::Word("none"),
-    meaning: "a controller that decides in the agent's place, to compare with",
+    meaning: "a controller that decides instead of the agent, for comparisons",
     source: "sparelane",
 };
 
-/// What the catalogue says of it; it is in that of learning environments alone.
+/// The entry of the agent in the catalogue of learning environments; no other catalogue has it.
 const AGENT: Controller = Controller {
     name: "agent",
-    summary: "a window, or a pace, that an agent outside of the run sets step by step",
+    summary: "a window, or a pace, that an agent outside the run sets step by step",
     source: "sparelane",
     params: &[INITIAL_WINDOW, PACE, LAW],
     make: &|values, plan| Ok(Box::new(Agent::new(values, plan)?)),
 };
 
-/// What an agent has heard since the connection began.
+/// Totals of the events of a connection.
 #[derive(Clone, Copy, Debug, Default)]
-struct Heard {
+struct Observed {
     delivered_bytes: u64,
     rtt_sum_s: f64,
     rtts: u64,
@@ -57,11 +57,12 @@ struct Heard {
     marks: u64,
 }
 
-/// A controller without a law of its own.
+/// A controller whose limits are set from outside, or that follows another controller.
 #[derive(Debug)]
 struct Agent {
     limits: Limits,
-    heard: Heard,
+    observed: Observed,
+    /// The controller that replaces the agent, if any.
     law: Option<Box<dyn CongestionControl>>,
 }
 
@@ -72,9 +73,10 @@ impl Agent {
             name => Some(plan.registry.build(name, plan.inner, plan)?),
         };
         let own = Limits { cwnd_bytes: values.whole(&INITIAL_WINDOW) * plan.mss_bytes, pacing: values.rate(&PACE) };
-        Ok(Agent { limits: law.as_ref().map_or(own, |law| law.limits()), heard: Heard::default(), law })
+        Ok(Agent { limits: law.as_ref().map_or(own, |law| law.limits()), observed: Observed::default(), law })
     }
 
+    /// Copies the limits of the controller that replaces the agent.
     fn follow(&mut self) {
         if let Some(law) = &self.law {
             self.limits = law.limits();
@@ -95,13 +97,13 @@ impl CongestionControl for Agent {
     }
 
     fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
-        self.heard.delivered_bytes += ack.delivered_bytes;
+        self.observed.delivered_bytes += ack.delivered_bytes;
         if let Some(rtt) = ack.rtt {
-            self.heard.rtt_sum_s += rtt.as_secs_f64();
-            self.heard.rtts += 1;
-            self.heard.last_rtt_s = rtt.as_secs_f64();
+            self.observed.rtt_sum_s += rtt.as_secs_f64();
+            self.observed.rtts += 1;
+            self.observed.last_rtt_s = rtt.as_secs_f64();
         }
-        self.heard.min_rtt_s = cx.min_rtt.unwrap_or_default().as_secs_f64();
+        self.observed.min_rtt_s = cx.min_rtt.unwrap_or_default().as_secs_f64();
         if let Some(law) = &mut self.law {
             law.on_ack(ack, cx);
         }
@@ -110,9 +112,9 @@ impl CongestionControl for Agent {
 
     fn on_congestion(&mut self, event: Congestion, cx: &mut Cx<'_>) {
         match event {
-            Congestion::Loss { .. } => self.heard.losses += 1,
-            Congestion::Timeout { .. } => self.heard.timeouts += 1,
-            Congestion::Marked { .. } => self.heard.marks += 1,
+            Congestion::Loss { .. } => self.observed.losses += 1,
+            Congestion::Timeout { .. } => self.observed.timeouts += 1,
+            Congestion::Marked { .. } => self.observed.marks += 1,
             Congestion::LostSyn | Congestion::Spurious => {}
         }
         if let Some(law) = &mut self.law {
@@ -126,7 +128,9 @@ impl CongestionControl for Agent {
     }
 }
 
-/// What an agent sees of its flow: sums since the connection began, and what holds now.
+/// The state of a flow as its agent sees it: totals since the connection began, and current values.
+///
+/// Times are in seconds. `rtt_sum_s / rtts` is the mean round-trip time, and `pacing_bps` is `None` without a pace.
 #[pyclass(frozen, get_all, name = "AgentView", module = "sparelane._native")]
 pub struct AgentView {
     delivered_bytes: u64,
@@ -143,17 +147,17 @@ pub struct AgentView {
     in_flight_bytes: u64,
 }
 
-/// A run that is advanced step by step.
+/// A run that advances step by step.
 #[pyclass(frozen, module = "sparelane._native")]
 pub struct Stepper {
     run: Mutex<Option<(Scenario, Simulation)>>,
-    /// The rate of the slowest cable, bits per second.
+    /// The rate of the slowest cable in bits per second.
     #[pyo3(get)]
     slowest_bps: f64,
-    /// When the run ends, seconds.
+    /// The simulated time at which the run ends, in seconds.
     #[pyo3(get)]
     duration_s: f64,
-    /// Payload bytes of a full segment, under the first scheme.
+    /// Payload bytes of a full segment of the first scheme.
     #[pyo3(get)]
     mss_bytes: u64,
 }
@@ -200,7 +204,9 @@ impl Stepper {
         Ok(Stepper { run: Mutex::new(Some((scenario, simulation))), slowest_bps, duration_s, mss_bytes })
     }
 
-    /// Runs on until `until_s`; returns whether the run is over.
+    /// Runs until the simulated time `until_s` in seconds. Returns whether the run is over.
+    ///
+    /// Raises `ValueError` if the time is out of range.
     fn advance(&self, py: Python<'_>, until_s: f64) -> PyResult<bool> {
         if !(0.0..=1e6).contains(&until_s) {
             return Err(PyValueError::new_err(format!("until_s is {until_s}; allowed: 0 to a million seconds")));
@@ -213,7 +219,9 @@ impl Stepper {
         finished.map_err(|violation| physics_error(&violation))
     }
 
-    /// What the agent of an open flow sees; `None` where the flow is not open.
+    /// Returns the state of a flow, or `None` if the flow is not open.
+    ///
+    /// Raises `ValueError` if the flow does not run under the controller `agent`.
     fn view(&self, flow: u32) -> PyResult<Option<AgentView>> {
         self.with(|run| {
             let view = run.view();
@@ -222,16 +230,16 @@ impl Stepper {
             let agent = controller.downcast_ref::<Agent>().ok_or_else(|| {
                 PyValueError::new_err(format!("flow {flow} has another controller; allowed: flows under \"agent\""))
             })?;
-            let (heard, counts) = (agent.heard, flow_view.sender.counts());
+            let (observed, counts) = (agent.observed, flow_view.sender.counts());
             Ok(Some(AgentView {
-                delivered_bytes: heard.delivered_bytes,
-                rtt_sum_s: heard.rtt_sum_s,
-                rtts: heard.rtts,
-                last_rtt_s: heard.last_rtt_s,
-                min_rtt_s: heard.min_rtt_s,
-                losses: heard.losses,
-                timeouts: heard.timeouts,
-                marks: heard.marks,
+                delivered_bytes: observed.delivered_bytes,
+                rtt_sum_s: observed.rtt_sum_s,
+                rtts: observed.rtts,
+                last_rtt_s: observed.last_rtt_s,
+                min_rtt_s: observed.min_rtt_s,
+                losses: observed.losses,
+                timeouts: observed.timeouts,
+                marks: observed.marks,
                 retransmissions: counts.retransmissions,
                 cwnd_bytes: agent.limits.cwnd_bytes,
                 pacing_bps: agent.limits.pacing.map(|rate| rate.as_bps() as f64),
@@ -240,7 +248,9 @@ impl Stepper {
         })
     }
 
-    /// Sets the window of an agent's flow and, where it has one, its pace; a law in its place is left alone.
+    /// Sets the window of an agent's flow and, if it began with a pace, its pace. Returns whether the flow is open.
+    ///
+    /// A controller that replaces the agent is not changed.
     fn steer(&self, flow: u32, cwnd_bytes: u64, pacing_bps: Option<f64>) -> PyResult<bool> {
         self.with(|run| {
             Ok(run.steer(flow, &mut |controller| {
@@ -256,7 +266,7 @@ impl Stepper {
         })
     }
 
-    /// Ends the run and gives its results.
+    /// Ends the run and returns its results. Raises `RuntimeError` if it has ended before.
     fn finish(&self) -> PyResult<Results> {
         let taken = self.run.lock().ok().and_then(|mut slot| slot.take());
         let (scenario, simulation) = taken.ok_or_else(|| PyRuntimeError::new_err("this run is over"))?;

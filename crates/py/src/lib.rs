@@ -1,4 +1,7 @@
-//! The simulator for Python: a thin face without logic of its own.
+//! The Python module `sparelane._native`: bindings of the other crates, without logic of its own.
+//!
+//! `python/sparelane/_native.pyi` declares the same names with their types. Doc comments of exported items become
+//! Python docstrings.
 
 mod catalogue;
 #[cfg(target_os = "linux")]
@@ -18,8 +21,8 @@ mod wire;
 mod wire_controller;
 mod wire_path;
 
-/// The wire allocates a buffer a packet, which this allocator does in a tenth of the time: transfers take a fifth less of the
-/// processor than with that of glibc.
+/// The allocator. The wire allocates one buffer per packet, which takes a tenth of the time of glibc's allocator.
+/// Transfers need a fifth less processor time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -40,10 +43,12 @@ mod _native {
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use crate::linux::{
-        PyHolding, PyWatch, linux_constants, linux_examine, linux_loaded, linux_programs, linux_unload,
+        PyLoadedController, PyWatch, linux_constants, linux_examine, linux_loaded, linux_programs, linux_unload,
     };
     #[pymodule_export]
-    use crate::plugin::{AckNews, Base, CongestionNews, ControllerKind, PyCatalogue, Run, SizesKind, WorkloadKind};
+    use crate::plugin::{
+        ControllerBase, ControllerKind, PyAck, PyCatalogue, PyCongestion, Run, SizesKind, WorkloadKind,
+    };
     #[pymodule_export]
     use crate::rapid::{bass, rapid_estimates, rapid_gaps};
     #[pymodule_export]

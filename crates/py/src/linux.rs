@@ -1,4 +1,4 @@
-//! Controllers inside the Linux kernel.
+//! Controllers inside the Linux kernel, for Python.
 
 use crate::errors::LinuxError;
 use pyo3::prelude::*;
@@ -13,28 +13,32 @@ fn failed(error: impl Display) -> PyErr {
     LinuxError::new_err(error.to_string())
 }
 
-/// What was looked at of the kernel: what, whether it is well, how it is, what mends it, whether it is needed.
+/// Checks the kernel. Returns tuples of check, whether it passed, state, remedy, and whether it is required.
 #[pyfunction]
 pub fn linux_examine() -> Vec<(&'static str, bool, String, String, bool)> {
     let findings = sparelane_bpf::doctor::examine().into_iter();
     findings.map(|one| (one.what, one.is_well, one.is, one.remedy, one.is_needed)).collect()
 }
 
-/// A setting: its name, default, what is allowed, and what it means.
+/// A setting: name, default, allowed values, and meaning.
 type Setting = (&'static str, String, String, &'static str);
 
-/// The programs: name, summary, settings.
+/// Returns the programs as tuples of name, summary and settings.
+///
+/// A setting is a tuple of name, default, allowed values, and meaning.
 #[pyfunction]
 pub fn linux_programs() -> Vec<(&'static str, &'static str, Vec<Setting>)> {
     let settings = |params: Vec<sparelane_cc::Param>| {
-        let words =
+        let setting =
             |param: sparelane_cc::Param| (param.name, param.default.to_string(), param.kind.to_string(), param.meaning);
-        params.into_iter().map(words).collect()
+        params.into_iter().map(setting).collect()
     };
     PROGRAMS.iter().map(|program| (program.name, program.summary, settings((program.params)()))).collect()
 }
 
-/// The constants of a program with these settings, for an interface of that rate, in 64-bit numbers as it holds them.
+/// Returns the constants of a program with these settings, as the 64-bit numbers of its memory.
+///
+/// `settings` are pairs of key and text. Raises `LinuxError` if one of them is not allowed.
 #[pyfunction]
 pub fn linux_constants(program: &str, settings: Vec<(String, String)>, line_rate_bps: u64) -> PyResult<Vec<u64>> {
     let program = find(program).map_err(failed)?;
@@ -42,9 +46,9 @@ pub fn linux_constants(program: &str, settings: Vec<(String, String)>, line_rate
     Ok(prepared.constants.into_iter().map(|(_, number)| number).collect())
 }
 
-/// What is asked for.
+/// A controller to load.
 #[derive(FromPyObject)]
-pub struct Asked {
+pub struct LoadRequest {
     #[pyo3(item)]
     program: String,
     #[pyo3(item)]
@@ -63,55 +67,62 @@ pub struct Asked {
     is_pinned: bool,
 }
 
-/// A controller that this process has loaded; removed with it, unless it is left.
-#[pyclass(name = "Holding", unsendable)]
-pub struct PyHolding(Option<Registration>);
+/// A controller that this process has loaded. Deleting the object unloads the controller.
+#[pyclass(name = "LoadedController", unsendable)]
+pub struct PyLoadedController(Option<Registration>);
 
 #[pymethods]
-impl PyHolding {
+impl PyLoadedController {
+    /// Loads a controller. Raises `LinuxError`.
     #[new]
-    fn new(asked: Asked) -> PyResult<PyHolding> {
-        let Asked { program, name, settings, routes, interfaces, cgroups, is_default, is_pinned } = asked;
+    fn new(request: LoadRequest) -> PyResult<PyLoadedController> {
+        let LoadRequest { program, name, settings, routes, interfaces, cgroups, is_default, is_pinned } = request;
         let request = Request { program, name, settings, routes, interfaces, cgroups, is_default, is_pinned };
-        Ok(PyHolding(Some(load::load(&request).map_err(failed)?)))
+        Ok(PyLoadedController(Some(load::load(&request).map_err(failed)?)))
     }
 
-    /// Leaves a pinned controller to itself.
-    fn leave(&mut self) {
-        if let Some(holding) = self.0.take() {
-            holding.keep();
+    /// Keeps a pinned controller loaded when this object is deleted.
+    fn keep(&mut self) {
+        if let Some(registration) = self.0.take() {
+            registration.keep();
         }
     }
 
-    /// What is worth a word about what an earlier one of that name had left.
-    fn remarks(&self) -> Vec<String> {
-        self.0.as_ref().map(|holding| holding.warnings().to_vec()).unwrap_or_default()
+    /// Returns warnings about changes of an earlier controller of this name that could not be undone.
+    fn warnings(&self) -> Vec<String> {
+        self.0.as_ref().map(|registration| registration.warnings().to_vec()).unwrap_or_default()
     }
 
-    /// Whether it is loaded still: another process may have unloaded it.
+    /// Returns whether the controller is still loaded; another process may have unloaded it.
     fn is_registered(&self) -> bool {
         self.0.as_ref().is_some_and(Registration::is_registered)
     }
 
-    /// Removes the controller; returns what is worth a word.
+    /// Unloads the controller and undoes its changes. Returns warnings. Raises `LinuxError`.
     fn unload(&mut self) -> PyResult<Vec<String>> {
-        self.0.take().map_or(Ok(Vec::new()), |holding| holding.unload().map_err(failed))
+        self.0.take().map_or(Ok(Vec::new()), |registration| registration.unload().map_err(failed))
     }
 }
 
-/// Removes a controller, whoever of ours has loaded it; returns what is worth a word.
+/// Unloads a controller that any process has loaded with this package, and undoes its changes. Returns warnings.
+///
+/// Raises `LinuxError` if it is not loaded, was not loaded by this package, or cannot be unloaded.
 #[pyfunction]
 pub fn linux_unload(name: &str) -> PyResult<Vec<String>> {
     loaded::unload(name).map_err(failed)
 }
 
-/// What one operation has cost: its name, nanoseconds in all, calls.
+/// The cost of one operation: name, total nanoseconds, and number of calls.
 type Cost = (String, u64, u64);
 
-/// A controller in the kernel: name, program, whether pinned, process, what was changed, whether registered, costs.
+/// A controller in the kernel: name, program, whether it is pinned, process ID, changed objects, whether it is
+/// registered, and costs.
 type Row = (String, Option<&'static str>, bool, Option<u32>, Vec<String>, bool, Vec<Cost>);
 
-/// What is loaded.
+/// Returns the controllers that BPF programs have registered.
+///
+/// Each is a tuple of name, program, whether it is pinned, process ID, changed objects, whether it is registered, and a
+/// list of operations with nanoseconds and calls. Raises `LinuxError`.
 #[pyfunction]
 pub fn linux_loaded() -> PyResult<Vec<Row>> {
     let rows = loaded::all().map_err(failed)?.into_iter().map(|one| {
@@ -121,23 +132,25 @@ pub fn linux_loaded() -> PyResult<Vec<Row>> {
     Ok(rows.collect())
 }
 
-/// A sample: time, connection, port, remote port, remote address, event, window, round trip, quantities.
-type Told = (u64, u32, u16, u16, String, &'static str, u32, Option<u32>, Vec<(&'static str, f64)>);
+/// A sample: time in nanoseconds, connection, local port, remote port, remote address, event, window in segments, round
+/// trip in microseconds, and pairs of quantity and value.
+type Sample = (u64, u32, u16, u16, String, &'static str, u32, Option<u32>, Vec<(&'static str, f64)>);
 
-/// Somebody who watches a controller.
+/// A watcher of a controller. The controller records samples as long as they are fetched at least every five seconds.
 #[pyclass(name = "Watch", unsendable)]
 pub struct PyWatch(Watch);
 
 #[pymethods]
 impl PyWatch {
+    /// Starts to watch a controller. Raises `LinuxError` if it is not loaded.
     #[new]
     fn new(name: &str) -> PyResult<PyWatch> {
         Ok(PyWatch(Watch::start(name).map_err(failed)?))
     }
 
-    /// What was told since the last call, at most so many samples.
-    fn poll(&self, most: usize) -> PyResult<Vec<Told>> {
-        let told = self.0.poll(most).map_err(failed)?.into_iter().map(|one| {
+    /// Returns the samples since the last call, at most `most`.
+    fn poll(&self, most: usize) -> PyResult<Vec<Sample>> {
+        let samples = self.0.poll(most).map_err(failed)?.into_iter().map(|one| {
             let event = match one.event {
                 Event::Acknowledgment => "acknowledgment",
                 Event::Departure => "departure",
@@ -158,6 +171,6 @@ impl PyWatch {
                 one.values,
             )
         });
-        Ok(told.collect())
+        Ok(samples.collect())
     }
 }

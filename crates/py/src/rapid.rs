@@ -1,4 +1,4 @@
-//! RAPID's p-streams, smoothing and estimates, to be looked at apart from a connection.
+//! RAPID's p-streams, smoothing and estimates, for use without a connection.
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
@@ -8,10 +8,14 @@ use sparelane_core::{Dur, Rate};
 
 type Numbers<'py> = Bound<'py, PyArray1<f64>>;
 
-/// The longest time that is taken, seconds: more makes no gap, and sums of many still fit.
-const LONGEST_S: f64 = 1e6;
+/// The longest allowed time in seconds. Real gaps are far shorter, and sums of many such times still fit.
+const MAX_SPAN_S: f64 = 1e6;
 
-/// The gap before each packet of a p-stream, seconds, and the rate that it probes, bits per second.
+/// Returns the gap before each packet of a p-stream in seconds, and the rate that it probes in bits per second.
+///
+/// The stream has `rates` rates with `packets_per_rate` packets each, spread by the factor `spread` around
+/// `average_bps`. `wire_bytes` is the size of a packet with its headers. Raises `ValueError` if a number is not above
+/// zero.
 #[pyfunction]
 pub fn rapid_gaps(
     py: Python<'_>,
@@ -22,10 +26,12 @@ pub fn rapid_gaps(
     wire_bytes: u64,
 ) -> PyResult<(Numbers<'_>, Numbers<'_>)> {
     if rates == 0 || packets_per_rate == 0 || average_bps == 0 || wire_bytes == 0 {
-        return Err(PyValueError::new_err("rates, packets, their size and their average rate are above 0"));
+        return Err(PyValueError::new_err(
+            "rates, packets_per_rate, average_bps or wire_bytes is 0; allowed: a number above 0",
+        ));
     }
     if !(spread.is_finite() && spread > 0.0) {
-        return Err(PyValueError::new_err("the spread is a number above 0"));
+        return Err(PyValueError::new_err("the spread must be a number above 0"));
     }
     let shape = Shape::new(rates, packets_per_rate, spread);
     let probed: Vec<Rate> = (0..shape.packets()).map(|index| shape.rate(index, Rate::from_bps(average_bps))).collect();
@@ -34,7 +40,11 @@ pub fn rapid_gaps(
     Ok((gaps.into_pyarray(py), rates.into_pyarray(py)))
 }
 
-/// Send and receive gaps after BASS, seconds, and where the incomplete event at the end begins.
+/// Smooths the gaps of a p-stream by BASS.
+///
+/// `in_event` says whether the stream begins within an event of the previous one. Returns send gaps and receive gaps in
+/// seconds, and the index at which an incomplete event at the end begins. Raises `ValueError` if a number is out of
+/// range.
 #[pyfunction]
 pub fn bass<'py>(
     py: Python<'py>,
@@ -53,7 +63,10 @@ pub fn bass<'py>(
     Ok((send.into_pyarray(py), receive.into_pyarray(py), end))
 }
 
-/// The estimates of p-streams that follow one another, bits per second; `None` for one with a single gap.
+/// Returns the estimates of consecutive p-streams in bits per second; `None` for a stream with a single gap.
+///
+/// `lengths` has the number of gaps of each stream. Raises `ValueError` if lengths do not match, or a number is out of
+/// range.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "the thresholds of RAPID, one by one")]
 pub fn rapid_estimates(
@@ -74,7 +87,9 @@ pub fn rapid_estimates(
     let gaps = pairs(&send_s, &receive_s)?;
     let rates = rate_bps.as_slice()?;
     if gaps.len() != rates.len() || lengths.iter().sum::<usize>() != rates.len() {
-        return Err(PyValueError::new_err("every gap has a rate, and is part of a p-stream"));
+        return Err(PyValueError::new_err(
+            "there must be one rate for each gap, and the lengths must add up to the number of gaps",
+        ));
     }
     let samples: Vec<Sample> =
         gaps.iter().zip(rates).map(|(&gap, &bps)| Sample { gap, rate: Rate::from_bps(bps as u64) }).collect();
@@ -92,16 +107,16 @@ pub fn rapid_estimates(
 fn pairs(send_s: &PyReadonlyArray1<'_, f64>, receive_s: &PyReadonlyArray1<'_, f64>) -> PyResult<Vec<Pair>> {
     let (send, receive) = (send_s.as_slice()?, receive_s.as_slice()?);
     if send.len() != receive.len() {
-        return Err(PyValueError::new_err("there are as many send gaps as receive gaps"));
+        return Err(PyValueError::new_err("the numbers of send gaps and receive gaps differ"));
     }
     send.iter().zip(receive).map(|(&send, &receive)| Ok(Pair { send: span(send)?, receive: span(receive)? })).collect()
 }
 
 fn span(seconds: f64) -> PyResult<Dur> {
-    if (0.0..=LONGEST_S).contains(&seconds) {
+    if (0.0..=MAX_SPAN_S).contains(&seconds) {
         Ok(Dur::from_ps((seconds * 1e12).round() as u64))
     } else {
-        Err(PyValueError::new_err(format!("{seconds} s; allowed: a time from 0 s to {LONGEST_S} s")))
+        Err(PyValueError::new_err(format!("{seconds} s; allowed: a time from 0 s to {MAX_SPAN_S} s")))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Results as columns of NumPy.
+//! Results of a run as NumPy arrays, one per column.
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::IntoPyObjectExt;
@@ -14,9 +14,9 @@ use std::path::PathBuf;
 /// All results of a run.
 #[pyclass(frozen, module = "sparelane._native")]
 pub struct Results {
-    /// What the simulator recorded.
+    /// The records of the simulator.
     pub results: results::Results,
-    /// The files of traces, with how many packets or events each has, and what went wrong with it.
+    /// The files of traces: path, number of packets or events, and the error that ended it, if any.
     pub traced: Vec<(PathBuf, u64, Option<PyErr>)>,
     /// Whether the run was stopped before its end.
     pub is_interrupted: bool,
@@ -24,19 +24,19 @@ pub struct Results {
 
 #[pymethods]
 impl Results {
-    /// A fingerprint of all results.
+    /// The digest of all results, in hexadecimal digits.
     #[getter]
     fn digest(&self) -> &str {
         &self.results.digest
     }
 
-    /// The seed of every random draw.
+    /// The seed of all random draws.
     #[getter]
     fn seed(&self) -> u64 {
         self.results.seed
     }
 
-    /// What the scenario's author should know, though it is no mistake.
+    /// Warnings about the scenario.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.results.warnings.clone()
@@ -54,7 +54,7 @@ impl Results {
         &self.results.scenario
     }
 
-    /// The files of traces, with how many packets or events each has, and the error that ended it, if one did.
+    /// The files of traces: path, number of packets or events, and the error that ended it, if any.
     #[getter]
     fn traces(&self, py: Python<'_>) -> Vec<(PathBuf, u64, Option<Py<PyAny>>)> {
         let error = |error: &PyErr| error.value(py).clone().into_any().unbind();
@@ -91,7 +91,7 @@ impl Results {
         to_dict(py, link_columns(&self.results))
     }
 
-    /// One row per direction of a cable and class.
+    /// One row per direction of a cable and priority class.
     fn drops<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         to_dict(py, drop_columns(&self.results))
     }
@@ -117,7 +117,7 @@ impl Results {
     }
 }
 
-/// A table as a dictionary of columns.
+/// Converts a table to a dictionary of columns.
 pub(crate) fn to_dict(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
     let out = PyDict::new(py);
     for (name, column) in table {
@@ -126,7 +126,8 @@ pub(crate) fn to_dict(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict
     Ok(out)
 }
 
-/// Values; or values with a mask; or codes with the texts that they stand for, and a mask where some have none.
+/// Converts a column to NumPy arrays: values; values with a mask of valid ones if some are missing; or, for texts,
+/// codes with their dictionary, and a mask if some are missing.
 fn to_python(py: Python<'_>, column: Column) -> PyResult<Bound<'_, PyAny>> {
     let values = match column.data {
         Data::U32(values) => values.into_pyarray(py).into_any(),

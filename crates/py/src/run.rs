@@ -1,9 +1,9 @@
-//! From a scenario's text to its results.
+//! Parsing a scenario, building its simulation, and running it.
 
 use crate::errors::{Cancelled, physics_error, scenario_error};
 use crate::plugin::{PyCatalogue, fault};
 use crate::results::Results;
-use crate::traces::{self, Asked, Traced};
+use crate::traces::{self, TraceFile, TraceRequest};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -16,13 +16,13 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long the simulator keeps to itself before it looks for signals and reports progress.
+/// The time for which the simulator runs before it checks for signals and reports progress.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// Events of the first slice; later ones follow the speed that is observed.
+/// The number of events of the first slice. The sizes of later slices follow from the measured speed.
 const FIRST_SLICE_EVENTS: u64 = 100_000;
 
-/// A scenario that is read and built, and has not run yet.
+/// A scenario that is parsed and built, but has not run yet. It can run once.
 #[pyclass(frozen, module = "sparelane._native")]
 pub struct Prepared(Mutex<Option<Box<Built>>>);
 
@@ -30,11 +30,14 @@ struct Built {
     scenario: Scenario,
     simulation: Simulation,
     stop: Time,
-    traced: Vec<Traced>,
+    traced: Vec<TraceFile>,
 }
 
-/// Reads a scenario and builds its network and flows, in a thread of its own, so that signals are heard meanwhile; `waiting` is
-/// told for how many seconds that has lasted. With a `catalogue`, which has Python code in it, all happens in this thread.
+/// Parses a scenario and builds its network and flows.
+///
+/// The work is done in another thread, so that signals are handled meanwhile. `waiting` is called with the seconds that
+/// have passed. With a `catalogue`, which can contain Python code, the work is done in this thread. Raises
+/// `ScenarioError`.
 #[pyfunction]
 #[pyo3(signature = (text, source_name, base_dir, overrides, seed=None, waiting=None, catalogue=None, traces=None))]
 #[expect(clippy::too_many_arguments, reason = "named in Python")]
@@ -47,16 +50,18 @@ pub fn prepare(
     seed: Option<u64>,
     waiting: Option<Bound<'_, PyAny>>,
     catalogue: Option<&PyCatalogue>,
-    traces: Option<Vec<Asked>>,
+    traces: Option<Vec<TraceRequest>>,
 ) -> PyResult<Prepared> {
     let traces = traces.unwrap_or_default();
     let source = Source { file: source_name, folder: base_dir };
     let job = move |catalogue: &Catalogue| build(catalogue, &text, &source, &overrides, seed, &traces);
-    Ok(Prepared(Mutex::new(Some(aside(py, waiting, catalogue, job)?))))
+    Ok(Prepared(Mutex::new(Some(run_in_thread(py, waiting, catalogue, job)?))))
 }
 
-/// The size of the run that [`prepare`] would build with the same arguments: a dictionary of `nodes`, `cables`, `flows`,
-/// `open_flows`, `bytes` and `warnings`. Nothing is built but the network.
+/// Returns the size of the run that `prepare` would build with the same arguments, but builds only the network.
+///
+/// The result is a dictionary with `nodes`, `cables`, `flows`, `open_flows`, `bytes` (an estimate of memory) and
+/// `warnings`. Raises `ScenarioError`.
 #[pyfunction]
 #[pyo3(signature = (text, source_name, base_dir, overrides, seed=None, waiting=None, catalogue=None))]
 #[expect(clippy::too_many_arguments, reason = "named in Python")]
@@ -75,7 +80,7 @@ pub fn size<'py>(
         let scenario = Scenario::parse_with(catalogue, &text, &source, &with_seed(&overrides, seed))?;
         Ok((Size::of(&scenario), scenario.warnings().to_vec()))
     };
-    let (size, warnings) = aside(py, waiting, catalogue, job)?;
+    let (size, warnings) = run_in_thread(py, waiting, catalogue, job)?;
     let out = PyDict::new(py);
     out.set_item("nodes", size.nodes)?;
     out.set_item("cables", size.cables)?;
@@ -86,23 +91,25 @@ pub fn size<'py>(
     Ok(out)
 }
 
-/// Runs `job` in a thread of its own, so that signals are handled meanwhile. `waiting` is called with the seconds that have
-/// passed; an exception of its ends the wait. With a `catalogue`, which has Python code in it, the job runs in this thread.
-fn aside<T: Send + 'static>(
+/// Runs `job` in another thread, so that signals are handled meanwhile.
+///
+/// `waiting` is called with the seconds that have passed. If it raises an exception, the wait ends. With a `catalogue`,
+/// which can contain Python code, the job runs in this thread.
+fn run_in_thread<T: Send + 'static>(
     py: Python<'_>,
     waiting: Option<Bound<'_, PyAny>>,
     catalogue: Option<&PyCatalogue>,
     job: impl FnOnce(&Catalogue) -> Result<T, ScenarioError> + Send + 'static,
 ) -> PyResult<T> {
     if let Some(own) = catalogue {
-        // Python code of a plugin may run meanwhile: in this thread signals interrupt it.
+        // Signals can interrupt a plugin's Python code only in this thread, which is usually the main thread.
         let done = py.detach(|| job(&own.0));
         fault::check(py)?;
         py.check_signals()?;
         return done.map_err(|error| scenario_error(py, &error));
     }
     let (sender, mut receiver) = mpsc::channel();
-    // Ctrl-C ends the wait below, not this thread, which then ends by itself or with the process.
+    // Ctrl-C ends the wait below. The thread continues until it is done or the process exits.
     thread::spawn(move || {
         let _ = sender.send(job(&Catalogue::built_in()));
     });
@@ -132,7 +139,7 @@ fn build(
     source: &Source,
     overrides: &[String],
     seed: Option<u64>,
-    traces: &[Asked],
+    traces: &[TraceRequest],
 ) -> Result<Box<Built>, ScenarioError> {
     let scenario = Scenario::parse_with(catalogue, text, source, &with_seed(overrides, seed))?;
     let mut config = scenario.build()?;
@@ -144,15 +151,18 @@ fn build(
     Ok(Box::new(Built { scenario, simulation, stop, traced }))
 }
 
-/// The overrides with the seed as one more: networks may be drawn with it.
+/// Returns the overrides with the seed added. It is an override because it can also decide the network.
 fn with_seed(overrides: &[String], seed: Option<u64>) -> Vec<String> {
     overrides.iter().cloned().chain(seed.map(|seed| format!("seed={seed}"))).collect()
 }
 
 #[pymethods]
 impl Prepared {
-    /// Simulates, once only, without the interpreter; `progress` is told the share that is done, and may stop it. Where `keep` is
-    /// set, a run that is stopped ends there, and its results are those until then.
+    /// Runs the simulation without holding the interpreter.
+    ///
+    /// `progress` is called with the share of simulated time that is done, and stops the run by returning false. A
+    /// stopped run raises `Cancelled`, or with `keep` returns the results until then. Raises `RuntimeError` if the
+    /// scenario has run already, and `PhysicsError` for a defect of the simulator.
     #[pyo3(signature = (progress=None, keep=false))]
     fn run(&self, py: Python<'_>, progress: Option<Bound<'_, PyAny>>, keep: bool) -> PyResult<Results> {
         let built = self.0.lock().ok().and_then(|mut slot| slot.take());
@@ -186,12 +196,13 @@ impl Prepared {
         let Built { scenario, simulation, traced, .. } = *built;
         let finished = py.detach(|| simulation.finish().map(|records| results::Results::new(&scenario, records)));
         fault::check(py)?;
-        let finished = finished.map(|results| Results { results, traced: traces::told(&traced), is_interrupted });
+        let finished = finished.map(|results| Results { results, traced: traces::outcomes(&traced), is_interrupted });
         finished.map_err(|violation| physics_error(&violation))
     }
 }
 
-/// As many events as fit a slice at the speed of the last one; at most twice as many as then.
+/// Returns the number of events that fit into a slice at the speed of the last one, but at most twice as many as
+/// before.
 fn next_slice(events: u64, took: Duration) -> u64 {
     let fitting = (events as f64 * SLICE.as_secs_f64() / took.as_secs_f64().max(1e-6)) as u64;
     fitting.clamp(1, 2 * events)

@@ -1,13 +1,14 @@
-//! Files of text, and formats of other tools.
+//! Decoding of text files, and recognition of other tools' formats.
 
 use crate::errors::scenario_error;
 use pyo3::prelude::*;
 use sparelane_scenario::ScenarioError;
 use sparelane_scenario::formats::{self, Purpose};
 
-/// The text of a file's content in UTF-8, without a mark of byte order; `name` is what messages call the file.
+/// Decodes the content of a file in UTF-8, without its byte-order mark.
 ///
-/// Raises `ScenarioError` for anything else, which names the format if it is known.
+/// `name` is the name of the file in error messages. Raises `ScenarioError` if the content is not UTF-8; the message
+/// names the format if it is known.
 #[pyfunction]
 pub fn decoded(py: Python<'_>, content: Vec<u8>, name: &str) -> PyResult<String> {
     formats::decoded(content)

@@ -1,4 +1,4 @@
-//! Traces of a run, into files.
+//! Traces of a run: packet captures and qlog files.
 
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -9,9 +9,9 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// A trace that is asked for.
+/// A requested trace.
 #[derive(FromPyObject)]
-pub struct Asked {
+pub struct TraceRequest {
     /// `flow`, `port` or `qlog`.
     #[pyo3(item)]
     kind: String,
@@ -20,24 +20,29 @@ pub struct Asked {
     of: String,
     #[pyo3(item)]
     path: PathBuf,
+    /// The number of bytes to keep of each packet.
     #[pyo3(item)]
     snap_bytes: u32,
+    /// The largest number of packets or events.
     #[pyo3(item)]
     most: u64,
 }
 
-/// A file that a trace is written to, and what became of it.
-pub struct Traced {
+/// The file of a trace, and its outcome.
+pub struct TraceFile {
     path: PathBuf,
     outcome: Outcome,
 }
 
 type Observers = Vec<Box<dyn Observer>>;
 
-/// The observers that write these traces, whose files are made now.
-pub fn observers(asked: &[Asked], scenario: &Scenario) -> Result<(Observers, Vec<Traced>), ScenarioError> {
+/// Creates the files of these traces, and the observers that write them.
+///
+/// # Errors
+/// A flow or port does not exist, or a file cannot be created.
+pub fn observers(requests: &[TraceRequest], scenario: &Scenario) -> Result<(Observers, Vec<TraceFile>), ScenarioError> {
     let (mut observers, mut files) = (Observers::new(), Vec::new());
-    for Asked { kind, of, path, snap_bytes, most } in asked {
+    for TraceRequest { kind, of, path, snap_bytes, most } in requests {
         let refuse = |message: String| ScenarioError {
             file: "--trace".to_owned(),
             line: None,
@@ -58,7 +63,7 @@ pub fn observers(asked: &[Asked], scenario: &Scenario) -> Result<(Observers, Vec
             Some(place) => Box::new(Capture::new(place, *snap_bytes, *most, out, outcome.clone())),
             None => Box::new(Qlog::new(flow()?, *most, out, outcome.clone())),
         });
-        files.push(Traced { path: path.clone(), outcome });
+        files.push(TraceFile { path: path.clone(), outcome });
     }
     Ok((observers, files))
 }
@@ -67,11 +72,11 @@ fn create(path: &Path) -> io::Result<Box<dyn Write + Send>> {
     Ok(Box::new(BufWriter::with_capacity(1 << 16, File::create(path)?)))
 }
 
-/// The files, with how many packets or events each has, and what went wrong with it.
-pub fn told(files: &[Traced]) -> Vec<(PathBuf, u64, Option<PyErr>)> {
-    let told = |file: &Traced| {
+/// Returns the path of each file, its number of packets or events, and the error that ended it, if any.
+pub fn outcomes(files: &[TraceFile]) -> Vec<(PathBuf, u64, Option<PyErr>)> {
+    let outcome = |file: &TraceFile| {
         let error = file.outcome.take_error().map(|error| PyOSError::new_err(error.to_string()));
         (file.path.clone(), file.outcome.count(), error)
     };
-    files.iter().map(told).collect()
+    files.iter().map(outcome).collect()
 }

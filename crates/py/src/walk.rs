@@ -1,4 +1,4 @@
-//! A transfer in rounds, as papers walk through one.
+//! A transfer in rounds of one round-trip time each, as in the worked examples of papers.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -9,9 +9,11 @@ use sparelane_transport::rounds::{self, Round, Walk};
 
 const INITIAL_WINDOW: &str = "initial_window";
 
-/// What a transfer sends in each round under a controller; segments count from 0.
+/// Returns the segments that a transfer under a controller sends in each round; segments count from 0.
 ///
-/// The initial window is the controller's own or, where it contains another, that of the one inside.
+/// `initial_window` is in segments. It is set on the controller or, if that wraps another one, on the inner controller.
+/// `capacity` is the number of segments that the path carries per round, and `drops` are the segments whose first
+/// transmission is lost. Raises `ValueError` if the controller does not exist.
 #[pyfunction]
 pub fn walk<'py>(
     py: Python<'py>,

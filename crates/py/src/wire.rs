@@ -1,4 +1,4 @@
-//! Files between real hosts: keys, a sender and a receiver.
+//! The wire for Python: keys, file transfers between real hosts, and tunnels.
 
 use crate::errors::WireError;
 use crate::results::to_dict;
@@ -27,7 +27,7 @@ pub(crate) fn failed(error: impl Display) -> PyErr {
     WireError::new_err(error.to_string())
 }
 
-/// Makes a key pair in a folder; returns its fingerprint.
+/// Creates a key pair in a folder and returns its fingerprint. Raises `WireError`.
 #[pyfunction]
 pub fn new_key(folder: PathBuf) -> PyResult<String> {
     let identity = Identity::generate().map_err(failed)?;
@@ -35,7 +35,7 @@ pub fn new_key(folder: PathBuf) -> PyResult<String> {
     Ok(identity.fingerprint().to_string())
 }
 
-/// The fingerprint of a folder's key, and those of the peers that it trusts.
+/// Returns the fingerprint of a folder's key, and the fingerprints of trusted peers. Raises `WireError`.
 #[pyfunction]
 pub fn show_keys(folder: PathBuf) -> PyResult<(String, Vec<String>)> {
     let identity = Identity::load(&folder).map_err(failed)?;
@@ -43,20 +43,20 @@ pub fn show_keys(folder: PathBuf) -> PyResult<(String, Vec<String>)> {
     Ok((identity.fingerprint().to_string(), trusted.iter().map(|peer| peer.to_string()).collect()))
 }
 
-/// Trusts a peer, from now on.
+/// Adds a peer to the trusted peers of a folder. Raises `WireError`.
 #[pyfunction]
 pub fn trust(folder: PathBuf, fingerprint: &str, remark: &str) -> PyResult<()> {
     Identity::load(&folder).map_err(failed)?;
     Trusted::append(&folder, fingerprint.parse().map_err(failed)?, remark).map_err(failed)
 }
 
-/// Trusts a peer no more, from now on; returns whether it was trusted.
+/// Removes a peer from the trusted peers of a folder. Returns whether it was trusted. Raises `WireError`.
 #[pyfunction]
 pub fn untrust(folder: PathBuf, fingerprint: &str) -> PyResult<bool> {
     Trusted::remove(&folder, fingerprint.parse().map_err(failed)?).map_err(failed)
 }
 
-/// What both sides can set.
+/// Settings of both sides of a transfer.
 #[derive(FromPyObject)]
 pub struct Settings {
     #[pyo3(item)]
@@ -103,7 +103,7 @@ pub struct Settings {
     qlog_events: u64,
 }
 
-/// The key of a folder, and the peers that it trusts with those named beside.
+/// Loads the key and the trusted peers of a folder, and adds the peers in `trust`.
 fn load(folder: &Path, trust: &[String]) -> PyResult<(Identity, Trusted)> {
     let identity = Identity::load(folder).map_err(failed)?;
     let mut trusted = Trusted::load(folder).map_err(failed)?;
@@ -122,7 +122,7 @@ impl Settings {
         self.applied_to(WireConfig::new(identity, trusted))
     }
 
-    /// The configuration with everything but the keys.
+    /// Returns the configuration with all settings except the keys.
     fn applied_to(&self, mut config: WireConfig) -> PyResult<WireConfig> {
         let controller = ControllerChoice::parse(&self.controller, &self.set, &Registry::built_in());
         config.node.controller = controller.map_err(failed)?;
@@ -134,7 +134,7 @@ impl Settings {
         }
         config.node.unmarked = choice::unmarked(&self.unmarked).map_err(failed)?;
         if let Some(mtu) = self.mtu {
-            // IPv6 has the larger header.
+            // An IPv6 header with a UDP header; those of IPv4 are smaller.
             config.udp_payload_bytes = mtu.saturating_sub(48);
         }
         if let Some(text) = &self.window {
@@ -164,7 +164,7 @@ impl Settings {
     }
 }
 
-/// Checks settings, and the keys if `has_keys`. Opens no socket and resolves no name.
+/// Validates settings, and the keys if `has_keys`. Opens no socket and resolves no name. Raises `WireError`.
 #[pyfunction]
 pub fn check_wire(settings: Settings, has_keys: bool) -> PyResult<()> {
     if has_keys {
@@ -174,16 +174,16 @@ pub fn check_wire(settings: Settings, has_keys: bool) -> PyResult<()> {
     settings.applied_to(WireConfig::new(identity, Trusted::default())).map(|_| ())
 }
 
-/// What became of one item: its name, its bytes, those that were there already, and why it is not there, if it is not.
+/// The outcome of one item: name, bytes, bytes that the receiver already had, and the error if it failed.
 type Item = (String, u64, u64, Option<String>);
 
-/// A step lasts for so many seconds at most.
+/// Converts seconds to a duration. Raises `WireError` if they are negative or too many.
 pub(crate) fn span(seconds: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(seconds).map_err(failed)
 }
 
 pub(crate) fn address(text: &str) -> PyResult<SocketAddr> {
-    text.parse().map_err(|_| failed(format!("\"{text}\" is no address and port")))
+    text.parse().map_err(|_| failed(format!("\"{text}\" is not an address and port")))
 }
 
 fn addresses(texts: &[String]) -> PyResult<Vec<SocketAddr>> {
@@ -194,7 +194,7 @@ fn addresses(texts: &[String]) -> PyResult<Vec<SocketAddr>> {
 #[pyclass(name = "FileSender", unsendable)]
 pub struct PySender {
     sender: FileSender,
-    /// What lies in a folder that is sent, and cannot be sent: its path, and why.
+    /// Entries of folders that cannot be sent, as pairs of path and reason.
     left_out: Vec<(String, String)>,
 }
 
@@ -208,83 +208,88 @@ impl PySender {
         Ok(PySender { sender: FileSender::begin_at_any(&config, &to, collected.sources).map_err(failed)?, left_out })
     }
 
-    /// What lies in a folder that is sent, and cannot be sent: its path, and why.
+    /// Entries of folders that cannot be sent, as pairs of path and reason.
     #[getter]
     fn left_out(&self) -> Vec<(String, String)> {
         self.left_out.clone()
     }
 
-    /// Goes on for so many seconds at most, or until something has become of an item. Returns what has.
+    /// Continues until an item is finished or has failed, for at most `seconds`. Returns such items.
+    ///
+    /// Each is a tuple of name, bytes, bytes that the receiver already had, and the error or `None`. Raises
+    /// `WireError`.
     fn step(&mut self, py: Python<'_>, seconds: f64) -> PyResult<Vec<Item>> {
-        let at_most = span(seconds)?;
+        let limit = span(seconds)?;
         let sender = &mut self.sender;
-        let outcomes = py.detach(|| sender.step(at_most)).map_err(failed)?;
+        let outcomes = py.detach(|| sender.step(limit)).map_err(failed)?;
         Ok(outcomes.into_iter().map(|outcome| (outcome.name, outcome.size, outcome.resumed, outcome.error)).collect())
     }
 
-    /// How far it is.
+    /// Returns the progress of the transfer.
     fn progress<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let progress = self.sender.progress();
-        let told = PyDict::new(py);
-        told.set_item("connected", progress.connected)?;
-        told.set_item("bytes", progress.bytes)?;
-        told.set_item("total_bytes", progress.total_bytes)?;
-        told.set_item("elapsed_s", progress.elapsed.as_secs_f64())?;
-        told.set_item("sent", progress.sent.to_vec())?;
+        let out = PyDict::new(py);
+        out.set_item("connected", progress.connected)?;
+        out.set_item("bytes", progress.bytes)?;
+        out.set_item("total_bytes", progress.total_bytes)?;
+        out.set_item("elapsed_s", progress.elapsed.as_secs_f64())?;
+        out.set_item("sent", progress.sent.to_vec())?;
         let (marks, tail_rate) = self.sender.path();
-        told.set_item("marks", marks.into_iter().map(crate::wire_path::mark_name).collect::<Vec<_>>())?;
-        told.set_item("tail_bps", tail_rate.map(|rate| rate.as_bps()))?;
-        told.set_item("udp_payload_bytes", self.sender.udp_payload_bytes())?;
-        crate::wire_controller::tell(&told, self.sender.host().node())?;
-        told.set_item("done", progress.done)?;
-        Ok(told)
+        out.set_item("marks", marks.into_iter().map(crate::wire_path::mark_name).collect::<Vec<_>>())?;
+        out.set_item("tail_bps", tail_rate.map(|rate| rate.as_bps()))?;
+        out.set_item("udp_payload_bytes", self.sender.udp_payload_bytes())?;
+        crate::wire_controller::add_state(&out, self.sender.host().node())?;
+        out.set_item("done", progress.done)?;
+        Ok(out)
     }
 
-    /// The time series since they were taken last, how many rows had no room, and why the qlog ended early, if it did, once.
+    /// Returns the samples since the last call: columns of time series, the number of rows that were dropped because
+    /// the buffer was full, and the error that ended the qlog, once.
     fn take_samples<'py>(&mut self, py: Python<'py>) -> PyResult<Samples<'py>> {
         take_samples(py, self.sender.host_mut())
     }
 
-    /// What a Prometheus server is told.
+    /// Returns the metrics in Prometheus' text format.
     fn exposition(&self) -> String {
         exposition(self.sender.host())
     }
 
-    /// The peer's key, once it is there.
+    /// The fingerprint of the peer's key once connected, else `None`.
     #[getter]
     fn peer(&self) -> Option<String> {
         self.sender.peer().map(|peer| peer.to_string())
     }
 
-    /// Ends the transfer; what the receiver has of it stays there.
+    /// Ends the transfer. The receiver keeps what it has received.
     fn close(&mut self, reason: &str) -> PyResult<()> {
         self.sender.close(sparelane_net::transfer::CODE_STOPPED, reason).map_err(failed)
     }
 }
 
-/// Lets a receiver or a tunnel go on for so many seconds at most, without the interpreter. Returns what has happened.
+/// Continues a receiver or a tunnel without holding the interpreter, for at most `seconds`. Returns its events.
 fn step<'py, S: Send, E: Send>(
     py: Python<'py>,
     site: &mut S,
     seconds: f64,
-    goes_on: impl FnOnce(&mut S, Duration) -> Result<Vec<E>, service::WireError> + Send,
-    told: impl Fn(Python<'py>, E) -> PyResult<Bound<'py, PyDict>>,
+    advance: impl FnOnce(&mut S, Duration) -> Result<Vec<E>, service::WireError> + Send,
+    to_dict: impl Fn(Python<'py>, E) -> PyResult<Bound<'py, PyDict>>,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
-    let at_most = span(seconds)?;
-    let events = py.detach(|| goes_on(site, at_most)).map_err(failed)?;
-    events.into_iter().map(|event| told(py, event)).collect()
+    let limit = span(seconds)?;
+    let events = py.detach(|| advance(site, limit)).map_err(failed)?;
+    events.into_iter().map(|event| to_dict(py, event)).collect()
 }
 
-/// Gives a host the key and the trusted peers of a folder; returns the key's fingerprint and how many are trusted.
+/// Loads the key and the trusted peers of a folder into a host. Returns the key's fingerprint and the number of trusted
+/// peers.
 fn reload(host: &mut Host, folder: &Path, trust: &[String]) -> PyResult<(String, usize)> {
     let (identity, trusted) = load(folder, trust)?;
-    let told = (identity.fingerprint().to_string(), trusted.iter().count());
+    let loaded = (identity.fingerprint().to_string(), trusted.iter().count());
     host.set_identity(identity).map_err(failed)?;
     host.set_trusted(trusted);
-    Ok(told)
+    Ok(loaded)
 }
 
-/// Columns of time series, the rows that had no room, and why the qlog ended early.
+/// Columns of time series, the number of rows that were dropped, and the error that ended the qlog.
 type Samples<'py> = (Bound<'py, PyDict>, u64, Option<String>);
 
 fn take_samples<'py>(py: Python<'py>, host: &mut Host) -> PyResult<Samples<'py>> {
@@ -310,88 +315,91 @@ impl PyReceiver {
         Ok(PyReceiver(FileReceiver::bind(&config, at, &folder, replaces).map_err(failed)?))
     }
 
-    /// Where it listens.
+    /// The address and port on which it listens.
     #[getter]
     fn address(&self) -> String {
         self.0.local_address().to_string()
     }
 
-    /// Bytes that have come in transfers that are under way.
+    /// Bytes received so far in unfinished transfers.
     #[getter]
     fn received_bytes(&self) -> u64 {
         self.0.received_bytes()
     }
 
-    /// Goes on for so many seconds at most, or until something has happened. Returns what has.
+    /// Continues until an event happens, for at most `seconds`. Returns the events as dictionaries. Raises `WireError`.
     fn step<'py>(&mut self, py: Python<'py>, seconds: f64) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        step(py, &mut self.0, seconds, FileReceiver::step, told)
+        step(py, &mut self.0, seconds, FileReceiver::step, receiver_event)
     }
 
-    /// Reads key and trusted peers of a folder anew; returns the key's fingerprint and how many are trusted.
+    /// Reloads the key and the trusted peers of a folder. Returns the key's fingerprint and the number of trusted
+    /// peers.
     fn reload(&mut self, folder: PathBuf, trust: Vec<String>) -> PyResult<(String, usize)> {
         reload(self.0.host_mut(), &folder, &trust)
     }
 
-    /// Takes no more transfers; those that run go on.
+    /// Accepts no new transfers. Running ones continue.
     fn stop(&mut self) {
         self.0.stop();
     }
 
-    /// The key of a stranger who was refused, once.
+    /// Returns the fingerprint of an untrusted peer that was refused since the last call, or `None`.
     fn take_stranger(&self) -> Option<String> {
         self.0.host().take_stranger().map(|peer| peer.to_string())
     }
 
-    /// The time series since they were taken last, how many rows had no room, and why the qlog ended early, if it did, once.
+    /// Returns the samples since the last call: columns of time series, the number of rows that were dropped because
+    /// the buffer was full, and the error that ended the qlog, once.
     fn take_samples<'py>(&mut self, py: Python<'py>) -> PyResult<Samples<'py>> {
         take_samples(py, self.0.host_mut())
     }
 
-    /// What a Prometheus server is told.
+    /// Returns the metrics in Prometheus' text format.
     fn exposition(&self) -> String {
         exposition(self.0.host())
     }
 
-    /// How many peers are connected that have offered something.
+    /// The number of connected peers that have offered files.
     #[getter]
     fn running(&self) -> usize {
         self.0.running()
     }
 
-    /// Ends all transfers; what is here of them stays.
+    /// Ends all transfers. Received parts of files are kept.
     fn close(&mut self, reason: &str) -> PyResult<()> {
         self.0.close(reason).map_err(failed)
     }
 }
 
-fn told(py: Python<'_>, event: ReceiverEvent) -> PyResult<Bound<'_, PyDict>> {
-    let told = PyDict::new(py);
+/// Converts an event of a receiver to a dictionary, with the kind under `event`.
+fn receiver_event(py: Python<'_>, event: ReceiverEvent) -> PyResult<Bound<'_, PyDict>> {
+    let out = PyDict::new(py);
     match event {
         ReceiverEvent::Connected { peer, address } => {
-            told.set_item("event", "connected")?;
-            told.set_item("peer", peer.to_string())?;
-            told.set_item("address", address.to_string())?;
+            out.set_item("event", "connected")?;
+            out.set_item("peer", peer.to_string())?;
+            out.set_item("address", address.to_string())?;
         }
         ReceiverEvent::Item { peer, received } => {
-            told.set_item("event", "item")?;
-            told.set_item("peer", peer.to_string())?;
-            told.set_item("name", received.name)?;
-            told.set_item("bytes", received.size)?;
-            told.set_item("resumed_bytes", received.resumed)?;
-            told.set_item("error", received.error)?;
+            out.set_item("event", "item")?;
+            out.set_item("peer", peer.to_string())?;
+            out.set_item("name", received.name)?;
+            out.set_item("bytes", received.size)?;
+            out.set_item("resumed_bytes", received.resumed)?;
+            out.set_item("error", received.error)?;
         }
         ReceiverEvent::Disconnected { peer, error, offered, replaced } => {
-            told.set_item("event", "disconnected")?;
-            told.set_item("peer", peer.to_string())?;
-            told.set_item("error", error)?;
-            told.set_item("offered", offered)?;
-            told.set_item("replaced", replaced)?;
+            out.set_item("event", "disconnected")?;
+            out.set_item("peer", peer.to_string())?;
+            out.set_item("error", error)?;
+            out.set_item("offered", offered)?;
+            out.set_item("replaced", replaced)?;
         }
     }
-    Ok(told)
+    Ok(out)
 }
 
-/// What can be set about a tunnel.
+/// Settings of a tunnel.
 #[derive(FromPyObject)]
 pub struct TunnelSettings {
     #[pyo3(item)]
@@ -419,7 +427,7 @@ fn target(text: &str) -> PyResult<Target> {
     text.parse().map_err(failed)
 }
 
-/// Targets, each with its numeric address.
+/// Parses pairs of target and numeric address.
 fn targets(allowed: Vec<(String, String)>) -> PyResult<BTreeMap<Target, SocketAddr>> {
     allowed.iter().map(|(text, at)| Ok((target(text)?, address(at)?))).collect()
 }
@@ -430,7 +438,7 @@ pub struct PyTunnel(Tunnel);
 
 #[pymethods]
 impl PyTunnel {
-    /// The site that serves targets, each with its numeric address.
+    /// Starts the site that serves targets. `allowed` are pairs of target and numeric address. Raises `WireError`.
     #[staticmethod]
     fn serve(
         settings: Settings,
@@ -442,7 +450,9 @@ impl PyTunnel {
         Ok(PyTunnel(Tunnel::serve(config, address(at)?, targets(allowed)?).map_err(failed)?))
     }
 
-    /// The site that dials one that has these addresses: each forward is an address here, and a target there.
+    /// Starts the site that connects to a serving site at one of the addresses in `to`.
+    ///
+    /// `forwards` are pairs of a local address and a target at the serving site. Raises `WireError`.
     #[staticmethod]
     fn dial(
         settings: Settings,
@@ -455,56 +465,58 @@ impl PyTunnel {
         Ok(PyTunnel(Tunnel::dial(config, &addresses(&to)?, forwards).map_err(failed)?))
     }
 
-    /// Where its UDP socket is.
+    /// The address and port of its UDP socket.
     #[getter]
     fn address(&self) -> String {
         self.0.local_address().to_string()
     }
 
-    /// Where it takes TCP connections.
+    /// The addresses on which it accepts TCP connections.
     #[getter]
     fn forwarded(&self) -> Vec<String> {
         self.0.forwarded().iter().map(SocketAddr::to_string).collect()
     }
 
-    /// The key of a stranger who was refused, once.
+    /// Returns the fingerprint of an untrusted peer that was refused since the last call, or `None`.
     fn take_stranger(&self) -> Option<String> {
         self.0.host().take_stranger().map(|peer| peer.to_string())
     }
 
-    /// The time series since they were taken last, how many rows had no room, and why the qlog ended early, if it did, once.
+    /// Returns the samples since the last call: columns of time series, the number of rows that were dropped because
+    /// the buffer was full, and the error that ended the qlog, once.
     fn take_samples<'py>(&mut self, py: Python<'py>) -> PyResult<Samples<'py>> {
         take_samples(py, self.0.host_mut())
     }
 
-    /// What a Prometheus server is told.
+    /// Returns the metrics in Prometheus' text format.
     fn exposition(&self) -> String {
         exposition(self.0.host())
     }
 
-    /// How many connections there are.
+    /// The number of open connections.
     #[getter]
     fn running(&self) -> usize {
         self.0.connections()
     }
 
-    /// Goes on for so many seconds at most, or until something has happened. Returns what has.
+    /// Continues until an event happens, for at most `seconds`. Returns the events as dictionaries. Raises `WireError`.
     fn step<'py>(&mut self, py: Python<'py>, seconds: f64) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        step(py, &mut self.0, seconds, Tunnel::step, told_of_tunnel)
+        step(py, &mut self.0, seconds, Tunnel::step, tunnel_event)
     }
 
-    /// Reads key and trusted peers of a folder anew; returns the key's fingerprint and how many are trusted.
+    /// Reloads the key and the trusted peers of a folder. Returns the key's fingerprint and the number of trusted
+    /// peers.
     fn reload(&mut self, folder: PathBuf, trust: Vec<String>) -> PyResult<(String, usize)> {
         reload(self.0.host_mut(), &folder, &trust)
     }
 
-    /// From now on these targets are served.
+    /// Replaces the targets that are served.
     fn set_allowed(&mut self, allowed: Vec<(String, String)>) -> PyResult<()> {
         self.0.set_allowed(targets(allowed)?);
         Ok(())
     }
 
-    /// Takes no more connections; those that are open go on.
+    /// Accepts no new connections. Open ones continue.
     fn stop(&mut self) {
         self.0.stop();
     }
@@ -515,33 +527,34 @@ impl PyTunnel {
     }
 }
 
-fn told_of_tunnel(py: Python<'_>, event: TunnelEvent) -> PyResult<Bound<'_, PyDict>> {
-    let told = PyDict::new(py);
+/// Converts an event of a tunnel to a dictionary, with the kind under `event`.
+fn tunnel_event(py: Python<'_>, event: TunnelEvent) -> PyResult<Bound<'_, PyDict>> {
+    let out = PyDict::new(py);
     let (kind, target) = match event {
         TunnelEvent::Connected { peer, address } => {
-            told.set_item("peer", peer.to_string())?;
-            told.set_item("address", address.to_string())?;
+            out.set_item("peer", peer.to_string())?;
+            out.set_item("address", address.to_string())?;
             ("connected", None)
         }
         TunnelEvent::Disconnected { peer, error } => {
-            told.set_item("peer", peer.map(|peer| peer.to_string()))?;
-            told.set_item("error", error)?;
+            out.set_item("peer", peer.map(|peer| peer.to_string()))?;
+            out.set_item("error", error)?;
             ("disconnected", None)
         }
         TunnelEvent::Opened { target } => ("opened", Some(target)),
         TunnelEvent::Closed { target, sent, received } => {
-            told.set_item("sent_bytes", sent)?;
-            told.set_item("received_bytes", received)?;
+            out.set_item("sent_bytes", sent)?;
+            out.set_item("received_bytes", received)?;
             ("closed", Some(target))
         }
         TunnelEvent::Failed { target, error } => {
-            told.set_item("error", error)?;
+            out.set_item("error", error)?;
             ("failed", Some(target))
         }
     };
-    told.set_item("event", kind)?;
+    out.set_item("event", kind)?;
     if let Some(target) = target {
-        told.set_item("target", target.to_string())?;
+        out.set_item("target", target.to_string())?;
     }
-    Ok(told)
+    Ok(out)
 }

@@ -1,16 +1,16 @@
-//! What a host knows of its controllers, for Python.
+//! The state of a host's controller, for Python.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sparelane_net::node::Node;
 use sparelane_net::quic::Quic;
 
-/// Tells how exact gaps were, what is remarkable about the controller on this path, and the rate of the line.
-pub fn tell(told: &Bound<'_, PyDict>, node: &Node<Quic>) -> PyResult<()> {
+/// Adds the accuracy of gaps, remarks on the controller on this path, and the line rate to a dictionary.
+pub fn add_state(out: &Bound<'_, PyDict>, node: &Node<Quic>) -> PyResult<()> {
     let gaps = match node.gap_accuracy() {
         None => None,
         Some(accuracy) => {
-            let gaps = PyDict::new(told.py());
+            let gaps = PyDict::new(out.py());
             gaps.set_item("count", accuracy.gaps)?;
             gaps.set_item("median_gap_s", accuracy.median_gap.as_secs_f64())?;
             gaps.set_item("median_error_s", accuracy.median_error.as_secs_f64())?;
@@ -18,8 +18,8 @@ pub fn tell(told: &Bound<'_, PyDict>, node: &Node<Quic>) -> PyResult<()> {
             Some(gaps)
         }
     };
-    told.set_item("gaps", gaps)?;
-    told.set_item("remarks", node.remarks())?;
-    told.set_item("line_rate_bps", node.config().line_rate.as_bps())?;
-    told.set_item("line_rate_source", node.config().line_source.to_string())
+    out.set_item("gaps", gaps)?;
+    out.set_item("remarks", node.remarks())?;
+    out.set_item("line_rate_bps", node.config().line_rate.as_bps())?;
+    out.set_item("line_rate_source", node.config().line_source.to_string())
 }

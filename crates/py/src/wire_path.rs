@@ -1,4 +1,4 @@
-//! What a path does, for Python.
+//! Measurements of a path, for Python.
 
 use crate::wire::{Settings, address, failed, span};
 use pyo3::prelude::*;
@@ -9,8 +9,10 @@ use sparelane_net::node::path::Mark;
 use sparelane_net::probe::host::path_to;
 use sparelane_net::probe::{Delays, ProbePlan, Served};
 
-/// Measures the path to the receiver whose address `to()` returns, which is called once the rest is known to be right. A load lasts
-/// `load_s` seconds and has this rate at most.
+/// Measures rate, delays, MTU and the treatment of classes on the path to a receiver.
+///
+/// `to` returns the receiver's address; it is called after the settings are validated. The load lasts `load_s` seconds
+/// and is at most `most_rate`. Raises `WireError`.
 #[pyfunction]
 pub fn measure_path<'py>(
     py: Python<'py>,
@@ -36,15 +38,15 @@ pub fn measure_path<'py>(
         return Err(signal);
     }
     let (report, offload) = measured.map_err(failed)?;
-    let told = PyDict::new(py);
+    let out = PyDict::new(py);
     let bps = |rate: Option<Rate>| rate.map(|rate| rate.as_bps());
-    told.set_item("rate_bps", bps(report.rate))?;
-    told.set_item("load_bps", bps(report.load.map(|load| load.0)))?;
-    told.set_item("arrived_bps", bps(report.load.map(|load| load.1)))?;
-    told.set_item("tail_bps", bps(report.tail_rate))?;
-    told.set_item("mtu_bytes", report.mtu_bytes)?;
-    told.set_item("gso", offload.sends)?;
-    told.set_item("gro", offload.receives)?;
+    out.set_item("rate_bps", bps(report.rate))?;
+    out.set_item("load_bps", bps(report.load.map(|load| load.0)))?;
+    out.set_item("arrived_bps", bps(report.load.map(|load| load.1)))?;
+    out.set_item("tail_bps", bps(report.tail_rate))?;
+    out.set_item("mtu_bytes", report.mtu_bytes)?;
+    out.set_item("gso", offload.sends)?;
+    out.set_item("gro", offload.receives)?;
     let mut classes = vec![];
     for (class, &mark) in report.marks.iter().enumerate() {
         let row = PyDict::new(py);
@@ -57,11 +59,11 @@ pub fn measure_path<'py>(
         row.set_item("loaded", delays(py, report.loaded.get(class))?)?;
         classes.push(row);
     }
-    told.set_item("classes", classes)?;
-    Ok(told)
+    out.set_item("classes", classes)?;
+    Ok(out)
 }
 
-/// The word for what became of a code point.
+/// Returns the name of the treatment of a code point on the path.
 pub fn mark_name(mark: Mark) -> &'static str {
     match mark {
         Mark::Unknown => "unknown",
@@ -81,11 +83,11 @@ fn served_name(served: Served) -> &'static str {
 
 fn delays<'py>(py: Python<'py>, delays: Option<&Delays>) -> PyResult<Option<Bound<'py, PyDict>>> {
     let Some(delays) = delays else { return Ok(None) };
-    let told = PyDict::new(py);
-    told.set_item("sent", delays.sent)?;
-    told.set_item("loss", delays.loss())?;
+    let out = PyDict::new(py);
+    out.set_item("sent", delays.sent)?;
+    out.set_item("loss", delays.loss())?;
     for (name, share) in [("min_s", 0.0), ("median_s", 0.5), ("p90_s", 0.9), ("p99_s", 0.99)] {
-        told.set_item(name, delays.percentile(share).map(Dur::as_secs_f64))?;
+        out.set_item(name, delays.percentile(share).map(Dur::as_secs_f64))?;
     }
-    Ok(Some(told))
+    Ok(Some(out))
 }

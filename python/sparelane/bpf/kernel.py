@@ -98,9 +98,9 @@ def unload(name: str) -> list[str]:
     return _native.linux_unload(name)
 
 
-def load(asked: Load) -> _native.Holding:
+def load(asked: Load) -> _native.LoadedController:
     """Loads a controller; it goes with what is returned, unless that is told to leave it."""
-    return _native.Holding(
+    return _native.LoadedController(
         {
             "program": asked.program,
             "name": asked.name,

@@ -37,7 +37,7 @@ class Traces:
     snap_bytes: int = SNAP_BYTES
     most: int = MOST
 
-    def asked(self, folder: Path) -> list[_native.AskedTrace]:
+    def asked(self, folder: Path) -> list[_native.TraceRequest]:
         """As the simulator takes them, with files in this folder."""
         asked = [(kind, str(flow), f"flow-{flow}.{end}") for flow in self.flows for kind, end in ENDINGS]
         asked += [("port", port, f"port-{file_name(port)}.pcapng") for port in self.ports]

@@ -1,6 +1,6 @@
-//! The class that controllers in Python inherit from: what they know of their connection, and what they allow.
+//! The base class of controllers in Python: the properties of their connection, and their window and pace.
 
-use super::controller::told;
+use super::controller::describe;
 use pyo3::exceptions::{PyNotImplementedError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
@@ -9,24 +9,24 @@ use sparelane_core::Rate;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The largest window, segments: what is larger is sent within one event.
+/// The largest window in segments. A sender sends a whole window within one event, so a larger one would stall the run.
 const MAX_WINDOW_SEGMENTS: f64 = 1e6;
 
-/// The slowest and the fastest pace, bits per second, as those of links.
+/// The slowest and the fastest pace in bits per second, the same as for links.
 const PACES_BPS: (f64, f64) = (1e3, 1e14);
 
-/// Segments of a new window, where a controller sets none (RFC 6928).
+/// The initial window in segments if a controller sets none (RFC 6928).
 const INITIAL_WINDOW: f64 = 10.0;
 
-/// Payload of a full segment, where nobody says otherwise.
-const USUAL_MSS_BYTES: u64 = 1460;
+/// Payload bytes of a full segment before the controller is connected.
+const DEFAULT_MSS_BYTES: u64 = 1460;
 
-/// A number that is read and written without a lock.
-struct Number(AtomicU64);
+/// A floating-point number that is read and written without a lock.
+struct AtomicNumber(AtomicU64);
 
-impl Number {
-    fn new(value: f64) -> Number {
-        Number(AtomicU64::new(value.to_bits()))
+impl AtomicNumber {
+    fn new(value: f64) -> AtomicNumber {
+        AtomicNumber(AtomicU64::new(value.to_bits()))
     }
 
     fn load(&self) -> f64 {
@@ -38,7 +38,7 @@ impl Number {
     }
 }
 
-/// What a controller knows of its connection from the start.
+/// The properties of a connection that a controller can read from the start.
 struct Connection {
     mss_bytes: u64,
     flow_bytes: Option<u64>,
@@ -46,19 +46,19 @@ struct Connection {
     line_rate_bps: f64,
 }
 
-/// The base of all controllers in Python.
+/// The base class of all controllers in Python. Subclasses define `on_ack` and `on_congestion`.
 #[pyclass(frozen, subclass, name = "Controller", module = "sparelane._native")]
-pub struct Base {
+pub struct ControllerBase {
     connection: OnceLock<Connection>,
-    /// Bytes; NaN where nobody has set it.
-    cwnd_bytes: Number,
-    /// Bits per second; NaN for none.
-    pacing_bps: Number,
+    /// The window in bytes; NaN until it is set.
+    cwnd_bytes: AtomicNumber,
+    /// The pace in bits per second; NaN without a pace.
+    pacing_bps: AtomicNumber,
     seed: AtomicU64,
 }
 
-impl Base {
-    /// Tells the controller of its connection.
+impl ControllerBase {
+    /// Sets the properties of the connection.
     pub fn connect(&self, plan: &Blueprint<'_>) {
         let _ = self.connection.set(Connection {
             mss_bytes: plan.mss_bytes,
@@ -68,12 +68,12 @@ impl Base {
         });
     }
 
-    /// Gives the controller random draws of its own.
+    /// Sets the seed of the controller's own random draws.
     pub fn set_seed(&self, seed: u64) {
         self.seed.store(seed, Ordering::Relaxed);
     }
 
-    /// What the attributes allow.
+    /// Returns the window and the pace that the attributes set.
     pub fn limits(&self) -> Limits {
         let mss_bytes = self.mss_bytes();
         let pace = self.pacing_bps.load();
@@ -82,7 +82,7 @@ impl Base {
     }
 }
 
-/// A window that can be: see [`MAX_WINDOW_SEGMENTS`].
+/// Validates a window in bytes against [`MAX_WINDOW_SEGMENTS`].
 pub fn checked_window(bytes: f64, mss_bytes: u64) -> PyResult<f64> {
     let most = MAX_WINDOW_SEGMENTS * mss_bytes as f64;
     if (0.0..=most).contains(&bytes) {
@@ -91,7 +91,7 @@ pub fn checked_window(bytes: f64, mss_bytes: u64) -> PyResult<f64> {
     Err(PyValueError::new_err(format!("cwnd_bytes is {bytes}; allowed: bytes from 0 to {most}, a million segments")))
 }
 
-/// A pace that can be: see [`PACES_BPS`].
+/// Validates a pace in bits per second against [`PACES_BPS`].
 pub fn checked_pace(bps: f64) -> PyResult<f64> {
     let (least, most) = PACES_BPS;
     if (least..=most).contains(&bps) {
@@ -102,39 +102,44 @@ pub fn checked_pace(bps: f64) -> PyResult<f64> {
     )))
 }
 
-/// A number of Python's or NumPy's; `None` for anything else, true and false included.
+/// Converts a number of Python or NumPy. Returns `None` for any other value, including booleans.
 fn number(value: &Bound<'_, PyAny>) -> Option<f64> {
     if value.is_instance_of::<PyBool>() { None } else { value.extract().ok() }
 }
 
 #[pymethods]
-impl Base {
+impl ControllerBase {
     #[new]
     #[pyo3(signature = (*_arguments, **_named))]
-    fn new(_arguments: &Bound<'_, pyo3::types::PyTuple>, _named: Option<&Bound<'_, pyo3::types::PyDict>>) -> Base {
-        let none = || Number::new(f64::NAN);
-        Base { connection: OnceLock::new(), cwnd_bytes: none(), pacing_bps: none(), seed: AtomicU64::new(0) }
+    fn new(
+        _arguments: &Bound<'_, pyo3::types::PyTuple>,
+        _named: Option<&Bound<'_, pyo3::types::PyDict>>,
+    ) -> ControllerBase {
+        let none = || AtomicNumber::new(f64::NAN);
+        ControllerBase { connection: OnceLock::new(), cwnd_bytes: none(), pacing_bps: none(), seed: AtomicU64::new(0) }
     }
 
-    /// News of an acknowledgment.
+    /// Called after each acknowledgment. Subclasses must define it.
     fn on_ack(&self, ack: &Bound<'_, PyAny>) -> PyResult<()> {
         let _ = ack;
         Err(PyNotImplementedError::new_err("a controller defines on_ack(self, ack)"))
     }
 
-    /// News of congestion.
+    /// Called once per episode of congestion. Subclasses must define it.
     fn on_congestion(&self, event: &Bound<'_, PyAny>) -> PyResult<()> {
         let _ = event;
         Err(PyNotImplementedError::new_err("a controller defines on_congestion(self, event)"))
     }
 
-    /// The window, bytes, and the pace, bits per second or `None`: read after all news.
+    /// Returns the window in bytes, and the pace in bits per second or `None`. Called after each event.
+    ///
+    /// By default these are the attributes `cwnd_bytes` and `pacing_bps`.
     #[pyo3(name = "limits")]
     fn own_limits(&self) -> (f64, Option<f64>) {
         (self.cwnd_bytes(), self.pacing_bps())
     }
 
-    /// Bytes that may be in flight. Less than a segment counts as one.
+    /// The window: bytes that may be in flight. Less than a segment counts as one segment.
     #[getter]
     fn cwnd_bytes(&self) -> f64 {
         let bytes = self.cwnd_bytes.load();
@@ -144,13 +149,14 @@ impl Base {
     #[setter]
     fn set_cwnd_bytes(&self, bytes: &Bound<'_, PyAny>) -> PyResult<()> {
         let bytes = number(bytes).ok_or_else(|| {
-            PyTypeError::new_err(format!("cwnd_bytes is {}; allowed: a number of bytes", told(bytes)))
+            PyTypeError::new_err(format!("cwnd_bytes is {}; allowed: a number of bytes", describe(bytes)))
         })?;
         self.cwnd_bytes.store(checked_window(bytes, self.mss_bytes())?);
         Ok(())
     }
 
-    /// The pace of segments, bits per second with 40 bytes of header each; `None` sends as the window opens.
+    /// The pace in bits per second, which includes 40 bytes of header per segment; `None` sends whenever the window
+    /// allows.
     #[getter]
     fn pacing_bps(&self) -> Option<f64> {
         Some(self.pacing_bps.load()).filter(|pace| !pace.is_nan())
@@ -163,7 +169,7 @@ impl Base {
             return Ok(());
         }
         let bps = number(bps).ok_or_else(|| {
-            PyTypeError::new_err(format!("pacing_bps is {}; allowed: bits per second, or None", told(bps)))
+            PyTypeError::new_err(format!("pacing_bps is {}; allowed: bits per second, or None", describe(bps)))
         })?;
         self.pacing_bps.store(checked_pace(bps)?);
         Ok(())
@@ -172,28 +178,29 @@ impl Base {
     /// Payload bytes of a full segment.
     #[getter]
     fn mss_bytes(&self) -> u64 {
-        self.connection.get().map_or(USUAL_MSS_BYTES, |connection| connection.mss_bytes)
+        self.connection.get().map_or(DEFAULT_MSS_BYTES, |connection| connection.mss_bytes)
     }
 
-    /// Payload bytes of the flow; `None` where it has no end.
+    /// Payload bytes of the flow; `None` for a flow without end.
     #[getter]
     fn flow_bytes(&self) -> Option<u64> {
         self.connection.get().and_then(|connection| connection.flow_bytes)
     }
 
-    /// The class of traffic that the flow belongs to, if its workload names one.
+    /// The traffic class of the flow if its workload names one, otherwise `None`.
     #[getter]
     fn traffic_class(&self) -> Option<&str> {
         self.connection.get().and_then(|connection| connection.traffic_class.as_deref())
     }
 
-    /// The rate of the sender's interface, bits per second.
+    /// The rate of the sender's interface in bits per second.
     #[getter]
     fn line_rate_bps(&self) -> f64 {
         self.connection.get().map_or(1e10, |connection| connection.line_rate_bps)
     }
 
-    /// A number for the controller's own random draws, from the scenario's seed; drawn when the handshake is complete.
+    /// A seed for the controller's own random draws, derived from the scenario's seed. Zero until the handshake is
+    /// complete.
     #[getter]
     fn seed(&self) -> u64 {
         self.seed.load(Ordering::Relaxed)

@@ -1,7 +1,10 @@
-//! Workloads written in Python: a generator of flows, which is read to its end, or that of the run, where a scenario is parsed.
+//! Workloads written in Python: generators of flows.
+//!
+//! A generator is read when the scenario is parsed, until it ends or a flow starts after the end of the run. The run
+//! itself calls no Python code.
 
 use super::fault;
-use super::params::{self, Declared, stays};
+use super::params::{self, Declared, leaked};
 use super::sizes::{arguments, random, values_of};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -13,33 +16,33 @@ use sparelane_sim::{FlowSpec, NodeId};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The most flows of one generator: they are all kept, some 100 bytes each.
+/// The largest number of flows of one generator. All of them are kept in memory, at about 100 bytes each.
 const MAX_FLOWS: usize = 2_000_000;
 
 /// A function that is registered as a workload.
 #[pyclass(frozen, module = "sparelane._native")]
 pub struct WorkloadKind(pub &'static WorkloadForm);
 
-/// What a generator is told of the run.
+/// The properties of a run that a generator of flows can use.
 #[pyclass(frozen, get_all, name = "Run", module = "sparelane._native")]
 pub struct Run {
     /// The names of the hosts, in the order of the topology.
     pub hosts: Vec<String>,
-    /// When the run ends, seconds.
+    /// The simulated time at which the run ends, in seconds.
     pub duration_s: f64,
-    /// What one bandwidth-delay product is, bytes.
+    /// The bandwidth-delay product in bytes.
     pub bdp_bytes: u64,
     /// Payload bytes of a full segment.
     pub mss_bytes: u64,
-    /// The rate of the slowest interface of a host, bits per second.
+    /// The rate of the slowest interface of a host in bits per second.
     pub line_rate_bps: f64,
-    /// Random draws under the scenario's seed: a `random.Random` of this workload's own.
+    /// A `random.Random` of this workload's own, seeded from the scenario's seed.
     pub random: Py<PyAny>,
 }
 
-/// A flow as a generator gives it: anything with these attributes.
+/// A flow that a generator yields: any object with these attributes.
 #[derive(FromPyObject)]
-struct Asked {
+struct YieldedFlow {
     start_s: f64,
     src: String,
     dst: String,
@@ -50,6 +53,7 @@ struct Asked {
 
 #[pymethods]
 impl WorkloadKind {
+    /// Registers a function. Raises `ValueError` if a parameter is invalid.
     #[new]
     fn new(
         function: Py<PyAny>,
@@ -58,7 +62,7 @@ impl WorkloadKind {
         source: String,
         declared: Vec<Declared<'_>>,
     ) -> PyResult<WorkloadKind> {
-        let (name, params) = (stays(name), params::params(declared)?);
+        let (name, params) = (leaked(name), params::params(declared)?);
         let read: &'static ReadWorkload = Box::leak(Box::new(move |reader: &Reader<'_>| {
             let values = values_of(reader.section, params)?;
             let asked = Python::attach(|py| {
@@ -74,24 +78,25 @@ impl WorkloadKind {
                 Ok(list) => Ok(Arc::new(list) as Arc<_>),
                 Err(error) => {
                     let refusal = reader.section.whole_table().error(error.to_string());
-                    fault::keep(format!("workload \"{name}\""), None, error);
+                    fault::store(format!("workload \"{name}\""), None, error);
                     Err(refusal)
                 }
             }
         }));
         let keys: Vec<Key> = params.iter().map(Key::declared).collect();
-        let form = Form { name, summary: stays(summary), source: stays(source), keys: keys.leak(), read };
+        let form = Form { name, summary: leaked(summary), source: leaked(source), keys: keys.leak(), read };
         Ok(WorkloadKind(Box::leak(Box::new(form))))
     }
 }
 
+/// Returns the properties of the run that is being parsed.
 fn run_of(py: Python<'_>, reader: &Reader<'_>) -> PyResult<Run> {
     let context = &reader.context;
     let network = context.network;
     let hosts = network.hosts();
     let rates = network.cables.iter().flat_map(|cable| [(cable.a, cable), (cable.b, cable)]);
     let slowest = rates.filter(|(end, _)| hosts.contains(end)).map(|(end, cable)| cable.rate_from(end)).min();
-    // Workloads of one run draw apart.
+    // Each workload of a run gets another seed; the factor is 2^64 divided by the golden ratio.
     let seed = context.seed.wrapping_add(u64::from(reader.number).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     Ok(Run {
         hosts: hosts.iter().map(|host| network.nodes[host.index()].name.clone()).collect(),
@@ -103,7 +108,7 @@ fn run_of(py: Python<'_>, reader: &Reader<'_>) -> PyResult<Run> {
     })
 }
 
-/// The flows until the end of the run, each checked.
+/// Reads the generator until the end of the run, and validates each flow.
 fn collect(reader: &Reader<'_>, given: &Bound<'_, PyAny>) -> PyResult<Vec<FlowSpec>> {
     let context = &reader.context;
     let nodes = (0..).zip(&context.network.nodes);
@@ -112,14 +117,15 @@ fn collect(reader: &Reader<'_>, given: &Bound<'_, PyAny>) -> PyResult<Vec<FlowSp
     let mut flows: Vec<FlowSpec> = Vec::new();
     let mut last_s = 0.0;
     let listed = given.try_iter();
-    let listed = listed.map_err(|_| PyTypeError::new_err(format!("{given} is no list; allowed: flows")))?;
+    let listed =
+        listed.map_err(|_| PyTypeError::new_err(format!("{given} is not iterable; allowed: an iterable of flows")))?;
     for flow in listed {
         let number = flows.len() + 1;
         let refuse = |what: String| PyValueError::new_err(format!("flow {number}: {what}"));
         let flow = flow?;
-        let Ok(asked) = flow.extract::<Asked>() else {
+        let Ok(asked) = flow.extract::<YieldedFlow>() else {
             return Err(refuse(format!(
-                "{flow} is none; allowed: sparelane.Flow(start_s, src, dst, size_bytes), numbers and names"
+                "{flow} is not a flow; allowed: sparelane.Flow(start_s, src, dst, size_bytes), numbers and names"
             )));
         };
         if !(asked.start_s >= last_s && asked.start_s.is_finite()) {
@@ -155,7 +161,7 @@ fn collect(reader: &Reader<'_>, given: &Bound<'_, PyAny>) -> PyResult<Vec<FlowSp
     Ok(flows)
 }
 
-/// The scheme of this name, by its index; without a name that of the workload.
+/// Returns the index of the scheme of this name; without a name, that of the workload's scheme.
 fn scheme_of(reader: &Reader<'_>, name: Option<&str>) -> Result<u16, String> {
     let Some(name) = name else { return Ok(reader.scheme) };
     let schemes = || reader.context.schemes.iter().map(|scheme| scheme.name.as_str());

@@ -1,17 +1,17 @@
-//! What Python adds to the catalogue: controllers, workloads and distributions of flow sizes.
+//! Plugins: controllers, workloads and distributions of flow sizes that are written in Python.
 
 mod base;
 mod controller;
+mod events;
 pub mod fault;
 mod flows;
-mod news;
 mod params;
 mod sizes;
 
-pub use base::Base;
+pub use base::ControllerBase;
 pub use controller::ControllerKind;
+pub use events::{PyAck, PyCongestion};
 pub use flows::{Run, WorkloadKind};
-pub use news::{AckNews, CongestionNews};
 pub use sizes::SizesKind;
 
 use pyo3::exceptions::PyValueError;
@@ -20,7 +20,7 @@ use sparelane_cc::Registry;
 use sparelane_scenario::Catalogue;
 use std::fmt::Display;
 
-/// What a scenario can name: what is built in, and what is registered in Python.
+/// The names that a scenario can use: the built-in ones and those of plugins.
 #[pyclass(frozen, name = "Catalogue", module = "sparelane._native")]
 #[derive(Clone)]
 pub struct PyCatalogue(pub Catalogue);
@@ -31,6 +31,7 @@ fn refused(error: impl Display) -> PyErr {
 
 #[pymethods]
 impl PyCatalogue {
+    /// Adds plugins to the built-in catalogue. Raises `ValueError` if a name is already taken.
     #[new]
     fn new(
         controllers: Vec<Py<ControllerKind>>,

@@ -1,6 +1,6 @@
-//! Parameters that Python declares, as the catalogue knows them.
+//! Parameters that plugins declare, converted to those of the catalogue.
 //!
-//! Declarations live as long as the process: each is made once, where a class or function is registered.
+//! Declarations are never freed. There is one per registered class or function.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -8,12 +8,12 @@ use sparelane_cc::param::{DefaultValue, Kind, Unit};
 use sparelane_cc::{Param, Value, Values};
 use sparelane_core::{Dur, Rate};
 
-/// A text that stays.
-pub fn stays(text: String) -> &'static str {
+/// Leaks a text, so that it lives until the process ends.
+pub fn leaked(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }
 
-/// A parameter as `sparelane.plugins.params` hands it over.
+/// A parameter as `sparelane.plugins.params` declares it.
 #[derive(FromPyObject)]
 pub struct Declared<'py> {
     #[pyo3(item)]
@@ -38,14 +38,15 @@ pub struct Declared<'py> {
 }
 
 impl Declared<'_> {
+    /// Converts the declaration. Times are in seconds, rates in bits per second, sizes in bytes.
     fn param(self) -> PyResult<Param> {
-        let unit = if self.unit.is_empty() { Unit::One } else { Unit::Named(stays(self.unit)) };
+        let unit = if self.unit.is_empty() { Unit::One } else { Unit::Named(leaked(self.unit)) };
         let (min, max) = (self.min, self.max);
         let (kind, default) = match self.kind.as_str() {
             "flag" => (Kind::Flag, DefaultValue::Flag(self.default.extract()?)),
             "choice" => {
-                let words: Vec<&'static str> = self.choices.into_iter().map(stays).collect();
-                (Kind::Choice(words.leak()), DefaultValue::Word(stays(self.default.extract()?)))
+                let words: Vec<&'static str> = self.choices.into_iter().map(leaked).collect();
+                (Kind::Choice(words.leak()), DefaultValue::Word(leaked(self.default.extract()?)))
             }
             "whole" => {
                 (Kind::Whole { min: min as u64, max: max as u64, unit }, DefaultValue::Whole(self.default.extract()?))
@@ -66,14 +67,14 @@ impl Declared<'_> {
             }
             other => return Err(PyValueError::new_err(format!("there is no kind of parameter \"{other}\""))),
         };
-        let (name, meaning, source) = (stays(self.name), stays(self.doc), stays(self.source));
+        let (name, meaning, source) = (leaked(self.name), leaked(self.doc), leaked(self.source));
         let param = Param { name, kind, default, meaning, source };
         param.check(&default.into()).map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok(param)
     }
 }
 
-/// The parameters, which stay.
+/// Converts declarations, and checks that their names are unique. The result is leaked.
 pub fn params(declared: Vec<Declared<'_>>) -> PyResult<&'static [Param]> {
     let params = declared.into_iter().map(Declared::param).collect::<PyResult<Vec<_>>>()?;
     if let Some(twice) = (1..params.len()).find(|&at| params[..at].iter().any(|other| other.name == params[at].name)) {
@@ -82,7 +83,8 @@ pub fn params(declared: Vec<Declared<'_>>) -> PyResult<&'static [Param]> {
     Ok(params.leak())
 }
 
-/// Gives each parameter's value to `put`: numbers in seconds, bits per second and bytes.
+/// Calls `put` with the name and value of each parameter. Times are in seconds, rates in bits per second, sizes in
+/// bytes.
 pub fn for_each(
     params: &'static [Param],
     values: &Values,
@@ -94,16 +96,16 @@ pub fn for_each(
     })
 }
 
-/// A value as Python sees it.
+/// A value of a parameter in Python.
 #[derive(IntoPyObject)]
 pub enum PyValue {
-    /// True or false.
+    /// A boolean.
     Flag(bool),
-    /// A whole number; bytes.
+    /// An integer: a count or bytes.
     Whole(u64),
-    /// A number; seconds; bits per second.
+    /// A float: a number, seconds, or bits per second.
     Number(f64),
-    /// One of some words.
+    /// A text: one of several choices.
     Word(String),
 }
 

@@ -1,10 +1,11 @@
-//! Distributions of flow sizes written in Python: a function that gives samples, which are drawn from with equal chances.
+//! Distributions of flow sizes written in Python: functions that return samples, from which sizes are drawn with equal
+//! probability.
 //!
-//! All samples are read where a scenario is parsed, and checked there; a run itself calls no Python. Since the distribution is known,
-//! so is its mean: a load is what it says.
+//! All samples are read and validated when the scenario is parsed. The run itself calls no Python code. The mean of the
+//! distribution is therefore known exactly, so that a workload offers the load that its scenario states.
 
 use super::fault;
-use super::params::{self, Declared, stays};
+use super::params::{self, Declared, leaked};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -13,10 +14,10 @@ use sparelane_catalogue::workload::{ReadSizes, SizeContext, SizeDistribution, Si
 use sparelane_cc::{Param, Values};
 use std::collections::BTreeMap;
 
-/// The most samples.
+/// The largest number of samples.
 const MAX_SAMPLES: usize = 10_000_000;
 
-/// The largest sample: a float holds every whole number below.
+/// The largest sample in bytes. A float represents every integer below it exactly.
 const MAX_BYTES: f64 = 1e15;
 
 /// A function that is registered as a distribution of sizes.
@@ -25,6 +26,7 @@ pub struct SizesKind(pub &'static SizeForm);
 
 #[pymethods]
 impl SizesKind {
+    /// Registers a function. Raises `ValueError` if a parameter is invalid.
     #[new]
     fn new(
         function: Py<PyAny>,
@@ -33,23 +35,23 @@ impl SizesKind {
         source: String,
         declared: Vec<Declared<'_>>,
     ) -> PyResult<SizesKind> {
-        let (name, params) = (stays(name), params::params(declared)?);
+        let (name, params) = (leaked(name), params::params(declared)?);
         let read: &'static ReadSizes = Box::leak(Box::new(move |section: &Section<'_>, context: &SizeContext<'_>| {
             let values = values_of(section, params)?;
             let samples = Python::attach(|py| samples(py, &function, params, &values, context.seed));
             samples.and_then(distribution).map_err(|error| {
                 let refusal = section.whole_table().error(error.to_string());
-                fault::keep(format!("sizes \"{name}\""), None, error);
+                fault::store(format!("sizes \"{name}\""), None, error);
                 refusal
             })
         }));
         let keys: Vec<Key> = params.iter().map(Key::declared).collect();
-        let form = Form { name, summary: stays(summary), source: stays(source), keys: keys.leak(), read };
+        let form = Form { name, summary: leaked(summary), source: leaked(source), keys: keys.leak(), read };
         Ok(SizesKind(Box::leak(Box::new(form))))
     }
 }
 
-/// What a table gives for these parameters.
+/// Returns the values that a table of a scenario sets for these parameters.
 pub fn values_of(section: &Section<'_>, params: &'static [Param]) -> Result<Values, ScenarioError> {
     let mut values = Values::default();
     for param in params {
@@ -60,18 +62,19 @@ pub fn values_of(section: &Section<'_>, params: &'static [Param]) -> Result<Valu
     Ok(values)
 }
 
-/// The parameters as named arguments.
+/// Returns all parameters with their values as keyword arguments.
 pub fn arguments<'py>(py: Python<'py>, params: &'static [Param], values: &Values) -> PyResult<Bound<'py, PyDict>> {
     let named = PyDict::new(py);
     params::for_each(params, values, |name, value| named.set_item(name, value))?;
     Ok(named)
 }
 
-/// A generator of Python's for draws under a seed.
+/// Returns a `random.Random` with this seed.
 pub fn random(py: Python<'_>, seed: u64) -> PyResult<Bound<'_, PyAny>> {
     py.import("random")?.call_method1("Random", (seed,))
 }
 
+/// Calls the function, and returns the number of samples of each size in bytes.
 fn samples(
     py: Python<'_>,
     function: &Py<PyAny>,
@@ -82,10 +85,12 @@ fn samples(
     let given = function.bind(py).call((random(py, seed)?,), Some(&arguments(py, params, values)?))?;
     let mut counts = BTreeMap::new();
     let listed = given.try_iter();
-    let listed = listed.map_err(|_| PyTypeError::new_err(format!("{given} is no list; allowed: sizes in bytes")))?;
+    let listed = listed.map_err(|_| {
+        PyTypeError::new_err(format!("{given} is not iterable; allowed: an iterable of sizes in bytes"))
+    })?;
     for (number, sample) in listed.enumerate() {
         if number >= MAX_SAMPLES {
-            return Err(PyValueError::new_err(format!("more than {MAX_SAMPLES} samples; allowed: as many at most")));
+            return Err(PyValueError::new_err(format!("more than {MAX_SAMPLES} samples; allowed: at most that many")));
         }
         let sample = sample?;
         let bytes: f64 = sample
@@ -100,7 +105,7 @@ fn samples(
     Ok(counts)
 }
 
-/// Every sample as likely.
+/// Returns the distribution in which every sample has the same probability.
 fn distribution(counts: BTreeMap<u64, u64>) -> PyResult<SizeDistribution> {
     let total: u64 = counts.values().sum();
     let points: Vec<_> = counts.iter().map(|(&bytes, &count)| (bytes, count as f64 / total as f64)).collect();

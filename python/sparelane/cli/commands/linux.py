@@ -23,7 +23,7 @@ from sparelane.terminal import console as terminal
 from sparelane.terminal.streams import STREAMS
 
 if TYPE_CHECKING:
-    from sparelane._native import Holding, KernelSample
+    from sparelane._native import KernelSample, LoadedController
 
 # Commands of this group that are modules of their own.
 MODULES = {"build": "sparelane.cli.commands.linux_build"}
@@ -152,9 +152,9 @@ def load(
     asked = kernel.Load(program, name or program, settings, routes, interfaces, cgroups, is_default, is_pinned)
     with kernel.stops() as asked_to_stop:
         holding = kernel.load(asked)
-        remarks, code = holding.remarks(), 0
+        remarks, code = holding.warnings(), 0
         if is_pinned:
-            holding.leave()
+            holding.keep()
             _remark(remarks)
             click.echo(f"{asked.name} is loaded; `sparelane linux unload {asked.name}` removes it")
             return
@@ -176,7 +176,7 @@ def _remark(remarks: Iterable[str]) -> None:
         click.echo(f"sparelane: {remark}", err=True)
 
 
-def _stay(holding: Holding, name: str, asked_to_stop: Callable[[], signal.Signals | None]) -> None:
+def _stay(holding: LoadedController, name: str, asked_to_stop: Callable[[], signal.Signals | None]) -> None:
     """Waits until a signal asks to stop, or another process has unloaded the controller."""
     click.echo(f"{name} is loaded, until Ctrl-C", err=True)
     while not asked_to_stop():
@@ -187,7 +187,7 @@ def _stay(holding: Holding, name: str, asked_to_stop: Callable[[], signal.Signal
 
 
 def _accompany(
-    process: Sequence[str], holding: Holding, name: str, asked_to_stop: Callable[[], signal.Signals | None]
+    process: Sequence[str], holding: LoadedController, name: str, asked_to_stop: Callable[[], signal.Signals | None]
 ) -> int:
     """Runs a command to its end, to which signals bring it, and returns its exit code, as shells have it."""
     stopped = asked_to_stop()

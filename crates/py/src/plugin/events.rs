@@ -1,6 +1,7 @@
-//! What a controller in Python is told: of an acknowledgment, and of congestion.
+//! The events that a controller in Python receives: acknowledgments and congestion.
 //!
-//! Each is an object with plain fields, made anew for every call: its fields cost only where they are read, and it can be kept.
+//! Each call gets a new object with plain fields, so a controller can keep it. A field is converted to Python only when
+//! it is read.
 
 use pyo3::prelude::*;
 use sparelane_cc::{Ack, Congestion, Cx, Phase};
@@ -8,28 +9,28 @@ use sparelane_core::Dur;
 
 /// One acknowledgment of data, after loss detection has run on it.
 #[pyclass(frozen, get_all, name = "Ack", module = "sparelane._native")]
-pub struct AckNews {
-    /// The simulated time, seconds.
+pub struct PyAck {
+    /// The simulated time in seconds.
     pub now_s: f64,
     /// Bytes newly acknowledged in sequence.
     pub acked_bytes: u64,
-    /// Bytes newly known to have arrived, in sequence or by SACK.
+    /// Bytes newly reported as received, in sequence or by SACK.
     pub delivered_bytes: u64,
     /// Bytes still in flight.
     pub in_flight_bytes: u64,
-    /// The round-trip time of the segment that caused the acknowledgment, seconds; `None` where that is ambiguous.
+    /// The round-trip time in seconds of the segment that caused the acknowledgment; `None` if it is ambiguous.
     pub rtt_s: Option<f64>,
-    /// The smoothed round-trip time (RFC 6298), seconds, once there is a sample.
+    /// The smoothed round-trip time in seconds (RFC 6298); `None` before the first sample.
     pub srtt_s: Option<f64>,
-    /// The least round-trip time of the connection, seconds, once there is a sample.
+    /// The smallest round-trip time of the connection in seconds; `None` before the first sample.
     pub min_rtt_s: Option<f64>,
-    /// The rate of delivery, bits of payload per second, for controllers that need it.
+    /// The delivery rate in bits of payload per second, for controllers that need `delivery_rate`; otherwise `None`.
     pub delivery_rate_bps: Option<f64>,
-    /// How long the segment was under way, seconds, for controllers that need it.
+    /// The one-way delay of the segment in seconds, for controllers that need `one_way_delay`; otherwise `None`.
     pub one_way_delay_s: Option<f64>,
-    /// Whether the window, and not a lack of data, was what last stopped the sender.
+    /// Whether the window limited the sender, as opposed to a lack of data.
     pub cwnd_limited: bool,
-    /// Whether a loss is being repaired: the window was cut for it already.
+    /// Whether a loss is being repaired, for which the window was already cut.
     pub in_recovery: bool,
     /// Whether a timeout is being repaired.
     pub after_timeout: bool,
@@ -41,11 +42,11 @@ fn seconds(span: Option<Dur>) -> Option<f64> {
     span.map(Dur::as_secs_f64)
 }
 
-impl AckNews {
+impl PyAck {
     #[inline]
-    pub fn of(ack: &Ack, cx: &Cx<'_>) -> AckNews {
+    pub fn of(ack: &Ack, cx: &Cx<'_>) -> PyAck {
         let rate = ack.delivery.and_then(|delivery| delivery.rate(cx.min_rtt));
-        AckNews {
+        PyAck {
             now_s: cx.now.as_secs_f64(),
             acked_bytes: ack.acked_bytes,
             delivered_bytes: ack.delivered_bytes,
@@ -64,7 +65,7 @@ impl AckNews {
 }
 
 #[pymethods]
-impl AckNews {
+impl PyAck {
     fn __repr__(&self) -> String {
         let rtt = self.rtt_s.map_or("None".to_owned(), |rtt| rtt.to_string());
         format!(
@@ -74,25 +75,26 @@ impl AckNews {
     }
 }
 
-/// News of congestion, once per episode.
+/// An event of congestion, reported once per episode.
 #[pyclass(frozen, get_all, name = "Congestion", module = "sparelane._native")]
-pub struct CongestionNews {
-    /// The simulated time, seconds.
+pub struct PyCongestion {
+    /// The simulated time in seconds.
     pub now_s: f64,
-    /// `loss`, `timeout`, `mark`, `lost-syn`, or `spurious`: the last loss or timeout was mistaken.
+    /// The kind: `loss`, `timeout`, `mark`, `lost-syn`, or `spurious` if the last loss or timeout proved to be
+    /// mistaken.
     pub kind: &'static str,
-    /// Sent and not cumulatively acknowledged, bytes; zero for `lost-syn` and `spurious`.
+    /// Bytes that were sent and not cumulatively acknowledged; zero for `lost-syn` and `spurious`.
     pub flight_bytes: u64,
-    /// Of a timeout: whether it is a repetition for the same data.
+    /// Whether a timeout is a repeated one for the same data; false for other kinds.
     pub is_repeated: bool,
-    /// The smoothed round-trip time (RFC 6298), seconds, once there is a sample.
+    /// The smoothed round-trip time in seconds (RFC 6298); `None` before the first sample.
     pub srtt_s: Option<f64>,
-    /// The least round-trip time of the connection, seconds, once there is a sample.
+    /// The smallest round-trip time of the connection in seconds; `None` before the first sample.
     pub min_rtt_s: Option<f64>,
 }
 
-impl CongestionNews {
-    pub fn of(event: Congestion, cx: &Cx<'_>) -> CongestionNews {
+impl PyCongestion {
+    pub fn of(event: Congestion, cx: &Cx<'_>) -> PyCongestion {
         let (kind, flight_bytes) = match event {
             Congestion::Loss { flight_bytes } => ("loss", flight_bytes),
             Congestion::Timeout { flight_bytes, .. } => ("timeout", flight_bytes),
@@ -100,7 +102,7 @@ impl CongestionNews {
             Congestion::LostSyn => ("lost-syn", 0),
             Congestion::Spurious => ("spurious", 0),
         };
-        CongestionNews {
+        PyCongestion {
             now_s: cx.now.as_secs_f64(),
             kind,
             flight_bytes,
@@ -112,7 +114,7 @@ impl CongestionNews {
 }
 
 #[pymethods]
-impl CongestionNews {
+impl PyCongestion {
     fn __repr__(&self) -> String {
         format!("Congestion(now_s={}, kind='{}', flight_bytes={})", self.now_s, self.kind, self.flight_bytes)
     }
