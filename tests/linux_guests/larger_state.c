@@ -1,8 +1,8 @@
 /*
- * Makes the host look like one with a larger processor state, for the kernel that is started with it (LD_PRELOAD). To
- * its calls of ptrace the state has STATE_BYTES bytes (11008 on processors with AMX): what is behind the header of
- * XSAVE stands at its end, behind zeros, so that a kernel that saves the beginning alone loses it. Like a host, it
- * takes the state back whole or not at all.
+ * Simulates a host with a larger processor state, for a kernel that is started with this library (LD_PRELOAD). Its
+ * calls of ptrace see a state of STATE_BYTES bytes (by default 11008, as on processors with AMX). The part after the
+ * XSAVE header is moved to the end, behind zeros, so that a kernel that saves only the beginning loses it. Like a real
+ * host, it accepts only the complete state.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,11 +1,11 @@
 /*
- * The first program of a User-Mode Linux that checks whether the kernel keeps vector registers. Usage, on the kernel's
- * command line: init=THIS -- FOLDER, a folder of the host in which the file "outcome" gets a line for each check: its
- * name and "ok", or what was wrong. Started as any other program it writes to its standard output, of the kernel that
- * runs it.
+ * The init process of a User-Mode Linux that tests whether the kernel preserves vector registers. Usage, on the
+ * kernel's command line: init=THIS -- FOLDER, where FOLDER is a folder of the host. The file "outcome" there gets a line
+ * for each check: its name and "ok" or the fault. Started as an ordinary program, it tests the running kernel and writes
+ * to its standard output.
  *
- * Each check loads every vector register that the processor has with values of its own, has the kernel do something
- * (a system call, a page fault, a signal), and compares. Between load and store there is no compiled code.
+ * Each check loads all vector registers of the processor with known values, enters the kernel by a system call, a page
+ * fault or a signal, and compares the registers. There is no compiled code between load and store.
  */
 #define _GNU_SOURCE
 #include <cpuid.h>
@@ -36,8 +36,8 @@ struct image {
 };
 
 /*
- * Loads registers from one image, makes a system call, or where its number is -1 writes a byte at `first`, and stores
- * the registers in another image. Returns what the call returns.
+ * Loads the registers from one image, makes a system call (or, if its number is -1, writes a byte at `first`), and
+ * stores the registers in another image. Returns the result of the call.
  */
 typedef long exchange(const struct image *load, struct image *store, long number, long first, long second, long third);
 exchange with_sse, with_avx, with_avx512;
@@ -68,6 +68,7 @@ static exchange *pass;
 static int count, width, masks;
 static FILE *outcome;
 
+/* Chooses the widest registers of this processor. */
 static void choose(void)
 {
 	if (__builtin_cpu_supports("avx512bw")) {
@@ -87,25 +88,25 @@ static void fill(struct image *image, unsigned seed)
 		bytes[i] = seed * 37 + i * 11 + (i >> 8);
 }
 
-/* Nothing, or the first register that differs. */
+/* Returns a description of the first register that differs, or NULL. */
 static const char *difference(const struct image *expected, const struct image *found)
 {
 	static char text[60];
 
 	for (int i = 0; i < count; i++)
 		if (memcmp(expected->vector[i], found->vector[i], width)) {
-			snprintf(text, sizeof text, "vector register %d is another", i);
+			snprintf(text, sizeof text, "vector register %d differs", i);
 			return text;
 		}
 	for (int i = 0; i < masks; i++)
 		if (expected->mask[i] != found->mask[i]) {
-			snprintf(text, sizeof text, "mask register %d is another", i);
+			snprintf(text, sizeof text, "mask register %d differs", i);
 			return text;
 		}
 	return NULL;
 }
 
-/* Passes a byte to and fro between two tasks, so that each system call switches; the first one writes first. */
+/* One of two tasks that pass a byte to each other, so that each system call switches tasks. */
 struct partner {
 	int in, out, is_first;
 	unsigned seed;
@@ -122,7 +123,7 @@ static const char *play(const struct partner *p)
 			int writes = step == !p->is_first;
 			fill(&mine, p->seed + round);
 			if (pass(&mine, &found, writes ? SYS_write : SYS_read, writes ? p->out : p->in, (long)&byte, 1) != 1)
-				return "the other one has gone";
+				return "the other task has ended";
 			wrong = difference(&mine, &found);
 			if (wrong)
 				return wrong;
@@ -154,7 +155,7 @@ static const char *processes(void)
 		_exit(play(&two[1]) != NULL);
 	wrong = play(&two[0]);
 	waitpid(child, &status, 0);
-	return wrong ? wrong : status ? "registers of the child are others" : NULL;
+	return wrong ? wrong : status ? "registers of the child differ" : NULL;
 }
 
 static void *other(void *partner)
@@ -162,7 +163,7 @@ static void *other(void *partner)
 	return (void *)play(partner);
 }
 
-/* Threads of one process are one process of the host. */
+/* All threads of a process of the guest share one process of the host. */
 static const char *threads(void)
 {
 	struct partner two[2];
@@ -191,7 +192,7 @@ static const char *forks(void)
 	if (child == 0)
 		_exit(wrong != NULL);
 	waitpid(child, &status, 0);
-	return wrong ? wrong : status ? "the child has others" : NULL;
+	return wrong ? wrong : status ? "registers of the child differ after fork" : NULL;
 }
 
 static const char *faults(void)
@@ -249,7 +250,7 @@ static const char *signals(void)
 	return wrong;
 }
 
-/* A handler changes registers of the program by its frame, as debuggers and emulators do. */
+/* A signal handler changes registers of the program through the signal frame, as debuggers and emulators do. */
 static const char *frames(void)
 {
 	struct sigaction action = { .sa_sigaction = clobber, .sa_flags = SA_SIGINFO };
@@ -277,31 +278,31 @@ static const char *alternate(size_t room, uint8_t **below)
 	return NULL;
 }
 
-/* As much as the kernel says that a frame takes is enough, and what the handler takes itself. */
+/* A stack with the size of a frame that the kernel reports, plus the needs of the handler, is large enough. */
 static const char *roomy(void)
 {
-	size_t said = getauxval(AT_MINSIGSTKSZ);
+	size_t frame_bytes = getauxval(AT_MINSIGSTKSZ);
 	struct image mine, found;
 	uint8_t *memory;
-	const char *wrong = alternate(said + 3 * PAGE, &memory);
+	const char *wrong = alternate(frame_bytes + 3 * PAGE, &memory);
 
-	if (wrong || said < 512)
-		return wrong ? wrong : "the kernel does not say how large a frame is";
+	if (wrong || frame_bytes < 512)
+		return wrong ? wrong : "the kernel does not report the size of a frame";
 	in_handler = NULL;
 	fill(&mine, 6);
 	pass(&mine, &found, SYS_kill, getpid(), SIGUSR1, 0);
 	return in_handler ? in_handler : difference(&mine, &found);
 }
 
-/* Where a frame has no room the process is ended, and nothing below its stack is written. */
+/* If a frame does not fit on the stack, the process is killed, and nothing below the stack is written. */
 static const char *tight(void)
 {
-	size_t said = getauxval(AT_MINSIGSTKSZ), room = 2048;
+	size_t frame_bytes = getauxval(AT_MINSIGSTKSZ), room = 2048;
 	uint8_t *memory;
 	const char *wrong = alternate(room, &memory);
 	int status;
 
-	if (wrong || said <= room)
+	if (wrong || frame_bytes <= room)
 		return wrong;
 	pid_t child = fork();
 	if (child == 0) {
@@ -310,7 +311,7 @@ static const char *tight(void)
 	}
 	waitpid(child, &status, 0);
 	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGSEGV)
-		return "a signal was delivered on a stack without room";
+		return "a signal was delivered on a stack that is too small";
 	for (int i = 0; i < 1 << 19; i++)
 		if (memory[i])
 			return "memory below the stack was written";
@@ -325,15 +326,15 @@ static const struct {
 	{ "signals", signals },	    { "frames", frames },   { "roomy", roomy }, { "tight", tight },
 };
 
-/* The file of the outcome, in a folder of the host. */
+/* Mounts a folder of the host, and opens the file of the outcome there. */
 static FILE *reach(const char *folder)
 {
 	mount("proc", "/proc", "proc", 0, NULL);
 	mount("run", "/run", "tmpfs", 0, NULL);
-	mkdir("/run/place", 0755);
-	if (mount("none", "/run/place", "hostfs", 0, folder))
+	mkdir("/run/shared", 0755);
+	if (mount("none", "/run/shared", "hostfs", 0, folder))
 		return NULL;
-	return fopen("/run/place/outcome", "w");
+	return fopen("/run/shared/outcome", "w");
 }
 
 int main(int words, char **word)
@@ -349,9 +350,9 @@ int main(int words, char **word)
 	fprintf(outcome, "registers %d of %d bytes; state %u bytes, frame %lu\n", count, width, b,
 		getauxval(AT_MINSIGSTKSZ));
 	for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-		/* Each in a process of its own, so that one that is ended ends no other */
+		/* Each check runs in a process of its own, so that one that is killed does not stop the others. */
 		int status, answer[2];
-		char said[100] = "it was ended";
+		char verdict[100] = "the check was killed";
 		if (pipe(answer))
 			break;
 		fflush(outcome);
@@ -362,11 +363,11 @@ int main(int words, char **word)
 		}
 		wait(&status);
 		close(answer[1]);
-		ssize_t length = read(answer[0], said, sizeof said - 1);
+		ssize_t length = read(answer[0], verdict, sizeof verdict - 1);
 		if (length > 0)
-			said[length] = 0;
+			verdict[length] = 0;
 		close(answer[0]);
-		fprintf(outcome, "%s: %s\n", checks[i].name, said);
+		fprintf(outcome, "%s: %s\n", checks[i].name, verdict);
 	}
 	fclose(outcome);
 end:

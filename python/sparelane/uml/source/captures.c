@@ -1,6 +1,6 @@
 /*
- * Packet sockets at devices: for the digest and for packets that are carried on, which the kernel reads (traffic.h),
- * and for captures, which are read here.
+ * Packet sockets at devices. The kernel reads those for the digest and for forwarded packets (traffic.h). Those for
+ * captures are read here.
  */
 #include "captures.h"
 #include "traffic/traffic.h"
@@ -18,7 +18,7 @@
 
 enum { MAX_WATCHED = 64, SNAP = 128 };
 
-/* The format of tcpdump with nanoseconds, of packets without a header of the link. */
+/* The header of a pcap file with nanosecond times (magic) and packets without link-layer header (link type 101). */
 static const struct {
 	uint32_t magic;
 	uint16_t major, minor;
@@ -28,6 +28,7 @@ static const struct {
 static struct { int fd; FILE *out; } watched[MAX_WATCHED];
 static int count, file_count;
 
+/* Opens a socket for every packet at a device, without link-layer headers. Returns -1 on failure. */
 static int open_socket(const char *device)
 {
 	int one = 1, room = 1 << 28;
@@ -60,14 +61,14 @@ int captures_write(const char *device)
 
 	if (number < 0)
 		return -1;
-	snprintf(path, sizeof path, "/run/place/capture%d", file_count++);
+	snprintf(path, sizeof path, "/run/shared/capture%d", file_count++);
 	watched[number].out = fopen(path, "w");
 	if (!watched[number].out || fwrite(&HEADER, sizeof HEADER, 1, watched[number].out) != 1)
 		return -1;
 	return number;
 }
 
-/* Sums that are left to the device stay so: a header before each packet says which. */
+/* PACKET_VNET_HDR puts a header before each packet that says which checksums are left to the device. */
 int captures_carry(const char *device)
 {
 	struct sockaddr_ll at = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };

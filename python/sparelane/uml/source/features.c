@@ -1,5 +1,5 @@
 /*
- * Features of network devices by their ioctl, so that the host needs no `ethtool`.
+ * Sets features of network devices by ioctl, so that `ethtool` need not be installed on the host.
  */
 #include "features.h"
 #include <errno.h>

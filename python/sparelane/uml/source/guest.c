@@ -1,25 +1,26 @@
 /*
- * The first and only program of the guest: it lays out a network, sends flows over it in virtual time, and writes
- * what became of them. Usage, on the kernel's command line: init=THIS PLACE, where PLACE is a folder of the host with
- * a file "plan"; the results are written there. One line of the plan is one of
+ * The init process of the guest, and its only program. It builds a network, sends flows over it in virtual time, and
+ * writes their results. Usage, on the kernel's command line: init=THIS FOLDER, where FOLDER is a folder of the host
+ * that contains a file "plan"; results are written there. Each line of the plan is one of
  *
- *     run COMMAND...                          a command of iproute2 or a setting, before time zero
+ *     run COMMAND...                          runs a command of iproute2, before time zero
  *     set NAMESPACE PATH VALUE                writes VALUE into a file of /proc or /sys; "-" is the first namespace
- *     feature NAMESPACE DEVICE tso|gro 0|1    as `ethtool -K` does
- *     flow CONTROLLER FROM TO ADDRESS START_NS BYTES TOS LEVELS    0 bytes: as many as there is time for; with RC3 at
- *                                             so many levels of low priority, and then written at once
- *     watch NAMESPACE DEVICE                  takes a digest of every packet that leaves or enters there
- *     capture NAMESPACE DEVICE                writes what leaves or enters there; captures are numbered from 0
- *     carry NAMESPACE ONE OTHER               carries packets between two devices, both ways
- *     lose FLOW BYTE COPIES                   where they are carried, the segment with this byte is lost so many times
- *     host NAMESPACE                          writes what the kernel has counted for it, at the end
- *     sample INTERVAL_NS                      writes each flow's window and round trip so often
- *     queue NAMESPACE DEVICE                  writes the length of the output queue, too; queues are numbered from 0
- *     count NAMESPACE                         writes what its queues have counted, at the end
- *     end NS                                  when to stop
+ *     feature NAMESPACE DEVICE tso|gro 0|1    sets a feature of a device, as `ethtool -K` does
+ *     flow CONTROLLER FROM TO ADDRESS START_NS BYTES TOS LEVELS    adds a flow; 0 bytes is a flow without end; LEVELS
+ *                                             above 0 turns on RC3 with this number of low-priority levels, and the
+ *                                             sender then writes all bytes at once
+ *     watch NAMESPACE DEVICE                  adds every packet at the device to the digest
+ *     capture NAMESPACE DEVICE                writes every packet at the device to a file; captures count from 0
+ *     carry NAMESPACE ONE OTHER               forwards packets between two devices in both directions
+ *     lose FLOW BYTE COPIES                   drops the segment with this byte this many times where it is forwarded
+ *     host NAMESPACE                          writes the kernel's protocol counters of the namespace at the end
+ *     sample INTERVAL_NS                      writes each flow's window and round-trip time at this interval
+ *     queue NAMESPACE DEVICE                  samples the output queue of the device, too; queues count from 0
+ *     count NAMESPACE                         writes the counters of all queues of the namespace at the end
+ *     end NS                                  the end of the run
  *
- * A flow starts with its SYN, and is done when the receiver has read its last byte. The kernel serves the sockets
- * (traffic/traffic.h): this program wakes up for samples, starts of flows, connections, and captures.
+ * A flow starts with its SYN, and ends when the receiver has read its last byte. The kernel moves the data
+ * (traffic/traffic.h). This program wakes up only for samples, starts of flows, connections and captures.
  */
 #define _GNU_SOURCE
 #include "captures.h"
@@ -51,7 +52,7 @@ enum {
 	MAX_HOSTS = 400,
 	MAX_COUNTED = 200,
 	FIRST_PORT = 10000,
-	RC3 = 64,	/* The socket option of linux/rc3 */
+	RC3 = 64,	/* The socket option that the RC3 patches add */
 };
 #define NONE UINT64_MAX
 
@@ -64,11 +65,13 @@ struct flow {
 
 static struct flow flows[MAX_FLOWS];
 static char counted[MAX_COUNTED][24], hosts[MAX_HOSTS][24];
-/* The file by which the kernel is given sockets to serve */
+/* The descriptor of /proc/traffic, through which the kernel is given sockets to serve */
 static int traffic;
 static int flow_count, counted_count, host_count;
-static uint64_t zero, sample_every, end = NONE;
+/* The clock at time zero of the run, and the other times relative to it, in nanoseconds */
+static uint64_t zero, sample_interval, end = NONE;
 
+/* Powers the guest off. */
 static void stop(void)
 {
 	sync();
@@ -77,9 +80,10 @@ static void stop(void)
 		pause();
 }
 
+/* Reports an error with errno, and powers the guest off. */
 static void fail(const char *what, const char *which)
 {
-	FILE *file = fopen("/run/place/error", "w");
+	FILE *file = fopen("/run/shared/error", "w");
 
 	if (file) {
 		fprintf(file, "%s %s: %s\n", what, which, strerror(errno));
@@ -90,12 +94,14 @@ static void fail(const char *what, const char *which)
 	stop();
 }
 
-static void ask(unsigned long what, void *with, const char *of)
+/* Sends a request to /proc/traffic. */
+static void request(unsigned long number, void *argument, const char *subject)
 {
-	if (ioctl(traffic, what, with))
-		fail("the kernel does not serve", of);
+	if (ioctl(traffic, number, argument))
+		fail("the kernel does not serve", subject);
 }
 
+/* The time since time zero in nanoseconds. */
 static uint64_t now(void)
 {
 	struct timespec t;
@@ -104,6 +110,7 @@ static uint64_t now(void)
 	return t.tv_sec * 1000000000ULL + t.tv_nsec - zero;
 }
 
+/* Moves this process into a network namespace. */
 static void enter(const char *namespace)
 {
 	char path[64];
@@ -116,6 +123,7 @@ static void enter(const char *namespace)
 	close(fd);
 }
 
+/* Runs a command and waits for its end. */
 static void run(char *line)
 {
 	char *words[64];
@@ -131,20 +139,21 @@ static void run(char *line)
 	}
 	if (child < 0 || waitpid(child, &status, 0) < 0 || status) {
 		errno = EINVAL;
+		/* Joins the words again, for the message. */
 		for (int i = 1; i < count; i++)
 			words[i][-1] = ' ';
 		fail("this command failed:", words[0]);
 	}
 }
 
-/* Writes a setting inside of a namespace; the child's own view of /proc/sys/net is that of its namespace. */
+/* Writes a setting in a namespace. /proc/sys/net shows the settings of the namespace of the process. */
 static void set(const char *namespace, const char *path, const char *value)
 {
 	int fd;
 
 	if (strcmp(namespace, "-"))
 		enter(namespace);
-	/* A mount of /sys shows the devices of the namespace that it was made in. */
+	/* A mount of /sys shows the devices of the namespace in which it was mounted. */
 	if (!strncmp(path, "/sys/", 5) && mount("sys", "/sys", "sysfs", 0, NULL))
 		fail("no /sys in", namespace);
 	fd = open(path, O_WRONLY);
@@ -155,7 +164,7 @@ static void set(const char *namespace, const char *path, const char *value)
 		umount("/sys");
 }
 
-/* Watches a device; into a file, where it is a capture. */
+/* Adds the packets at a device to the digest or, for a capture, writes them to a file. */
 static void watch(const char *namespace, const char *device, int is_capture)
 {
 	struct traffic_watch own;
@@ -167,12 +176,12 @@ static void watch(const char *namespace, const char *device, int is_capture)
 		fail("cannot watch", device);
 	own = (struct traffic_watch){ .fd = captures_socket(number), .name = MAX_FLOWS + number };
 	if (is_capture)
-		ask(TRAFFIC_WATCH, &own, device);
+		request(TRAFFIC_WATCH, &own, device);
 	else
-		ask(TRAFFIC_HASH, &own.fd, device);
+		request(TRAFFIC_HASH, &own.fd, device);
 }
 
-/* One way from a device to another. */
+/* Forwards packets from one device to another. */
 static void carry(const char *namespace, const char *from, const char *to)
 {
 	struct traffic_way way;
@@ -182,9 +191,10 @@ static void carry(const char *namespace, const char *from, const char *to)
 	way.out = captures_carry(to);
 	if (way.in < 0 || way.out < 0)
 		fail("cannot carry from", from);
-	ask(TRAFFIC_CARRY, &way, from);
+	request(TRAFFIC_CARRY, &way, from);
 }
 
+/* Turns a feature of a device on or off. */
 static void feature(const char *namespace, const char *device, const char *name, int is_on)
 {
 	enter(namespace);
@@ -192,6 +202,7 @@ static void feature(const char *namespace, const char *device, const char *name,
 		fail("cannot set a feature of", device);
 }
 
+/* Samples the output queue of a device during the run. */
 static void follow(const char *namespace, const char *device)
 {
 	enter(namespace);
@@ -199,8 +210,11 @@ static void follow(const char *namespace, const char *device)
 		fail("no queue at", device);
 }
 
-/* The tail is the end of the bytes written: all are written at once, into a buffer that is large enough. */
-static void ask_for_rc3(struct flow *f)
+/*
+ * Turns on RC3. RC3 sends the end of the written data at low priority, so the sender writes all data at once, into a
+ * buffer that is large enough.
+ */
+static void enable_rc3(struct flow *f)
 {
 	int room = 1 << 30;
 
@@ -209,7 +223,7 @@ static void ask_for_rc3(struct flow *f)
 	setsockopt(f->sender, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room);
 }
 
-/* The address of a flow's receiver, or, to listen, any; returns its length. */
+/* Writes the address of a flow's receiver, or the wildcard address for listening. Returns the length of the address. */
 static socklen_t address_of(const struct flow *f, int is_any, struct sockaddr_storage *at)
 {
 	struct sockaddr_in6 *six = (void *)at;
@@ -231,6 +245,7 @@ static socklen_t address_of(const struct flow *f, int is_any, struct sockaddr_st
 	return sizeof *four;
 }
 
+/* Creates a socket for one end of a flow. */
 static int socket_of(const struct flow *f, int family)
 {
 	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -240,7 +255,7 @@ static int socket_of(const struct flow *f, int family)
 	return fd;
 }
 
-/* Listens for a flow, and makes the socket that it is sent from. */
+/* Creates the listening socket and the sending socket of a flow. */
 static void open_flow(int index)
 {
 	struct flow *f = &flows[index];
@@ -253,22 +268,25 @@ static void open_flow(int index)
 	f->receiver = socket_of(f, at.ss_family);
 	if (f->receiver < 0 || bind(f->receiver, (void *)&at, length) || listen(f->receiver, 1))
 		fail("cannot listen at", f->to);
-	/* The SYN of DCTCP is ECN-capable: a receiver that has another controller takes it for a broken path. */
+	/*
+	 * DCTCP sends an ECN-capable SYN. A receiver with another controller would assume a broken path and turn ECN
+	 * off.
+	 */
 	if (!strcmp(f->controller, "dctcp") &&
 	    setsockopt(f->receiver, IPPROTO_TCP, TCP_CONGESTION, f->controller, strlen(f->controller)))
 		fail("the kernel has no controller", f->controller);
 	listener = (struct traffic_watch){ .fd = f->receiver, .name = index };
-	ask(TRAFFIC_WATCH, &listener, f->to);
+	request(TRAFFIC_WATCH, &listener, f->to);
 	enter(f->from);
 	f->sender = socket_of(f, at.ss_family);
 	if (setsockopt(f->sender, IPPROTO_TCP, TCP_CONGESTION, f->controller, strlen(f->controller)))
 		fail("the kernel has no controller", f->controller);
 	setsockopt(f->sender, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 	if (f->levels)
-		ask_for_rc3(f);
+		enable_rc3(f);
 }
 
-/* Takes the connection that the listener of a flow has, in place of the listener. */
+/* Accepts the connection of a flow, and replaces the listening socket with it. */
 static void accept_flow(struct flow *f)
 {
 	struct traffic_end end = { .flow = f - flows, .bytes = f->bytes };
@@ -276,19 +294,21 @@ static void accept_flow(struct flow *f)
 
 	if (connection < 0)
 		return;
-	ask(TRAFFIC_FORGET, &f->receiver, f->to);
+	request(TRAFFIC_FORGET, &f->receiver, f->to);
 	close(f->receiver);
 	f->receiver = end.fd = connection;
-	ask(TRAFFIC_RECEIVE, &end, f->to);
+	request(TRAFFIC_RECEIVE, &end, f->to);
 }
 
-static void note(struct flow *f)
+/* Reads the TCP statistics of a flow's sender. */
+static void read_info(struct flow *f)
 {
 	socklen_t length = sizeof f->info;
 
 	getsockopt(f->sender, IPPROTO_TCP, TCP_INFO, &f->info, &length);
 }
 
+/* Connects the sender of a flow, and lets the kernel send its data. */
 static void start_flow(int index)
 {
 	struct flow *f = &flows[index];
@@ -299,18 +319,19 @@ static void start_flow(int index)
 	f->is_started = 1;
 	if (connect(f->sender, (void *)&at, length) && errno != EINPROGRESS)
 		fail("cannot connect to", f->address);
-	ask(TRAFFIC_SEND, &end, f->from);
+	request(TRAFFIC_SEND, &end, f->from);
 }
 
+/* Writes the results of all flows, and the digest of packets. */
 static void write_flows(void)
 {
-	FILE *out = fopen("/run/place/flows.csv", "w");
+	FILE *out = fopen("/run/shared/flows.csv", "w");
 
 	if (!out)
 		fail("cannot write", "flows.csv");
 	fprintf(out, "start_ns,finish_ns,delivered_bytes,segments,retransmissions,srtt_us,min_rtt_us\n");
 	for (struct flow *f = flows; f < flows + flow_count; f++) {
-		note(f);
+		read_info(f);
 		fprintf(out, "%lu,", f->start);
 		if (f->finish != NONE)
 			fprintf(out, "%lu", f->finish);
@@ -319,28 +340,29 @@ static void write_flows(void)
 	}
 	if (fclose(out))
 		fail("cannot write", "flows.csv");
-	if (captures_finish("/run/place/packets", traffic))
+	if (captures_finish("/run/shared/packets", traffic))
 		fail("cannot write", "packets");
 }
 
+/* Writes the counters of queues. */
 static void write_counts(void)
 {
-	FILE *out = fopen("/run/place/counts.csv", "w");
+	FILE *out = fopen("/run/shared/counts.csv", "w");
 
 	if (!out || fprintf(out, COLUMNS "\n") < 0 || fclose(out))
 		fail("cannot write", "counts.csv");
 	for (int i = 0; i < counted_count; i++) {
 		enter(counted[i]);
-		if (queues_count("/run/place/counts.csv", counted[i]))
+		if (queues_count("/run/shared/counts.csv", counted[i]))
 			fail("cannot read the queues of", counted[i]);
 	}
 }
 
-/* What /proc tells of one host after the other. */
+/* Writes the protocol counters of all hosts. */
 static void write_hosts(void)
 {
 	static const char *const files[] = { "snmp", "netstat" };
-	FILE *out = fopen("/run/place/hosts", "w");
+	FILE *out = fopen("/run/shared/hosts", "w");
 	char line[8192], path[40];
 
 	for (int i = 0; out && i < host_count; i++) {
@@ -360,43 +382,45 @@ static void write_hosts(void)
 		fail("cannot write", "hosts");
 }
 
-/* Segments that are under way as far as the sender knows: not those that are reported to be there, or taken for lost. */
+/* The number of segments in flight: sent, and neither acknowledged, selectively acknowledged, nor marked as lost. */
 static uint32_t in_flight(const struct tcp_info *info)
 {
 	return info->tcpi_unacked - info->tcpi_sacked - info->tcpi_lost + info->tcpi_retrans;
 }
 
+/* Writes one row for each running flow. */
 static void write_samples(FILE *out, uint64_t time)
 {
 	for (struct flow *f = flows; f < flows + flow_count; f++) {
 		if (!f->is_started || f->finish != NONE)
 			continue;
-		note(f);
+		read_info(f);
 		fprintf(out, "%lu,%d,%lu,%lu,%u,%lu\n", time, (int)(f - flows),
 			(uint64_t)f->info.tcpi_snd_cwnd * f->info.tcpi_snd_mss,
 			(uint64_t)in_flight(&f->info) * f->info.tcpi_snd_mss, f->info.tcpi_rtt, f->delivered);
 	}
 }
 
+/* Reads from the kernel what each receiver has read, and when it had all bytes. */
 static void read_counts(void)
 {
 	static struct traffic_count counts[MAX_FLOWS];
 	struct traffic_counts all = { .flows = flow_count, .count = counts };
 
-	ask(TRAFFIC_COUNTS, &all, "the flows");
+	request(TRAFFIC_COUNTS, &all, "the flows");
 	for (int i = 0; i < flow_count; i++) {
 		flows[i].delivered = counts[i].delivered;
 		flows[i].finish = counts[i].finish == TRAFFIC_NEVER ? NONE : counts[i].finish - zero;
 	}
 }
 
-/* Leaves the flows to the kernel until a time, or until one of them ends. Returns the time that it is then. */
+/* Lets the kernel serve the flows until a time, or until a flow ends. Returns the current time. */
 static uint64_t serve_until(uint64_t until, uint64_t time)
 {
 	struct traffic_wait wait = { .until = until == NONE ? TRAFFIC_NEVER : zero + until, .time = zero + time };
 
 	do {
-		ask(TRAFFIC_WAIT, &wait, "the flows");
+		request(TRAFFIC_WAIT, &wait, "the flows");
 		if (wait.reason == TRAFFIC_BROKEN) {
 			errno = wait.error;
 			fail("a flow broke off:", flows[wait.name].from);
@@ -410,9 +434,10 @@ static uint64_t serve_until(uint64_t until, uint64_t time)
 	return wait.time - zero;
 }
 
+/* Starts flows and takes samples until the end of the run, or until all flows have finished. */
 static void run_flows(FILE *samples, FILE *queues)
 {
-	uint64_t next_sample = sample_every ? 0 : NONE, time = now();
+	uint64_t next_sample = sample_interval ? 0 : NONE, time = now();
 
 	for (;;) {
 		uint64_t next = end;
@@ -429,7 +454,7 @@ static void run_flows(FILE *samples, FILE *queues)
 			write_samples(samples, next_sample);
 			if (queues_sample(queues, next_sample))
 				fail("cannot read the queues of", "a device");
-			next_sample += sample_every;
+			next_sample += sample_interval;
 		}
 		if (time >= end || !open)
 			return;
@@ -437,9 +462,10 @@ static void run_flows(FILE *samples, FILE *queues)
 	}
 }
 
+/* Reads the plan, and executes each line that can be executed at once. */
 static void read_plan(void)
 {
-	FILE *plan = fopen("/run/place/plan", "r");
+	FILE *plan = fopen("/run/shared/plan", "r");
 	char line[400], a[24], b[200], c[100];
 	unsigned copies;
 	uint32_t byte;
@@ -478,7 +504,7 @@ static void read_plan(void)
 			follow(a, c);
 		else if (counted_count < MAX_COUNTED && sscanf(line, "count %23s", counted[counted_count]) == 1)
 			counted_count++;
-		else if (sscanf(line, "sample %lu", &sample_every) != 1 && sscanf(line, "end %lu", &end) != 1) {
+		else if (sscanf(line, "sample %lu", &sample_interval) != 1 && sscanf(line, "end %lu", &end) != 1) {
 			errno = EINVAL;
 			fail("no such line of a plan:", line);
 		}
@@ -495,9 +521,9 @@ int main(int count, char **words)
 	mount("proc", "/proc", "proc", 0, NULL);
 	mount("sys", "/sys", "sysfs", 0, NULL);
 	mount("run", "/run", "tmpfs", 0, NULL);
-	mkdir("/run/place", 0755);
+	mkdir("/run/shared", 0755);
 	mkdir("/run/netns", 0755);
-	if (count < 2 || mount("none", "/run/place", "hostfs", 0, words[1]))
+	if (count < 2 || mount("none", "/run/shared", "hostfs", 0, words[1]))
 		fail("cannot reach the folder of the plan", count < 2 ? "" : words[1]);
 	traffic = open("/proc/traffic", O_RDWR | O_CLOEXEC);
 	if (traffic < 0)
@@ -505,14 +531,14 @@ int main(int count, char **words)
 	read_plan();
 	for (int i = 0; i < flow_count; i++)
 		open_flow(i);
-	/* Waits of other programs may end late, by a thousandth of their length; a real-time program's do not. */
+	/* The kernel may delay the wake-ups of ordinary processes by 0.1 % of the wait, but not those of real-time ones. */
 	if (sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 }))
 		fail("cannot keep time", "");
-	/* The same instant in each run, however long the layout took. */
+	/* Time zero is the same in each run, no matter how long the setup took. */
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &settle, NULL);
 	zero = now();
-	samples = fopen("/run/place/samples.csv", "w");
-	queues = fopen("/run/place/queues.csv", "w");
+	samples = fopen("/run/shared/samples.csv", "w");
+	queues = fopen("/run/shared/queues.csv", "w");
 	if (!samples || !queues)
 		fail("cannot write", "samples.csv");
 	fprintf(samples, "time_ns,flow,cwnd_bytes,in_flight_bytes,srtt_us,delivered_bytes\n");

@@ -1,5 +1,5 @@
 /*
- * Reads the counters of queue disciplines by rtnetlink, of which the guest needs too many to run `tc` for each.
+ * Reads the counters of queue disciplines by rtnetlink. The guest samples too often to run `tc` each time.
  */
 #include "queues.h"
 #include <errno.h>
@@ -26,7 +26,8 @@ static struct {
 static int followed_count;
 static _Alignas(struct nlmsghdr) char answer[ROOM];
 
-static int ask(int netlink, int device, int flags)
+/* Requests the queue disciplines of a device, or of all devices for device 0. */
+static int request_qdiscs(int netlink, int device, int flags)
 {
 	struct {
 		struct nlmsghdr header;
@@ -39,7 +40,7 @@ static int ask(int netlink, int device, int flags)
 	return send(netlink, &request, sizeof request, 0) == sizeof request ? 0 : -1;
 }
 
-/* Marks are counted by each discipline in a structure of its own. */
+/* Returns the number of ECN marks, which each discipline counts in a structure of its own. */
 static uint32_t marks_of(const char *kind, const void *own, size_t length)
 {
 	if (!strcmp(kind, "codel") && length >= sizeof(struct tc_codel_xstats))
@@ -53,6 +54,7 @@ static uint32_t marks_of(const char *kind, const void *own, size_t length)
 	return 0;
 }
 
+/* Parses the attribute TCA_STATS2. */
 static void read_statistics(struct counters *c, struct rtattr *all)
 {
 	int left = RTA_PAYLOAD(all);
@@ -75,6 +77,7 @@ static void read_statistics(struct counters *c, struct rtattr *all)
 	}
 }
 
+/* Parses a message about a queue discipline. */
 static void read_discipline(struct counters *c, struct nlmsghdr *header)
 {
 	struct tcmsg *message = NLMSG_DATA(header);
@@ -108,7 +111,7 @@ int queues_sample(FILE *out, uint64_t time)
 {
 	for (int i = 0; i < followed_count; i++) {
 		struct counters c;
-		if (ask(followed[i].netlink, followed[i].device, NLM_F_ECHO) ||
+		if (request_qdiscs(followed[i].netlink, followed[i].device, NLM_F_ECHO) ||
 		    recv(followed[i].netlink, answer, sizeof answer, 0) < (ssize_t)sizeof(struct nlmsghdr) ||
 		    ((struct nlmsghdr *)answer)->nlmsg_type != RTM_NEWQDISC) {
 			errno = EPROTO;
@@ -126,7 +129,7 @@ int queues_count(const char *path, const char *namespace)
 	FILE *out = fopen(path, "a");
 	ssize_t length;
 
-	if (netlink < 0 || !out || ask(netlink, 0, NLM_F_DUMP))
+	if (netlink < 0 || !out || request_qdiscs(netlink, 0, NLM_F_DUMP))
 		return -1;
 	while (is_open && (length = recv(netlink, answer, sizeof answer, 0)) > 0)
 		for (struct nlmsghdr *h = (void *)answer; NLMSG_OK(h, length); h = NLMSG_NEXT(h, length)) {

@@ -1,14 +1,14 @@
-/* What the kernel counts at queues: sampled while flows run, and read in full at the end. */
+/* Counters of queue disciplines: sampled while flows run, and read completely at the end. */
 #pragma once
 #include <stdint.h>
 #include <stdio.h>
 
-/* Remembers the output queue of a device of the present namespace, for `queues_sample`. Nonzero: there is none. */
+/* Adds the output queue of a device of this namespace to `queues_sample`. Returns nonzero on failure. */
 int queues_follow(const char *device);
 
-/* Writes a line for each queue that is followed: time_ns, its number, bytes and packets in it, and those that it sent. */
+/* Writes a row for each sampled queue: time_ns, number, queued bytes and packets, and sent bytes and packets. */
 int queues_sample(FILE *out, uint64_t time);
 
-/* Adds a line for each discipline of the present namespace to a file: the namespace's name, then what COLUMNS says. */
+/* Appends a row with COLUMNS for each queue discipline of this namespace to a file. */
 int queues_count(const char *path, const char *namespace);
 #define COLUMNS "namespace,device,kind,parent,sent_bytes,sent_packets,drops,marks,queued_packets"
