@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 /*
- * Chooses the controller of the connections of a cgroup: when they are opened, and where others open them.
+ * Sets the controller of the connections of a cgroup: outgoing ones when they are opened, and incoming ones when they
+ * are established.
  */
 #include "kernel.h"
 
-/* The operation is the first member of what the kernel hands over (include/uapi/linux/bpf.h). */
+/* The context that the kernel passes; the operation is its first member (include/uapi/linux/bpf.h). */
 struct bpf_sock_ops {
 	u32 op;
 };
@@ -24,7 +25,7 @@ SEC("sockops") int choose(struct bpf_sock_ops *context)
 		return 1;
 	for (int at = 0; at < NAME_BYTES; at++)
 		name[at] = settings.name[at];
-	/* Where the controller is gone, the connection keeps the one that it has. */
+	/* This fails if the controller is no longer registered; the connection then keeps its own. */
 	bpf_setsockopt(context, IPPROTO_TCP, TCP_CONGESTION, name, NAME_BYTES);
 	return 1;
 }

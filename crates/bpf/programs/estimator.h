@@ -1,41 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /*
- * RAPID's estimator: from the send and receive gaps of a p-stream to the available bandwidth, with BASS before it.
+ * RAPID's estimator: smooths the send and receive gaps of a p-stream by BASS, and estimates the available bandwidth.
  *
- * Laws and readings are those of crates/cc/src/algos/rapid/{bass,estimator}.rs. Gaps are whole nanoseconds here, where those
- * have picoseconds: averages are cut to a nanosecond, and thresholds in shares to 2^-16.
+ * The algorithms are those of crates/cc/src/algos/rapid/{bass,estimator}.rs. Gaps are whole nanoseconds here and
+ * picoseconds there. Averages are truncated to a nanosecond, and shares to 2^-16.
  *
- * The functions are global ones, which the kernel verifies each by itself, once. Everything that a loop changes lies in memory:
- * of that the verifier keeps no values, and so does not follow every way through all turns of a loop.
+ * The functions are global, so the kernel verifies each of them once and independently. All variables that a loop
+ * changes are in memory. The verifier does not track values there, so it need not follow every path through all
+ * iterations.
  */
 #ifndef SPARELANE_ESTIMATOR_H
 #define SPARELANE_ESTIMATOR_H
 
 #include "fixed.h"
 
-/* Samples of one p-stream, and as many that the one before may have left. */
+/* Room for the samples of one p-stream, and for those carried over from the previous one. */
 enum { GAPS = 128, MOST_CARRIED = 64, GAP_BITS = 32, MOST_PASSES = 3 };
 
-/* A gap that does not count, and what a saturated gap is. */
+/* The longest gap; longer ones are stored as this value. */
 #define LONGEST_GAP_NS 0xffffffffULL
 
 struct estimator {
-	/* As they came, and as BASS leaves them. */
+	/* Gaps as measured, gaps after BASS, and the probed rates. */
 	u32 sent_ns[GAPS];
 	u32 received_ns[GAPS];
 	u32 smooth_sent_ns[GAPS];
 	u32 smooth_received_ns[GAPS];
 	u64 rate_bps[GAPS];
 	u8 is_spike[GAPS];
-	/* Where the event that begins here stops, or zero; and its averages. */
+	/* The end of the event that begins at this gap, or zero; and the averages of the event. */
 	u8 stop[GAPS];
 	u32 mean_sent_ns[GAPS];
 	u32 mean_received_ns[GAPS];
-	/* How many gaps there are, how many of them were carried over, and where the incomplete event at the end begins. */
+	/*
+	 * The number of gaps, the number of those that were carried over, and the start of an incomplete event at the
+	 * end.
+	 */
 	u32 count;
 	u32 carried;
 	u32 end;
-	/* Of the pass. */
+	/* Variables of the current pass. */
 	u32 spikes;
 	u32 threshold_ns;
 	u32 is_in_event;
@@ -50,7 +54,7 @@ struct estimator {
 	u64 lowest_bps;
 };
 
-/* What can be set, kept beside the estimator so that a function that is verified by itself can reach it. */
+/* The settings, kept next to the estimator, because functions that are verified independently cannot read others. */
 struct estimator_settings {
 	u64 bass_passes;
 	u64 spike_factor_q16;
@@ -60,15 +64,19 @@ struct estimator_settings {
 	u64 excursion_samples;
 };
 
-/* As it is in memory now: a bound that lay in a register would have a value for each way to it. */
+/*
+ * Reads a bound from memory. In a register it would have a known value on each path, and the verifier would follow
+ * each.
+ */
 #define FRESH(place) (*(volatile __typeof__(place) *)&(place))
 
+/* Returns an index that the verifier knows to be within the arrays. */
 static ALWAYS_INLINE u32 bounded(u32 index)
 {
 	return index & (GAPS - 1);
 }
 
-/* How many receive gaps are shorter than that. */
+/* Counts the receive gaps that are shorter than `candidate`. */
 NOT_INLINE u32 count_below(struct estimator *e, u32 candidate)
 {
 	if (!e)
@@ -82,7 +90,10 @@ NOT_INLINE u32 count_below(struct estimator *e, u32 candidate)
 	return e->spikes;
 }
 
-/* The threshold from the median of the receive gaps, which is found bit by bit: so many are below it, and more below any other. */
+/*
+ * Computes the threshold from the median of the receive gaps. The median is found bit by bit: it is the largest number
+ * with at most half of the gaps below it.
+ */
 static ALWAYS_INLINE void find_threshold(struct estimator *e, const struct estimator_settings *settings)
 {
 	u64 threshold;
@@ -100,7 +111,7 @@ static ALWAYS_INLINE void find_threshold(struct estimator *e, const struct estim
 	e->threshold_ns = threshold > LONGEST_GAP_NS ? (u32)LONGEST_GAP_NS : (u32)threshold;
 }
 
-/* Remembers the averages of the event that is going on, which stops before `stop`. */
+/* Ends the current event before the gap `stop`, and stores its averages. */
 static ALWAYS_INLINE void end_event(struct estimator *e, u32 stop)
 {
 	u32 start = bounded(e->start), count = stop - start;
@@ -113,7 +124,7 @@ static ALWAYS_INLINE void end_event(struct estimator *e, u32 stop)
 	e->is_in_event = 0;
 }
 
-/* Marks the gaps that begin an event, and returns how many there are. */
+/* Marks the gaps that begin an event, and returns their number. */
 NOT_INLINE u32 mark_spikes(struct estimator *e, u32 pass)
 {
 	if (!e)
@@ -129,6 +140,7 @@ NOT_INLINE u32 mark_spikes(struct estimator *e, u32 pass)
 
 			is_spike = now > before && now - before > e->threshold_ns;
 		} else {
+			/* Gaps are carried over only if they belong to an incomplete event. */
 			is_spike = pass == 0 && e->carried > 0;
 		}
 		e->is_spike[at] = (u8)is_spike;
@@ -138,7 +150,7 @@ NOT_INLINE u32 mark_spikes(struct estimator *e, u32 pass)
 	return e->spikes;
 }
 
-/* Finds where events stop, and their averages. */
+/* Finds the end and the averages of each event. */
 NOT_INLINE int find_events(struct estimator *e)
 {
 	if (!e)
@@ -161,7 +173,10 @@ NOT_INLINE int find_events(struct estimator *e)
 			continue;
 		e->sum_sent_ns += e->smooth_sent_ns[at];
 		e->sum_received_ns += e->smooth_received_ns[at];
-		/* What the spike delayed has not caught up yet, or the next gap is a dip of the same event. */
+		/*
+		 * The packets that the spike delayed have not caught up yet, or the next gap is a dip of the same
+		 * event.
+		 */
 		if (e->sum_received_ns > e->sum_sent_ns)
 			continue;
 		if (at + 1 < FRESH(e->end) && !e->is_spike[next] &&
@@ -172,7 +187,7 @@ NOT_INLINE int find_events(struct estimator *e)
 	return 0;
 }
 
-/* Puts averages in the place of the gaps of events. */
+/* Replaces the gaps of each event with its averages. */
 NOT_INLINE int smooth_events(struct estimator *e)
 {
 	if (!e)
@@ -196,7 +211,7 @@ NOT_INLINE int smooth_events(struct estimator *e)
 	return 0;
 }
 
-/* One pass of BASS over the first `end` gaps; whether there was a spike at all. */
+/* One pass of BASS over the first `end` gaps. Returns whether there was a spike. */
 NOT_INLINE int bass_pass(struct estimator *e, const struct estimator_settings *settings, u32 pass)
 {
 	if (!e || !settings)
@@ -205,14 +220,19 @@ NOT_INLINE int bass_pass(struct estimator *e, const struct estimator_settings *s
 	if (mark_spikes(e, pass) == 0)
 		return 0;
 	find_events(e);
-	/* The event at the end is left to the next p-stream; what later passes take for one has averages in it, and stays. */
+	/*
+	 * An incomplete event at the end is left to the next p-stream. In later passes such an event consists of
+	 * averages and stays.
+	 */
 	if (e->is_in_event && pass == 0)
 		e->end = e->start;
 	smooth_events(e);
 	return 1;
 }
 
-/* Where the excursion begins that lasts to the end: in `start`, which is `end` where there is none. */
+/*
+ * Finds the excursion that lasts to the end, and sets `start` to its first gap, or to `end` if there is no excursion.
+ */
 NOT_INLINE int find_excursion(struct estimator *e, const struct estimator_settings *settings)
 {
 	u64 share;
@@ -248,7 +268,7 @@ NOT_INLINE int find_excursion(struct estimator *e, const struct estimator_settin
 	return 0;
 }
 
-/* Keeps what the estimate has not used for the next p-stream. */
+/* Keeps the gaps of an incomplete event for the next p-stream. */
 NOT_INLINE int carry_over(struct estimator *e)
 {
 	u32 left, from;
@@ -276,7 +296,10 @@ NOT_INLINE int carry_over(struct estimator *e)
 	return 0;
 }
 
-/* What the samples since the last call say of the available bandwidth (ABest), bits per second; zero for fewer than two. */
+/*
+ * Estimates the available bandwidth (ABest) in bits per second from the samples since the last call; 0 for fewer than
+ * two.
+ */
 NOT_INLINE u64 estimate_bps(struct estimator *e, const struct estimator_settings *settings)
 {
 	u64 estimate;
@@ -318,13 +341,14 @@ NOT_INLINE u64 estimate_bps(struct estimator *e, const struct estimator_settings
 	return estimate;
 }
 
-/* The next p-stream does not continue the last. */
+/* Drops all samples, because the next p-stream does not continue the last one. */
 static ALWAYS_INLINE void forget(struct estimator *e)
 {
 	e->count = 0;
 	e->carried = 0;
 }
 
+/* Adds the gaps before one packet, and the rate that the packet probes. */
 static ALWAYS_INLINE void add_sample(struct estimator *e, u64 sent_ns, u64 received_ns, u64 rate_bps)
 {
 	u32 at = e->count;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /*
- * What the programs need of the kernel: its types, as far as they are read or written, and its helpers.
+ * The types and helpers of the kernel that the programs use.
  *
- * The types name members only. Where these lie in the running kernel is found when a program is loaded (CO-RE), so that
- * neither order nor padding has to agree with the kernel's, and members that nobody uses are left out.
+ * The types contain only the members that are read or written. libbpf adjusts the offset of each access to the running
+ * kernel when it loads a program (CO-RE), so order and padding need not agree with the kernel's.
  *
- * With SPARELANE_TWIN the same programs are compiled for the host: `twin.h` then stands in for the kernel.
+ * With SPARELANE_TWIN the same programs are compiled for the host, and `twin.h` replaces the kernel.
  */
 #ifndef SPARELANE_KERNEL_H
 #define SPARELANE_KERNEL_H
@@ -99,7 +99,7 @@ struct rate_sample {
 	u32 acked_sacked;
 } RELOCATED;
 
-/* What `set_state` and the flags of `cong_control` may say (include/net/tcp.h, net/ipv4/tcp_input.c). */
+/* States of `set_state`, and a flag of `cong_control` (include/net/tcp.h, net/ipv4/tcp_input.c). */
 enum { TCP_CA_Open = 0, TCP_CA_Disorder = 1, TCP_CA_CWR = 2, TCP_CA_Recovery = 3, TCP_CA_Loss = 4 };
 #define FLAG_SYN_ACKED 0x10
 /* sk_pacing_status (include/net/sock.h). */
@@ -109,7 +109,7 @@ enum { SK_PACING_NONE = 0, SK_PACING_NEEDED = 1 };
 #include "../twins/twin.h"
 #else
 
-/* What the loader sets before the program is loaded: to the verifier, constants. */
+/* Settings that the loader writes before it loads a program. The verifier treats them as constants. */
 #define CONSTANT const volatile
 
 #define SEC(name) __attribute__((section(name), used))
@@ -118,15 +118,15 @@ enum { SK_PACING_NONE = 0, SK_PACING_NEEDED = 1 };
 
 enum { BPF_MAP_TYPE_QUEUE = 22, BPF_MAP_TYPE_SK_STORAGE = 24, BPF_F_NO_PREALLOC = 1, BPF_EXIST = 2 };
 
-/* Helpers are called by number (include/uapi/linux/bpf.h). */
+/* Helpers of the kernel, which are called by their numbers (include/uapi/linux/bpf.h). */
 static u64 (*bpf_ktime_get_ns)(void) = (void *)5;
 static long (*bpf_setsockopt)(void *socket, int level, int name, void *value, int length) = (void *)49;
 static long (*bpf_map_push_elem)(void *map, const void *value, u64 flags) = (void *)87;
 static void *(*bpf_sk_storage_get)(void *map, void *socket, void *value, u64 flags) = (void *)107;
 
 /*
- * The operations of a controller, as far as there are any here. libbpf finds by their names where they are in the kernel's own
- * structure. The name comes first: there it is set when the program is loaded (`src/libbpf/objects.rs`).
+ * The operations of a controller that the programs implement. libbpf finds their places in the kernel's structure by
+ * name. The controller's name comes first, because the loader writes it to the beginning (`src/libbpf/objects.rs`).
  */
 struct tcp_congestion_ops {
 	char name[16];
@@ -140,22 +140,23 @@ struct tcp_congestion_ops {
 	u32 (*min_tso_segs)(u64 *given);
 };
 
-/* Anyone may choose the controller, as `net.ipv4.tcp_allowed_congestion_control` has it. */
+/* Unprivileged processes can choose the controller (`net.ipv4.tcp_allowed_congestion_control`). */
 enum { TCP_CONG_NON_RESTRICTED = 1 };
 
 /*
- * The table of a program's operations, registered by a link. By its name whoever looks at the kernel's maps knows the program.
- * It has a file of its own, since the programs are also compiled for twins, and into kernels, which need no such table.
+ * The table of a program's operations, registered through a link. Its name identifies the program among the kernel's
+ * maps. It is in a file of its own, because builds for the host and for User-Mode Linux compile the programs without
+ * it.
  */
 #define CONTROLLER(program) SEC(".struct_ops.link") struct tcp_congestion_ops sl_##program
 
-/* A map is declared by the types of its members; the loader reads them. */
+/* A map is declared by the types of its members, which libbpf reads. */
 #define MAP_NUMBER(name, number) int(*name)[number]
 #define MAP_TYPE(name, kind) kind *name
 
 /*
- * An operation of tcp_congestion_ops. The kernel hands over the arguments as an array of 64-bit numbers; the section says
- * which operation it is.
+ * Defines an operation of tcp_congestion_ops. The kernel passes the arguments as an array of 64-bit numbers. The name
+ * of the section says which operation it is.
  */
 #define OPERATION1(kind, name, member, type1, a1)                                                                      \
 	static ALWAYS_INLINE kind name##_with(type1 a1);                                                               \
@@ -181,13 +182,13 @@ enum { TCP_CONG_NON_RESTRICTED = 1 };
 	}                                                                                                              \
 	static ALWAYS_INLINE kind name##_with(type1 a1, type2 a2, type3 a3, type4 a4)
 
-/* A member that is a bit-field: its place, size and shifts are found at load time, as an offset is. */
+/* Reads a member that is a bit-field. libbpf sets its offset, size and shifts at load time. */
 enum { FIELD_BYTE_OFFSET = 0, FIELD_BYTE_SIZE = 1, FIELD_LSHIFT_U64 = 4, FIELD_RSHIFT_U64 = 5 };
 #define BIT_FIELD(object, member)                                                                                      \
 	({                                                                                                             \
 		const u8 *at = (const u8 *)(object) + __builtin_preserve_field_info((object)->member, FIELD_BYTE_OFFSET); \
 		u64 found = 0;                                                                                         \
-		/* The barrier keeps the compiler from merging the loads into one of an offset it computed itself. */  \
+		/* The barrier stops the compiler from merging the loads into one with an offset of its own. */        \
 		asm volatile("" : "=r"(at) : "0"(at));                                                                 \
 		switch (__builtin_preserve_field_info((object)->member, FIELD_BYTE_SIZE)) {                            \
 		case 1: found = *at; break;                                                                            \
@@ -199,12 +200,12 @@ enum { FIELD_BYTE_OFFSET = 0, FIELD_BYTE_SIZE = 1, FIELD_LSHIFT_U64 = 4, FIELD_R
 		found >> __builtin_preserve_field_info((object)->member, FIELD_RSHIFT_U64);                            \
 	})
 
-/* Helpers of the kernel are for programs under its licence: of the two above, this one is said to it. */
+/* The kernel allows these helpers only to programs under its own licence, which is one of the two above. */
 char kernel_license[] SEC("license") = "GPL";
 
 #endif
 
-/* A loop that stays one: copies of its body would only make programs longer. */
+/* A loop that the compiler does not unroll, which would only make programs longer. */
 #ifdef __clang__
 #define LOOP _Pragma("clang loop unroll(disable)") for
 #else
@@ -221,7 +222,7 @@ static ALWAYS_INLINE void *private_of(struct sock *sk)
 	return ((struct inet_connection_sock *)sk)->icsk_ca_priv;
 }
 
-/* By which number the cgroup of a socket is known. */
+/* Returns the ID of a socket's cgroup. */
 static ALWAYS_INLINE u64 cgroup_of(struct sock *sk)
 {
 	return sk->sk_cgrp_data.cgroup->kn->id;

@@ -1,29 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 /*
- * TCP RAPID: every packet is sent by its own gap and probes the available bandwidth; the rate follows what they find.
+ * TCP RAPID: every packet has its own gap, with which it probes the available bandwidth. The average rate follows the
+ * estimates.
  *
- * Source: Yin, Kaur, Smith, "TCP Rapid: From Theory to Practice", INFOCOM 2017. Laws, readings and defaults are those of
- * crates/cc/src/algos/rapid.rs and its parts, which this program is tested against.
+ * Source: Yin, Kaur, Smith, "TCP Rapid: From Theory to Practice", INFOCOM 2017. The algorithms, the defaults, and the
+ * choices where the paper is ambiguous are those of crates/cc/src/algos/rapid.rs and its parts. Tests compare both.
  *
- * In the kernel:
- * - TCP paces by itself (SK_PACING_NEEDED) and asks `min_tso_segs` before each paced packet: there the gap behind that packet is
- *   set, as the rate at which the packet would take so long. Interfaces must not cut larger packets (gso_max_segs 1).
- * - The first ten segments of a connection leave without a pace, whatever is set; p-streams begin after them.
- * - Times come from TCP timestamps in microseconds (a feature of routes, since Linux 6.7): an acknowledgment says when the
- *   packet left (TSecr) and when it arrived (TSval), so that the books keep rates only. Send gaps are those that were kept, where
- *   the reference has those that were meant: the kernel shortens a gap by up to half to make up for lateness.
- * - While anything is missing no acknowledgment tells of single packets: p-streams of which anything was sent before the repair
- *   say nothing. A retransmission takes a gap, and no place in a p-stream.
+ * Differences in the kernel:
+ * - TCP does the pacing (SK_PACING_NEEDED) and calls `min_tso_segs` before each paced packet. The gap after that packet
+ *   is set there, as the rate at which the packet would take this time. Interfaces must send packets one by one
+ *   (gso_max_segs 1).
+ * - TCP sends the first ten segments of a connection without pacing. P-streams begin after them.
+ * - Times come from TCP timestamps in microseconds (a feature of routes, since Linux 6.7). An acknowledgment contains
+ *   the times at which a packet left (TSecr) and arrived (TSval), so only the probed rates have to be stored. Send gaps
+ *   are the actual ones, while the reference uses the intended ones: the kernel shortens a gap by up to half to make up
+ *   for lateness.
+ * - While a segment is missing, acknowledgments do not identify single packets. P-streams with packets that were sent
+ *   before the repair are skipped. A retransmission takes a gap, but is not part of a p-stream.
  */
 #include "kernel.h"
 #include "fixed.h"
 #include "watch.h"
 #include "estimator.h"
 
-enum { RATES = 16, RUNS = 1024, RUNS_A_TIME = 128, UNPACED_SEGMENTS = 10 };
+enum { RATES = 16, RUNS = 1024, RUNS_PER_ACK = 128, UNPACED_SEGMENTS = 10 };
 
 CONSTANT struct {
-	/* p-streams: how many packets, how many at each rate, and each rate over the average. */
+	/* The packets of a p-stream, the packets at each rate, and the ratio of each rate to the average. */
 	u64 packets;
 	u64 packets_per_rate;
 	u64 multiples_q16[RATES];
@@ -38,37 +41,39 @@ CONSTANT struct {
 	struct estimator_settings estimator;
 } settings = {};
 
-/* Packets that probe one rate, from this sequence number to the next run's. */
+/* Consecutive packets that probe one rate, from the sequence number `first` to that of the next run. */
 struct run {
 	u64 rate_bps;
-	/* Of the p-stream that begins here: how long its gaps are in all. */
+	/* The sum of all gaps of the p-stream, if one begins with this run. */
 	u64 duration_ns;
 	u32 first;
 	u8 begins_stream;
 	u8 is_broken;
 };
 
-/* One connection. */
+/* The state of a connection. */
 struct rapid {
-	/* The adaptor: R_avg, and estimates since its last update. */
+	/* The rate adaptor: R_avg, and the estimates since its last update. */
 	u64 rate_bps;
 	u64 sum_bps;
 	u64 count;
 	u64 duration_ns;
 	u64 rate_before_timeout_bps;
-	/* The packet that leaves next: its number, its place in its p-stream, and the rate that it probes. */
+	/* The next packet to leave: its sequence number, its index in its p-stream, and the rate that it probes. */
 	u32 pending;
 	u32 index;
 	u64 probed_bps;
 	u64 next_gap_ns;
-	/* Runs that were begun, and those that acknowledgments have entered. */
+	/* The number of runs that were begun, and of those that acknowledgments have reached. */
 	u32 begun;
 	u32 entered;
-	/* The runs with which two p-streams begin: of the packet that leaves next, and of the last one that was acknowledged. */
+	/*
+	 * The first runs of two p-streams: that of the next packet to leave, and that of the last acknowledged packet.
+	 */
 	u32 stream;
 	u32 acked_stream;
 	u32 acked;
-	/* p-streams of which anything was sent before this number say nothing. */
+	/* P-streams with a packet before this sequence number are skipped. */
 	u32 broken_before;
 	u32 last_sent_us;
 	u32 last_received_us;
@@ -95,9 +100,10 @@ struct {
 	MAP_TYPE(value, struct rapid);
 } states SEC(".maps");
 
-/* Connections whose route has no time stamps in microseconds: their rate stays as it began. */
+/* The number of connections whose route lacks microsecond time stamps. They keep their initial rate. */
 u64 without_microseconds = 0;
 
+/* Compares sequence numbers, which wrap around. */
 static ALWAYS_INLINE int is_before(u32 a, u32 b)
 {
 	return (s32)(a - b) < 0;
@@ -108,7 +114,7 @@ static ALWAYS_INLINE struct run *run_of(struct rapid *rapid, u32 number)
 	return &rapid->runs[number & (RUNS - 1)];
 }
 
-/* R_avg, within its bounds; what was gathered for the next update is forgotten. */
+/* Sets R_avg within its bounds, and drops the estimates gathered for the next update. */
 static ALWAYS_INLINE void set_rate(struct rapid *rapid, u64 rate_bps)
 {
 	if (rate_bps < settings.initial_bps)
@@ -121,7 +127,7 @@ static ALWAYS_INLINE void set_rate(struct rapid *rapid, u64 rate_bps)
 	rapid->duration_ns = 0;
 }
 
-/* A p-stream that lasted for `duration_ns` gave an estimate. */
+/* Updates R_avg with the estimate of a p-stream that lasted `duration_ns` (the rate adaptor). */
 static ALWAYS_INLINE void adapt(struct rapid *rapid, u64 estimate_bps, u64 duration_ns)
 {
 	u64 mean_bps, gain_q16, tau_us = settings.tau_us ? settings.tau_us : 1;
@@ -144,7 +150,7 @@ static ALWAYS_INLINE void adapt(struct rapid *rapid, u64 estimate_bps, u64 durat
 	}
 }
 
-/* The rate that packet `index` of a p-stream probes. */
+/* Returns the rate that packet `index` of a p-stream probes. */
 static ALWAYS_INLINE u64 rate_at(struct rapid *rapid, u32 index)
 {
 	u64 per_rate = settings.packets_per_rate ? settings.packets_per_rate : 1;
@@ -152,7 +158,7 @@ static ALWAYS_INLINE u64 rate_at(struct rapid *rapid, u32 index)
 	return scaled_q16(rapid->rate_bps, settings.multiples_q16[(index / per_rate) & (RATES - 1)]);
 }
 
-/* How long a packet of so many bytes on the wire takes at a rate, nanoseconds. */
+/* Returns the transmission time of a packet at a rate, in nanoseconds. */
 static ALWAYS_INLINE u64 gap_ns(u64 wire_bytes, u64 rate_bps)
 {
 	return wire_bytes * 8 * 1000000000 / (rate_bps ? rate_bps : 1);
@@ -197,13 +203,13 @@ OPERATION1(void, rapid_init, init, struct sock *, sk)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 }
 
-/* A p-stream begins with the packet that leaves next. */
+/* Begins a run, and with `begins_stream` a p-stream, with the packet `first`. */
 static ALWAYS_INLINE void begin_run(struct rapid *rapid, u32 first, u64 rate_bps, u8 begins_stream)
 {
 	struct run *run;
 
 	if (rapid->begun - rapid->acked_stream >= RUNS) {
-		/* More is in flight than can be remembered: what is says nothing. */
+		/* All runs are in use. The p-streams in flight are skipped. */
 		rapid->broken_before = first + 1;
 		rapid->has_broken = 1;
 		return;
@@ -219,7 +225,7 @@ static ALWAYS_INLINE void begin_run(struct rapid *rapid, u32 first, u64 rate_bps
 	rapid->begun += 1;
 }
 
-/* Before each paced packet. */
+/* Called before each paced packet: sets the gap after it. */
 OPERATION1(u32, rapid_departs, min_tso_segs, struct sock *, sk)
 {
 	struct rapid *rapid = state_of(sk);
@@ -233,7 +239,10 @@ OPERATION1(u32, rapid_departs, min_tso_segs, struct sock *, sk)
 		return 1;
 	is_late = now_ns > due_ns && now_ns - due_ns > settings.most_lateness_ns;
 	if (!rapid->has_pending || tp->snd_nxt != rapid->pending) {
-		/* The last one that was asked for has left: this is the next. */
+		/*
+		 * The pending packet has left, so this call is about another one. A repeated call for it changes
+		 * nothing.
+		 */
 		struct run *last;
 		u8 begins_stream = 0;
 
@@ -241,6 +250,7 @@ OPERATION1(u32, rapid_departs, min_tso_segs, struct sock *, sk)
 		if (!rapid->has_pending || rapid->index >= settings.packets) {
 			begins_stream = 1;
 		} else if (is_late) {
+			/* The packet missed its gap, so its p-stream is unusable. */
 			run_of(rapid, rapid->stream)->is_broken = 1;
 			begins_stream = 1;
 		}
@@ -263,13 +273,13 @@ OPERATION1(u32, rapid_departs, min_tso_segs, struct sock *, sk)
 		rapid->next_gap_ns = gap_ns(wire_bytes, next_bps);
 		rapid->probed_bps = next_bps;
 	}
-	/* The kernel's gap is of the payload: the rate that makes it that of the packet on the wire. */
+	/* The kernel computes the gap from the payload alone. At this rate, it equals the gap of the whole packet. */
 	if (rapid->next_gap_ns)
 		sk->sk_pacing_rate = mss * 1000000000 / rapid->next_gap_ns;
 	return 1;
 }
 
-/* The p-stream that begins with run `number` is over. */
+/* Evaluates or skips the p-stream that begins with run `number` and is now complete. */
 static ALWAYS_INLINE void judge(struct rapid *rapid, u32 number)
 {
 	struct run *run = run_of(rapid, number);
@@ -288,10 +298,10 @@ static ALWAYS_INLINE void judge(struct rapid *rapid, u32 number)
 	}
 }
 
-/* Enters the runs that an acknowledgment of everything before `una` reaches; p-streams that end on the way are judged. */
+/* Advances to the last run that begins before `una`, and judges the p-streams that end on the way. */
 static ALWAYS_INLINE void enter_runs(struct rapid *rapid, u32 una)
 {
-	LOOP (u32 turn = 0; turn < RUNS_A_TIME; turn++) {
+	LOOP (u32 turn = 0; turn < RUNS_PER_ACK; turn++) {
 		struct run *run = run_of(rapid, rapid->entered);
 
 		if (rapid->entered == rapid->begun || !is_before(run->first, una))
@@ -299,7 +309,7 @@ static ALWAYS_INLINE void enter_runs(struct rapid *rapid, u32 una)
 		if (run->begins_stream) {
 			if (rapid->in_stream)
 				judge(rapid, rapid->acked_stream);
-			/* Before the first of all p-streams nothing was booked that a gap could be counted from. */
+			/* The packets before the first p-stream were not paced, so the gap to them is meaningless. */
 			if (rapid->entered == 0)
 				rapid->has_last = 0;
 			rapid->in_stream = 1;
@@ -319,7 +329,7 @@ OPERATION4(void, rapid_acknowledged, cong_control, struct sock *, sk, u32, ack, 
 		return;
 	tp->snd_cwnd = (u32)settings.window;
 	if (tp->sacked_out) {
-		/* Something is missing, and so are the samples of all that was sent until it is repaired. */
+		/* A segment is missing. No packet that was sent before its repair gives a sample. */
 		rapid->broken_before = tp->snd_nxt;
 		rapid->has_broken = 1;
 	}
@@ -335,7 +345,7 @@ OPERATION4(void, rapid_acknowledged, cong_control, struct sock *, sk, u32, ack, 
 		rapid->last_sent_us = sent_us;
 		rapid->last_received_us = received_us;
 		rapid->has_last = 1;
-		/* With its last packet a p-stream is over, if the next has begun. */
+		/* The last packet of a p-stream was acknowledged if the next one begins right after it. */
 		next = run_of(rapid, rapid->entered);
 		if (rapid->in_stream && rapid->entered != rapid->begun && next->begins_stream && next->first == una) {
 			judge(rapid, rapid->acked_stream);
@@ -361,7 +371,7 @@ OPERATION2(void, rapid_state, set_state, struct sock *, sk, u8, state)
 		forget(&rapid->estimator);
 	}
 	rapid->in_loss = state == TCP_CA_Loss;
-	/* The window is TCP's to fill, whatever is lost. */
+	/* TCP reduces the window on losses. RAPID keeps it fixed. */
 	tp->snd_cwnd = (u32)settings.window;
 	if (watchers && state >= TCP_CA_CWR)
 		report(sk, rapid, ON_CONGESTION, 0, 0);
@@ -372,7 +382,7 @@ OPERATION1(u32, rapid_ssthresh, ssthresh, struct sock *, sk)
 	return 0x7fffffff;
 }
 
-/* The timeout was needless: the rate is what it was before. */
+/* The timeout was spurious: restores the rate from before it. */
 OPERATION1(u32, rapid_undo, undo_cwnd, struct sock *, sk)
 {
 	struct rapid *rapid = state_of(sk);
@@ -390,7 +400,7 @@ OPERATION1(void, rapid_release, release, struct sock *, sk)
 		return;
 	if (watchers)
 		report(sk, rapid, ON_END, 0, 0);
-	/* Another controller may follow: the pace was ours. */
+	/* Turns pacing off again, because the connection may get another controller. */
 	if (sk->sk_pacing_status == SK_PACING_NEEDED)
 		sk->sk_pacing_status = SK_PACING_NONE;
 	sk->sk_pacing_rate = ~0UL;

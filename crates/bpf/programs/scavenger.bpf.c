@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 /*
- * A scavenger: LEDBAT++, which takes what others leave, and which marks its own packets as lower effort.
+ * A scavenger: LEDBAT++, which uses only the capacity that others leave, and marks its packets as lower effort.
  *
- * Source: draft-irtf-iccrg-ledbat-plus-plus-01; the laws are those of crates/cc/src/algos/ledbat_plus_plus.rs, which this
- * program is tested against. LE is DSCP 1 (RFC 8622). Windows are bytes in Q16 here, and changes of the window segments in Q16.
+ * Source: draft-irtf-iccrg-ledbat-plus-plus-01. The window law is that of crates/cc/src/algos/ledbat_plus_plus.rs, with
+ * which tests compare this program. Lower effort (LE) is DSCP 1 (RFC 8622). Windows are in bytes and changes of the
+ * window in segments, both in Q16.
  */
 #include "kernel.h"
 #include "watch.h"
 
+/* LEAST_GAIN is the largest divisor of the gain. The next slowdown comes after 9 times the duration of the last one. */
 enum { MOST_MINUTES = 16, MOST_SAMPLES = 16, LEAST_WINDOW = 2, LEAST_GAIN = 16, BETWEEN_SLOWDOWNS = 9 };
 enum { SOL_IP = 0, SOL_SOCKET = 1, SOL_IPV6 = 41, IP_TOS = 1, SO_PRIORITY = 12, IPV6_TCLASS = 67 };
 
@@ -18,27 +20,29 @@ CONSTANT struct {
 	u64 decrease_q16;
 	u64 initial_window;
 	u64 initial_ssthresh;
-	/* Minutes and samples that are remembered. */
+	/* The numbers of minutes and samples in the delay filters. */
 	u64 history;
 	u64 filter;
-	/* The byte that carries DSCP, and SO_PRIORITY; none where `marks` is zero. */
+	/* Whether to mark sockets, with which traffic-class byte and SO_PRIORITY. */
 	u64 marks;
 	u64 traffic_class;
 	u64 priority;
 } settings = {};
 
+/* Stages: initial slow start, congestion avoidance, slowdown, and slow start after a slowdown. */
 enum { START = 0, AVOID = 1, SLOW = 2, RETURN = 3 };
 
+/* The state of a connection. */
 struct scavenger {
 	u64 cwnd_q16;
 	u64 ssthresh_bytes;
 	u64 cwnd_before_q16;
 	u64 ssthresh_before_bytes;
-	/* When a slowdown began, and when the stage ends. */
+	/* The start of the last slowdown, and the end of the current stage. */
 	u64 since_us;
 	u64 until_us;
 	u64 minute;
-	/* How many segments a round trip changes the window by, and whether those are taken away. */
+	/* The change of the window per round trip in segments, and whether it is a decrease. */
 	u64 change_q16;
 	u32 minima_us[MOST_MINUTES];
 	u32 samples_us[MOST_SAMPLES];
@@ -73,8 +77,8 @@ static ALWAYS_INLINE u64 mss_of(struct sock *sk)
 	return mss ? mss : 1;
 }
 
-/* Whole segments are what TCP gets, and one at least. */
-static ALWAYS_INLINE void hand_over(struct sock *sk, struct scavenger *it)
+/* Sets TCP's window in whole segments, at least one. */
+static ALWAYS_INLINE void set_window(struct sock *sk, struct scavenger *it)
 {
 	u64 segments = (it->cwnd_q16 >> 16) / mss_of(sk);
 
@@ -89,7 +93,10 @@ static ALWAYS_INLINE void report(struct sock *sk, struct scavenger *it, u32 even
 	tell(sk, it->connection, event, rtt_us, values);
 }
 
-/* A sample of the round trip: the least of the last ones above the least of the last minutes (RFC 6817 section 2.4.2). */
+/*
+ * Adds a sample of the round trip. The queuing delay is the minimum of the last samples less the minimum of the last
+ * minutes (RFC 6817 section 2.4.2).
+ */
 static ALWAYS_INLINE void measure(struct scavenger *it, u64 now_us, u32 rtt_us)
 {
 	u64 minute = now_us / MINUTE_US, history = settings.history ? settings.history : 1;
@@ -120,7 +127,7 @@ static ALWAYS_INLINE void measure(struct scavenger *it, u64 now_us, u32 rtt_us)
 	it->queuing_us = current > base ? current - base : 0;
 }
 
-/* Section 4.4: on from stage to stage. */
+/* Advances from stage to stage (section 4.4). */
 static ALWAYS_INLINE void advance(struct scavenger *it, u64 now_us, u64 two_round_trips_us, u64 mss)
 {
 	u64 cwnd = it->cwnd_q16 >> 16, least = LEAST_WINDOW * mss;
@@ -148,8 +155,8 @@ static ALWAYS_INLINE void advance(struct scavenger *it, u64 now_us, u64 two_roun
 	}
 }
 
-/* Sections 4.2 and 4.3: by how many segments a round trip changes the window. */
-static ALWAYS_INLINE void judge(struct scavenger *it, u64 mss)
+/* Computes the change of the window per round trip (sections 4.2 and 4.3). */
+static ALWAYS_INLINE void compute_change(struct scavenger *it, u64 mss)
 {
 	u64 target = settings.target_us ? settings.target_us : 1, base = it->base_us ? it->base_us : 1;
 	u64 gain = (2 * target + base - 1) / base, segments_q16, excess_q16, less_q16;
@@ -182,6 +189,7 @@ static ALWAYS_INLINE void judge(struct scavenger *it, u64 mss)
 	it->shrinks = 1;
 }
 
+/* Adds to the window, but keeps it above its minimum. */
 static ALWAYS_INLINE void add(struct scavenger *it, u64 bytes_q16, u64 mss)
 {
 	u64 least_q16 = LEAST_WINDOW * mss << 16;
@@ -191,7 +199,7 @@ static ALWAYS_INLINE void add(struct scavenger *it, u64 bytes_q16, u64 mss)
 		it->cwnd_q16 = least_q16 | (it->cwnd_q16 & 0xffff);
 }
 
-/* Changes the window by the share of a round trip that an acknowledgment is. */
+/* Applies the share of the change per round trip that the acknowledged bytes are of the window. */
 static ALWAYS_INLINE void change(struct scavenger *it, u64 acked_bytes, u64 mss)
 {
 	u64 cwnd = it->cwnd_q16 >> 16, bytes_q16, least_q16 = LEAST_WINDOW * mss << 16;
@@ -200,7 +208,7 @@ static ALWAYS_INLINE void change(struct scavenger *it, u64 acked_bytes, u64 mss)
 		cwnd = 1;
 	if (acked_bytes > cwnd)
 		acked_bytes = cwnd;
-	/* Whichever order keeps more of the number within 64 bits. */
+	/* Large products are divided first, to stay within 64 bits; small ones last, to keep precision. */
 	if (it->change_q16 * mss >> 38)
 		bytes_q16 = it->change_q16 * mss / cwnd * acked_bytes;
 	else
@@ -233,10 +241,10 @@ OPERATION1(void, scavenger_init, init, struct sock *, sk)
 	it->ssthresh_bytes = settings.initial_ssthresh > 1 << 24 ? 1ULL << 46 : settings.initial_ssthresh * mss;
 	it->gain = LEAST_GAIN;
 	it->acked = tp->snd_una;
-	hand_over(sk, it);
+	set_window(sk, it);
 	if (!settings.marks)
 		return;
-	/* The byte sets a priority, too: ours comes after it. */
+	/* Setting the traffic class also sets a priority, so the priority is set after it. */
 	if (sk->__sk_common.skc_family == AF_INET)
 		set_option(sk, SOL_IP, IP_TOS, settings.traffic_class);
 	else
@@ -258,10 +266,10 @@ OPERATION4(void, scavenger_acknowledged, cong_control, struct sock *, sk, u32, a
 	if (rs->rtt_us > 0)
 		measure(it, now_us, (u32)rs->rtt_us);
 	if (it->count == 0 || it->state == TCP_CA_Recovery)
-		goto told;
+		goto done;
 	if (it->state != TCP_CA_Loss)
 		advance(it, now_us, 2 * (u64)(tp->srtt_us >> 3), mss);
-	judge(it, mss);
+	compute_change(it, mss);
 	if (it->shrinks) {
 		change(it, acked, mss);
 		if (it->ssthresh_bytes > it->cwnd_q16 >> 16)
@@ -269,7 +277,7 @@ OPERATION4(void, scavenger_acknowledged, cong_control, struct sock *, sk, u32, a
 		if (it->ssthresh_bytes < LEAST_WINDOW * mss)
 			it->ssthresh_bytes = LEAST_WINDOW * mss;
 	}
-	/* A window grows by what it was too small for. */
+	/* The window grows only if it limited the sender. */
 	if (acked > 0 && (BIT_FIELD(tp, is_cwnd_limited) || tp->snd_cwnd < 2 * tp->max_packets_out)) {
 		u64 counted = acked < delivered ? acked : delivered;
 
@@ -283,8 +291,8 @@ OPERATION4(void, scavenger_acknowledged, cong_control, struct sock *, sk, u32, a
 			change(it, counted, mss);
 		}
 	}
-told:
-	hand_over(sk, it);
+done:
+	set_window(sk, it);
 	if (watchers)
 		report(sk, it, ON_ACKNOWLEDGMENT, rs->rtt_us);
 }
@@ -309,7 +317,7 @@ OPERATION2(void, scavenger_state, set_state, struct sock *, sk, u8, state)
 			it->cwnd_q16 = it->ssthresh_bytes << 16;
 	}
 	it->state = state;
-	hand_over(sk, it);
+	set_window(sk, it);
 	if (watchers && state >= TCP_CA_CWR)
 		report(sk, it, ON_CONGESTION, 0);
 }
@@ -319,7 +327,7 @@ OPERATION1(u32, scavenger_ssthresh, ssthresh, struct sock *, sk)
 	return tcp_of(sk)->snd_ssthresh;
 }
 
-/* The last cut was mistaken. */
+/* The last reduction was spurious: restores window and threshold. */
 OPERATION1(u32, scavenger_undo, undo_cwnd, struct sock *, sk)
 {
 	struct scavenger *it = state_of(sk);
@@ -330,7 +338,7 @@ OPERATION1(u32, scavenger_undo, undo_cwnd, struct sock *, sk)
 		it->cwnd_q16 = it->cwnd_before_q16;
 	if (it->ssthresh_before_bytes > it->ssthresh_bytes)
 		it->ssthresh_bytes = it->ssthresh_before_bytes;
-	hand_over(sk, it);
+	set_window(sk, it);
 	return tcp_of(sk)->snd_cwnd;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 /*
- * The program with the table of its operations, as it is compiled for BPF.
+ * The program with the table of its operations, for the build as a BPF object.
  */
 #include "scavenger.bpf.c"
 

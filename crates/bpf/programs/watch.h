@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /*
- * What a program tells whoever watches: one sample for each acknowledgment, and for each departure where gaps are its affair.
- * While nobody watches, that costs one load and one branch.
+ * Telemetry of a program: one sample for each acknowledgment and, in programs that control gaps, for each departure.
+ * Without a watcher, the cost is one load and one branch.
  */
 #ifndef SPARELANE_WATCH_H
 #define SPARELANE_WATCH_H
@@ -10,10 +10,10 @@
 
 enum { AF_INET = 2, SAMPLE_VALUES = 6, SAMPLES_KEPT = 65536 };
 
-/* What a sample is of. */
+/* The event of a sample. */
 enum { ON_ACKNOWLEDGMENT = 0, ON_DEPARTURE = 1, ON_CONGESTION = 2, ON_END = 3 };
 
-/* Samples are read by this layout (`telemetry.rs`). */
+/* The loader reads samples in this layout (`telemetry.rs`). */
 struct sample {
 	u64 time_ns;
 	u32 connection;
@@ -24,7 +24,7 @@ struct sample {
 	u32 event;
 	u32 cwnd_segments;
 	u32 rtt_us;
-	/* Of the controller's own choice; the loader knows their names. */
+	/* Quantities of the controller; the loader knows their names. */
 	u64 values[SAMPLE_VALUES];
 };
 
@@ -35,27 +35,30 @@ struct {
 } samples SEC(".maps");
 
 /*
- * Until when the watchers are told, by the monotonic clock; 0 where nobody watches. They renew it as often as they fetch samples,
- * so that one who was killed is not told for ever. It has a map of its own, which nothing else is in.
+ * The end of the watchers' lease on the monotonic clock, in nanoseconds; 0 without a watcher. Watchers renew it when
+ * they fetch samples, so it expires if they are killed. It is the only variable in its section, which becomes a map of
+ * its own.
  */
 u64 watchers SEC(".data.watch") = 0;
 
-/* Connections so far, and samples, so that gaps in the row of samples show. */
+/* The numbers of connections and of recorded samples. A watcher that counts its samples notices lost ones. */
 u64 connections = 0;
 u64 samples_told = 0;
 
+/* Returns the number of a new connection, from 1. */
 static ALWAYS_INLINE u32 next_connection(void)
 {
 	return (u32)__sync_fetch_and_add(&connections, 1) + 1;
 }
 
+/* Records a sample, unless the lease has expired. */
 static ALWAYS_INLINE void tell(struct sock *sk, u32 connection, u32 event, long rtt_us, const u64 *values)
 {
 	struct sample sample = {};
 
 	sample.time_ns = bpf_ktime_get_ns();
 	if (sample.time_ns > watchers) {
-		/* From here on that costs one load and one branch again. */
+		/* Callers check for zero first, and no longer call this function. */
 		watchers = 0;
 		return;
 	}
@@ -75,7 +78,7 @@ static ALWAYS_INLINE void tell(struct sock *sk, u32 connection, u32 event, long 
 	for (int value = 0; value < SAMPLE_VALUES; value++)
 		sample.values[value] = values[value];
 	__sync_fetch_and_add(&samples_told, 1);
-	/* Where nobody has fetched them, the oldest give way. */
+	/* If the queue is full, this replaces the oldest sample. */
 	bpf_map_push_elem(&samples, &sample, BPF_EXIST);
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /*
- * RAPID's twin. After the settings, one line an event:
- * - `open MSS`, `depart NOW_NS DUE_NS NEXT`, `ack UNA SENT_US RECEIVED_US SACKED NEXT`, `state N` and `undo` of a connection
- *   answer with its rate, its estimate, p-streams judged and skipped, the gap that follows, and the pace that makes it.
- * - `sample SENT_US RECEIVED_US BPS`, `estimate` and `forget` of the estimator alone answer with the estimate and with how many
- *   samples are kept.
+ * RAPID's twin. After the settings, it reads one event per line:
+ * - `open MSS`, `depart NOW_NS DUE_NS NEXT`, `ack UNA SENT_US RECEIVED_US SACKED NEXT`, `state N` and `undo` are events
+ *   of a connection. The answer is its rate, its estimate, the numbers of judged and skipped p-streams, the next gap,
+ *   the pacing rate and the window.
+ * - `sample SENT_US RECEIVED_US BPS`, `estimate` and `forget` are calls of the estimator. The answer is the estimate
+ *   and the number of samples.
  */
 #include "../programs/rapid.bpf.c"
 
@@ -15,7 +16,7 @@ int main(void)
 	char word[16];
 	long long a, b, c, d, e;
 
-	_Static_assert(sizeof(struct rapid) <= sizeof stored, "a connection has no room");
+	_Static_assert(sizeof(struct rapid) <= sizeof stored, "the state of a connection does not fit");
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	read_settings((void *)&settings, sizeof settings);
 	connection.data_segs_out = UNPACED_SEGMENTS;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /*
- * RTCP's twin. After the settings, one line an event: `open AT_US MSS`, `ack AT_US RTT_US SEGMENTS`, `state N`, and
- * `wrote BYTES`, `priority N`, `port N` for what classifies, `watch UNTIL_NS` and `clock NS` for whom samples are told. Each
- * answers with the connection's state, how many samples were told, and until when somebody watches.
+ * RTCP's twin. After the settings, it reads one event per line: `open AT_US MSS`, `ack AT_US RTT_US SEGMENTS`, `state
+ * N`; `wrote BYTES`, `priority N` and `port N` to classify the flow; `watch UNTIL_NS` and `clock NS` for the lease of
+ * watchers. Each answer is the connection's state, the number of recorded samples, and the end of the lease.
  */
 #include "../programs/rtcp.bpf.c"
 

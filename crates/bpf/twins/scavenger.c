@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /*
- * The scavenger's twin. After the settings, one line an event: `open MSS`, `ack AT_US RTT_US SRTT_US SEGMENTS`, `state N`,
- * `undo`. Each answers with the window, the threshold, the gain, the stage, and the window that TCP gets; options of the
- * socket that are set are lines of their own before that.
+ * The scavenger's twin. After the settings, it reads one event per line: `open MSS`, `ack AT_US RTT_US SRTT_US
+ * SEGMENTS`, `state N`, `undo`. Each answer is the window, the threshold, the gain, the stage, and TCP's window. Socket
+ * options that were set are lines of their own before it.
  */
 #include "../programs/scavenger.bpf.c"
 

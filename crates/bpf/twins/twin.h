@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /*
- * The kernel for a twin: a program that is compiled for the host, and told on its standard input what happens.
+ * The replacement of the kernel for a twin: a BPF program that is compiled for the host, and reads events from its
+ * standard input.
  */
 #ifndef SPARELANE_TWIN_H
 #define SPARELANE_TWIN_H
@@ -24,7 +25,7 @@ enum { BPF_MAP_TYPE_QUEUE, BPF_MAP_TYPE_SK_STORAGE, BPF_F_NO_PREALLOC, BPF_EXIST
 #define OPERATION4(kind, name, member, type1, a1, type2, a2, type3, a3, type4, a4)                                     \
 	static kind name(type1 a1, type2 a2, type3 a3, type4 a4)
 
-/* The one connection of a twin, and what a program stores beside it. */
+/* The only connection of a twin, and the program's storage for it. */
 static struct tcp_sock connection;
 static u64 stored[8192];
 
@@ -49,7 +50,7 @@ static inline long bpf_setsockopt(void *socket, int level, int name, void *value
 	return 0;
 }
 
-/* Reads the constants as the loader would set them, as hexadecimal digits. */
+/* Reads the constants in hexadecimal digits, byte for byte as the loader would set them. */
 static inline void read_settings(void *settings, size_t bytes)
 {
 	for (size_t at = 0; at < bytes; at++) {
