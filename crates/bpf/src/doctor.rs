@@ -67,6 +67,7 @@ pub fn examine() -> Vec<Finding> {
             "run a distribution kernel, or build one with CONFIG_DEBUG_INFO_BTF=y",
         )),
     }
+    // Without it, kernels interpret programs, or reject them if they have no interpreter (CONFIG_BPF_JIT_ALWAYS_ON).
     let jit = std::fs::read_to_string("/proc/sys/net/core/bpf_jit_enable").unwrap_or_default();
     let is_on = jit.trim() == "1" || jit.trim() == "2";
     let is = if is_on { "on" } else { "off: programs are interpreted or rejected" };
@@ -74,6 +75,7 @@ pub fn examine() -> Vec<Finding> {
     let is_able = may_load();
     let is = if is_able { "CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN" } else { "not enough to load programs" };
     findings.push(finding("privileges", is_able, is, "run with sudo"));
+    // Pins and cost counters are optional: controllers work without them.
     let pins = check_pins();
     let is = if pins.is_ok() {
         "mounted"

@@ -59,6 +59,7 @@ pub struct Registration {
 pub fn load(request: &Request) -> Result<Registration, BpfError> {
     let program = programs::find(&request.program)?;
     check_name(&request.name)?;
+    // All names are resolved before anything is changed.
     let mut interfaces = Vec::new();
     for name in &request.interfaces {
         interfaces.push(Interface::named(name)?);
@@ -76,6 +77,7 @@ pub fn load(request: &Request) -> Result<Registration, BpfError> {
     settings::Settings::parse(program.name, &(program.params)(), &given)?;
     let line_rate = set_rate.map_or_else(|| line_rate(&interfaces, program.needs_line_rate), Ok)?;
     let prepared = program.prepared(&given, line_rate)?;
+    // The request is valid. From here on, errors are about this machine.
     if !doctor::CAN_LOAD {
         return Err(BpfError::NotBuilt);
     }
@@ -107,6 +109,7 @@ pub fn load(request: &Request) -> Result<Registration, BpfError> {
         registered: Some(registered),
         choosers: Vec::new(),
     };
+    // If a later step fails, the earlier ones are undone.
     match registration.apply(request, program.needs_route, &interfaces) {
         Ok(()) => Ok(registration),
         Err(error) => {
@@ -164,6 +167,7 @@ impl Registration {
             }
             self.choosers.push(chooser);
         }
+        // Interfaces come before routes: a connection over a new route must not send GSO packets.
         if needs_route {
             for interface in interfaces {
                 changes.set_single_packets(&self.name, interface)?;

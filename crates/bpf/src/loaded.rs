@@ -119,6 +119,7 @@ pub fn unload(name: &str) -> Result<Vec<String>, BpfError> {
     if let Some(link) = loaded.link {
         libbpf::detach(link);
     }
+    // Detaching a controller's link works only since Linux 6.11.
     if registered_names().iter().any(|other| other == name) {
         let reason = "another process holds it, and kernels before 6.11 keep it until that process ends";
         return Err(BpfError::Setting(format!("{name} is still registered: {reason}")));
@@ -132,6 +133,7 @@ pub fn unload(name: &str) -> Result<Vec<String>, BpfError> {
 /// The kernel refuses, or it is too old to list controllers.
 pub fn all() -> Result<Vec<Loaded>, BpfError> {
     let mut found = Vec::new();
+    // The kernel does not know the holder and the changes: they come from the undo record.
     for Found { name, program, cost, maps, link } in libbpf::controllers()? {
         let program = program.and_then(|name| programs::find(&name).ok()).map(|program| program.name);
         let record = Changes::read(&name);
@@ -147,6 +149,7 @@ pub fn all() -> Result<Vec<Loaded>, BpfError> {
             maps,
         });
     }
+    // A process that was killed has left changes that `unload` can undo.
     for name in Changes::names() {
         if !found.iter().any(|loaded| loaded.name == name) {
             let record = Changes::read(&name).unwrap_or_default();

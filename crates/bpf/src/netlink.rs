@@ -61,6 +61,7 @@ pub fn request(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
     message.extend_from_slice(body);
     sendto(fd.as_raw_fd(), &message, &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
     let (mut answers, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
+    // A list can take several datagrams of several messages each, up to DONE. Other requests get one answer.
     loop {
         let length = recv(fd.as_raw_fd(), &mut buffer, MsgFlags::empty())?;
         let mut rest = &buffer[..length];

@@ -129,6 +129,7 @@ impl Watch {
         let u64_at = |at: usize| bytes[at..].first_chunk().copied().map(u64::from_le_bytes).unwrap_or_default();
         let octets: [u8; 16] = bytes[16..32].try_into().unwrap_or_default();
         let v4 = [octets[0], octets[1], octets[2], octets[3]];
+        // Offsets are those of the structure in C.
         let event = match u32_at(36) {
             0 => Event::Acknowledgment,
             1 => Event::Departure,

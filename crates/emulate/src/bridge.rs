@@ -102,6 +102,7 @@ impl Bridge {
         self.handle_time(now);
         self.counts.from_hosts += 1;
         let header = ip::read(bytes);
+        // A host does not send to itself through its device.
         let known = header.and_then(|header| Some((header, *self.host_of.get(&header.to)?)));
         let Some((header, to)) = known.filter(|(_, to)| *to != host) else {
             self.counts.foreign += 1;

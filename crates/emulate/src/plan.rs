@@ -96,6 +96,7 @@ impl Plan {
         if !(2..=MAX_HOSTS).contains(&nodes.len()) {
             return Err(PlanError::Hosts { hosts: nodes.len() });
         }
+        // All schemes share the devices, so the largest packet decides.
         let mtu_bytes = config.schemes.iter().map(|scheme| scheme.transport.packet_bytes()).max().unwrap_or(0);
         if mtu_bytes < MIN_MTU_BYTES {
             return Err(PlanError::Mtu { bytes: mtu_bytes });

@@ -93,6 +93,7 @@ pub fn run(plan: &Plan, devices: Vec<OwnedFd>, namespaces: [PathBuf; 2]) -> io::
     precise_timers()?;
     let mut exchange = Exchange::new(bridge, devices)?;
     let (mut errors, mut packets) = (Lateness::default(), 0_u64);
+    // Other packets on the devices, such as the kernel's own, do not carry the magic bytes.
     let mut delivered = |packet: &[u8], at_ns: u64| {
         let Some(rest) = packet.get(PAYLOAD_AT..).and_then(|payload| payload.strip_prefix(&MAGIC)) else { return };
         let Some(Ok(sent_ns)) = rest.get(..8).map(|bytes| bytes.try_into().map(u64::from_le_bytes)) else { return };
@@ -108,6 +109,7 @@ pub fn run(plan: &Plan, devices: Vec<OwnedFd>, namespaces: [PathBuf; 2]) -> io::
     if errors.count() < PROBES / 2 || packets < (PROBES + BURSTS * BURST_PACKETS) / 2 {
         return Err(io::Error::other(format!("of the self-test's packets, only {packets} arrived")));
     }
+    // Only busy time counts, because the thread sleeps between bursts.
     let packets_per_s = packets as f64 / exchange.busy().as_secs_f64().max(1e-9);
     let rate = Rate::from_bps((packets_per_s * USABLE_SHARE * plan.mtu_bytes as f64 * 8.0) as u64);
     let performance = Performance { packets_per_s, rate, median: errors.percentile(0.5), p99: errors.percentile(0.99) };

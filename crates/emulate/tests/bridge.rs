@@ -90,17 +90,20 @@ fn the_bridge_treats_packets_like_the_simulation_of_the_same_scenario() {
         let mut delivered = BTreeMap::new();
         for (number, sent) in (0..).zip(&recording.sent) {
             let offered = sent.offered;
+            // ECT(0) is 2.
             let ect = if offered.is_ecn_capable { 2 } else { 0 };
             let tos = plan.code_points[usize::from(offered.class)] << 2 | ect;
             let (from, to) = (place(offered.from), place(offered.to));
             let bytes = packet(from, to, tos, usize::from(offered.wire_bytes), offered.is_data, number);
             bridge.handle_packet(sent.at, from, &bytes);
+            // Packets are polled in batches: the results must not depend on when they are polled.
             if number % 3 == 0 {
                 delivered.append(&mut due(&mut bridge));
             }
         }
         bridge.handle_time(recording.ended);
         delivered.append(&mut due(&mut bridge));
+        // Packets that are due exactly at the end are left out, because only one side may have delivered them.
         let fates = delivered.iter().filter(|(_, fate)| fate.0 < recording.ended);
         let mut fates: Vec<_> = fates
             .map(|(&tag, &(at, _, tos))| {

@@ -167,6 +167,7 @@ impl Prepared {
     fn run(&self, py: Python<'_>, progress: Option<Bound<'_, PyAny>>, keep: bool) -> PyResult<Results> {
         let built = self.0.lock().ok().and_then(|mut slot| slot.take());
         let mut built = built.ok_or_else(|| PyRuntimeError::new_err("this scenario has run already"))?;
+        // An error of an earlier run in this thread must not stop this one.
         fault::take();
         let (mut slice_events, mut is_interrupted) = (FIRST_SLICE_EVENTS, false);
         loop {
@@ -174,6 +175,7 @@ impl Prepared {
                 let began = Instant::now();
                 (built.simulation.advance(slice_events), began.elapsed())
             });
+            // A plugin's error comes first: it can also have caused a violation of physics.
             fault::check(py)?;
             let reached = advanced.map_err(|violation| physics_error(&violation))?;
             if reached.finished {
@@ -182,6 +184,7 @@ impl Prepared {
             py.check_signals()?;
             if let Some(progress) = &progress {
                 let share = reached.now.as_ps() as f64 / built.stop.as_ps() as f64;
+                // A callback without a return value returns `None`, which continues.
                 let answer = progress.call1((share,))?;
                 if !answer.is_none() && !answer.is_truthy()? {
                     if !keep {

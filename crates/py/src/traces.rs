@@ -57,6 +57,7 @@ pub fn observers(requests: &[TraceRequest], scenario: &Scenario) -> Result<(Obse
             "flow" => Some(Place::Flow(flow()?)),
             _ => None,
         };
+        // The file is created now, so that an unwritable path fails before the run.
         let outcome = Outcome::default();
         let out = create(path).map_err(|error| refuse(format!("cannot write \"{}\": {error}", path.display())))?;
         observers.push(match place {

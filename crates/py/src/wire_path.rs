@@ -26,6 +26,7 @@ pub fn measure_path<'py>(
     let most_rate = choice::rate(most_rate).filter(|rate| rate.as_bps() > 0);
     let most_rate = most_rate.ok_or_else(|| failed("the load's rate: allowed is a rate such as \"100Mbps\""))?;
     let to = address(&to.call0()?.extract::<String>()?)?;
+    // The measurement holds no interpreter, so signals are checked in its callback.
     let mut signal = None;
     let mut goes_on = || {
         let checked = Python::attach(|py| py.check_signals());

@@ -45,6 +45,7 @@ fn constants(settings: &Settings, line_rate: Rate) -> Result<Constants, BpfError
     let number = |name: &str| Ok::<f64, BpfError>(values.number(&param(&all, name)?));
     let ns = |span: Dur| span.as_ps() / 1000;
     let (rates, per_rate, passes) = (whole("rates")?, whole("packets_per_rate")?, whole("bass_passes")?);
+    // The simulator has no such limits: these are the sizes of the program's arrays.
     if rates > MAX_RATES {
         return Err(out_of_range("rates", &rates.to_string(), "2 to 16 rates"));
     }
@@ -58,6 +59,7 @@ fn constants(settings: &Settings, line_rate: Rate) -> Result<Constants, BpfError
     if passes > MAX_PASSES {
         return Err(out_of_range("bass_passes", &passes.to_string(), "0 to 3 passes"));
     }
+    // The median times the factor must fit in 64 bits.
     if number("spike_factor")? > 1000.0 {
         return Err(out_of_range("spike_factor", &number("spike_factor")?.to_string(), "0 to 1000 medians"));
     }
@@ -72,6 +74,7 @@ fn constants(settings: &Settings, line_rate: Rate) -> Result<Constants, BpfError
     // The program multiplies its average rate by these ratios. The rate from which they are computed cancels out.
     let shape = Shape::new(rates as u32, per_rate as u32, number("spread")?);
     let average = Rate::from_gbps(100);
+    // The order is that of the program's structure; a test compares both.
     let before = [("packets", rates * per_rate), ("packets_per_rate", per_rate)];
     let after = [
         ("tau_us", ns(values.span(&param(&all, "tau")?)) / 1000),
@@ -90,6 +93,7 @@ fn constants(settings: &Settings, line_rate: Rate) -> Result<Constants, BpfError
         ("estimator.excursion_samples", whole("excursion_samples")?),
     ];
     let multiple = |at: u64| shape.rate((at * per_rate) as u32, average).as_bps() as f64 / average.as_bps() as f64;
+    // Unused entries of the array are zero.
     let multiples = (0..MAX_RATES).map(|at| {
         let value = if at < rates { fixed(multiple(at), 16) } else { 0 };
         (format!("multiples_q16[{at}]"), value)

@@ -80,6 +80,7 @@ fn constants(settings: &Settings, line_rate: Rate) -> Result<Constants, BpfError
     let delta = number("delta")? * number("delta_unit")?;
     let max_rate = values.rate(&param(&all, "max_rate")?).unwrap_or(line_rate);
     let unit_rate = values.rate(&param(&all, "unit_rate")?).unwrap_or(max_rate);
+    // The program's products of rates and times fit in 64 bits only within these limits.
     let (max_bps, unit_bps) = (max_rate.as_bps() as f64, unit_rate.as_bps() as f64);
     let x_max_bps = number("x_max")? * line_rate.as_bps() as f64;
     for (name, bps) in [("max_rate", max_bps), ("unit_rate", unit_bps), ("x_max times the line's rate", x_max_bps)] {
@@ -99,6 +100,8 @@ fn constants(settings: &Settings, line_rate: Rate) -> Result<Constants, BpfError
     let class_kind = values.word(&CLASSIFY);
     let weights = weights(class_kind, settings, number("weight")?, values)?;
     let classify = ["no", "by-size", "by-priority", "by-port", "by-cgroup"].iter().position(|kind| *kind == class_kind);
+    // The order is that of the program's structure; a test compares both. 8e6 converts bits per second to bytes per
+    // microsecond.
     let mut constants: Constants = [
         ("alpha_q16", fixed(alpha, 16)),
         ("delta_us_q16", fixed(delta / 1e3, 16)),
@@ -136,6 +139,7 @@ fn constants(settings: &Settings, line_rate: Rate) -> Result<Constants, BpfError
 fn weights(class_kind: &str, settings: &Settings, default: f64, values: &Values) -> Result<Vec<(u64, f64)>, BpfError> {
     let given = &settings.weights;
     let mut weights = vec![(0, default)];
+    // Sizes have two fixed classes with default weights: 0 for large flows, 1 for small ones.
     if class_kind == "by-size" {
         let weight_of = |class: &str, default: f64| {
             given.iter().find(|(name, _)| name == class).map_or(default, |&(_, weight)| weight)

@@ -77,6 +77,7 @@ fn estimates_of_random_p_streams_are_the_same_with_and_without_bass() {
             rows += stream.len() + 1;
             estimates.push((rows - 1, estimate));
             excursions += u64::from(stream.iter().any(|&(_, _, rate)| rate > estimate));
+            // Now and then both drop the carried samples, as after a loss.
             if random.below(10) == 0 {
                 (script, rows) = (script + "forget\n", rows + 1);
                 estimator.forget();
@@ -203,6 +204,7 @@ fn over_a_path(sender: &mut dyn Sender, available: Rate, until: Time) -> Vec<u64
             rates.push(sender.rate_bps());
             sample_at += Dur::from_ms(20);
         }
+        // Acknowledgments come first if both events are due.
         if ack_at <= due
             && let Some((segment, departed, received)) = acks.pop_front()
         {

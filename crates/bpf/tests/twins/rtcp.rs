@@ -74,6 +74,7 @@ fn simulator(settings: &[(&'static str, Value)], events: &[Event]) -> Vec<State>
     let mut with = |rtcp: &mut dyn CongestionControl, now, call: &dyn Fn(&mut dyn CongestionControl, &mut Cx<'_>)| {
         call(rtcp, &mut Cx { now, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng });
     };
+    // The program is initialized at time zero, too (`open 0`).
     with(&mut *rtcp, now, &|rtcp, cx| rtcp.on_established(None, cx));
     let mut states = Vec::new();
     for event in events {
@@ -95,6 +96,7 @@ fn simulator(settings: &[(&'static str, Value)], events: &[Event]) -> Vec<State>
                 with(&mut *rtcp, now, &|rtcp, cx| rtcp.on_congestion(timeout, cx));
             }
         }
+        // The state is compared after every event, so a failure names the first difference.
         let traced = |wanted: &str| {
             let mut found = f64::NAN;
             rtcp.trace(&mut |name, value| {
@@ -193,6 +195,7 @@ fn random_histories_agree_for_ten_thousand_events() {
         let mut random = Stream::new(seed as u64, Domain::Test, 7);
         let (mut at, mut events, mut in_loss) = (0, Vec::new(), false);
         for _ in 0..2_500 {
+            // Mostly continuous traffic, sometimes a short pause, rarely a long one.
             at += match random.below(20) {
                 0 => random.below(2_000_000),
                 1..=4 => random.below(500),
@@ -200,6 +203,7 @@ fn random_histories_agree_for_ten_thousand_events() {
             };
             let rtt = 200 + if random.below(10) == 0 { random.below(5_000) } else { random.below(8) };
             events.push(Event::Ack { at, rtt, segments: 1 + random.below(3) });
+            // Losses begin rarely and are repaired soon.
             match random.below(200) {
                 0 if !in_loss => events.push(Event::Loss),
                 1 if !in_loss => events.push(Event::Timeout),

@@ -115,6 +115,7 @@ fn collect(reader: &Reader<'_>, given: &Bound<'_, PyAny>) -> PyResult<Vec<FlowSp
     let names: HashMap<_, _> = nodes.map(|(id, node)| (node.name.as_str(), NodeId(id))).collect();
     let end_s = context.duration.as_secs_f64();
     let mut flows: Vec<FlowSpec> = Vec::new();
+    // Flows must be in order of start, because the simulator starts them in order.
     let mut last_s = 0.0;
     let listed = given.try_iter();
     let listed =
@@ -133,6 +134,7 @@ fn collect(reader: &Reader<'_>, given: &Bound<'_, PyAny>) -> PyResult<Vec<FlowSp
                 format!("start_s is {}; allowed: a time from {last_s}, the start of the flow before it", asked.start_s);
             return Err(refuse(message));
         }
+        // Generators may be endless.
         if asked.start_s >= end_s {
             break;
         }
@@ -149,6 +151,7 @@ fn collect(reader: &Reader<'_>, given: &Bound<'_, PyAny>) -> PyResult<Vec<FlowSp
             })
         };
         let scheme = scheme_of(reader, asked.scheme.as_deref()).map_err(refuse)?;
+        // The largest size depends on the segment size of the flow's scheme.
         let its_scheme = &context.schemes[usize::from(if scheme == UNDECIDED { reader.first_scheme } else { scheme })];
         let most = max_flow_bytes(its_scheme.transport.mss_bytes);
         if let Some(bytes) = asked.size_bytes.filter(|bytes| !(1.0..=most as f64).contains(bytes)) {

@@ -68,6 +68,7 @@ impl Declared<'_> {
             other => return Err(PyValueError::new_err(format!("there is no kind of parameter \"{other}\""))),
         };
         let (name, meaning, source) = (leaked(self.name), leaked(self.doc), leaked(self.source));
+        // The default must satisfy the declared bounds, too.
         let param = Param { name, kind, default, meaning, source };
         param.check(&default.into()).map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok(param)
