@@ -57,7 +57,11 @@ def test_a_p_stream_goes_on_with_the_event_that_the_last_one_left() -> None:
 
 @pytest.mark.parametrize(
     ("send", "receive", "message"),
-    [([1e-6], [1e-6, 2e-6], "numbers of send gaps and receive gaps differ"), ([-1e-6], [1e-6], "a time from 0 s"), ([np.nan], [1e-6], "a time")],
+    [
+        ([1e-6], [1e-6, 2e-6], "numbers of send gaps and receive gaps differ"),
+        ([-1e-6], [1e-6], "a time from 0 s"),
+        ([np.nan], [1e-6], "a time"),
+    ],
 )
 def test_gaps_that_are_none_are_refused(send: list[float], receive: list[float], message: str) -> None:
     with pytest.raises(ValueError, match=message):

@@ -45,7 +45,12 @@ def without_linux() -> None:
     del socket.TCP_CONGESTION
     from sparelane import _native
 
-    for name in ("Emulation", "LoadedController", "Watch", *(name for name in vars(_native) if name.startswith("linux_"))):
+    for name in (
+        "Emulation",
+        "LoadedController",
+        "Watch",
+        *(name for name in vars(_native) if name.startswith("linux_")),
+    ):
         delattr(_native, name)
 
 
