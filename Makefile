@@ -27,7 +27,7 @@ SECONDS ?= 600
 .DEFAULT_GOAL := help
 
 .PHONY: help run test test-all test-bpf test-linux test-linux-rc3 linux-controllers linux-rtcp linux-rc3-off linux-bpf bpf-objects explore fuzz build check \
-	results goldens docs bench bench-peers bench-controllers bench-windows bench-wire clean
+	results goldens docs bench bench-sweep bench-peers bench-controllers bench-windows bench-wire clean
 
 ## make help: list the targets
 help:
@@ -168,6 +168,10 @@ $(VENV)/.docs: pyproject.toml $(VENV)/.environment
 ## make bench: time the simulator
 bench: build
 	$(BIN)/sparelane bench
+
+# The processor time that a sweep adds to each of its runs; fails if it is more than 5 ms.
+bench-sweep: build
+	$(BIN)/python benches/sweep_overhead.py
 
 bench-peers: build
 	$(BIN)/python benches/peers.py

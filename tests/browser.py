@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from hangs import HANG_S, wait_until
+
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
     "--headless",
@@ -27,7 +29,6 @@ FLAGS = (
     "--hide-scrollbars",
     "--remote-debugging-pipe",
 )
-TIMEOUT_S = 30.0
 
 
 def executable() -> str | None:
@@ -74,10 +75,7 @@ class Browser:
     def open(self, path: Path) -> None:
         """Opens a file and waits until it is loaded."""
         self.call("Page.navigate", url=path.resolve().as_uri())
-        deadline = time.monotonic() + TIMEOUT_S
-        while self.evaluate("document.readyState") != "complete":
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        wait_until(lambda: self.evaluate("document.readyState") == "complete")
 
     def evaluate(self, expression: str) -> Any:
         """Evaluates a JavaScript expression in the page and returns its value."""
@@ -120,7 +118,7 @@ class Browser:
                 return result
 
     def _receive(self) -> dict[str, Any]:
-        deadline = time.monotonic() + TIMEOUT_S
+        deadline = time.monotonic() + HANG_S
         while b"\0" not in self._buffer:
             ready, _, _ = select.select([self._from], [], [], max(0.0, deadline - time.monotonic()))
             chunk = os.read(self._from, 1 << 20) if ready else b""

@@ -24,7 +24,6 @@ os.environ.pop("COLUMNS", None)
 MACHINE_FILES = {
     "test_emulate",
     "test_linux_bpf",
-    "test_sweep_overhead",
     "test_wire",
     "test_wire_faults",
     "test_wire_harm",

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import sparelane as sl
+from hangs import HANG_S
 from sparelane import _native
 from sparelane.cli.main import main
 from sparelane.common import units
@@ -240,7 +241,7 @@ def test_a_byte_order_mark_is_accepted_in_a_plugin(here: Path) -> None:
     plugin = 'import sparelane as sl\n@sl.sizes("marked", summary="s")\ndef marked(random):\n    return [1000]\n'
     (here / "p.py").write_text(BOM + plugin, encoding="utf-8")
     words = [sys.executable, "-m", "sparelane", "list", "marked", "--plugin", "p.py"]
-    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=HANG_S)
     assert "sizes marked" in done.stdout
 
 

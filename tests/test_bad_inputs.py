@@ -1,4 +1,4 @@
-"""Every bad input gets one message that names the mistake and the allowed values, in little time and memory."""
+"""Every bad input gets one message that names the mistake and the allowed values, without a run or much memory."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import re
 import resource
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -23,11 +22,7 @@ from sparelane.plugins import loading
 from sparelane.plugins.registry import REGISTRY
 
 MISTAKE, INCOMPLETE = 2, 3
-LIMIT_S = 2.0
-# Additional time if the system does not report how long processes have waited for a processor.
-TOLERANCE_S = 8.0
 LIMIT_BYTES = 1 << 30
-PRESSURE = Path("/proc/pressure/cpu")
 MIN_CASES = 400
 
 # A message must contain one of these: they state what is allowed, or are messages of the system.
@@ -100,55 +95,34 @@ def memory_bytes(name: str) -> int:
     return 1024 * int(found[1]) if found else 0
 
 
-def waited_s() -> float:
-    """Returns the total time in which processes of this machine waited for a processor, seconds since boot."""
-    if not PRESSURE.exists():
-        return 0.0
-    found = re.search(r"some .*total=(\d+)", PRESSURE.read_text(encoding="ascii"))
-    return int(found[1]) / 1e6 if found else 0.0
-
-
-@dataclass(frozen=True)
-class Usage:
-    """The resources used so far by this process and by its finished child processes.
-
-    Attributes:
-        clock_s: The elapsed time without the time in which processes waited for a processor.
-        processor_s: The processor time.
-        started_bytes: The largest memory of a child process.
-    """
-
-    clock_s: float
-    processor_s: float
-    started_bytes: int
-
-    @classmethod
-    def now(cls) -> Usage:
-        of_others = resource.getrusage(resource.RUSAGE_CHILDREN)
-        worked_s = time.process_time() + of_others.ru_utime + of_others.ru_stime
-        return cls(time.monotonic() - waited_s(), worked_s, 1024 * of_others.ru_maxrss)
-
-
-def answers_in_time(before: Usage, after: Usage) -> None:
-    """Checks processor time and elapsed time, since a hang costs no processor time."""
-    assert after.processor_s - before.processor_s < LIMIT_S
-    assert after.clock_s - before.clock_s < (LIMIT_S if PRESSURE.exists() else LIMIT_S + TOLERANCE_S)
-
-
-def test_a_wait_without_processor_time_is_late() -> None:
-    before = Usage.now()
-    time.sleep(LIMIT_S + 1.0)
-    after = Usage.now()
-    if waited_s() == 0.0 or after.clock_s - before.clock_s < LIMIT_S:
-        pytest.skip("other processes use the machine")
-    with pytest.raises(AssertionError):
-        answers_in_time(before, after)
+def largest_started_bytes() -> int:
+    """Returns the largest memory of a child process so far."""
+    return 1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 
 
 def test_the_memory_of_child_processes_counts() -> None:
-    before = Usage.now()
-    subprocess.run([sys.executable, "-c", f"bytearray({before.started_bytes + (64 << 20)})"], check=True)
-    assert Usage.now().started_bytes > before.started_bytes
+    before = largest_started_bytes()
+    subprocess.run([sys.executable, "-c", f"bytearray({before + (64 << 20)})"], check=True)
+    assert largest_started_bytes() > before
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the scenarios that this process begins to simulate, in order."""
+    begun: list[str] = []
+    real = _native.prepare
+
+    class Counted:
+        def __init__(self, *arguments: Any) -> None:
+            self.name = arguments[1]
+            self.prepared = real(*arguments)
+
+        def run(self, *arguments: Any, **options: Any) -> _native.Results:
+            begun.append(self.name)
+            return self.prepared.run(*arguments, **options)
+
+    monkeypatch.setattr(_native, "prepare", Counted)
+    return begun
 
 
 def test_there_are_enough_cases_and_all_differ() -> None:
@@ -159,7 +133,9 @@ def test_there_are_enough_cases_and_all_differ() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(case.words)[:60])
 @pytest.mark.usefixtures("only_own_plugins")
-def test_a_bad_input_has_one_clear_answer(case: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bad_input_has_one_clear_answer(
+    case: Line, tmp_path: Path, runs: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     for name, content in case.files.items():
         place = tmp_path / name
@@ -172,12 +148,13 @@ def test_a_bad_input_has_one_clear_answer(case: Line, tmp_path: Path, monkeypatc
         _native.new_key("keys")
     reset_peak()
     before = memory_bytes("VmRSS")
-    spent = Usage.now()
+    largest_before = largest_started_bytes()
     result = CliRunner().invoke(main, case.words)
-    answers_in_time(spent, Usage.now())
+    # The code of a plugin fails in the run. All other mistakes are found before it.
+    assert not runs or "--plugin" in case.words, runs
     assert memory_bytes("VmHWM") - before < LIMIT_BYTES
     # The system reports only the maximum over all child processes so far, including those of earlier tests.
-    assert Usage.now().started_bytes < max(LIMIT_BYTES, spent.started_bytes + 1)
+    assert largest_started_bytes() < max(LIMIT_BYTES, largest_before + 1)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     assert result.exit_code == MISTAKE or (result.exit_code == INCOMPLETE and case.words[0] == "sweep"), result.output
     assert "Traceback" not in result.output
@@ -185,9 +162,13 @@ def test_a_bad_input_has_one_clear_answer(case: Line, tmp_path: Path, monkeypatc
     assert HELPFUL.search(result.stderr), result.stderr
 
 
-def test_the_base_scenarios_of_the_cases_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_base_scenarios_of_the_cases_are_valid(
+    tmp_path: Path, runs: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     for number, text in enumerate((bad_inputs.SCENARIO, PLAIN, bad_inputs.SWEEP)):
         Path(f"{number}.toml").write_text(text, encoding="utf-8")
         done = CliRunner().invoke(main, ["check", f"{number}.toml"])
         assert done.exit_code == 0, done.output
+        assert runs, "a scenario without mistakes is tried"
+        runs.clear()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from hangs import HANG_S
 from sparelane import _native
 from sparelane.cli.main import main
 from sparelane.common import memory
@@ -53,7 +54,7 @@ api.run(text, set=[*settings, "duration=1ps"])
 print(json.dumps({{**size, "grown": memory.peak_bytes() - resident}}))
 """
     done = subprocess.run(
-        [sys.executable, "-c", program, *settings], capture_output=True, text=True, timeout=100, check=True
+        [sys.executable, "-c", program, *settings], capture_output=True, text=True, timeout=HANG_S, check=True
     )
     found: dict[str, float] = json.loads(done.stdout)
     return found

@@ -7,8 +7,12 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -17,7 +21,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 import sparelane
+from hangs import HANG_S
 from sparelane.cli.commands import reproduce
+from sparelane.cli.commands import run as run_command
 from sparelane.cli.main import main
 from sparelane.common import folders
 from sparelane.papers.engine import runner
@@ -220,45 +226,94 @@ def test_an_interrupted_reproduction_keeps_finished_experiments(here: Path, monk
     assert {row["experiment"] for row in rows} == {"rc3/example-7"}
 
 
+# The command line, which also prints its steps: "building" while the network is built, "built" after that, and then the
+# share of the run that is simulated.
+STEPS = """
+from sparelane.cli.main import main
+from sparelane.simulation import simulate
+
+real_prepare, real_run = simulate.prepare, simulate.Prepared.run
+
+def prepare(*arguments, waiting, **options):
+    def wait(seconds):
+        print("building", flush=True)
+        waiting(seconds)
+
+    prepared = real_prepare(*arguments, waiting=wait, **options)
+    print("built", flush=True)
+    return prepared
+
+def run(prepared, progress, *, keep):
+    def report(share):
+        print(f"share {share}", flush=True)
+        return progress(share)
+
+    return real_run(prepared, report, keep=keep)
+
+simulate.prepare, simulate.Prepared.run = prepare, run
+main()
+"""
+
+
+@contextmanager
+def printing_steps(here: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """Runs the command line in a separate process that prints its steps."""
+    line = [sys.executable, "-c", STEPS, *arguments]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(
+        line, cwd=here, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        alarm = threading.Timer(HANG_S, process.kill)
+        alarm.start()
+        try:
+            yield process
+        finally:
+            alarm.cancel()
+            process.kill()
+
+
+def read_until(process: subprocess.Popen[str], is_reached: Callable[[str], bool]) -> None:
+    """Reads the standard output of a process up to the first line for which `is_reached` is true."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if is_reached(line):
+            return
+    raise AssertionError("the process ended before that line")
+
+
+def rest_of(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """Waits for the end of a process, and returns the rest of its standard output and its standard error."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    output = process.stdout.read()
+    return output, process.stderr.read()
+
+
 def test_ctrl_c_ends_the_building_of_a_network(here: Path) -> None:
-    text = "rc3-fat-tree", "--set", "topology.k=64"
-    program = str(Path(sys.executable).with_name("sparelane"))
-    command = [program, "run", *text, "-o", str(here / "out")]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    time.sleep(1.0)
-    began = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=20)
+    with printing_steps(here, "run", "rc3-fat-tree", "--set", "topology.k=64", "-o", "out") as process:
+        read_until(process, lambda line: line == "building\n")
+        process.send_signal(signal.SIGINT)
+        output, errors = rest_of(process)
     assert process.returncode == 130
-    assert time.monotonic() - began < 3
+    assert "built" not in output
     assert "Traceback" not in errors
     assert not (here / "out").exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stopped_run_keeps_its_results_so_far(here: Path, number: signal.Signals) -> None:
-    program = str(Path(sys.executable).with_name("sparelane"))
-    command = [
-        program,
-        "run",
-        "dumbbell-cubic",
-        "--set",
-        "duration=50000s",
-        "--set",
-        "sample.interval=10s",
-        "-o",
-        str(here / "out"),
-    ]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(2.0)
-    process.send_signal(number)
-    output, errors = process.communicate(timeout=20)
+    settings = ("--set", "duration=50000s", "--set", "sample.interval=10s")
+    with printing_steps(here, "run", "dumbbell-cubic", *settings, "-o", "out") as process:
+        # Two samples of the series are simulated.
+        read_until(process, lambda line: line.startswith("share") and float(line.split()[1]) > 20 / 50_000)
+        process.send_signal(number)
+        output, errors = rest_of(process)
     assert process.returncode == 130, errors
     kept = json.loads((here / "out" / "run.json").read_text(encoding="utf-8"))
     assert kept["interrupted"] is True
     assert 0 < kept["totals"]["end_s"] < 50_000
     reached = f"interrupted: {kept['totals']['end_s']:.6g} s of 50000s were simulated"
-    assert f"{reached}, and the results until then are in {here / 'out'}" in errors
+    assert f"{reached}, and the results until then are in out" in errors
     assert "Goodput" in output
     flows = pl.read_parquet(here / "out" / "flows.parquet")
     assert flows["delivered_bytes"].sum() > 0
@@ -457,7 +512,7 @@ def program(*arguments: str, here: Path, **extra: Any) -> subprocess.CompletedPr
     """Runs the installed program in a separate process with the C locale."""
     environment = {"PATH": os.environ["PATH"], "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     command = [str(Path(sys.executable).with_name("sparelane")), *arguments]
-    return subprocess.run(command, cwd=here, env=environment, text=True, timeout=300, check=False, **extra)
+    return subprocess.run(command, cwd=here, env=environment, text=True, timeout=HANG_S, check=False, **extra)
 
 
 def test_a_locale_without_the_characters_of_a_table_prints_others(here: Path) -> None:
@@ -482,13 +537,27 @@ def test_a_closed_standard_output_is_no_error(here: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_run_over_its_limit_names_the_limit_and_keeps_its_results(here: Path) -> None:
-    line = ["run", "dumbbell-cubic", "--set", "duration=50000s", "--run-limit", "0.5", "-o", "out"]
+def test_a_run_over_its_limit_names_the_limit_and_keeps_its_results(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s, real_run = 0.0, api.Prepared.run
+
+    def run(prepared: api.Prepared, progress: Callable[[float], bool], *, keep: bool) -> sparelane.Result:
+        def report(share: float) -> bool:
+            nonlocal now_s
+            now_s = 60.0 if share > 0 else 0.0
+            return progress(share)
+
+        return real_run(prepared, report, keep=keep)
+
+    monkeypatch.setattr(api.Prepared, "run", run)
+    monkeypatch.setattr(run_command, "time", SimpleNamespace(monotonic=lambda: now_s))
+    line = ["run", "dumbbell-cubic", "--set", "duration=50000s", "--run-limit", "60", "-o", "out"]
     result = sparelane_cli(*line)
     assert result.exit_code == 124
     kept = json.loads((here / "out" / "run.json").read_text(encoding="utf-8"))
     assert kept["interrupted"] is True
-    assert f"reached its limit, --run-limit 0.5 (seconds): {kept['totals']['end_s']:.6g} s of 50000s" in result.stderr
+    assert f"reached its limit, --run-limit 60 (seconds): {kept['totals']['end_s']:.6g} s of 50000s" in result.stderr
     assert "the results until then are in out" in result.stderr
 
 
@@ -528,17 +597,10 @@ def test_ctrl_c_keeps_the_results_of_a_run_with_a_plugin(here: Path) -> None:
     (here / "law.py").write_text(textwrap.dedent(law), encoding="utf-8")
     text = SMALL.replace('"newreno"', '"steady"').replace("1s", "50000s").replace('size = "100kB"', "")
     (here / "long.toml").write_text(text, encoding="utf-8")
-    program = [str(Path(sys.executable).with_name("sparelane")), "run", "long.toml", "--plugin", "law.py", "-o", "out"]
-    # Standard error is no terminal, so the start of the run shows only in its folder.
-    process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        while not (here / "out").exists():
-            time.sleep(0.05)
-        time.sleep(0.5)
+    with printing_steps(here, "run", "long.toml", "--plugin", "law.py", "-o", "out") as process:
+        read_until(process, lambda line: line.startswith("share") and float(line.split()[1]) > 0)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
-    finally:
-        process.kill()
+        _, errors = rest_of(process)
     assert process.returncode == 130, errors
     assert "the results until then are in out" in errors
     assert json.loads((here / "out" / "run.json").read_text(encoding="utf-8"))["interrupted"] is True

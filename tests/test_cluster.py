@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 import yaml
 
+from hangs import HANG_S, wait_until
 from small_sweeps import LOADS, file
 from sparelane import _native
-from test_sweeps import answers, dask, free_port, invoke, wait_until
+from test_sweeps import answers, dask, free_port, invoke
 
 pytest.importorskip("distributed", reason="needs the extra dask")
 
@@ -115,7 +116,7 @@ def end(process: subprocess.Popen[str]) -> None:
 def test_sweeps_with_the_commands_of_the_page_equal_local_sweeps(script: str, home: Path, tmp_path: Path) -> None:
     process = shell(home, f"{script}\n[ $? = 0 ] && echo all done")
     try:
-        found = process.communicate(timeout=120)[0] if script == SLURM else read_until_the_end(process)
+        found = process.communicate(timeout=HANG_S)[0] if script == SLURM else read_until_the_end(process)
     finally:
         end(process)
     assert "8 of 8 runs" in found, found
@@ -144,7 +145,7 @@ def test_a_slurm_job_at_its_time_limit_keeps_finished_runs(home: Path) -> None:
     try:
         wait_until(lambda: (home / "out" / "question" / "results.jsonl").exists())
         process.send_signal(signal.SIGTERM)
-        found = process.communicate(timeout=60)[0]
+        found = process.communicate(timeout=HANG_S)[0]
     finally:
         end(process)
     assert process.returncode == 130, found

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from hangs import HANG_S
+
 PROGRAM = Path(sys.executable).with_name("sparelane")
 
 
@@ -19,7 +21,9 @@ def ask(shell: str, *line: str, here: Path | None = None) -> list[str]:
         "COMP_WORDS": " ".join(["sparelane", *line]) if shell != "bash" else "\n".join(["sparelane", *line]),
         "COMP_CWORD": line[-1] if shell == "fish" else str(len(line)),
     }
-    done = subprocess.run([PROGRAM], env=environment, cwd=here, capture_output=True, text=True, check=True, timeout=30)
+    done = subprocess.run(
+        [PROGRAM], env=environment, cwd=here, capture_output=True, text=True, check=True, timeout=HANG_S
+    )
     assert done.stderr == ""
     return done.stdout.splitlines()
 
@@ -105,7 +109,7 @@ def test_bash_gets_the_text_after_the_cursor(line: list[str], replies: list[str]
     )
     environment = {**os.environ, "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}"}
     done = subprocess.run(
-        ["bash", "-c", script], env=environment, capture_output=True, text=True, check=True, timeout=30
+        ["bash", "-c", script], env=environment, capture_output=True, text=True, check=True, timeout=HANG_S
     )
     assert done.stdout.split() == replies
     assert done.stderr == ""

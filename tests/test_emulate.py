@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from hangs import HANG_S, wait_until
 from sparelane import emulation
 from sparelane._native import EmulationError
 from sparelane.common.names import UnknownNameError
@@ -58,18 +59,13 @@ def prefix() -> Iterator[str]:
     """A prefix for the namespaces of one test, which must not remain afterwards."""
     mine = f"sl{os.getpid()}-"
     yield mine
-    assert left(mine) == ([], "")
+    wait_until(lambda: nothing_is_left(mine))
 
 
-def left(prefix: str, within_s: float = 5.0) -> tuple[list[str], str]:
-    """Waits until namespaces with this prefix and devices of emulations are gone, and returns those that remain."""
-    until = time.monotonic() + within_s
-    while True:
-        spaces = [space.name for space in emulated_hosts.NAMESPACES.glob(f"{prefix}*")]
-        strays = "".join(name for _, name in socket.if_nameindex() if name.startswith("slemu"))
-        if (not spaces and not strays) or time.monotonic() > until:
-            return spaces, strays
-        time.sleep(0.05)
+def nothing_is_left(prefix: str) -> bool:
+    """Returns whether no namespace with this prefix and no device of an emulation remains."""
+    spaces = any(emulated_hosts.NAMESPACES.glob(f"{prefix}*"))
+    return not spaces and not any(name.startswith("slemu") for _, name in socket.if_nameindex())
 
 
 @pytest.fixture
@@ -79,9 +75,9 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def emulate(file: Path, prefix: str, *arguments: str, timeout: float = 60.0) -> subprocess.CompletedProcess[str]:
+def emulate(file: Path, prefix: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     line = [*SPARELANE, "emulate", "--prefix", prefix, str(file), *arguments]
-    return subprocess.run(line, capture_output=True, text=True, timeout=timeout, check=False)
+    return subprocess.run(line, capture_output=True, text=True, timeout=HANG_S, check=False)
 
 
 def finished(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
@@ -107,7 +103,7 @@ def iperf(net: emulation.Network, near: str, far: str, port: int, *arguments: st
 
 
 def report_of(client: subprocess.Popen[str]) -> dict[str, Any]:
-    report: dict[str, Any] = json.loads(client.communicate(timeout=60)[0])
+    report: dict[str, Any] = json.loads(client.communicate(timeout=HANG_S)[0])
     assert "error" not in report, report
     return dict(report["end"])
 
@@ -179,9 +175,9 @@ def test_marks_of_queues_reach_the_kernel_with_correct_checksums(file: Path, pre
         file, prefix=prefix, set=["queue.kind=fifo", "queue.mark_at=20kB", "queue.limit=1MB"]
     ) as net:
         for host in ("left0", "right0"):
-            assert net.start(host, ["sysctl", "-qw", "net.ipv4.tcp_ecn=1"]).wait(10) == 0
+            assert net.start(host, ["sysctl", "-qw", "net.ipv4.tcp_ecn=1"]).wait(HANG_S) == 0
         end = report_of(iperf(net, "left0", "right0", 5306, "-t", "3"))
-        report = net.start("right0", ["nstat", "-az"], stdout=subprocess.PIPE, text=True).communicate(timeout=10)[0]
+        report = net.start("right0", ["nstat", "-az"], stdout=subprocess.PIPE, text=True).communicate(timeout=HANG_S)[0]
     counts = {line.split()[0]: int(line.split()[1]) for line in report.splitlines() if not line.startswith("#")}
     links = net.outcome().links
     row = links.filter((links["from"] == "west") & (links["to"] == "east")).to_dicts()[0]
@@ -295,15 +291,21 @@ def test_no_namespace_or_process_remains_after_a_signal(file: Path, prefix: str,
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert json.loads(process.stdout.readline())["event"] == "ready"
-        time.sleep(0.5)
-        inside = subprocess.run(["ip", "netns", "pids", f"{prefix}right0"], capture_output=True, text=True, check=True)
-        running = [int(number) for number in inside.stdout.split()]
-        assert running
+        running: list[int] = []
+
+        def has_started() -> bool:
+            line = ["ip", "netns", "pids", f"{prefix}right0"]
+            inside = subprocess.run(line, capture_output=True, text=True, check=True)
+            running[:] = [int(number) for number in inside.stdout.split()]
+            return len(running) >= 2
+
+        # The shell and its child.
+        wait_until(has_started, process)
         process.send_signal(number)
-        process.wait(20)
+        process.wait(HANG_S)
         report = process.stdout.read()
-    assert left(prefix, 15) == ([], "")
-    assert not [number for number in running if is_running(number)]
+    wait_until(lambda: nothing_is_left(prefix))
+    wait_until(lambda: not any(is_running(number) for number in running))
     assert process.returncode == (-9 if number == signal.SIGKILL else 130)
     if number != signal.SIGKILL:
         assert json.loads(report.splitlines()[-1])["event"] == "finished"
@@ -321,7 +323,7 @@ def test_a_network_without_commands_stays_until_a_signal(file: Path, prefix: str
         assert "10.0.0.1/24" in subprocess.run(enter, capture_output=True, text=True, check=True).stdout
         process.terminate()
         assert "packets came from hosts" in process.stdout.read()
-        assert process.wait(20) == 0
+        assert process.wait(HANG_S) == 0
     began = time.monotonic()
     finished(emulate(file, prefix, "--json", "--for", "1"))
     assert time.monotonic() - began > 1
@@ -358,9 +360,9 @@ def test_a_transfer_crosses_the_network_and_path_measures_it(file: Path, prefix:
         assert receiver.stdout is not None
         address = json.loads(receiver.stdout.readline())["address"]
         sent = net.start("left0", [*SPARELANE, "send", *keys, "--cc", "rc3", str(tmp_path / "file"), address])
-        assert sent.wait(60) == 0
+        assert sent.wait(HANG_S) == 0
         line = [*SPARELANE, "path", *keys, "--json", address]
-        report = json.loads(net.start("left0", line, stdout=subprocess.PIPE, text=True).communicate(timeout=60)[0])
+        report = json.loads(net.start("left0", line, stdout=subprocess.PIPE, text=True).communicate(timeout=HANG_S)[0])
     assert (tmp_path / "to" / "file").read_bytes() == (tmp_path / "file").read_bytes()
     assert [row["mark"] for row in report["classes"]] == ["kept"] * 4
     assert report["verdict"] == "priorities", report
@@ -374,7 +376,7 @@ def test_two_networks_run_at_the_same_time_and_a_used_name_is_refused(file: Path
         assert again.returncode == 2
         assert f'network namespace "{prefix}left0" already; allowed: another --prefix' in again.stderr
         with emulation.network(file, prefix=f"{prefix}b") as other:
-            assert other.start("left0", ["true"]).wait(10) == 0
+            assert other.start("left0", ["true"]).wait(HANG_S) == 0
         assert (emulated_hosts.NAMESPACES / f"{prefix}left0").exists()
 
 

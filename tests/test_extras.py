@@ -9,6 +9,7 @@ import pytest
 from scipy.special import stdtrit
 
 import sparelane
+from hangs import HANG_S
 from sparelane.sweeps import student
 
 SWEEP = """\
@@ -59,7 +60,9 @@ def bare(tmp_path: Path) -> Path:
 def python(here: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(here), str(Path(sparelane.__file__).parents[1])])}
     command = [sys.executable, *arguments]
-    return subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(
+        command, cwd=here, env=environment, capture_output=True, text=True, check=False, timeout=HANG_S
+    )
 
 
 def test_runs_sweeps_comparisons_and_reports_need_no_extra(bare: Path) -> None:

@@ -23,6 +23,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from hangs import HANG_S, wait_until
+
 if TYPE_CHECKING:
     from sparelane._native import KernelSample
 
@@ -114,7 +116,9 @@ def run(*arguments: str, inside: str | None = None) -> subprocess.CompletedProce
     """Runs a command of `sparelane linux` in a namespace."""
     enter = ["nsenter", f"--net=/run/netns/{inside}"] if inside else []
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    return subprocess.run([*enter, *COMMAND, *arguments], capture_output=True, text=True, timeout=60, env=environment)
+    return subprocess.run(
+        [*enter, *COMMAND, *arguments], capture_output=True, text=True, timeout=HANG_S, env=environment
+    )
 
 
 def ip(*arguments: str) -> str:
@@ -187,7 +191,7 @@ def foreground(*arguments: str, inside: str) -> Iterator[subprocess.Popen[str]]:
             yield process
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(HANG_S)
 
 
 PINS = Path("/sys/fs/bpf/sparelane")
@@ -229,14 +233,13 @@ def send_all(end: str, name: str) -> None:
     """Sends for a short time, and waits until the kernel has sent the rest after the end of the process."""
     enter = ["nsenter", f"--net=/run/netns/{end}"]
     subprocess.run([*enter, sys.executable, "-c", SEND, name, "0.2"], check=True, capture_output=True)
-    end_s = time.monotonic() + 10
-    while True:
+
+    def has_ended() -> bool:
         shown = subprocess.run([*enter, "cat", "/proc/net/tcp"], check=True, capture_output=True, text=True).stdout
         connections = [line.split()[2:4] for line in shown.splitlines()[1:]]
-        if not any(remote.endswith(":1388") and state != TIME_WAIT for remote, state in connections):
-            return
-        assert time.monotonic() < end_s, "the connection did not end"
-        time.sleep(0.01)
+        return not any(remote.endswith(":1388") and state != TIME_WAIT for remote, state in connections)
+
+    wait_until(has_ended)
 
 
 def values(samples: list[KernelSample], quantity: str) -> list[float]:
@@ -325,7 +328,7 @@ def test_rapid_keeps_a_gap_of_193_us_and_restores_route_and_interface(ends: tupl
     finally:
         for process in held:
             process.send_signal(signal.SIGTERM)
-            process.wait(20)
+            process.wait(HANG_S)
     assert sent > 1_000_000
     # The gap that was set after a packet, and the actual gap before the next one.
     meant, kept = np.array(values(samples, "gap_us"))[:-1], np.array(values(samples, "kept_gap_us"))[1:]
@@ -364,7 +367,7 @@ def test_rapid_follows_its_estimates(ends: tuple[str, str]) -> None:
     finally:
         for process in held:
             process.send_signal(signal.SIGTERM)
-            process.wait(20)
+            process.wait(HANG_S)
     rates = values(samples, "rate_bps")
     # The cable is faster than all probed rates; only noise keeps the rate below the line's.
     assert rates[0] == 20e6
@@ -489,14 +492,14 @@ def test_two_controllers_on_one_route_are_unloaded_in_any_order_without_remains(
     ):
         gone, left = ((first, second), (second, first))[goes_first]
         gone.terminate()
-        assert gone.wait(20) == 0
+        assert gone.wait(HANG_S) == 0
         routes, _, link, default = settings_of(here)
         stays = names[1 - goes_first]
         assert f"congctl {stays}" in routes, "the loaded controller is not used any more"
         assert ("quickack 1" in routes, "gso_max_segs 1 " in link, default) == (True, True, stays)
         assert remaining(names[goes_first]) == []
         left.terminate()
-        assert left.wait(20) == 0
+        assert left.wait(HANG_S) == 0
     assert settings_of(here) == before
     assert remaining(*names) == []
 
@@ -513,9 +516,9 @@ def test_unloading_after_another_was_killed_restores_the_state_before_both(
         foreground("rtcp", "--name", above, *options, inside=here) as process,
     ):
         below.kill()
-        below.wait(20)
+        below.wait(HANG_S)
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(HANG_S) == 0
     assert settings_of(here) == before
     assert remaining(name, above) == [str(NOTES / name)], "the record of the killed process is missing"
     assert run("unload", name, inside=here).returncode == 0
@@ -594,7 +597,7 @@ def test_a_closed_terminal_leaves_no_changes(
     with foreground("rtcp", *options, inside=ends[0]) as process:
         assert settings_of(ends[0]) != before
         process.send_signal(number)
-        assert process.wait(20) == 0
+        assert process.wait(HANG_S) == 0
     assert settings_of(ends[0]) == before
     assert remaining(name) == []
 
@@ -634,7 +637,7 @@ def test_a_foreground_command_reports_that_another_process_unloaded_its_controll
     options = ["--name", name, "--set", "line_rate=1Gbps", "--foreground"]
     with foreground("rtcp", *options, inside=ends[0]) as process:
         assert run("unload", name).returncode == 0
-        assert process.wait(20) == 0
+        assert process.wait(HANG_S) == 0
         assert process.stderr is not None
         assert f"{name} was unloaded by another process" in process.stderr.read()
     assert remaining(name) == []
@@ -650,7 +653,7 @@ def test_signals_do_not_interrupt_the_loading_of_a_program(name: str) -> None:
             holding = load_program("rapid", name, line_rate="1Gbps")
             assert name in available()
             holding.unload()
-            assert sender.wait(20) == 0
+            assert sender.wait(HANG_S) == 0
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert received, "no signal arrived"
@@ -734,7 +737,7 @@ def test_a_signal_ends_the_command_and_unloads_its_controller(
         assert name in available()
         process.send_signal(number)
         # The signal ends the command; this command then exits with 128 plus the signal, as shells do.
-        assert process.wait(20) == 128 + number
+        assert process.wait(HANG_S) == 128 + number
     assert settings_of(ends[0]) == before
     assert remaining(name) == []
 
@@ -800,15 +803,15 @@ def test_without_privileges_the_error_names_the_required_ones() -> None:
     without = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", *COMMAND, "load", "rtcp", "--foreground"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     load = [*without, "--set", "line_rate=1Gbps"]
-    answer = subprocess.run(load, capture_output=True, text=True, timeout=60, env=environment)
+    answer = subprocess.run(load, capture_output=True, text=True, timeout=HANG_S, env=environment)
     assert "CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN" in answer.stderr
     assert answer.returncode == 2
     # Missing support for pins is the less important requirement.
     unmounted = ["unshare", "--mount", "sh", "-c", 'umount /sys/fs/bpf; exec "$@"', "sh"]
     pinned = [word for word in load if word != "--foreground"]
-    answer = subprocess.run([*unmounted, *pinned], capture_output=True, text=True, timeout=60, env=environment)
+    answer = subprocess.run([*unmounted, *pinned], capture_output=True, text=True, timeout=HANG_S, env=environment)
     assert "CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN" in answer.stderr
-    doctor = subprocess.run([*without[:-3], "doctor"], capture_output=True, text=True, timeout=60, env=environment)
+    doctor = subprocess.run([*without[:-3], "doctor"], capture_output=True, text=True, timeout=HANG_S, env=environment)
     assert "privileges" in doctor.stderr
     assert doctor.returncode == 3
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from hangs import HANG_S
 from sparelane.uml import kernel, running
 
 FOLDER = kernel.FILES / "rc3" / "scripts"
 SCRIPTS = sorted(FOLDER.glob("*.script"))
-# The time limit of a script, seconds. A script takes less than 2 s of virtual time and about 1 s of processor time.
-LONGEST_S = 60.0
+# A script takes less than 2 s of virtual time and about 1 s of processor time.
 
 patched = kernel.find("on")
 with_rc3 = pytest.mark.skipif(patched is None, reason="no kernel with RC3: sparelane linux build --rc3")
@@ -37,7 +37,7 @@ def outcome_of(script: str, place: Path) -> str:
         start_new_session=True,
     )
     try:
-        console, _ = process.communicate(timeout=LONGEST_S)
+        console, _ = process.communicate(timeout=HANG_S)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)

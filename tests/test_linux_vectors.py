@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from hangs import HANG_S
 from sparelane.uml import kernel, running
 
 SOURCES = Path(__file__).parent / "linux_guests"
 CHECKS = ("processes", "threads", "fork", "faults", "signals", "frames", "roomy", "tight")
-LONGEST_S = 300
 
 found = kernel.find()
 pytestmark = [
@@ -31,7 +31,9 @@ pytestmark = [
 def compiled(folder: Path, name: str, *options: str) -> Path:
     target = folder / Path(name).stem
     subprocess.run(
-        ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", *options, "-o", target, SOURCES / name], check=True, timeout=60
+        ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", *options, "-o", target, SOURCES / name],
+        check=True,
+        timeout=HANG_S,
     )
     return target
 
@@ -51,7 +53,7 @@ def boot(place: Path, state_bytes: int | None) -> tuple[str, str]:
         stderr=subprocess.STDOUT,
         env=environment,
         cwd=place,
-        timeout=LONGEST_S,
+        timeout=HANG_S,
         start_new_session=True,
         check=False,
     )

@@ -13,6 +13,7 @@ import pytest
 import bad_inputs
 import sparelane
 import without
+from hangs import HANG_S
 from sparelane import _native
 
 MISTAKE = 2
@@ -139,7 +140,7 @@ def run_without(here: Path, missing: list[str], lines: list[list[str]]) -> list[
         stdout=subprocess.PIPE,
         text=True,
         check=True,
-        timeout=300,
+        timeout=HANG_S,
     )
     return [(code, answer) for code, answer in json.loads(done.stdout)]
 

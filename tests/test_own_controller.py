@@ -8,6 +8,7 @@ import importlib.util
 import math
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ import polars as pl
 import pytest
 
 import sparelane as sl
+from hangs import HANG_S
 from sparelane import plugins
 from sparelane.plugins.loading import LOADED
 from sparelane.plugins.registry import REGISTRY
@@ -326,16 +328,15 @@ def test_a_long_callback_ends_with_ctrl_c() -> None:
     @sl.controller("slow")
     class Slow(sl.Controller):
         def on_ack(self, ack: sl.Ack) -> None:
-            time.sleep(60)
+            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+            time.sleep(HANG_S)
+            raise AssertionError("nothing ended the callback")
 
         def on_congestion(self, event: sl.Congestion) -> None:
             pass
 
-    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
-    began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         with_controller("slow")
-    assert time.monotonic() - began < 5
 
 
 @pytest.mark.parametrize("where", ["__init__", "on_ack", "workload"])
@@ -347,7 +348,7 @@ def test_the_command_line_ends_at_once_with_ctrl_c(where: str, tmp_path: Path) -
         def wait(where):
             if where == "WHERE":
                 print("waiting", flush=True)
-                time.sleep(60)
+                time.sleep(3600)
 
         @sl.controller("slow")
         class Slow(sl.Controller):
@@ -383,7 +384,7 @@ def test_the_command_line_ends_at_once_with_ctrl_c(where: str, tmp_path: Path) -
     assert process.stdout is not None
     assert process.stdout.readline() == "waiting\n"
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=10)
+    _, said = process.communicate(timeout=HANG_S)
     places = [f"in wait ({tmp_path / 'slow.py'}, line {line})" for line in (7, 8)]
     assert process.returncode == 130
     assert said.strip() in [f"sparelane: interrupted {place}; nothing is saved" for place in places]
@@ -414,12 +415,12 @@ def slow(folder: Path, how: str, controllers: str = '"slow"') -> list[str]:
 
 
 def test_a_call_that_takes_long_is_told_within_seconds_with_its_line_and_ended_over_its_limit(tmp_path: Path) -> None:
-    began = time.monotonic()
-    done = command("run", *slow(tmp_path, "time.sleep(60)"), "--call-limit", "7", folder=tmp_path)
-    assert time.monotonic() - began < 20
+    done = command("run", *slow(tmp_path, "time.sleep(3600)"), "--call-limit", "7", folder=tmp_path)
     place = f"({tmp_path / 'slow.py'}, line 9, in on_ack)"
     first, last = done.stderr.splitlines()
-    assert first == f'sparelane: controller "slow" has been in on_ack for 5 s {place}'
+    said = re.fullmatch(r'sparelane: controller "slow" has been in on_ack for (\d+) s (.*)', first)
+    assert said is not None, first
+    assert (int(said[1]) >= 5, said[2]) == (True, place)
     assert 'sparelane: controller "slow" at 0.0' in last
     assert f"on_ack takes longer than 7 s; allowed: less, or another --call-limit {place}" in last
     assert done.returncode == 2
@@ -428,7 +429,7 @@ def test_a_call_that_takes_long_is_told_within_seconds_with_its_line_and_ended_o
 @pytest.mark.parametrize(
     ("how", "limits", "words"),
     [
-        ("time.sleep(60)", ("--call-limit", "2"), "on_ack takes longer than 2 s"),
+        ("time.sleep(3600)", ("--call-limit", "2"), "on_ack takes longer than 2 s"),
         ("[0 for _ in iter(int, 1)]", ("--call-limit", "2"), "on_ack takes longer than 2 s"),
         ("time.sleep(0.3)", ("--run-limit", "2"), "the run takes longer than 2 s"),
         # A library that holds the interpreter hears nothing: its worker is killed.
@@ -470,7 +471,7 @@ def test_a_call_over_its_limit_ends_in_another_thread_than_the_main_one_too() ->
 
     thread = threading.Thread(target=run)
     thread.start()
-    thread.join(20)
+    thread.join(HANG_S)
     [error] = found
     assert 'controller "spinning"' in str(error)
     assert "on_ack takes longer than 1 s" in str(error)
@@ -501,7 +502,7 @@ def test_worker_processes_know_what_this_one_has_loaded() -> None:
 
 def command(*arguments: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
     line = [sys.executable, "-c", "from sparelane.cli.main import main; main()", *map(str, arguments)]
-    return subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=60)
+    return subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=HANG_S)
 
 
 def test_the_command_line_takes_plugin_files(tmp_path: Path) -> None:

@@ -9,10 +9,11 @@ import types
 import pytest
 
 import sparelane as sl
+from hangs import HANG_S
 
 
 def run_python(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG_S, check=True)
     return done.stdout
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hangs import HANG_S
 from sparelane.simulation.result import Result
 from sparelane.terminal import console as terminal
 from sparelane.terminal import streams
@@ -38,7 +39,7 @@ def shell(line: str, here: Path) -> subprocess.CompletedProcess[str]:
     """A line of Bash in which $S is the command."""
     program = f'"{sys.executable}" -c "from sparelane.cli.main import main; main()"'
     script = f'set -o pipefail; S() {{ {program} "$@"; }}; {line}'
-    return subprocess.run(["bash", "-c", script], cwd=here, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(["bash", "-c", script], cwd=here, capture_output=True, text=True, timeout=HANG_S, check=False)
 
 
 FULL = "cannot write to standard output: no space left on device"
@@ -241,7 +242,7 @@ def test_a_peer_is_served_while_nobody_reads_what_recv_prints(tmp_path: Path) ->
     with subprocess.Popen(
         [*line, "--once", "--json", "--log-level", "debug"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as receiver:
-        alarm = threading.Timer(60, receiver.kill)
+        alarm = threading.Timer(HANG_S, receiver.kill)
         alarm.start()
         try:
             assert receiver.stdout is not None
@@ -254,7 +255,7 @@ def test_a_peer_is_served_while_nobody_reads_what_recv_prints(tmp_path: Path) ->
             # The events of these files are more than the pipe has room for.
             assert count * len(name) > 1 << 16
             assert f"{count + 1} of {count + 1} sent" in told, "the files and their folder"
-            code = receiver.wait(timeout=30)
+            code = receiver.wait(timeout=HANG_S)
             found = receiver.stdout.read().count(b'"item"')
         finally:
             alarm.cancel()

@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 
 import sparelane as sl
+from hangs import HANG_S
 from sparelane.plugins.registry import REGISTRY
 from sparelane.questions import plan_of
 from sparelane.simulation import columns
@@ -346,7 +347,7 @@ def test_a_script_without_a_main_guard_may_sweep(tmp_path: Path) -> None:
         print(sweep)
         """,
     )
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 0, err
     assert out.count("once") == 1
     assert "<Sweep" in out
@@ -371,6 +372,6 @@ def test_ctrl_c_ends_a_sweep_and_keeps_what_is_done(tmp_path: Path) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "some\n"
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 0, err
     assert "kept True" in out

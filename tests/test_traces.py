@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import sparelane as sl
+from hangs import HANG_S
 
 SCENARIO = """
 duration = "3s"
@@ -52,7 +53,7 @@ def fields(path: Path, *names: str, only: str = "") -> list[list[str]]:
         line += ["-Y", only]
     for name in names:
         line += ["-e", name]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=HANG_S, check=True)
     return [row.split("|") for row in done.stdout.splitlines()]
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from hangs import HANG_S
 from sparelane.plugins.loading import LOADED
 from sparelane.plugins.registry import REGISTRY
 
@@ -66,5 +67,5 @@ def run(line: str, folder: Path) -> None:
     program, *arguments = shlex.split(line)
     assert program == "sparelane"
     command = [sys.executable, "-c", "from sparelane.cli.main import main; main()", *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=HANG_S)
     assert done.returncode == 0, (line, done.stderr)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import sparelane as sl
+from hangs import HANG_S
 from sparelane.cli.commands.send import believed_tail_bps
 from sparelane.wire import transfer
 from wire_processes import SPARELANE, call
@@ -34,7 +35,7 @@ class Running:
 
     def rest(self) -> list[dict[str, Any]]:
         """What it says until it ends."""
-        said, errors = self.process.communicate(timeout=30)
+        said, errors = self.process.communicate(timeout=HANG_S)
         assert self.process.returncode in (0, 3), errors
         return [json.loads(line) for line in said.splitlines()]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hangs import HANG_S
 from sparelane.emulation.namespaces import missing
 from sparelane.wire import transfer as wire
 from sparelane.wire.harm import Beside, Harm, head_of
@@ -17,7 +18,7 @@ WHY_NOT = missing()
 
 def harm(*more: str, code: int = 0) -> subprocess.CompletedProcess[str]:
     line = ["harm", "--local", "--rate", "20", "--seconds", "1.5", "--rounds", "1", "--json", *more]
-    done = subprocess.run([*SPARELANE, *line], capture_output=True, text=True, timeout=90, check=False)
+    done = subprocess.run([*SPARELANE, *line], capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == code, (done.stdout, done.stderr)
     return done
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hangs import HANG_S
 from wire_processes import SPARELANE, Keys, call, running
 
 # Exit codes: something cannot be done, some of it was not done.
@@ -131,7 +132,7 @@ def test_what_cannot_be_sent_of_a_folder_is_told_and_the_rest_is_sent(keys: Keys
     with running("recv", *keys.of("receiver"), "--listen", "127.0.0.1:0", "-o", str(tmp_path / "to")) as receiver:
         address = receiver.until("listening")["address"]
         line = [*SPARELANE, "send", *keys.of("sender"), "--json", str(tree), address]
-        done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(line, capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == INCOMPLETE, done
     items = {Path(item["name"]).name: item["error"] for item in json.loads(done.stdout)["items"]}
     assert len(items) == 5
@@ -174,7 +175,7 @@ def test_without_rights_each_refusal_is_told(keys: Keys, tmp_path: Path) -> None
 
     def told(*arguments: str) -> str:
         line = [*lacking, *SPARELANE, *arguments]
-        done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(line, capture_output=True, text=True, timeout=HANG_S, check=False)
         assert done.returncode in (MISTAKE, INCOMPLETE), done
         return done.stderr
 
@@ -211,6 +212,6 @@ def test_a_host_without_a_route_is_told_at_once(keys: Keys, tmp_path: Path) -> N
     if unshare is None or subprocess.run([*alone, "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("this user may not make a network without routes")
     line = [*alone, *SPARELANE, "send", *keys.of("sender"), str(tmp_path / "file"), "192.0.2.1:7777"]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == MISTAKE
     assert "192.0.2.1:7777: Network is unreachable" in done.stderr

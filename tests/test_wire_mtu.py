@@ -3,11 +3,11 @@
 import json
 import os
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
+from hangs import HANG_S, wait_until
 from sparelane.emulation import namespaces
 from wire_processes import SPARELANE, Keys
 
@@ -32,16 +32,12 @@ def test_a_file_arrives_where_the_mtu_falls_on_its_way(tmp_path: Path, kind: str
                 send = ends.command(ends.sender, *SPARELANE, "send", *own)
                 with subprocess.Popen(send, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as sender:
                     part = into / ".file.sparelane-part"
-                    until = time.monotonic() + 30
-                    while sender.poll() is None and time.monotonic() < until:
-                        if part.exists() and part.stat().st_size > 500_000:
-                            break
-                        time.sleep(0.01)
+                    wait_until(lambda: part.exists() and part.stat().st_size > 500_000, sender)
                     # A router says that a packet is too large for its next link; the far end of a link does not.
                     namespace, device = (ends.router, "r1") if kind == "told" else (ends.receiver, "b0")
                     subprocess.run(["ip", "-n", namespace, "link", "set", device, "mtu", "1280"], check=True)
                     try:
-                        said, errors = sender.communicate(timeout=60)
+                        said, errors = sender.communicate(timeout=HANG_S)
                     finally:
                         sender.kill()
                 assert sender.returncode == 0, errors
@@ -49,7 +45,7 @@ def test_a_file_arrives_where_the_mtu_falls_on_its_way(tmp_path: Path, kind: str
                 assert report["items"][0]["error"] is None
                 # What the router says, less the headers; or what every IPv6 path carries.
                 assert report["udp_payload_bytes"] == (1252 if kind == "told" else 1232)
-                assert receiver.wait(20) == 0
+                assert receiver.wait(HANG_S) == 0
             finally:
                 receiver.kill()
     assert (into / "file").read_bytes() == file.read_bytes()

@@ -13,6 +13,7 @@ import wire_harm
 import wire_transfers
 from wire_transfers import Times
 
+from hangs import HANG_S
 from sparelane.emulation import delay_line
 from sparelane.emulation.namespaces import RECEIVER, hosts, missing
 
@@ -107,7 +108,7 @@ def test_a_path_has_the_round_trip_that_it_is_given_and_leaves_nothing_behind() 
                 assert listening.stdout is not None
                 port = listening.stdout.readline().strip()
                 line = ends.command(ends.sender, sys.executable, "-c", CONNECT, RECEIVER, port)
-                done = subprocess.run(line, capture_output=True, text=True, timeout=20, check=False)
+                done = subprocess.run(line, capture_output=True, text=True, timeout=HANG_S, check=False)
             finally:
                 listening.kill()
         assert 50 <= float(done.stdout) < 60, (done.stdout, done.stderr)
@@ -118,7 +119,7 @@ def test_a_path_has_the_round_trip_that_it_is_given_and_leaves_nothing_behind() 
 @needs_namespaces
 def test_harm_on_a_path_with_delay_counts_it_in_round_trips() -> None:
     line = ["harm", "--local", "--rate", "20", "--round-trip", "30", "--seconds", "1.5", "--rounds", "1", "--json"]
-    done = subprocess.run([*SPARELANE, *line], capture_output=True, text=True, timeout=90, check=False)
+    done = subprocess.run([*SPARELANE, *line], capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == 0, done.stderr
     told: dict[str, Any] = json.loads(done.stdout)
     for turn in ("alone", "beside_tcp", "beside"):

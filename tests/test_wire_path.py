@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from hangs import HANG_S
 from sparelane.emulation.namespaces import RECEIVER, Hosts, hosts, missing
 
 SPARELANE = [sys.executable, "-c", "from sparelane.cli.main import main; main()"]
@@ -44,7 +45,7 @@ def measured(keys: tuple[Path, str, Path, str], into: Path, *, priorities: bool)
     with hosts(20, priorities=priorities) as ends, receiver(ends, keys, into) as address:
         line = ["path", "--keys", str(keys[0]), "--trust", keys[3], "--json", address]
         done = subprocess.run(
-            ends.command(ends.sender, *SPARELANE, *line), capture_output=True, text=True, timeout=60, check=False
+            ends.command(ends.sender, *SPARELANE, *line), capture_output=True, text=True, timeout=HANG_S, check=False
         )
         assert done.returncode == 0, done.stderr
         told: dict[str, Any] = json.loads(done.stdout)
@@ -86,7 +87,7 @@ def test_a_receiver_for_both_families_keeps_the_marks_of_an_ipv4_sender(
             port = json.loads(text)["address"].rpartition(":")[2]
             for to in (f"127.0.0.1:{port}", f"[::ffff:127.0.0.1]:{port}"):
                 line = ["path", "--keys", str(keys[0]), "--trust", keys[3], "--json", "--load", "0", to]
-                done = subprocess.run([*SPARELANE, *line], capture_output=True, text=True, timeout=60, check=False)
+                done = subprocess.run([*SPARELANE, *line], capture_output=True, text=True, timeout=HANG_S, check=False)
                 assert done.returncode == 0, done.stderr
                 assert [row["mark"] for row in json.loads(done.stdout)["classes"]] == ["kept"] * 4, to
         finally:
@@ -97,6 +98,6 @@ def test_a_receiver_for_both_families_keeps_the_marks_of_an_ipv4_sender(
 def test_where_there_is_no_route_the_path_says_so_at_once(keys: tuple[Path, str, Path, str]) -> None:
     line = ["path", "--keys", str(keys[0]), "--trust", keys[3], "--connect-timeout", "50", "192.0.2.1:7777"]
     alone = ["unshare", "-n", *SPARELANE, *line]
-    done = subprocess.run(alone, capture_output=True, text=True, timeout=40, check=False)
+    done = subprocess.run(alone, capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == 2
     assert "192.0.2.1:7777: Network is unreachable" in done.stderr

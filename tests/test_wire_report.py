@@ -4,12 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+from hangs import HANG_S
+
 REPORT = Path(__file__).parent.parent / "benches" / "wire_report.py"
 
 
 def report(*commands: str) -> tuple[int, str]:
     line = [sys.executable, str(REPORT), *commands]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=HANG_S, check=False)
     return done.returncode, done.stdout
 
 

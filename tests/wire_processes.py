@@ -9,12 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from hangs import HANG_S, wait_until
+
 SPARELANE = [sys.executable, "-c", "from sparelane.cli.main import main; main()"]
 
 
 def call(*arguments: str, code: int = 0) -> str:
     """Runs a command, checks its exit code, and returns its standard output, or standard error if the code is not 0."""
-    done = subprocess.run([*SPARELANE, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([*SPARELANE, *arguments], capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
     return done.stdout if code == 0 else done.stderr
 
@@ -39,6 +41,9 @@ class Running:
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
+        self._log: list[str] = []
+        self._logging = threading.Thread(target=self._read_log, daemon=True)
+        self._logging.start()
         # The address at which it listens, once known.
         self.address = ""
 
@@ -46,7 +51,7 @@ class Running:
         """Returns the next event that it prints."""
         assert self.process.stdout is not None
         text = self.process.stdout.readline()
-        assert text, self.process.communicate(timeout=10)[1]
+        assert text, self._whole_log()
         found: dict[str, Any] = json.loads(text)
         return found
 
@@ -56,23 +61,45 @@ class Running:
             pass
         return found
 
-    def rest(self, timeout: float = 30, code: tuple[int, ...] = (0, 3)) -> tuple[list[dict[str, Any]], str]:
-        """Waits for its end, and returns the remaining events and standard error."""
-        output, errors = self.process.communicate(timeout=timeout)
+    def until_logged(self, text: str) -> None:
+        """Waits for a line with this text on standard error."""
+        wait_until(lambda: any(text in line for line in self._log), self.process)
+
+    def rest(self, code: tuple[int, ...] = (0, 3)) -> tuple[list[dict[str, Any]], str]:
+        """Waits for its end, and returns the remaining events and all of standard error."""
+        assert self.process.stdout is not None
+        output = self.process.stdout.read()
+        self.process.wait(HANG_S)
+        errors = self._whole_log()
         assert self.process.returncode in code, (self.process.returncode, errors)
         return [json.loads(line) for line in output.splitlines()], errors
+
+    def _read_log(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self._log.append(line)
+
+    def join(self) -> None:
+        """Waits until its log has ended."""
+        self._logging.join(HANG_S)
+
+    def _whole_log(self) -> str:
+        self.join()
+        return "".join(self._log)
 
 
 @contextmanager
 def running(*arguments: str) -> Iterator[Running]:
-    """Runs a command with `--json` in a separate process, which ends with the block, or after a minute."""
+    """Runs a command with `--json` in a separate process, which ends with the block, or after `HANG_S`."""
     line = [*SPARELANE, *arguments, "--json"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        command = Running(process)
         # A test that waits for a line too long then reads the end of the output and fails.
-        alarm = threading.Timer(60, process.kill)
+        alarm = threading.Timer(HANG_S, process.kill)
         alarm.start()
         try:
-            yield Running(process)
+            yield command
         finally:
             alarm.cancel()
             process.kill()
+            command.join()
