@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from wire_processes import Keys
+
 # pytest-xdist sets COLUMNS for its workers, which would make printed tables that narrow.
 os.environ.pop("COLUMNS", None)
 
@@ -68,6 +70,12 @@ def boots_kernels(item: pytest.Item) -> bool:
         mark.args and mark.args[0] is False and "sparelane linux build" in mark.kwargs.get("reason", "")
         for mark in item.iter_markers("skipif")
     )
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Keys:
+    """A key for each side of a transfer or tunnel."""
+    return Keys(tmp_path)
 
 
 # Patterns of skip reasons, and the requirement that each stands for. The first pattern that matches counts.

@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 
 import sparelane
+from two_flows import WORKLOADS
 
-TWO_FLOWS = """\
+TWO_FLOWS = f"""\
 title = "two flows, one of which does not finish"
 duration = "2s"
 
@@ -20,18 +21,7 @@ pairs = 2
 [scheme.tcp]
 controller = "newreno"
 
-[[workload]]
-kind = "bulk"
-pairs = [["left0", "right0"]]
-size = "100kB"
-
-[[workload]]
-kind = "bulk"
-pairs = [["left1", "right1"]]
-
-[sample]
-interval = "100ms"
-flows = [0]
+{WORKLOADS}
 """
 
 

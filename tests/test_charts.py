@@ -6,11 +6,10 @@ import pickle
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 import sparelane as sl
+from command_line import invoke
 from small_sweeps import BASE, LOADS, do
-from sparelane.cli.main import main
 from sparelane.common.folders import OutputError, SavedResultsError
 from sparelane.common.units import quantity, read, scale
 from sparelane.reports.charts import draw, of_run, of_sweep
@@ -25,10 +24,6 @@ SAMPLED = BASE.replace(
 ENDLESS = SAMPLED.split("[workload]")[0] + '[workload]\nkind = "bulk"\nscheme = "tcp"\n'
 
 SIGNATURES = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
-
-
-def invoke(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(scope="module")

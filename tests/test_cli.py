@@ -18,9 +18,9 @@ from typing import Any
 import click
 import polars as pl
 import pytest
-from click.testing import CliRunner, Result
 
 import sparelane
+from command_line import invoke
 from hangs import HANG_S
 from sparelane.cli.commands import reproduce
 from sparelane.cli.commands import run as run_command
@@ -58,53 +58,47 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def sparelane_cli(*arguments: str) -> Result:
-    return CliRunner().invoke(main, list(arguments))
-
-
 def names_in(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
 @pytest.mark.parametrize("option", ["-h", "--help"])
 def test_help_names_every_command(option: str) -> None:
-    result = sparelane_cli(option)
+    result = invoke(option)
     assert result.exit_code == 0
     for name in ("list", "run", "reproduce", "report", "bench"):
         assert name in result.stdout
-        assert sparelane_cli(name, option).exit_code == 0
+        assert invoke(name, option).exit_code == 0
 
 
 def test_version_is_that_of_the_package() -> None:
-    assert sparelane_cli("--version").stdout.strip() == f"sparelane, version {sparelane.__version__}"
+    assert invoke("--version").stdout.strip() == f"sparelane, version {sparelane.__version__}"
 
 
 def test_list_shows_every_kind() -> None:
-    result = sparelane_cli("list")
+    result = invoke("list")
     assert result.exit_code == 0
     for word in ("newreno", "priority", "internet2", "poisson", "rc3/fig8-load", "rc3-internet2"):
         assert word in result.stdout
 
 
 def test_list_of_an_entry_shows_its_parameters() -> None:
-    [entry] = [
-        entry for entry in json.loads(sparelane_cli("list", "rc3", "--json").stdout) if entry["kind"] == "controller"
-    ]
+    [entry] = [entry for entry in json.loads(invoke("list", "rc3", "--json").stdout) if entry["kind"] == "controller"]
     assert set(entry) == {"kind", "name", "summary", "source", "params", "notes"}
     params = {param["name"]: param for param in entry["params"]}
     assert params["levels"]["default"] == "[40, 440, 4440]"
     assert set(params["levels"]) == {"name", "default", "allowed", "meaning", "source"}
-    assert "levels" in sparelane_cli("list", "rc3").stdout
+    assert "levels" in invoke("list", "rc3").stdout
 
 
 def test_list_of_an_unknown_name_suggests_the_closest() -> None:
-    result = sparelane_cli("list", "newrano")
+    result = invoke("list", "newrano")
     assert result.exit_code == 2
     assert 'did you mean "newreno"?' in result.stderr
 
 
 def test_run_writes_tables_and_everything_needed_to_repeat_it(here: Path) -> None:
-    result = sparelane_cli("run", "small.toml", "--seed", "7")
+    result = invoke("run", "small.toml", "--seed", "7")
     assert result.exit_code == 0, result.stderr
     tables = [
         f"{name}.{end}"
@@ -121,7 +115,7 @@ def test_run_writes_tables_and_everything_needed_to_repeat_it(here: Path) -> Non
 
 
 def test_run_writes_the_requested_formats(here: Path) -> None:
-    result = sparelane_cli("run", "small.toml", "-o", "x", "--format", "json")
+    result = invoke("run", "small.toml", "-o", "x", "--format", "json")
     assert result.exit_code == 0, result.stderr
     assert names_in(here / "x") == [
         "cross_traffic.json",
@@ -138,7 +132,7 @@ def test_run_writes_the_requested_formats(here: Path) -> None:
 
 
 def test_run_accepts_ready_made_scenarios_by_name(here: Path) -> None:
-    result = sparelane_cli("run", "rc3-example-7")
+    result = invoke("run", "rc3-example-7")
     assert result.exit_code == 0, result.stderr
     assert (here / "out" / "rc3-example-7" / "flows.parquet").is_file()
 
@@ -161,7 +155,7 @@ def test_a_mistake_exits_with_2_names_its_place_and_writes_nothing(
 ) -> None:
     (here / "broken.toml").write_text('title = "x"\nduration = = 3\n', encoding="utf-8")
     before = sorted(here.rglob("*"))
-    result = sparelane_cli(*arguments)
+    result = invoke(*arguments)
     assert result.exit_code == 2
     assert message in result.stderr
     assert result.stdout == ""
@@ -178,20 +172,20 @@ def test_a_folder_that_cannot_be_written_is_found_before_any_work(
     monkeypatch.setattr(sparelane.simulation.simulate.Prepared, "run", fail)
     monkeypatch.setattr(runner, "reproduce", fail)
     (here / "taken").write_text("a file", encoding="utf-8")
-    result = sparelane_cli(*arguments, "-o", "taken/below")
+    result = invoke(*arguments, "-o", "taken/below")
     assert result.exit_code == 2
     assert 'cannot write into the folder "taken/below"' in result.stderr
 
 
 def test_a_json_file_that_cannot_be_written_is_found_before_any_work(here: Path) -> None:
-    result = sparelane_cli("reproduce", "rc3/model", "--json", "missing/rows.json")
+    result = invoke("reproduce", "rc3/model", "--json", "missing/rows.json")
     assert result.exit_code == 2
     assert 'cannot write the file "missing/rows.json"' in result.stderr
     assert not (here / "out" / "reproduce" / "rc3").exists()
 
 
 def test_reproduce_writes_rows_a_figure_and_the_report(here: Path) -> None:
-    result = sparelane_cli("reproduce", "rc3/model", "rc3/example-7", "--quick", "-o", "done", "--json", "rows.json")
+    result = invoke("reproduce", "rc3/model", "rc3/example-7", "--quick", "-o", "done", "--json", "rows.json")
     assert result.exit_code == 0, result.stderr
     written = names_in(here / "done")
     for id in ("rc3/model", "rc3/example-7"):
@@ -217,7 +211,7 @@ def test_an_interrupted_reproduction_keeps_finished_experiments(here: Path, monk
         raise KeyboardInterrupt
 
     monkeypatch.setattr(reproduce, "show", interrupt)
-    result = sparelane_cli("reproduce", "rc3/example-7", "rc3/model", "-o", "done", "--json", "rows.json")
+    result = invoke("reproduce", "rc3/example-7", "rc3/model", "-o", "done", "--json", "rows.json")
     assert result.exit_code == 130
     assert 'Finished, and kept in "done": rc3/example-7. Not finished: rc3/model' in result.stderr
     assert (here / "done" / "rc3" / "example-7" / "figure.png").is_file()
@@ -330,17 +324,17 @@ def tiny_workload(here: Path) -> Path:
 
 def test_the_ladder_has_a_line_for_every_size(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "LADDER", {4: "50us", 6: "50us"})
-    result = sparelane_cli("bench", "--ladder", "--json", "l.json")
+    result = invoke("bench", "--ladder", "--json", "l.json")
     assert result.exit_code == 0, result.stderr
     rungs = json.loads((here / "l.json").read_text(encoding="utf-8"))
     assert [(rung["ports"], rung["hosts"], rung["links"]) for rung in rungs] == [(4, 16, 96), (6, 54, 324)]
     assert all(rung["packet_hops"] > 0 and rung["flows"] > 0 for rung in rungs)
     assert len(result.stdout.splitlines()) == 3
-    assert "workloads of its own" in sparelane_cli("bench", "--ladder", "--ssthresh", "20").stderr
+    assert "workloads of its own" in invoke("bench", "--ladder", "--ssthresh", "20").stderr
 
 
 def test_bench_times_a_workload(here: Path, tiny_workload: Path) -> None:
-    result = sparelane_cli("bench", str(tiny_workload), "--duration", "1s", "--ssthresh", "20", "--json", "b.json")
+    result = invoke("bench", str(tiny_workload), "--duration", "1s", "--ssthresh", "20", "--json", "b.json")
     assert result.exit_code == 0, result.stderr
     [timing] = json.loads((here / "b.json").read_text(encoding="utf-8"))
     assert list(timing) == ["workload", "events", "packet_hops", "cpu_s", "wall_s", "peak_rss_mb"]
@@ -350,20 +344,20 @@ def test_bench_times_a_workload(here: Path, tiny_workload: Path) -> None:
 
 
 def test_bench_of_zero_time_only_builds(here: Path, tiny_workload: Path) -> None:
-    result = sparelane_cli("bench", str(tiny_workload), "--duration", "0s", "--json", "b.json")
+    result = invoke("bench", str(tiny_workload), "--duration", "0s", "--json", "b.json")
     assert result.exit_code == 0, result.stderr
     [timing] = json.loads((here / "b.json").read_text(encoding="utf-8"))
     assert timing["packet_hops"] == 0
 
 
 def test_bench_of_a_workload_without_default_needs_a_duration(tiny_workload: Path) -> None:
-    result = sparelane_cli("bench", str(tiny_workload))
+    result = invoke("bench", str(tiny_workload))
     assert result.exit_code == 2
     assert "--duration" in result.stderr
 
 
 def test_only_results_are_printed_without_a_terminal(here: Path) -> None:
-    result = sparelane_cli("run", "small.toml")
+    result = invoke("run", "small.toml")
     assert result.stderr == ""
     assert "\x1b" not in result.stdout
     assert here.is_dir()
@@ -392,16 +386,16 @@ def test_the_package_can_be_run_as_a_module(here: Path) -> None:
 
 
 def test_a_misspelt_command_gets_the_closest_as_suggestion() -> None:
-    done = sparelane_cli("reprodce", "rc3")
+    done = invoke("reprodce", "rc3")
     assert done.exit_code == 2
     assert 'there is no command "reprodce"; did you mean "reproduce"?' in done.stderr
 
 
 def test_a_queue_is_listed_with_its_parameters_and_a_pointer_to_the_others() -> None:
-    shown = sparelane_cli("list", "red").stdout
+    shown = invoke("list", "red").stdout
     assert "max_probability" in shown
     assert "It has the keys of [queue], too" in shown
-    assert "mark_at" in sparelane_cli("list", "queue").stdout
+    assert "mark_at" in invoke("list", "queue").stdout
 
 
 @pytest.mark.parametrize("heavy", ["polars", "matplotlib", "scipy", "rich", "numpy"])
@@ -434,22 +428,22 @@ def test_commands_are_click_commands() -> None:
 def test_a_binary_file_is_a_mistake_with_its_line(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "odd.toml"
     path.write_bytes(content)
-    result = sparelane_cli("run", str(path))
+    result = invoke("run", str(path))
     assert result.exit_code == 2
     assert message in result.stderr
     assert str(path) in result.stderr
 
 
 def test_a_missing_file_and_an_unknown_name_have_different_errors(tmp_path: Path) -> None:
-    assert 'there is no file "nowhere.toml"' in sparelane_cli("run", "nowhere.toml").stderr
-    assert "there is no ready-made scenario" in sparelane_cli("run", "nowhere").stderr
-    assert "is not a file" in sparelane_cli("run", str(tmp_path)).stderr
-    assert "is not a file" in sparelane_cli("run", "/dev/zero").stderr
+    assert 'there is no file "nowhere.toml"' in invoke("run", "nowhere.toml").stderr
+    assert "there is no ready-made scenario" in invoke("run", "nowhere").stderr
+    assert "is not a file" in invoke("run", str(tmp_path)).stderr
+    assert "is not a file" in invoke("run", "/dev/zero").stderr
 
 
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="a file that nobody can read from its beginning")
 def test_a_file_that_cannot_be_read_is_a_mistake_with_its_reason() -> None:
-    result = sparelane_cli("run", "/proc/self/mem")
+    result = invoke("run", "/proc/self/mem")
     assert result.exit_code == 2
     assert result.stderr.strip() == "sparelane: /proc/self/mem: cannot be read: input/output error"
 
@@ -474,12 +468,12 @@ def test_without_a_terminal_progress_is_a_line_every_ten_seconds(
 
 
 def test_numbers_outside_their_bounds_are_refused_before_any_work() -> None:
-    assert "is not in the range" in sparelane_cli("run", "two-flows-priority", "--seed", str(2**64)).stderr
-    assert "is not in the range" in sparelane_cli("reproduce", "--quick", "--seeds", "1000000000").stderr
+    assert "is not in the range" in invoke("run", "two-flows-priority", "--seed", str(2**64)).stderr
+    assert "is not in the range" in invoke("reproduce", "--quick", "--seeds", "1000000000").stderr
 
 
 def test_a_json_file_that_cannot_be_written_leaves_no_folder_behind(tmp_path: Path) -> None:
-    result = sparelane_cli("reproduce", "rc3/example-7", "--json", "no/such/x.json", "-o", str(tmp_path / "made"))
+    result = invoke("reproduce", "rc3/example-7", "--json", "no/such/x.json", "-o", str(tmp_path / "made"))
     assert result.exit_code == 2
     assert 'cannot write the file "no/such/x.json"' in result.stderr
     assert not (tmp_path / "made").exists()
@@ -487,8 +481,8 @@ def test_a_json_file_that_cannot_be_written_leaves_no_folder_behind(tmp_path: Pa
 
 def test_tables_of_an_earlier_run_are_removed(tmp_path: Path) -> None:
     folder = str(tmp_path / "out")
-    assert sparelane_cli("run", "two-flows-priority", "-o", folder, "--format", "csv").exit_code == 0
-    assert sparelane_cli("run", "two-flows-priority", "-o", folder, "--format", "json").exit_code == 0
+    assert invoke("run", "two-flows-priority", "-o", folder, "--format", "csv").exit_code == 0
+    assert invoke("run", "two-flows-priority", "-o", folder, "--format", "json").exit_code == 0
     suffixes = {path.suffix for path in (tmp_path / "out").iterdir()}
     assert suffixes == {".json"}
 
@@ -501,7 +495,7 @@ def test_a_table_that_cannot_be_written_leaves_no_partial_file(tmp_path: Path, m
         raise OSError(28, "No space left on device", str(path))
 
     monkeypatch.setitem(frames.WRITERS, "csv", full)
-    result = sparelane_cli("run", "two-flows-priority", "-o", str(tmp_path), "--format", "csv")
+    result = invoke("run", "two-flows-priority", "-o", str(tmp_path), "--format", "csv")
     assert result.exit_code == 2
     assert "no space left on device" in result.stderr
     assert "digest" in result.stdout, "results are printed first"
@@ -553,7 +547,7 @@ def test_a_run_over_its_limit_names_the_limit_and_keeps_its_results(
     monkeypatch.setattr(api.Prepared, "run", run)
     monkeypatch.setattr(run_command, "time", SimpleNamespace(monotonic=lambda: now_s))
     line = ["run", "dumbbell-cubic", "--set", "duration=50000s", "--run-limit", "60", "-o", "out"]
-    result = sparelane_cli(*line)
+    result = invoke(*line)
     assert result.exit_code == 124
     kept = json.loads((here / "out" / "run.json").read_text(encoding="utf-8"))
     assert kept["interrupted"] is True
@@ -570,14 +564,14 @@ def test_a_limit_during_building_reports_that_nothing_was_simulated(
             time.sleep(0.05)
 
     monkeypatch.setattr(api, "prepare", never)
-    result = sparelane_cli("run", "small.toml", "--run-limit", "0.2", "-o", "out")
+    result = invoke("run", "small.toml", "--run-limit", "0.2", "-o", "out")
     assert result.exit_code == 124
     assert "--run-limit 0.2 (seconds), while its network was built: nothing was simulated" in result.stderr
     assert not (here / "out").exists()
 
 
 def test_a_limit_that_has_no_effect_is_refused(here: Path) -> None:
-    result = sparelane_cli("run", "small.toml", "--on", "linux", "--run-limit", "5")
+    result = invoke("run", "small.toml", "--on", "linux", "--run-limit", "5")
     assert result.exit_code == 2
     assert "--run-limit" in result.stderr
 
@@ -611,41 +605,41 @@ def test_a_run_is_repeated_from_its_folder(here: Path, monkeypatch: pytest.Monke
     (here / "sizes" / "list.flows").write_text("0 2 3 100000\n", encoding="utf-8")
     text = SMALL.replace('kind = "bulk"\nsize = "100kB"', 'kind = "flows"\npath = "sizes/list.flows"')
     (here / "listed.toml").write_text(text, encoding="utf-8")
-    assert sparelane_cli("run", "listed.toml", "--seed", "7", "-o", "first").exit_code == 0
+    assert invoke("run", "listed.toml", "--seed", "7", "-o", "first").exit_code == 0
     (here / "elsewhere").mkdir()
     monkeypatch.chdir(here / "elsewhere")
-    again = sparelane_cli("run", "../first/run.json", "-o", "again")
+    again = invoke("run", "../first/run.json", "-o", "again")
     assert again.exit_code == 0, again.output
     assert "the same digest as before" in again.stdout
     # The folder is enough: it may be moved, and the files that the scenario names may be deleted.
     (here / "sizes" / "list.flows").unlink()
     (here / "first").rename(here / "moved")
-    moved = sparelane_cli("run", "../moved/run.json", "-o", "../moved")
+    moved = invoke("run", "../moved/run.json", "-o", "../moved")
     assert "the same digest as before" in moved.stdout, moved.output
-    assert "the same digest as before" in sparelane_cli("run", "../moved/run.json", "-o", "once-more").stdout
-    changed = sparelane_cli("run", "again/run.json", "--seed", "8", "--set", "topology.access_delay=8ms", "-o", "third")
+    assert "the same digest as before" in invoke("run", "../moved/run.json", "-o", "once-more").stdout
+    changed = invoke("run", "again/run.json", "--seed", "8", "--set", "topology.access_delay=8ms", "-o", "third")
     assert "another digest than before" in changed.stdout
     (here / "elsewhere" / "else.json").write_text('{"rows": 1}', encoding="utf-8")
-    refused = sparelane_cli("run", "else.json")
+    refused = invoke("run", "else.json")
     assert refused.exit_code == 2
     assert "not the run.json of a run" in refused.stderr
 
 
 def test_a_list_in_place_of_a_value_suggests_sweep(here: Path) -> None:
     (here / "small.toml").write_text(SMALL, encoding="utf-8")
-    result = sparelane_cli("run", "small.toml", "--set", 'topology.access_delay=["1ms", "2ms"]')
+    result = invoke("run", "small.toml", "--set", 'topology.access_delay=["1ms", "2ms"]')
     assert result.exit_code == 2
     assert "topology.access_delay has several values: `sparelane sweep small.toml` runs them all" in result.stderr
-    other = sparelane_cli("run", "small.toml", "--set", "topology.access_delay=never")
+    other = invoke("run", "small.toml", "--set", "topology.access_delay=never")
     assert "sweep" not in other.stderr
 
 
 def test_a_folder_of_result_folders_is_refused_with_their_names(here: Path) -> None:
     (here / "small.toml").write_text(SMALL, encoding="utf-8")
-    assert sparelane_cli("run", "small.toml", "-o", "out/a").exit_code == 0
-    assert sparelane_cli("run", "small.toml", "--seeds", "2", "-o", "out/b").exit_code == 0
+    assert invoke("run", "small.toml", "-o", "out/a").exit_code == 0
+    assert invoke("run", "small.toml", "--seeds", "2", "-o", "out/b").exit_code == 0
     (here / "out" / "c").mkdir()
-    result = sparelane_cli("report", "out")
+    result = invoke("report", "out")
     assert result.exit_code == 2
     assert '"out" holds folders of results, and no results itself; allowed: one of "out/a", "out/b"' in result.stderr
     assert "out/c" not in result.stderr
@@ -654,8 +648,8 @@ def test_a_folder_of_result_folders_is_refused_with_their_names(here: Path) -> N
 def test_only_the_main_means_over_seeds_are_printed_by_default(here: Path) -> None:
     text = SMALL.replace('kind = "bulk"\nsize = "100kB"', 'kind = "poisson"\nload = 0.3\nsizes = { kind = "rc3" }')
     (here / "small.toml").write_text(text, encoding="utf-8")
-    few = sparelane_cli("run", "small.toml", "--seeds", "2", "-o", "out").stdout
-    all_of_them = sparelane_cli("run", "small.toml", "--seeds", "2", "-o", "out", "--all").stdout
+    few = invoke("run", "small.toml", "--seeds", "2", "-o", "out").stdout
+    all_of_them = invoke("run", "small.toml", "--seeds", "2", "-o", "out", "--all").stdout
     [more] = re.findall(r"(\d+) more means: --all prints them, and out/rows.parquet has them", few)
     lines = [sum("all flows" in line or "network" in line for line in text.splitlines()) for text in (few, all_of_them)]
     assert lines[0] == 15

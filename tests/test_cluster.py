@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 import yaml
 
+from command_line import invoke
 from hangs import HANG_S, wait_until
 from small_sweeps import LOADS, file
 from sparelane import _native
-from test_sweeps import answers, dask, free_port, invoke
+from test_sweeps import answers, dask, free_port
 
 pytest.importorskip("distributed", reason="needs the extra dask")
 

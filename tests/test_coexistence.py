@@ -5,11 +5,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from click.testing import CliRunner, Result
 
 import sparelane as sl
+from command_line import invoke
 from small_sweeps import do
-from sparelane.cli.main import main
 from sparelane.sweeps import coexistence, folder
 
 SHARED = """
@@ -48,10 +47,6 @@ spread = "100ms"
 mix = {{ cubic = 0.5, vegas = 0.5 }}
 mix_by = "flow"
 """
-
-
-def invoke(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner, Result
 
+from command_line import invoke
+from made_up_runs import row
 from small_sweeps import BASE, LOADS, do, file
-from sparelane.cli.main import main
 from sparelane.results.rows import ALL, AxisValue, TidyRow, to_frame
 from sparelane.sweeps import comparison, verdict
 from sparelane.sweeps.differences import Comparison, Outcome, Thresholds, judge
@@ -21,16 +21,12 @@ MEAN = HEADLINES[0]
 LIMITS = Thresholds()
 
 
-def invoke(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
 def rows(
     numbers: dict[tuple[str, float], list[float]], metric: str = MEAN.metric, average: str = MEAN.average
 ) -> pl.DataFrame:
     """Returns runs of schemes at loads, with one value per seed."""
     made = [
-        TidyRow("x", f"load = {load}", scheme, ALL, metric, average, value, "s", [seed], axes={"load": load})
+        row(scheme, Metric(metric, average), value, seed, {"load": load})
         for (scheme, load), values in numbers.items()
         for seed, value in enumerate(values, 1)
     ]
@@ -153,7 +149,7 @@ def test_scatter_around_zero_change_is_no_contradiction() -> None:
 def test_the_key_that_separates_contradicting_settings_is_named() -> None:
     steady = [1.0, 1.01, 0.99, 1.0]
     made = [
-        TidyRow("x", str(axes), scheme, ALL, MEAN.metric, MEAN.average, value, "s", [seed], axes=axes)
+        row(scheme, MEAN, value, seed, axes)
         for kind, factor in (("fifo", 0.5), ("codel", 3.0))
         for load in (0.1, 0.9)
         for axes in [dict[str, AxisValue]({"queue.kind": kind, "workload.load": load})]

@@ -15,6 +15,7 @@ import pytest
 import sparelane as sl
 from sparelane.scenario import library
 from sparelane.scenario.settings import scenario_text
+from two_flows import TABLES, WORKLOADS
 
 BASE: dict[str, Any] = {
     "duration": "1s",
@@ -22,29 +23,16 @@ BASE: dict[str, Any] = {
     "topology": {"kind": "dumbbell", "pairs": 2, "bottleneck_rate": "20Mbps"},
     "queue": {"kind": "fifo", "limit": "1bdp"},
     "scheme": {"own": {"controller": "rc3", "inner": {"controller": "cubic", "initial_window": 4}}},
-    "workload": [
-        {"kind": "bulk", "pairs": [["left0", "right0"]], "size": "100kB"},
-        {"kind": "bulk", "pairs": [["left1", "right1"]], "start": "0.1s"},
-    ],
-    "sample": {"interval": "100ms", "flows": [0]},
+    **TABLES,
 }
 
-TEXT = """
+TEXT = f"""
 duration = "1s"
 seed = 5
-topology = { kind = "dumbbell", pairs = 2, bottleneck_rate = "20Mbps" }
-queue = { kind = "fifo", limit = "1bdp" }
-scheme.own = { controller = "rc3", inner = { controller = "cubic", initial_window = 4 } }
-sample = { interval = "100ms", flows = [0] }
-[[workload]]
-kind = "bulk"
-pairs = [["left0", "right0"]]
-size = "100kB"
-[[workload]]
-kind = "bulk"
-pairs = [["left1", "right1"]]
-start = "0.1s"
-"""
+topology = {{ kind = "dumbbell", pairs = 2, bottleneck_rate = "20Mbps" }}
+queue = {{ kind = "fifo", limit = "1bdp" }}
+scheme.own = {{ controller = "rc3", inner = {{ controller = "cubic", initial_window = 4 }} }}
+{WORKLOADS}"""
 
 
 def test_a_dictionary_runs_as_the_same_text_does() -> None:

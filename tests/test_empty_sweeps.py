@@ -3,15 +3,10 @@
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
+from command_line import invoke
 from small_sweeps import LOADS, do, plan
-from sparelane.cli.main import main
 from sparelane.sweeps import folder
-
-
-def invoke(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 def test_a_sweep_stopped_before_its_first_run_has_empty_tables(tmp_path: Path) -> None:

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
+from command_line import SPARELANE
 from hangs import HANG_S, wait_until
 from sparelane import emulation
 from sparelane._native import EmulationError
 from sparelane.common.names import UnknownNameError
 from sparelane.emulation import hosts as emulated_hosts
 
-SPARELANE = [sys.executable, "-c", "from sparelane.cli.main import main; main()"]
 WHY_NOT = emulated_hosts.missing()
 
 SCENARIO = """

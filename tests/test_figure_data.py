@@ -9,12 +9,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner, Result
 
 import browser
 import sparelane as sl
+from command_line import invoke
 from small_sweeps import do, with_lines
-from sparelane.cli.main import main
 from sparelane.common import percentiles
 from sparelane.common.folders import SavedResultsError
 from sparelane.common.names import UnknownNameError
@@ -50,10 +49,6 @@ SAMPLED = with_lines(
 
 def named(panels: list[Panel]) -> dict[str, Panel]:
     return {panel.name: panel for panel in panels}
-
-
-def invoke(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(scope="module")

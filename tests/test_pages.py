@@ -8,12 +8,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from click.testing import CliRunner, Result
 
 import browser
 import sparelane as sl
+from command_line import invoke
 from small_sweeps import BASE, LOADS, do, with_lines
-from sparelane.cli.main import main
 from sparelane.papers import registry
 from sparelane.papers.engine import answers, saved
 from sparelane.papers.pages import of_experiments
@@ -32,10 +31,6 @@ QUESTION = '# Does RC3 still help with little room in queues?\ntitle = "RC3 & <s
 
 
 FIG8 = Path(__file__).parents[1] / "results" / "rc3" / "fig8-load"
-
-
-def invoke(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from sparelane.results.rows import ALL, TidyRow, to_frame
+from made_up_runs import row
+from sparelane.results.rows import to_frame
 from sparelane.sweeps import ranking
 from sparelane.sweeps.comparison import Subject
 from sparelane.sweeps.differences import Thresholds
@@ -24,18 +25,7 @@ def runs(
 ) -> pl.DataFrame:
     """Runs of schemes in queues, one value a seed."""
     made = [
-        TidyRow(
-            "x",
-            f"queue.kind = {kind}",
-            scheme,
-            ALL,
-            metric.metric,
-            metric.average,
-            float(value),
-            metric.unit,
-            [seed],
-            axes={"queue.kind": kind},
-        )
+        row(scheme, metric, value, seed, {"queue.kind": kind})
         for (scheme, kind), values in numbers.items()
         for seed, value in enumerate(values, 1)
     ]

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from click.testing import CliRunner, Result
 from matplotlib.figure import Figure
 
+from command_line import invoke
 from sparelane import _native
 from sparelane import papers as experiments
 from sparelane.cli.commands import reproduce as command
-from sparelane.cli.main import main
 from sparelane.common import experiment_index
 from sparelane.common.folders import SavedResultsError
 from sparelane.papers import registry
@@ -92,10 +91,6 @@ def done(experiment: Experiment, effort: Effort) -> Finished:
     return finished
 
 
-def sparelane_cli(*arguments: str) -> Result:
-    return CliRunner().invoke(main, list(arguments))
-
-
 def test_saved_results_are_read_as_they_were(tmp_path: Path) -> None:
     finished = done(MADE_UP["rc3/one"], MADE_UP["rc3/one"].full)
     report.save_experiment(finished, tmp_path)
@@ -170,7 +165,7 @@ def _saved(effort: Effort, folder: Path) -> Path:
 def test_saved_rows_have_reasons_and_checks_of_now(tmp_path: Path, made_up: dict[str, Experiment]) -> None:
     report.save_experiment(done(made_up["rc3/one"], made_up["rc3/one"].full), tmp_path)
     made_up["rc3/one"] = experiment("rc3/one", reasons={LOST: "found since"})
-    assert sparelane_cli("report", str(tmp_path)).exit_code == 0
+    assert invoke("report", str(tmp_path)).exit_code == 0
     rows = pl.read_csv(tmp_path / "rc3" / "one" / saved.ROWS).select("setting", "check", "reason").rows()
     assert rows == [
         ("flows", "in band", ""),
@@ -186,7 +181,7 @@ def test_pages_hold_batches_run_at_different_times_and_sum_up_how_they_stand(
 ) -> None:
     report.save_experiment(done(made_up["rc3/one"], made_up["rc3/one"].full), tmp_path / "results")
     report.save_experiment(done(made_up["rc3/two"], made_up["rc3/two"].quick), tmp_path / "results")
-    result = sparelane_cli("report", str(tmp_path / "results"), "--see", str(tmp_path / "speed.md"))
+    result = invoke("report", str(tmp_path / "results"), "--see", str(tmp_path / "speed.md"))
     assert result.exit_code == 0, result.stderr
     index = tmp_path / "results" / "README.md"
     text = index.read_text(encoding="utf-8")
@@ -228,7 +223,7 @@ def test_experiments_that_meet_all_are_named_below_the_table_of_those_that_diffe
     made_up["rc3/two"] = experiment("rc3/two", evaluate=lambda effort, outcomes: bare, claims=())
     for one in made_up.values():
         report.save_experiment(done(one, one.full), tmp_path)
-    assert sparelane_cli("report", str(tmp_path)).exit_code == 0
+    assert invoke("report", str(tmp_path)).exit_code == 0
     text = (tmp_path / "README.md").read_text(encoding="utf-8")
     met_by = "Every row that the paper speaks of is in band, and every claim holds"
     assert f"{met_by}: [rc3/one](rc3/one/README.md).\n" in text
@@ -241,20 +236,20 @@ def test_experiments_that_meet_all_are_named_below_the_table_of_those_that_diffe
 
 def test_the_report_command_checks_the_claims_of_all_batches(tmp_path: Path, made_up: dict[str, Experiment]) -> None:
     report.save_experiment(done(made_up["rc3/two"], made_up["rc3/two"].quick), tmp_path)
-    assert sparelane_cli("report", str(tmp_path), "--check").exit_code == 0
+    assert invoke("report", str(tmp_path), "--check").exit_code == 0
     report.save_experiment(done(made_up["rc3/one"], made_up["rc3/one"].full), tmp_path)
-    assert sparelane_cli("report", str(tmp_path), "--check").exit_code == 1
-    assert sparelane_cli("report", str(tmp_path)).exit_code == 0
+    assert invoke("report", str(tmp_path), "--check").exit_code == 1
+    assert invoke("report", str(tmp_path)).exit_code == 0
 
 
 def test_a_report_of_nothing_is_a_mistake(tmp_path: Path) -> None:
-    result = sparelane_cli("report", str(tmp_path))
+    result = invoke("report", str(tmp_path))
     assert result.exit_code == 2
     assert "no results in the folder" in result.stderr
 
 
 def test_reproduce_check_exits_with_one_where_a_claim_fails(tmp_path: Path, made_up: dict[str, Experiment]) -> None:
-    result = sparelane_cli("reproduce", "rc3/one", "--check", "-o", str(tmp_path), "--jobs", "1")
+    result = invoke("reproduce", "rc3/one", "--check", "-o", str(tmp_path), "--jobs", "1")
     assert result.exit_code == 1, result.stderr
     for words in ("RC3 gains (section 5)", "40 to 47", "holds", "at least 60", "fails", "2 claims: 1 held, 1 failed"):
         assert words in result.stdout
@@ -267,7 +262,7 @@ def test_reproduce_check_exits_with_one_where_a_claim_fails(tmp_path: Path, made
 
 
 def test_reproduce_quick_check_says_what_is_not_checked(tmp_path: Path, made_up: dict[str, Experiment]) -> None:
-    result = sparelane_cli("reproduce", "rc3/one", "--quick", "--check", "-o", str(tmp_path), "--jobs", "1")
+    result = invoke("reproduce", "rc3/one", "--quick", "--check", "-o", str(tmp_path), "--jobs", "1")
     assert result.exit_code == 0, result.stderr
     assert "2 claims: 1 held, 0 failed, 1 not checked" in result.stdout
     assert "rc3/one: Made up (quick, 1 seed)" in result.stdout
@@ -285,7 +280,7 @@ def test_results_that_cannot_be_written_do_not_stop_the_others(
         save(finished, folder)
 
     monkeypatch.setattr(report, "save_experiment", fail_first)
-    result = sparelane_cli("reproduce", "--quick", "-o", str(tmp_path), "--jobs", "1")
+    result = invoke("reproduce", "--quick", "-o", str(tmp_path), "--jobs", "1")
     assert result.exit_code == command.UNWRITTEN
     assert "cannot write the results of rc3/one: no space left on device" in result.stderr
     assert (tmp_path / "rc3" / "two" / saved.ROWS).is_file()
@@ -353,7 +348,7 @@ def test_figures_are_drawn_again_from_what_was_saved(tmp_path: Path, made_up: di
     report.save_experiment(done(made_up["rc3/one"], made_up["rc3/one"].full), tmp_path)
     before = (tmp_path / "rc3" / "one" / "figure.png").read_bytes()
     (tmp_path / "rc3" / "one" / "figure.png").unlink()
-    result = sparelane_cli("report", str(tmp_path), "--redraw")
+    result = invoke("report", str(tmp_path), "--redraw")
     assert result.exit_code == 0, result.stderr
     assert (tmp_path / "rc3" / "one" / "figure.png").read_bytes() == before
     first, again = drawn

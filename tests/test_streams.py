@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from command_line import SPARELANE
 from hangs import HANG_S
 from sparelane.simulation.result import Result
 from sparelane.terminal import console as terminal
 from sparelane.terminal import streams
 from sparelane.terminal.streams import INCOMPLETE_OUTPUT, Guarded, Streams
-from wire_processes import SPARELANE, Keys, call
+from wire_processes import Keys, call
 
 SMALL = """\
 duration = "100ms"

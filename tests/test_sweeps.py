@@ -15,22 +15,17 @@ from typing import Any
 
 import polars as pl
 import pytest
-from click.testing import CliRunner, Result
 
 import sparelane as sl
+from command_line import invoke
 from hangs import HANG_S, wait_until
 from small_sweeps import BASE, LOADS, do, file, plan, with_lines
 from sparelane import _native
-from sparelane.cli.main import main
 from sparelane.results import manifest, rows
 from sparelane.scenario import library
 from sparelane.sweeps import folder
 from sparelane.sweeps.journal import Journal
 from sparelane.sweeps.plan import Plan
-
-
-def invoke(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 def axes_of(text: str) -> dict[str, list[str]]:

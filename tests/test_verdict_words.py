@@ -6,7 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sparelane.results.rows import ALL, TidyRow, to_frame
+from made_up_runs import row
+from sparelane.results.rows import to_frame
 from sparelane.sweeps import comparison, verdict
 from sparelane.sweeps.comparison import Subject
 from sparelane.sweeps.differences import Comparison, Outcome, Thresholds
@@ -40,18 +41,7 @@ def random_runs(draw: np.random.Generator) -> tuple[pl.DataFrame, Metric]:
             for scheme, factor in (("tcp", 1.0), ("rc3", 1.0 + effects[place, other])):
                 values = 10 * common * factor * draw.lognormal(0, noise, seeds)
                 made += [
-                    TidyRow(
-                        "x",
-                        f"queue.kind = {kind}, load = {load}",
-                        scheme,
-                        ALL,
-                        metric.metric,
-                        metric.average,
-                        float(value),
-                        metric.unit,
-                        [seed],
-                        axes={"queue.kind": kind, "workload.load": load},
-                    )
+                    row(scheme, metric, value, seed, {"queue.kind": kind, "workload.load": load})
                     for seed, value in enumerate(values, 1)
                 ]
     return to_frame(made, {"queue.kind": pl.String(), "workload.load": pl.Float64()}), metric
@@ -155,7 +145,7 @@ def test_the_random_comparisons_are_of_every_kind() -> None:
 def test_ratios_that_rise_while_the_means_fall_are_not_clear() -> None:
     baseline, other = [1.0] * 19 + [1000.0], [1.1] * 19 + [100.0]
     rows = [
-        TidyRow("x", "", scheme, ALL, "completion time", "mean over flows", value, "s", [seed])
+        row(scheme, Metric("completion time", "mean over flows"), value, seed, {})
         for scheme, values in (("tcp", baseline), ("rc3", other))
         for seed, value in enumerate(values)
     ]
@@ -166,7 +156,7 @@ def test_ratios_that_rise_while_the_means_fall_are_not_clear() -> None:
 def test_a_scheme_with_one_bad_seed_is_clearly_better_if_it_is_better_in_each() -> None:
     baseline, other = [8.3, 7.9, 6.9, 6.9, 7.2], [3.0, 0.31, 0.33, 0.34, 0.32]
     rows = [
-        TidyRow("x", "", scheme, ALL, "queueing delay", "mean over flows", value, "s", [seed])
+        row(scheme, Metric("queueing delay", "mean over flows"), value, seed, {})
         for scheme, values in (("tcp", baseline), ("rc3", other))
         for seed, value in enumerate(values)
     ]

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 import sparelane as sl
+from command_line import SPARELANE
 from hangs import HANG_S
 from sparelane.cli.commands.send import believed_tail_bps
 from sparelane.wire import transfer
-from wire_processes import SPARELANE, call
+from wire_processes import call
 
 
 @pytest.fixture

@@ -14,16 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from command_line import SPARELANE
 from hangs import HANG_S, wait_until
-from wire_processes import SPARELANE, Keys, call, running
+from wire_processes import Keys, call, running
 
 # How often each side is killed; more in a run by hand.
 KILLS = int(os.environ.get("WIRE_KILLS", "4"))
-
-
-@pytest.fixture
-def keys(tmp_path: Path) -> Keys:
-    return Keys(tmp_path)
 
 
 def receiving(keys: Keys, into: Path, *more: str, listen: str = "127.0.0.1:0") -> tuple[str, ...]:

@@ -2,17 +2,16 @@
 
 import json
 import subprocess
-import sys
 from typing import Any
 
 import pytest
 
+from command_line import SPARELANE
 from hangs import HANG_S
 from sparelane.emulation.namespaces import missing
 from sparelane.wire import transfer as wire
 from sparelane.wire.harm import Beside, Harm, head_of
 
-SPARELANE = [sys.executable, "-c", "from sparelane.cli.main import main; main()"]
 WHY_NOT = missing()
 
 

@@ -9,18 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from command_line import SPARELANE
 from hangs import HANG_S
-from wire_processes import SPARELANE, Keys, call, running
+from wire_processes import Keys, call, running
 
 # Exit codes: something cannot be done, some of it was not done.
 MISTAKE, INCOMPLETE = 2, 3
 
 NOBODY = "127.0.0.1:9"
-
-
-@pytest.fixture
-def keys(tmp_path: Path) -> Keys:
-    return Keys(tmp_path)
 
 
 # The arguments behind `send --keys ... --trust ...`, where {file} is a file; what is told.

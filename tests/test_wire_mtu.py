@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from command_line import SPARELANE
 from hangs import HANG_S, wait_until
 from sparelane.emulation import namespaces
-from wire_processes import SPARELANE, Keys
+from wire_processes import Keys
 
 pytestmark = pytest.mark.skipif(namespaces.missing() is not None, reason=f"{namespaces.missing()}")
 

@@ -13,11 +13,11 @@ import wire_harm
 import wire_transfers
 from wire_transfers import Times
 
+from command_line import SPARELANE
 from hangs import HANG_S
 from sparelane.emulation import delay_line
 from sparelane.emulation.namespaces import RECEIVER, hosts, missing
 
-SPARELANE = [sys.executable, "-c", "from sparelane.cli.main import main; main()"]
 WHY_NOT = missing() or delay_line.missing()
 
 needs_namespaces = pytest.mark.skipif(WHY_NOT is not None, reason=f"network namespaces: {WHY_NOT}")

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from command_line import SPARELANE
 from hangs import HANG_S
 from sparelane.emulation.namespaces import RECEIVER, Hosts, hosts, missing
 
-SPARELANE = [sys.executable, "-c", "from sparelane.cli.main import main; main()"]
 WHY_NOT = missing()
 
 needs_namespaces = pytest.mark.skipif(WHY_NOT is not None, reason=f"network namespaces: {WHY_NOT}")

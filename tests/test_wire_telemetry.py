@@ -26,11 +26,6 @@ from wire_processes import Keys, call, running
 BYTES = 2_000_000
 
 
-@pytest.fixture
-def keys(tmp_path: Path) -> Keys:
-    return Keys(tmp_path)
-
-
 def events_of(path: Path, vantage: str = "client") -> list[dict[str, object]]:
     """The events of a qlog, each checked against the drafts; those of each flow are in order of time."""
     text = path.read_text()

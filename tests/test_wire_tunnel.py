@@ -22,11 +22,6 @@ from hangs import HANG_S
 from wire_processes import Keys, Running, call, running
 
 
-@pytest.fixture
-def keys(tmp_path: Path) -> Keys:
-    return Keys(tmp_path)
-
-
 class Echo(socketserver.ThreadingTCPServer):
     """Sends back what it is sent, as it comes, and its end behind the other's."""
 

@@ -2,16 +2,14 @@
 
 import json
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from command_line import SPARELANE
 from hangs import HANG_S, wait_until
-
-SPARELANE = [sys.executable, "-c", "from sparelane.cli.main import main; main()"]
 
 
 def call(*arguments: str, code: int = 0) -> str:
