@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import struct
 import subprocess
 from collections import Counter
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -115,6 +117,58 @@ def test_marks_of_congestion_and_their_echoes_are_there(tmp_path: Path) -> None:
     reduced = fields(flow, "tcp.seq", only="tcp.flags.cwr == 1 && tcp.flags.syn == 0")
     assert len(marked) > 5
     assert len(echoes) >= len(reduced) > 2
+
+
+SYN, ECE, CWR = 0x02, 0x40, 0x80
+
+
+@dataclass(frozen=True)
+class Segment:
+    """What a packet of a trace has in its TCP header, and how many bytes of data."""
+
+    from_port: int
+    sequence: int
+    flags: int
+    data_bytes: int
+
+
+def segments(path: Path) -> list[Segment]:
+    """The TCP segments of a trace of raw IPv4 packets, in order."""
+    content, at, found = path.read_bytes(), 0, []
+    while at < len(content):
+        kind, length = struct.unpack_from("<II", content, at)
+        # An enhanced packet block has 28 bytes before the packet.
+        if kind == 6:
+            header = at + 28 + 4 * (content[at + 28] & 15)
+            [total] = struct.unpack_from(">H", content, at + 30)
+            port, _, sequence, _, offset, flags = struct.unpack_from(">HHIIBB", content, header)
+            found.append(Segment(port, sequence, flags, total - (header - at - 28) - 4 * (offset >> 4)))
+        at += length
+    return found
+
+
+@pytest.mark.parametrize(("ecn", "controller"), [("classic", "newreno"), ("classic", "cubic"), ("dctcp", "dctcp")])
+def test_each_cut_for_a_mark_shows_as_a_new_segment_with_cwr(ecn: str, controller: str, tmp_path: Path) -> None:
+    trace(tmp_path, "flow=0", **{**ECN, "transport.ecn": ecn, "scheme.tcp.controller": controller})
+    first, *later = (one for one in segments(tmp_path / "flow-0.pcapng") if not one.flags & SYN)
+    cuts, echoes, highest = 0, 0, first.sequence
+    for one in later:
+        if one.from_port != first.from_port:
+            echoes += bool(one.flags & ECE)
+        elif one.flags & CWR:
+            assert echoes > 0, "no mark was echoed since the last cut"
+            assert one.sequence > highest, "CWR is set on new segments"
+            assert one.data_bytes > 0
+            cuts, echoes = cuts + 1, 0
+        if one.from_port == first.from_port:
+            highest = max(highest, one.sequence)
+    assert cuts > 2
+
+
+def test_without_ecn_no_segment_has_its_flags(tmp_path: Path) -> None:
+    result = trace(tmp_path, "flow=0")
+    assert result.flows["retransmissions"][0] > 0
+    assert not any(one.flags & (ECE | CWR) for one in segments(tmp_path / "flow-0.pcapng"))
 
 
 @needs_tshark
