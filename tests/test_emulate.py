@@ -87,6 +87,11 @@ def finished(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     return report
 
 
+def late_ms(report: dict[str, Any]) -> float:
+    """Returns twice the largest lateness of a packet, milliseconds: the most by which a round trip was late."""
+    return float(2000 * report["counts"]["late_max_s"])
+
+
 def link(report: dict[str, Any], near: str, far: str) -> dict[str, Any]:
     [row] = [row for row in report["links"] if (row["from"], row["to"]) == (near, far)]
     return dict(row)
@@ -113,8 +118,8 @@ def test_ping_measures_the_round_trip_time_of_the_scenario(file: Path, prefix: s
     done = emulate(file, prefix, "--json", "--host", "left0", "--", "ping", "-c", "20", "-i", "0.05", "{right0}")
     report = finished(done)
     fastest = float(done.stderr.split("rtt min/avg/max/mdev = ")[1].split("/")[0])
-    # 40 ms of propagation, and 0.09 ms for 84 bytes on three cables in each direction.
-    assert 40.09 <= fastest < 42, done.stderr
+    # 40 ms of propagation, and 0.09 ms for 84 bytes on three cables in each direction. A busy machine is late.
+    assert 40.09 <= fastest < 42 + late_ms(report), done.stderr
     assert link(report, "west", "east")["sent_packets"] == 20
     assert report["commands"][0]["exit"] == 0
     assert report["counts"]["packets_to_hosts"] == 40
@@ -252,13 +257,13 @@ def test_scripted_changes_happen_at_their_time(file: Path, prefix: str) -> None:
     )
     line = ["ping", "-D", "-c", "40", "-i", "0.1", "-W", "0.5", "{right0}"]
     done = emulate(file, prefix, "--json", "--host", "left0", "--", *line)
-    finished(done)
+    late = late_ms(finished(done))
     replies = {
         int(text.split("icmp_seq=")[1].split()[0]): float(text.split("time=")[1].split()[0])
         for text in done.stderr.splitlines()
         if "icmp_seq=" in text
     }
-    assert min(replies[number] for number in range(1, 8)) < 45
+    assert min(replies[number] for number in range(1, 8)) < 45 + late
     assert min(replies[number] for number in range(13, 18)) >= 120
     assert not any(number in replies for number in range(23, 29))
     assert all(number in replies for number in range(34, 40))
