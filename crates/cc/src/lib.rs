@@ -5,10 +5,11 @@
 //! a socket, a packet or a clock: the same code runs in the simulator and on a real network.
 //!
 //! To add a controller: write one file in [`algos`] that exports its [`Controller`], and name it in
-//! the list in [`registry`]. A crate of one's own adds to a [`Registry`](registry::Registry) value instead.
+//! the list in `built_in.rs`. A crate of one's own adds to a [`Registry`](registry::Registry) value instead.
 
 pub mod algos;
 mod bbr_family;
+mod built_in;
 pub mod contract;
 pub mod delay;
 pub mod filter;
@@ -21,7 +22,6 @@ pub mod param;
 pub mod registry;
 pub mod round;
 pub mod trials;
-pub mod validation;
 pub mod window;
 
 pub use contract::{

@@ -9,8 +9,8 @@
 //! once a round trip (section 4.2 leaves the method open); and in slow start a quarter of the window is enough, since the window
 //! doubles in the very round trip that is counted.
 
+use super::law::{Window, WindowLaw, Windowed};
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Phase, Sent};
-use crate::window::{Window, WindowLaw, Windowed};
 use sparelane_core::{Dur, Rate, Time};
 use std::collections::VecDeque;
 
