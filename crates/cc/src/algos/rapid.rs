@@ -1,42 +1,51 @@
-//! TCP RAPID: every packet is sent by its own gap and probes the available bandwidth; the rate follows what they find.
+//! TCP RAPID: sends every packet after its own gap, as a probe of the available bandwidth, and adapts its rate to the
+//! results.
 //!
-//! Source: Yin, Kaur, Smith, "TCP Rapid: From Theory to Practice", INFOCOM 2017. Sections II (the protocol), IV-A (the window above,
-//! the gaps below), IV-D (BASS), IV-E (probing apart from adapting).
+//! Source: Yin, Kaur, Smith, "TCP Rapid: From Theory to Practice", INFOCOM 2017: sections II (the protocol), IV-A
+//! (window above, gaps below), IV-D (BASS) and IV-E (probing separated from adapting).
 //!
-//! Two layers, as in the paper's Fig. 3. TCP has a fixed `window`, far above what the path holds, and so hands segments down as soon
-//! as there is data. Below it a [scheduler](crate::contract::CongestionControl::schedules_departures) (E_S) keeps them in one queue,
-//! groups them into p-streams and lets each leave after its gap. Retransmissions are TCP's: they wait behind what was handed down
-//! before, and have a place and a gap in a p-stream as any packet. Needs receive times in acknowledgments ([`Needs::receive_time`]).
-//! Packets of several connections of one host go in the order in which they are due, since the events of their due times do: the
-//! paper's heap of heads. Two that are due at the same time wait for each other in the interface, as its section IV-A3 expects.
+//! There are two layers, as in the paper's Fig. 3. TCP has a fixed `window` far above the path's capacity, so it hands
+//! segments down as soon as there is data. The [scheduler](crate::contract::CongestionControl::schedules_departures)
+//! below it (E_S) queues them, groups them into p-streams and releases each after its gap. TCP sends retransmissions:
+//! they queue behind the segments already handed down, and take a place and a gap in a p-stream like any packet. RAPID
+//! needs receive times in acknowledgments ([`Needs::receive_time`]). Packets of several connections on one host leave
+//! in order of their due times, like the paper's heap of heads. Two packets with the same due time queue in the
+//! interface, as section IV-A3 expects.
 //!
-//! One file per part: `stream` (which gap), `probes` (the books), `bass` and `estimator` (what the gaps say), `adaptor` (which rate).
+//! Each part has a file: `stream` (the gaps), `probes` (bookkeeping), `bass` and `estimator` (bandwidth from gaps),
+//! `adaptor` (the rate).
 //!
 //! # Losses
-//! RAPID has no answer of its own to a loss. Losses cost throughput because TCP, with nothing acknowledged beyond the first hole,
-//! runs out of window (and of the receiver's buffer) while the retransmission passes the queue of the scheduler: the path is idle
-//! for a round trip, whatever the rate. P-streams with a lost packet say nothing, as the authors' logs have it; with `lossy_streams =
-//! "until-repaired"` those with up to `most_missing` lost packets are judged when all of their acknowledgments have returned, as section
-//! II says of any p-stream, and count as slow as that: a reaction to losses that follows from estimates alone. Such a p-stream has lasted
-//! (l) until it was repaired, mostly for more than tau, and so R_avg is updated at once. With one lost packet this gives what the
-//! paper has under random loss (Table III), whatever TCP does to repair, and leaves alone what full queues lose, which is mostly
-//! several packets of a p-stream (Table V); the scenario `rapid-testbed` has it. It is a fit. Nor is there an answer to congestion
-//! marks: the paper has none.
+//! RAPID does not react to losses itself. A loss costs throughput because TCP, with nothing acknowledged beyond the
+//! first hole, fills its window and the receiver's buffer while the retransmission passes through the scheduler's
+//! queue. The path then idles for a round trip, whatever the rate.
 //!
-//! # What the paper leaves open, and the choices taken
-//! - **Timeout**: R_avg starts again from `initial_rate`, the 100 kb/s of a new connection: what the path gave is no longer known.
-//! - **l** of the filter, with gamma p-streams per update, is the duration of the last one, "the just-acked p-stream" of section II: the
-//!   rate rises in gamma tau. With the duration of them all it would rise in tau, and beside constant-rate cross traffic lose 0.5 %,
-//!   where the paper's Table V has 0.000 %. An update is due after gamma p-streams, or as soon as they have lasted for tau, which lets
-//!   R_avg rise from 100 kb/s after one p-stream and not after three.
-//! - **Gaps follow R_avg** packet by packet, as of a value that both layers share (section IV-A2), so that a p-stream at 100 kb/s does
-//!   not go on for 46 s when the one before it has told of more.
-//! - **The gain** is l / tau as printed, without a bound of 1: 64 packets at 100 kb/s last some 46 s, and at a gain of 1 R_avg would rise by
-//!   a quarter each time, for ten minutes. As printed a p-stream raises it by N P / tau times the share by which its highest
-//!   rate exceeds its average, 16 packets per tau, whatever R_avg is.
-//! - **A late sender**: gaps count from when the last packet was due, not from when it left, so that lateness does not add up;
-//!   after more than `most_lateness`, as when TCP had nothing to hand down, a new p-stream begins, and the one that was cut short says nothing.
-//! - What is a spike and what is an excursion: in `bass` and `estimator`.
+//! A p-stream with a lost packet is skipped, as in the authors' logs. With `lossy_streams = "until-repaired"`, a
+//! p-stream with up to `most_missing` lost packets is judged once all its acknowledgments have returned, as section II
+//! says of any p-stream. Its estimate is its size over that time, so the reaction to losses follows from estimates
+//! alone. The repair also counts as the duration l of the p-stream. It usually exceeds tau, so R_avg is updated at
+//! once. With `most_missing` at 1 this reproduces the paper's throughput under random loss (Table III), whatever TCP's
+//! recovery does. It ignores overflowing queues, which usually drop several packets of a p-stream (Table V). The
+//! scenario `rapid-testbed` uses it; the value is a fit. Congestion marks cause no reaction either, because the paper
+//! specifies none.
+//!
+//! # Points that the paper leaves open, and the choices made
+//! - **Timeout**: R_avg restarts at `initial_rate`, the 100 kb/s of a new connection, because the path's bandwidth is
+//!   no longer known.
+//! - **l** of the filter, if gamma p-streams make an update, is the duration of the last one, "the just-acked
+//!   p-stream" of section II. The rate then rises in gamma tau. With the duration of all of them it would rise in tau,
+//!   and would lose 0.5 % next to constant-rate cross traffic, for which the paper's Table V has 0.000 %. An update is
+//!   due after gamma p-streams, or as soon as they have lasted tau. So R_avg rises from 100 kb/s after one p-stream
+//!   instead of three.
+//! - **Gaps follow R_avg** packet by packet, because both layers share it (section IV-A2). So a p-stream at 100 kb/s
+//!   does not continue for 46 s after the previous one has found more bandwidth.
+//! - **The gain** is l / tau as printed, not capped at 1. 64 packets at 100 kb/s last about 46 s. With a gain of 1,
+//!   R_avg would rise by a quarter per p-stream, for ten minutes. As printed, a p-stream raises R_avg by N P / tau
+//!   times the share by which its highest rate exceeds its average: 16 packets per tau, whatever R_avg is.
+//! - **Late senders**: gaps count from the previous packet's due time, not from its departure, so lateness does not
+//!   accumulate. After more than `most_lateness`, for example because TCP had no data, a new p-stream starts and the
+//!   interrupted one is discarded.
+//! - **Spikes and excursions** are defined in `bass` and `estimator`.
 
 mod adaptor;
 mod bass;
@@ -58,7 +67,7 @@ pub use bass::{Bass, Pair};
 pub use estimator::{Estimator, Excursion, Sample};
 pub use stream::Shape;
 
-/// What the catalogue says of it.
+/// The entry in the registry.
 pub const CONTROLLER: Controller = Controller {
     name: "rapid",
     summary: "every packet probes the available bandwidth by its gap",
@@ -70,7 +79,7 @@ pub const CONTROLLER: Controller = Controller {
     },
 };
 
-/// The controller.
+/// The RAPID controller of one connection.
 #[derive(Clone, Debug)]
 pub struct Rapid {
     config: Config,
@@ -80,23 +89,23 @@ pub struct Rapid {
     adaptor: Adaptor,
     estimator: Estimator,
     probes: Probes,
-    /// When the next packet is due, the gap before it, and the rate that this probes.
+    /// The due time of the next packet, the gap before it, and the rate that the gap probes.
     next_due: Time,
     next_gap: Dur,
     probed: Rate,
-    /// When the packet before it was due; `None` until the first has left.
+    /// The due time of the previous packet; `None` until the first has left.
     last_due: Option<Time>,
-    /// Which packet of its p-stream that is.
+    /// The index of the next packet in its p-stream.
     index: u32,
     rate_before_timeout: Rate,
-    /// The last estimate, and how many p-streams gave one and did not.
+    /// The latest estimate, and the numbers of p-streams with and without one.
     estimate: Rate,
     judged: u64,
     skipped: u64,
     samples: Vec<Sample>,
-    /// Segments that are acknowledged in sequence.
+    /// The number of segments acknowledged in sequence.
     acknowledged: Seq,
-    /// P-streams with missing packets, in order, until all of theirs are acknowledged; where those are judged.
+    /// P-streams with missing packets that are to be judged once all their packets are acknowledged, in order.
     unrepaired: VecDeque<Lossy>,
 }
 
@@ -127,14 +136,14 @@ impl Rapid {
         }
     }
 
-    /// The packet that leaves next begins a p-stream.
+    /// Starts a p-stream with the next packet to leave.
     fn begin_stream(&mut self) {
         self.index = 0;
         self.probes.begin();
     }
 
-    /// P-streams whose missing packets have all been acknowledged: the path had their packets over all the time that this took, a round
-    /// trip aside.
+    /// Judges the p-streams whose missing packets have all been acknowledged. The estimate is their size over the time
+    /// until the repair, less one round trip.
     fn judge_repaired(&mut self, cx: &Cx<'_>) {
         while let Some(&lossy) = self.unrepaired.front()
             && lossy.end <= self.acknowledged
@@ -163,6 +172,7 @@ impl CongestionControl for Rapid {
         self.acknowledged += ack.acked_bytes / cx.mss_bytes;
         self.judge_repaired(cx);
         let Some(received) = ack.received else { return };
+        // An acknowledgment that does not advance was caused by a later segment: those before it are missing.
         if ack.acked_bytes == 0 {
             self.probes.missing_before(received.segment);
         }
@@ -170,6 +180,7 @@ impl CongestionControl for Rapid {
         while let Some(judged) = self.probes.judge(&mut self.samples) {
             let Judged::Whole { duration } = judged else {
                 self.skipped += 1;
+                // A gap that cannot be judged also ends an incomplete event carried over by BASS.
                 self.estimator.forget();
                 if let Judged::Lossy(lossy) = judged
                     && lossy.missing <= self.config.judged_missing
@@ -214,6 +225,7 @@ impl CongestionControl for Rapid {
 
     fn on_departure(&mut self, departure: &Departure, cx: &mut Cx<'_>) {
         let is_late = cx.now.saturating_since(self.next_due) > self.config.most_lateness;
+        // After a pause, gaps to the previous packet would measure the pause: start a new p-stream.
         if self.last_due.is_none() || is_late {
             self.probes.break_current();
             self.next_due = cx.now;
@@ -223,7 +235,7 @@ impl CongestionControl for Rapid {
         self.last_due = Some(self.next_due);
         let is_last = self.index + 1 == self.shape.packets();
         if departure.is_retransmission {
-            self.probes.sent_again(self.next_gap, is_last);
+            self.probes.retransmitted(self.next_gap, is_last);
         } else {
             self.probes.sent(departure.segment, self.next_due, self.next_gap, self.probed, is_last);
         }

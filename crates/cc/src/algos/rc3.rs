@@ -1,23 +1,21 @@
-//! RC3, recursively cautious congestion control: any controller at normal priority, plus segments
-//! from the tail of the send buffer at lower priorities.
+//! RC3, recursively cautious congestion control: runs any controller at normal priority and sends segments from the
+//! tail of the send buffer at lower priorities.
 //!
-//! Source: Mittal, Sherry, Ratnasamy, Shenker, "Recursively Cautious Congestion Control", NSDI 2014,
-//! section 2; "How to improve your network performance by asking your provider for worse service",
-//! HotNets 2013.
+//! Source: Mittal, Sherry, Ratnasamy, Shenker, "Recursively Cautious Congestion Control", NSDI 2014, section 2; "How
+//! to improve your network performance by asking your provider for worse service", HotNets 2013.
 //!
-//! The controller inside sees class-0 news only, and decides about class 0 alone. Where it sends
-//! nothing, the RLP ("recursive low priority") loop offers the last segment that neither loop has
-//! sent. The first 40 from the tail of a write go at priority 1, the next 400 at 2, the next 4000 at
-//! 3, and the rest at 4. The papers' text says "<= 40, <= 400"; the authors' code counts cumulatively
-//! to 40, 440 and 4440, and so do we. The transport keeps the books: each tail segment goes once, and
-//! the loop ends where it meets the head.
+//! The inner controller receives only events of class 0 and decides about class 0 alone. Whenever it sends nothing,
+//! the RLP loop ("recursive low priority") offers the last segment that neither loop has sent. The first 40 segments
+//! from the tail of a write go at priority 1, the next 400 at 2, the next 4000 at 3, and the rest at 4. The papers say
+//! "<= 40, <= 400". The authors' code counts cumulatively to 40, 440 and 4440, and so does this implementation. The
+//! transport sends each tail segment once and ends the loop where it meets the head.
 //!
-//! Where we differ: the authors hand all tail segments to the interface's priority queue at once
-//! (`Feed::Push`). By default we pull one only when the interface is idle (`Feed::Pull`), so that
-//! nothing waits in a queue that the head could overtake and send a second time.
+//! Difference: the authors hand all tail segments to the interface's priority queue at once (`Feed::Push`). By
+//! default, this implementation hands over one segment whenever the interface is idle (`Feed::Pull`). So no tail
+//! segment waits in a queue while the head reaches it and sends it a second time.
 //!
-//! The papers bound the tail by nothing: it leaves at the rate of the interface, and what the path does not carry is lost. With
-//! `tail_rate = "delivered"` it follows what arrives (`tail_rate.rs`); that rule is ours.
+//! The papers do not limit the tail: it leaves at the interface's rate, and the path drops the excess. With `tail_rate
+//! = "delivered"` it follows the delivery rate (`tail_rate.rs`). That rule is ours.
 
 mod tail_rate;
 
@@ -32,7 +30,7 @@ pub use tail_rate::BoundedRc3;
 /// The authors' cumulative limits of priorities 1, 2 and 3, in segments from the tail.
 pub const DEFAULT_LEVELS: [u64; 3] = [40, 440, 4440];
 
-/// The most levels that a configuration may name: classes 1 to 7 with the rest at the last.
+/// The maximum number of levels in a configuration: they use classes 1 to 6, and the rest goes at class 7.
 pub const MAX_LEVELS: usize = 6;
 
 const INNER: Param = Param {
@@ -47,7 +45,7 @@ const LEVELS: Param = Param {
     name: "levels",
     kind: Kind::Increasing { max_len: MAX_LEVELS },
     default: DefaultValue::List(&DEFAULT_LEVELS),
-    meaning: "cumulative segments from the tail that go at priorities 1, 2, ...; the rest goes one lower",
+    meaning: "cumulative number of segments from the tail sent at priorities 1, 2, ...; the rest is sent one lower",
     source: "NSDI 2014 section 2.1; cumulative as in the authors' code",
 };
 
@@ -63,7 +61,7 @@ const TAIL_RATE: Param = Param {
     name: "tail_rate",
     kind: Kind::Choice(&["unbounded", "delivered"]),
     default: DefaultValue::Word("unbounded"),
-    meaning: "what the tail may send: all that the interface takes, or after a round trip what acknowledgments say arrived",
+    meaning: "limit of the tail: the interface's rate only (unbounded), or the acknowledged deliveries after the first round trip (delivered)",
     source: "unbounded: NSDI 2014 section 2.1; delivered: sparelane",
 };
 
@@ -71,7 +69,7 @@ const TAIL_GAIN: Param = Param {
     name: "tail_gain",
     kind: Kind::Number { min: 0.1, max: 16.0, unit: Unit::One },
     default: DefaultValue::Number(tail_rate::DEFAULT_GAIN),
-    meaning: "segments that the tail may send for each that arrived, in any class, with tail_rate = \"delivered\"",
+    meaning: "segments that the tail may send per delivered segment of any class, with tail_rate = \"delivered\"",
     source: "sparelane",
 };
 
@@ -79,11 +77,11 @@ const TAIL_BURST: Param = Param {
     name: "tail_burst",
     kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
     default: DefaultValue::Whole(tail_rate::DEFAULT_BURST),
-    meaning: "the most segments that the tail may have saved up, with tail_rate = \"delivered\"",
+    meaning: "maximum credit of the tail in segments, with tail_rate = \"delivered\"",
     source: "sparelane",
 };
 
-/// What the catalogue says of it.
+/// The entry in the registry.
 pub const CONTROLLER: Controller = Controller {
     name: "rc3",
     summary: "any controller, plus the tail of the buffer at lower priorities",
@@ -96,7 +94,7 @@ pub const CONTROLLER: Controller = Controller {
         }
         let inner = build(name, plan.inner, &Blueprint { inner: &Values::default(), ..*plan })?;
         if inner.schedules_departures() {
-            // The tail would have to pass the scheduler of the head.
+            // Tail segments would have to pass the scheduler of the inner controller.
             return Err(BuildError::Nested { outer: "rc3", inner: name.to_owned() });
         }
         let feed = if values.word(&FEED) == "push" { Feed::Push } else { Feed::Pull };
@@ -112,13 +110,13 @@ pub const CONTROLLER: Controller = Controller {
 /// When tail segments are handed to the network interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feed {
-    /// All at once, into the interface's priority queue (as the authors did).
+    /// All at once, into the interface's priority queue, as in the authors' code.
     Push,
     /// One at a time, when the interface is idle.
     Pull,
 }
 
-/// The wrapper.
+/// RC3 around an inner controller.
 #[derive(Debug)]
 pub struct Rc3 {
     inner: Box<dyn CongestionControl>,
@@ -127,12 +125,12 @@ pub struct Rc3 {
 }
 
 impl Rc3 {
-    /// RC3 around `inner`, with cumulative `levels` in segments; what is beyond the last goes one class lower.
+    /// Wraps `inner` with cumulative `levels` in segments; segments beyond the last level are sent one class lower.
     pub fn new(inner: Box<dyn CongestionControl>, levels: Vec<u64>, feed: Feed) -> Rc3 {
         Rc3 { inner, levels, feed }
     }
 
-    /// The priority of the segment that follows `sent` others from the tail of the same write.
+    /// Returns the priority of the next tail segment of a write, after `sent` others.
     fn level(&self, sent: u32) -> u8 {
         let above = self.levels.iter().take_while(|&&limit| u64::from(sent) >= limit).count();
         above as u8 + 1
@@ -190,6 +188,7 @@ impl CongestionControl for Rc3 {
     fn poll_send(&mut self, offer: &Offer, cx: &mut Cx<'_>) -> Permit {
         let inner = if offer.head_bytes.is_some() { self.inner.poll_send(offer, cx) } else { Permit::Blocked };
         match offer.tail {
+            // The tail gets a turn only while the inner controller has nothing to send.
             Some(tail) if !matches!(inner, Permit::Send(_)) && (self.feed == Feed::Push || offer.nic_idle) => {
                 Permit::Send(Plan { class: self.level(tail.sent_in_write), end: WhichEnd::Tail })
             }
@@ -247,7 +246,7 @@ mod tests {
 
     /// NSDI 2014 section 2.1, with the cumulative limits of the authors' code.
     #[test]
-    fn levels_hold_40_400_4000_segments_and_then_the_rest() {
+    fn priorities_hold_40_400_and_4000_segments_and_the_rest() {
         let rc3 = rc3(Feed::Push);
         let levels = [0, 39, 40, 439, 440, 4439, 4440, 1_000_000].map(|sent| rc3.level(sent));
         assert_eq!(levels, [1, 1, 2, 2, 3, 3, 4, 4]);
@@ -255,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_head_goes_before_the_tail() {
+    fn the_head_is_sent_before_the_tail() {
         let mut rc3 = rc3(Feed::Push);
         assert_eq!(ask(&mut rc3, 3000, 0, true), Permit::HEAD);
         assert_eq!(ask(&mut rc3, 4000, 0, true), Permit::Send(Plan { class: 1, end: WhichEnd::Tail }));
@@ -269,27 +268,27 @@ mod tests {
         assert_eq!(ask(&mut rc3(Feed::Push), 4000, 50, false), tail);
     }
 
-    /// A controller that notes which of its methods are called.
+    /// A controller that records which of its methods are called.
     #[derive(Debug)]
-    struct Noting(Arc<Mutex<Vec<&'static str>>>);
+    struct Recorder(Arc<Mutex<Vec<&'static str>>>);
 
-    impl Noting {
-        fn note(&self, what: &'static str) {
+    impl Recorder {
+        fn record(&self, what: &'static str) {
             self.0.lock().expect("one thread").push(what);
         }
     }
 
-    impl CongestionControl for Noting {
+    impl CongestionControl for Recorder {
         fn needs(&self) -> Needs {
             Needs { timer: true, ..Needs::default() }
         }
 
         fn on_sent(&mut self, _: &Sent, _: &mut Cx<'_>) {
-            self.note("sent");
+            self.record("sent");
         }
 
         fn on_lost(&mut self, _: &Lost, _: &mut Cx<'_>) {
-            self.note("lost");
+            self.record("lost");
         }
 
         fn next_timer(&self) -> Time {
@@ -297,7 +296,7 @@ mod tests {
         }
 
         fn on_timer(&mut self, _: &mut Cx<'_>) {
-            self.note("timer");
+            self.record("timer");
         }
 
         fn desired_rate(&self) -> Option<Rate> {
@@ -305,19 +304,19 @@ mod tests {
         }
 
         fn on_established(&mut self, _: Option<Rate>, _: &mut Cx<'_>) {
-            self.note("established");
+            self.record("established");
         }
 
         fn on_ack(&mut self, _: &Ack, _: &mut Cx<'_>) {
-            self.note("ack");
+            self.record("ack");
         }
 
         fn on_congestion(&mut self, _: Congestion, _: &mut Cx<'_>) {
-            self.note("congestion");
+            self.record("congestion");
         }
 
         fn on_repaired(&mut self, _: u64, _: &mut Cx<'_>) {
-            self.note("repaired");
+            self.record("repaired");
         }
 
         fn limits(&self) -> Limits {
@@ -329,11 +328,11 @@ mod tests {
         }
     }
 
-    /// Section 4.1 of the paper: the control loop of TCP is as it was.
+    /// Section 4.1 of the paper: the control loop of TCP is unchanged.
     #[test]
-    fn whatever_happens_to_the_head_is_told_to_the_controller_inside_which_says_all_but_the_tail() {
+    fn events_and_queries_about_the_head_are_forwarded_to_the_inner_controller() {
         let log = Arc::default();
-        let mut rc3 = Rc3::new(Box::new(Noting(Arc::clone(&log))), DEFAULT_LEVELS.to_vec(), Feed::Pull);
+        let mut rc3 = Rc3::new(Box::new(Recorder(Arc::clone(&log))), DEFAULT_LEVELS.to_vec(), Feed::Pull);
         let mut rng = Stream::new(1, Domain::Test, 0);
         let cx = &mut Cx { now: Time::ZERO, mss_bytes: 1000, srtt: None, min_rtt: None, rng: &mut rng };
         let sent =
@@ -353,8 +352,8 @@ mod tests {
         rc3.on_congestion(Congestion::LostSyn, cx);
         rc3.on_repaired(1000, cx);
         rc3.on_timer(cx);
-        let told = ["established", "sent", "ack", "lost", "congestion", "repaired", "timer"];
-        assert_eq!(*log.lock().expect("one thread"), told);
+        let events = ["established", "sent", "ack", "lost", "congestion", "repaired", "timer"];
+        assert_eq!(*log.lock().expect("one thread"), events);
         assert!(rc3.needs().timer && rc3.owns_send_clock() && rc3.uses_tail());
         assert_eq!(rc3.next_timer(), Time::from_ns(7));
         assert_eq!(rc3.desired_rate(), Some(Rate::from_mbps(7)));

@@ -1,38 +1,44 @@
-//! RTCP, "Regulated TCP": a counter per flow and an estimate of congestion double or halve the window.
+//! RTCP, "Regulated TCP": doubles or halves the window by comparing a per-flow counter with measured congestion.
 //!
-//! Source: "Regulated TCP" (the RTCP paper), sections II to IV; equation numbers are the paper's.
+//! Source: "Regulated TCP" (the RTCP paper), sections II to IV. Equation numbers below are the paper's.
 //!
-//! The counter H grows at the target rate gamma and falls with what is delivered (eq. 1), so that it holds how far the
-//! flow lags behind its target. With the utility w log(1 + x) the target is w / H - 1 (eq. 6), which drives H towards the weight
-//! w (`counter.rs`). Each acknowledgment compares H with the congestion that the flow meets, Q + delta D: the queue of its own
-//! interface and the queueing delay of its path, smoothed by eq. (8). Where H < alpha (Q + delta D) the window is halved,
-//! otherwise doubled (eq. 9). A flow of larger weight has a larger H, and so gives way later.
+//! The counter H grows at the target rate gamma and falls by the bytes delivered (eq. 1), so it measures how far the
+//! flow lags behind its target. With the utility w log(1 + x), the target is w / H - 1 (eq. 6), which drives H towards
+//! the weight w (`counter.rs`). Each acknowledgment compares H with the congestion estimate Q + delta D: the queue at
+//! the sender's own interface plus the queueing delay of the path, smoothed by eq. (8). The window is halved if H <
+//! alpha (Q + delta D), and doubled otherwise (eq. 9). A flow with a larger weight has a larger H and therefore yields
+//! later.
 //!
-//! What the paper leaves open, and the reading that is taken here, each in one place:
-//! - Units (`RtcpConfig`): H and w in bytes, Q in kilobytes, D in milliseconds, alpha in bytes per kilobyte, delta in
-//!   kilobytes per millisecond: the testbed's delta of 125 is then exactly its 1 Gb/s, and the simulations' 10^4 eight times
-//!   their 10 Gb/s. `alpha_unit` and `delta_unit` scale them. Rates are multiples of `unit_rate`: x = 1 and gamma = 1 there.
-//! - maxRate of eq. (10) is the line rate, in bytes as TCP counts them: payload. No target is larger.
-//! - H and gamma change together between acknowledgments, as eqs. (1) and (6) have it; an acknowledgment first takes what it
-//!   delivers from H, and then compares.
-//! - Q is what waits at the flow's own interface, and D the rise of the round trip without that wait (`interface.rs`), since
-//!   eq. (7) adds the two. `interface = "twice"` takes D as the whole rise of the round trip beside Q, as section IV-A may be
-//!   read, and "delay" has no Q: the form of the paper's testbed, where the interface is in the round trip alone.
-//! - D is exact, by time stamps in the packets' headers (section III-B), over the least that was seen. The handshake does not
-//!   count, since its packets are short: at 10 Gb/s their round trip is faster by about as much as the delay that halves a window.
-//! - x_max of eqs. (4) and (7), "the maximum rate defined by the internal dam rate" (section III-A), is the fastest that a flow
-//!   may hand packets to its interface: `x_max` times the line rate. Eq. (9) "projects" x to a window, and a rate is a window over
-//!   the least round trip, so that x_max bounds the window at x_max times the line's bandwidth-delay product (before the first
-//!   sample of the round trip, at the initial window). Doubling per acknowledgment does without end wherever the congestion is
-//!   not felt for a round trip, so that every result depends on it.
-//! - A coarse clock may show a round trip that is shorter than what the segment waited at its own interface: such a sample says
-//!   nothing of the path. No path is taken to be faster than the line takes for a segment, so that x_max always leaves one.
-//! - With a receiver that answers for several segments at once, a window of fewer waits for the receiver's timer, which would count
-//!   as congestion, and hold the window there for good: the least window is then of as many, though no more than the first one,
-//!   unless `min_window` says how many.
-//! - A loss halves the window, which then holds until it is repaired; a timeout leaves one segment: TCP's own rules,
-//!   which the paper "leaves unchanged".
-//! - A flow's weight is that of its class of traffic, or by its size (`classify`), or `weight`.
+//! The paper leaves several points open. This implementation reads them as follows:
+//! - **Units** (`RtcpConfig`): H and w are in bytes, Q in kilobytes, D in milliseconds, alpha in bytes per kilobyte,
+//!   and delta in kilobytes per millisecond. The testbed's delta of 125 then equals its 1 Gb/s exactly, and the
+//!   simulations' 10^4 is eight times their 10 Gb/s. `alpha_unit` and `delta_unit` scale them. Rates are multiples of
+//!   `unit_rate`, at which x and gamma are 1.
+//! - **maxRate** of eq. (10) is the line rate, counted in payload bytes as TCP counts them. No target exceeds it.
+//! - **H and gamma** change together between acknowledgments, following eqs. (1) and (6). An acknowledgment first
+//!   subtracts the delivered bytes from H and then compares.
+//! - **Q and D** are added by eq. (7). So Q is the backlog at the flow's own interface, and D is the rise of the
+//!   round-trip time without the wait at that interface (`interface.rs`). `interface = "twice"` takes the whole rise
+//!   as D in addition to Q, a possible reading of section IV-A. `interface = "delay"` has no Q, as on the paper's
+//!   testbed, where the interface shows up in the round-trip time only.
+//! - **Precision of D**: D is exact, from timestamps in packet headers (section III-B), relative to the smallest
+//!   sample seen. The handshake is excluded because its packets are short: at 10 Gb/s their round trip is shorter by
+//!   about the delay that halves a window.
+//! - **x_max** of eqs. (4) and (7), "the maximum rate defined by the internal dam rate" (section III-A), is the
+//!   highest rate at which a flow may hand packets to its interface: `x_max` times the line rate. Eq. (9) "projects" x
+//!   to a window, and a rate is a window over the minimum round-trip time. So x_max bounds the window at x_max times
+//!   the line's bandwidth-delay product, or at the initial window before the first round-trip sample. Without this
+//!   bound, doubling on every acknowledgment never stops while congestion takes a round trip to be noticed, so every
+//!   result depends on x_max.
+//! - **Coarse clocks** may report a round trip that is shorter than the segment's wait at its own interface. Such a
+//!   sample carries no information about the path. The path's round-trip time is taken to be at least one segment's
+//!   transmission time, so the bound from x_max stays positive.
+//! - **Delayed acknowledgments**: if the receiver acknowledges several segments at once, a smaller window waits for
+//!   the receiver's timer. That wait would count as congestion and pin the window there. So the minimum window is that
+//!   number of segments, but at most the initial window. Setting `min_window` overrides it.
+//! - **Losses** follow TCP's own rules, which the paper "leaves unchanged": a loss halves the window, which then stays
+//!   constant until the loss is repaired. A timeout leaves one segment.
+//! - **Weight**: a flow's weight comes from its traffic class, from its size (`classify`), or from `weight`.
 
 mod counter;
 mod interface;
@@ -49,109 +55,109 @@ const ALPHA: Param = Param {
     name: "alpha",
     kind: Kind::Number { min: 0.0, max: 1e12, unit: Unit::Named("bytes/KB") },
     default: DefaultValue::Number(500.0),
-    meaning: "how much congestion weighs against utility: a larger one keeps queues shorter",
+    meaning: "weight of congestion against utility: a larger value keeps queues shorter",
     source: "RTCP section V-B2; the unit is our reading",
 };
 const DELTA: Param = Param {
     name: "delta",
     kind: Kind::Number { min: 0.0, max: 1e12, unit: Unit::Named("KB/ms") },
     default: DefaultValue::Number(10_000.0),
-    meaning: "how much queueing delay on the path weighs against the queue of the interface",
+    meaning: "weight of queueing delay on the path against the queue at the interface",
     source: "RTCP section V-B1 (simulations; the testbed has 125); the unit is our reading",
 };
 const ALPHA_UNIT: Param = Param {
     name: "alpha_unit",
     kind: Kind::Number { min: 1e-9, max: 1e9, unit: Unit::One },
     default: DefaultValue::Number(1.0),
-    meaning: "what an alpha of 1 is, bytes per KB",
+    meaning: "bytes per KB that an alpha of 1 stands for",
     source: "sparelane: the paper gives alpha without a unit",
 };
 const DELTA_UNIT: Param = Param {
     name: "delta_unit",
     kind: Kind::Number { min: 1e-9, max: 1e9, unit: Unit::One },
     default: DefaultValue::Number(1.0),
-    meaning: "what a delta of 1 is, KB per ms",
+    meaning: "KB per ms that a delta of 1 stands for",
     source: "sparelane: the paper gives delta without a unit",
 };
 const SMOOTHING: Param = Param {
     name: "smoothing",
     kind: Kind::Number { min: 0.0, max: 0.999_999, unit: Unit::One },
     default: DefaultValue::Number(0.5),
-    meaning: "weight of the past in the estimate of congestion (g)",
+    meaning: "weight of the old value in the smoothed congestion estimate (g)",
     source: "RTCP eq. (8)",
 };
 const WEIGHT: Param = Param {
     name: "weight",
     kind: Kind::Number { min: 1e-6, max: 1e15, unit: Unit::Named("bytes") },
     default: DefaultValue::Number(24_000.0),
-    meaning: "weight of flows of no class",
-    source: "RTCP section V-A1, urgent flows; the simulations name none",
+    meaning: "weight of flows without a traffic class",
+    source: "RTCP section V-A1, urgent flows; not stated for the simulations",
 };
 const WEIGHTS: Param = Param {
     name: "weights",
     kind: Kind::Weights,
     default: DefaultValue::Weights(&[(URGENT, 24_000.0), (HIGH_VOLUME, 12_000.0)]),
-    meaning: "weight of flows, bytes, by their class of traffic",
+    meaning: "weight of flows in bytes, by traffic class",
     source: "RTCP section V-A1",
 };
 const CLASSIFY: Param = Param {
     name: "classify",
     kind: Kind::Choice(&["no", "by-size"]),
     default: DefaultValue::Word("no"),
-    meaning: "whether flows of no class are urgent or high-volume by their size",
+    meaning: "whether the flow size decides if a flow without a class is urgent or high-volume",
     source: "RTCP section V-A1",
 };
 const URGENT_BELOW: Param = Param {
     name: "urgent_below",
     kind: Kind::Size { min: 0, max: u64::MAX },
     default: DefaultValue::Size(30_000),
-    meaning: "flows of fewer bytes are urgent, where sizes classify",
+    meaning: "flows smaller than this are urgent if classify = by-size",
     source: "RTCP section V-A1",
 };
 const MIN_WINDOW: Param = Param {
     name: "min_window",
     kind: Kind::Whole { min: 0, max: 1_000_000, unit: Unit::Segments },
     default: DefaultValue::Whole(0),
-    meaning: "least window; with 0, as many segments as the receiver answers for at once, one at least",
-    source: "sparelane: the paper names none",
+    meaning: "minimum window; 0 uses the number of segments that the receiver acknowledges at once, at least one",
+    source: "sparelane: the paper states none",
 };
 const X_MAX: Param = Param {
     name: "x_max",
     kind: Kind::Number { min: 1e-3, max: 1e9, unit: Unit::Named("line rates") },
     default: DefaultValue::Number(2.0),
-    meaning: "the largest rate of a flow: a window of so many bandwidth-delay products of the line and the least round trip",
-    source: "RTCP eqs. (4) and (7), section III-A; its value is a fit",
+    meaning: "maximum rate of a flow: bounds the window at this many bandwidth-delay products of line rate and minimum round-trip time",
+    source: "RTCP eqs. (4) and (7), section III-A; the value is a fit",
 };
 const MAX_RATE: Param = Param {
     name: "max_rate",
     kind: Kind::OptionalRate,
     default: DefaultValue::Rate(None),
-    meaning: "the target rate of an empty counter, and the largest; none takes the line rate",
-    source: "RTCP eq. (10); its value is our reading",
+    meaning: "maximum target rate, which an empty counter has; none means the line rate",
+    source: "RTCP eq. (10); the value is our reading",
 };
 const UNIT_RATE: Param = Param {
     name: "unit_rate",
     kind: Kind::OptionalRate,
     default: DefaultValue::Rate(None),
-    meaning: "the rate that counts as x = 1; none takes max_rate",
+    meaning: "rate at which x = 1; none means max_rate",
     source: "sparelane: the paper gives rates in log(1 + x) without a unit",
 };
 const INTERFACE: Param = Param {
     name: "interface",
     kind: Kind::Choice(&["apart", "twice", "delay"]),
     default: DefaultValue::Word("apart"),
-    meaning: "the wait at the sender's own interface: in Q and not in D; in both; or in D, and there is no Q",
-    source: "RTCP section IV-A: `delay` on the testbed, Q in the simulations",
+    meaning: "whether the wait at the sender's own interface counts in Q only (apart), in Q and D (twice), or in D only, without Q (delay)",
+    source: "RTCP section IV-A: delay on the testbed, Q in the simulations",
 };
 
-/// The classes of traffic that the paper's experiments tell apart.
+/// The traffic classes of the paper's experiments.
 const URGENT: &str = "urgent";
 const HIGH_VOLUME: &str = "high-volume";
 
-/// What the catalogue says of it.
+/// The entry in the registry.
 pub const CONTROLLER: Controller = Controller {
     name: "rtcp",
-    summary: "a counter against congestion doubles or halves the window; weights by class of traffic",
+    summary: "doubles or halves the window by comparing a counter with congestion; weights by traffic class",
     source: "Regulated TCP (RTCP), eqs. (6) to (10)",
     params: &[
         INITIAL_WINDOW,
@@ -199,7 +205,7 @@ fn config(values: &Values, plan: &Blueprint<'_>) -> Result<RtcpConfig, BuildErro
     })
 }
 
-/// The weight of a connection, bytes.
+/// Returns the weight of a connection in bytes: by class, by size, or the configured default.
 fn weight(values: &Values, plan: &Blueprint<'_>) -> Result<f64, BuildError> {
     let weights = values.weights(&WEIGHTS);
     let of = |class: &str| {
@@ -212,77 +218,77 @@ fn weight(values: &Values, plan: &Blueprint<'_>) -> Result<f64, BuildError> {
     if values.word(&CLASSIFY) == "no" {
         return Ok(values.number(&WEIGHT));
     }
-    // Both are wanted, whatever this flow's size: a scheme is refused before a run, not in the middle.
+    // Both weights must exist, whatever the size of this flow, so that a bad configuration fails before the run.
     let (urgent, high_volume) = (of(URGENT)?, of(HIGH_VOLUME)?);
     let is_urgent = plan.flow_bytes.is_some_and(|bytes| bytes < values.size(&URGENT_BELOW));
     Ok(if is_urgent { urgent } else { high_volume })
 }
 
-/// What is set about one connection, in the units of the paper as they are read here.
+/// The configuration of one connection, in the units given in the module documentation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RtcpConfig {
-    /// Bytes of counter per kilobyte of congestion.
+    /// alpha: bytes of counter per kilobyte of congestion.
     pub alpha: f64,
-    /// Kilobytes of congestion per millisecond of queueing delay.
+    /// delta: kilobytes of congestion per millisecond of queueing delay.
     pub delta: f64,
-    /// Weight of the past in the estimate of congestion, 0 to 1.
+    /// g of eq. (8): the weight of the old value in the congestion estimate, 0 to 1.
     pub g: f64,
-    /// The weight, bytes.
+    /// w: the weight in bytes.
     pub weight_bytes: f64,
-    /// The first window.
+    /// The initial window.
     pub initial_window_bytes: u64,
-    /// The least window.
+    /// The minimum window.
     pub min_window_bytes: u64,
-    /// Whether the least window is also of as many segments as the receiver answers for at once.
+    /// Whether the minimum window also follows the number of segments that the receiver acknowledges at once.
     pub heeds_receiver: bool,
-    /// The largest rate.
+    /// The maximum rate of the flow.
     pub x_max: Rate,
-    /// The largest target rate.
+    /// maxRate of eq. (10): the maximum target rate.
     pub max_rate: Rate,
-    /// The rate that counts as 1.
+    /// The rate at which x = 1.
     pub unit_rate: Rate,
-    /// Of the sender's interface.
+    /// The rate of the sender's interface.
     pub line_rate: Rate,
-    /// How the wait at the interface counts.
+    /// How the wait at the sender's own interface counts as congestion.
     pub interface: Interface,
 }
 
 /// How the wait at the sender's own interface counts as congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interface {
-    /// In Q, and not in D.
+    /// The wait counts in Q only.
     Apart,
-    /// In Q, and in D.
+    /// The wait counts in both Q and D.
     Twice,
-    /// In D; there is no Q.
+    /// The wait counts in D only; there is no Q.
     Delay,
 }
 
-/// The controller.
+/// The RTCP controller of one connection.
 #[derive(Clone, Debug)]
 pub struct Rtcp {
     config: RtcpConfig,
     /// H: how far the flow lags behind its target.
     counter: Counter,
-    /// S of eq. (8): smoothed congestion, kilobytes.
+    /// S of eq. (8): smoothed congestion in kilobytes.
     congestion_kb: f64,
-    /// D: queueing delay of the last round trip, milliseconds.
+    /// D: queueing delay of the latest round trip in milliseconds.
     delay_ms: f64,
-    /// The least round-trip time of a data segment, without its wait at the own interface where that counts apart.
+    /// The minimum round-trip time of data segments; excludes the wait at the own interface in mode `Apart`.
     base_rtt: Dur,
-    /// What segments waited at the own interface, where that counts apart.
+    /// The waits of segments at the own interface, used in mode `Apart`.
     own_queue: OwnQueue,
-    /// What the last acknowledgment in sequence answered for.
+    /// The bytes acknowledged by the latest acknowledgment in sequence.
     answered_bytes: u64,
-    /// The least window: of as many segments as the receiver answers for at once.
+    /// The minimum window, including what `learn_ack_ratio` found.
     least_bytes: u64,
-    /// When the counter was last brought up to date; none before the connection is open.
+    /// The time of the counter's latest update; `None` before the connection is established.
     updated: Option<Time>,
     cwnd_bytes: u64,
 }
 
 impl Rtcp {
-    /// A new connection.
+    /// Creates the state of a new connection.
     pub fn new(config: RtcpConfig) -> Rtcp {
         Rtcp {
             config,
@@ -298,7 +304,7 @@ impl Rtcp {
         }
     }
 
-    /// Eqs. (1) and (6) for the time since the last update, and then what was delivered.
+    /// Applies eqs. (1) and (6) to the time since the last update, then subtracts the delivered bytes.
     fn count(&mut self, delivered_bytes: u64, now: Time) {
         if let Some(then) = self.updated.replace(now) {
             self.counter.pass(now - then);
@@ -306,11 +312,12 @@ impl Rtcp {
         self.counter.deliver(delivered_bytes);
     }
 
-    /// Eq. (8): S = g S + (1 - g) N with N = Q + delta D.
+    /// Updates S of eq. (8): S = g S + (1 - g) N with N = Q + delta D (eq. 7).
     fn estimate(&mut self, ack: &Ack, cx: &Cx<'_>) {
         let is_apart = self.config.interface == Interface::Apart;
         if let Some(rtt) = ack.rtt {
             let own_wait = if is_apart { self.own_queue.wait_of(cx.now, rtt, cx.mss_bytes) } else { Dur::ZERO };
+            // A wait longer than the round trip comes from a coarse clock: the sample says nothing about the path.
             if own_wait < rtt {
                 let path_rtt = rtt.saturating_sub(own_wait);
                 self.base_rtt = self.base_rtt.min(path_rtt.max(self.config.line_rate.time_for(cx.mss_bytes)));
@@ -318,16 +325,16 @@ impl Rtcp {
             }
         }
         if is_apart {
-            self.own_queue.hear(cx.now, ack.nic_backlog_bytes);
+            self.own_queue.record(cx.now, ack.nic_backlog_bytes);
         }
         let queue_kb = ack.nic_backlog_bytes as f64 / 1e3;
         let now_kb = queue_kb + self.config.delta * self.delay_ms;
         self.congestion_kb = self.config.g * self.congestion_kb + (1.0 - self.config.g) * now_kb;
     }
 
-    /// Learns for how many segments the receiver answers at once. Twice in a row, since an acknowledgment that is lost makes the
-    /// next one look so.
-    fn learn(&mut self, ack: &Ack) {
+    /// Learns how many segments the receiver acknowledges at once. Requires two such acknowledgments in a row, because
+    /// a single one may cover a lost acknowledgment.
+    fn learn_ack_ratio(&mut self, ack: &Ack) {
         if self.config.heeds_receiver && ack.phase == Phase::Open && ack.acked_bytes == ack.delivered_bytes {
             let both = ack.acked_bytes.min(self.answered_bytes);
             self.answered_bytes = ack.acked_bytes;
@@ -335,7 +342,7 @@ impl Rtcp {
         }
     }
 
-    /// The window of x_max.
+    /// Returns the window that corresponds to x_max.
     fn max_window_bytes(&self) -> u64 {
         if self.base_rtt == Dur::MAX {
             self.config.initial_window_bytes
@@ -356,11 +363,11 @@ impl CongestionControl for Rtcp {
 
     fn on_established(&mut self, _explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
         self.updated = Some(cx.now);
-        self.own_queue.hear(cx.now, 0);
+        self.own_queue.record(cx.now, 0);
     }
 
     fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
-        self.learn(ack);
+        self.learn_ack_ratio(ack);
         self.estimate(ack, cx);
         self.count(ack.delivered_bytes, cx.now);
         if ack.phase == Phase::Recovery {
@@ -425,7 +432,7 @@ mod tests {
         with_cx(at_us, |cx| rtcp.on_ack(&ack, cx));
     }
 
-    /// A flow that has run at half its line rate for a while.
+    /// Returns a flow that has run at half its line rate for a while.
     fn settled(set: &[(&'static str, Value)]) -> Rtcp {
         let mut rtcp = rtcp(set);
         for at in 1..2_000 {
@@ -435,9 +442,9 @@ mod tests {
     }
 
     #[test]
-    fn the_counter_gains_the_target_and_loses_what_arrives() {
+    fn the_counter_grows_at_the_target_rate_and_falls_by_delivered_bytes() {
         let mut rtcp = rtcp(&[]);
-        // 100 us at the line rate of 125 bytes/us, up to w / 2 = 12,000 bytes, less a segment.
+        // In 96 us the line's 125 bytes/us fill the counter to w / 2 = 12,000 bytes; one segment is then delivered.
         acknowledge(&mut rtcp, 96, 50, 0);
         assert!((rtcp.counter.bytes() - 11_000.0).abs() < 1e-6);
         for _ in 0..1000 {
@@ -455,16 +462,17 @@ mod tests {
     }
 
     #[test]
-    fn an_application_that_was_idle_does_not_make_its_flow_deaf_to_congestion() {
+    fn an_idle_period_does_not_make_a_flow_ignore_congestion() {
         let delta = ("delta", Value::Number(125.0));
         let (mut busy, mut idle) = (settled(std::slice::from_ref(&delta)), settled(std::slice::from_ref(&delta)));
-        // An hour later a delay of 1 ms, six times what halves the busy flow's window, halves both at once.
+        // After an hour, a delay of 1 ms halves both windows at once. It is six times the delay that halves the busy
+        // flow's.
         for (rtcp, at_us) in [(&mut busy, 33_000), (&mut idle, 3_600_000_000)] {
             let before = rtcp.cwnd_bytes;
             acknowledge(rtcp, at_us, 1200, 0);
             assert_eq!(rtcp.cwnd_bytes, before / 2);
         }
-        // What the silence added is gone after a few round trips.
+        // After a few round trips the growth during the idle period is gone.
         for at in 1..100 {
             acknowledge(&mut busy, 33_000 + 16 * at, 200, 0);
             acknowledge(&mut idle, 3_600_000_000 + 16 * at, 200, 0);
@@ -479,11 +487,11 @@ mod tests {
         let mut rtcp = rtcp(&[delta, ("initial_window", Value::Whole(8)), ("x_max", Value::Number(100.0))]);
         acknowledge(&mut rtcp, 150, 100, 0);
         assert_eq!(rtcp.cwnd_bytes, 16 * MSS);
-        // H is between 12,000 and 16,000 bytes; alpha (Q + delta D) passes that at D = 256 us at most, smoothed by a half. The
-        // second segment of the first window waited 8 us for the first one.
+        // H is between 12,000 and 16,000 bytes. alpha (Q + delta D) exceeds that at D = 256 us at the latest, with a
+        // smoothing of one half. The second segment of the first window waited 8 us for the first one.
         acknowledge(&mut rtcp, 150, 100 + 520, 0);
         assert_eq!((rtcp.congestion_kb.round(), rtcp.cwnd_bytes), (32.0, 8 * MSS));
-        // What waits in the interface counts as well, kilobyte by kilobyte.
+        // The interface's backlog counts as well, one for one in kilobytes.
         acknowledge(&mut rtcp, 150, 100, 8_000);
         assert_eq!(((4.0 * rtcp.congestion_kb).round(), rtcp.cwnd_bytes), (80.0, 16 * MSS));
         acknowledge(&mut rtcp, 150, 100, 48_000);
@@ -496,23 +504,23 @@ mod tests {
             let mut rtcp = rtcp(&[("interface", Value::Word(interface.to_owned()))]);
             let backlog_bytes = if rtcp.needs().nic_backlog { 50_000 } else { 0 };
             acknowledge(&mut rtcp, 200, 200, backlog_bytes);
-            // What was sent at 200 us waited for 400 us behind 50,000 bytes.
+            // The segment sent at 200 us waited for 400 us behind 50,000 bytes.
             acknowledge(&mut rtcp, 800, 600, backlog_bytes);
             ((rtcp.delay_ms * 1e3).round(), rtcp.congestion_kb.round())
         };
-        // Q alone, smoothed: 50 KB less a quarter. With D = 0.4 ms beside it, and D alone.
+        // Q alone, smoothed, is 50 KB less a quarter; then Q with D = 0.4 ms; then D alone.
         assert_eq!(of("apart"), (0.0, 38.0));
         assert_eq!(of("twice"), (400.0, 2038.0));
         assert_eq!(of("delay"), (400.0, 2000.0));
     }
 
     #[test]
-    fn the_window_stays_between_one_segment_and_what_x_max_is_over_the_least_round_trip() {
+    fn the_window_stays_between_the_minimum_and_x_max_times_the_bandwidth_delay_product() {
         let mut rtcp = rtcp(&[("min_window", Value::Whole(2)), ("x_max", Value::Number(1.6))]);
         for at in 0..20 {
             acknowledge(&mut rtcp, 1000 + at, 200, 0);
         }
-        // 1.6 times 1 Gb/s, over 200 us.
+        // 1.6 times 1 Gb/s over 200 us.
         assert_eq!(rtcp.cwnd_bytes, 40 * MSS);
         for at in 0..20 {
             acknowledge(&mut rtcp, 1020 + at, 9_000_000, 0);
@@ -521,13 +529,13 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_that_a_coarse_clock_makes_shorter_than_the_wait_does_not_stop_a_flow_for_good() {
+    fn a_round_trip_shorter_than_the_wait_from_a_coarse_clock_does_not_stop_a_flow() {
         let mut rtcp = rtcp(&[("x_max", Value::Number(4.0))]);
-        // 50,000 bytes wait for 400 us at 1 Gb/s; a clock of 1 ms shows 1 us.
+        // 50,000 bytes wait for 400 us at 1 Gb/s, but a clock of 1 ms shows 1 us.
         for at in 0..50 {
             acknowledge(&mut rtcp, 1_000 + 10 * at, 1, 50_000);
         }
-        assert_eq!(rtcp.base_rtt, LINE.time_for(MSS), "no path is faster than the line");
+        assert_eq!(rtcp.base_rtt, LINE.time_for(MSS), "the path takes at least a segment's transmission time");
         for at in 0..50 {
             acknowledge(&mut rtcp, 10_000 + 100 * at, 1, 0);
         }
@@ -536,7 +544,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_that_answers_for_two_segments_does_not_hold_the_window_at_one() {
+    fn a_receiver_that_acknowledges_two_segments_at_once_does_not_hold_the_window_at_one() {
         let acknowledge_both = |rtcp: &mut Rtcp, at_us: u64, rtt_us: u64| {
             let ack = Ack { rtt: Some(Dur::from_us(rtt_us)), ..Ack::in_sequence(2 * MSS) };
             with_cx(at_us, |cx| rtcp.on_ack(&ack, cx));
@@ -546,7 +554,7 @@ mod tests {
         acknowledge(&mut rtcp, 1_010, 200, 0);
         acknowledge_both(&mut rtcp, 1_020, 200);
         (0..20).for_each(|at| acknowledge(&mut rtcp, 1_030 + at, 40_000, 0));
-        assert_eq!(rtcp.cwnd_bytes, MSS, "an acknowledgment that was lost is no sign of such a receiver");
+        assert_eq!(rtcp.cwnd_bytes, MSS, "a lost acknowledgment does not look like such a receiver");
         acknowledge_both(&mut rtcp, 50_000, 40_000);
         acknowledge_both(&mut rtcp, 50_010, 40_000);
         assert_eq!(rtcp.cwnd_bytes, 2 * MSS);
@@ -558,17 +566,18 @@ mod tests {
     }
 
     #[test]
-    fn an_equilibrium_counter_is_where_the_target_meets_the_rate() {
-        // H = w / (1 + x): at half the line rate, 16,000 bytes. Just after an acknowledgment, half a segment less.
+    fn the_counter_settles_where_the_target_equals_the_rate() {
+        // H = w / (1 + x) is 16,000 bytes at half the line rate. Just after an acknowledgment it is half a segment
+        // lower.
         let rtcp = settled(&[]);
         assert!((rtcp.counter.bytes() / 15_500.0 - 1.0).abs() < 0.01, "{}", rtcp.counter.bytes());
-        // Where 250 Mb/s count as 1, half of 1 Gb/s is x = 2.
+        // With a unit rate of 250 Mb/s, half of 1 Gb/s is x = 2.
         let rtcp = settled(&[("unit_rate", Value::Rate(Some(Rate::from_mbps(250))))]);
         assert!((rtcp.counter.bytes() / 7_500.0 - 1.0).abs() < 0.02, "{}", rtcp.counter.bytes());
     }
 
     #[test]
-    fn a_flow_weighs_what_its_class_or_its_size_says() {
+    fn the_weight_follows_the_traffic_class_or_the_size() {
         let inner = Values::default();
         let mut values = Values::default();
         let weigh = |values: &Values, class, bytes| {
@@ -581,13 +590,13 @@ mod tests {
         assert_eq!(weigh(&values, None, Some(30_000)), Ok(12_000.0));
         assert_eq!(weigh(&values, None, None), Ok(12_000.0));
         values.set("weights", Value::Weights(vec![("high-volume".to_owned(), 1.0)]));
-        assert!(weigh(&values, None, None).is_err(), "no weight for the small flows to come");
+        assert!(weigh(&values, None, None).is_err(), "urgent flows have no weight");
         let error = weigh(&values, Some("bulk"), None).expect_err("no such class");
         assert_eq!(error.to_string(), "there is no weight for traffic class \"bulk\"");
     }
 
     #[test]
-    fn a_loss_halves_and_holds_and_a_timeout_leaves_one_segment() {
+    fn a_loss_halves_the_window_until_repair_and_a_timeout_leaves_one_segment() {
         let mut rtcp = rtcp(&[]);
         with_cx(1, |cx| rtcp.on_congestion(Congestion::Loss { flight_bytes: 10 * MSS }, cx));
         let ack = Ack { phase: Phase::Recovery, ..Ack::in_sequence(MSS) };

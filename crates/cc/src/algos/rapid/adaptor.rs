@@ -1,21 +1,22 @@
-//! The rate adaptor: from estimates to the average rate of the p-streams to come (section II), apart from probing (section IV-E).
+//! The rate adaptor: turns estimates into the average rate of the next p-streams (section II), separate from probing
+//! (section IV-E).
 
 use sparelane_core::{Dur, Rate};
 
-/// Constants of the filter.
+/// The constants of the filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Filter {
     /// tau: the time in which the rate converges to more bandwidth.
     pub tau: Dur,
     /// eta: the number of updates in which it converges to less.
     pub eta: f64,
-    /// gamma: p-streams per update.
+    /// gamma: the number of p-streams per update.
     pub gamma: u32,
-    /// Whether l is how long all p-streams of an update lasted, and not the last of them alone.
+    /// Whether l is the duration of all p-streams of an update instead of the last one.
     pub spans_all: bool,
 }
 
-/// The adaptor of one connection. Rates are on the wire, bits per second.
+/// The adaptor of one connection. Rates are on the wire, in bits per second.
 #[derive(Clone, Debug)]
 pub struct Adaptor {
     filter: Filter,
@@ -23,25 +24,25 @@ pub struct Adaptor {
     highest: f64,
     /// R_avg.
     rate: f64,
-    /// Of the estimates since the last update, and of the p-streams that gave them.
+    /// The sum and number of estimates since the last update, and the total duration of their p-streams.
     sum: f64,
     count: u32,
     duration: Dur,
 }
 
 impl Adaptor {
-    /// An adaptor whose rate stays between `lowest`, with which it begins, and `highest`.
+    /// Creates an adaptor whose rate starts at `lowest` and stays between `lowest` and `highest`.
     pub fn new(filter: Filter, lowest: Rate, highest: Rate) -> Adaptor {
         let (lowest, highest) = (lowest.as_bps() as f64, highest.as_bps() as f64);
         Adaptor { filter, lowest, highest, rate: lowest, sum: 0.0, count: 0, duration: Dur::ZERO }
     }
 
-    /// R_avg.
+    /// Returns R_avg.
     pub fn rate(&self) -> Rate {
         Rate::from_bps(self.rate as u64)
     }
 
-    /// Sets R_avg, as far as the bounds allow, and forgets the estimates since the last update.
+    /// Sets R_avg within its bounds and discards the estimates since the last update.
     pub fn set(&mut self, rate: Rate) {
         self.update(rate.as_bps() as f64);
     }
@@ -51,9 +52,10 @@ impl Adaptor {
         (self.sum, self.count, self.duration) = (0.0, 0, Dur::ZERO);
     }
 
-    /// A p-stream that lasted for `duration` gave `estimate` (ABest). After gamma of them, or as soon as they have lasted for tau,
-    /// R_avg is updated with their mean: R_avg + l / tau (ABest - R_avg) upwards and R_avg - (R_avg - ABest) / eta downwards. l is how
-    /// long the last of them did, "the just-acked p-stream", or all of them.
+    /// Takes the estimate ABest of a p-stream that lasted `duration`. After gamma p-streams, or as soon as they have
+    /// lasted tau, R_avg is updated with their mean. Upwards: R_avg + l / tau (ABest - R_avg). Downwards: R_avg -
+    /// (R_avg - ABest) / eta. l is the duration of the last p-stream, "the just-acked p-stream", or of all of them
+    /// (section II).
     pub fn take(&mut self, estimate: Rate, duration: Dur) {
         self.sum += estimate.as_bps() as f64;
         self.count += 1;
@@ -102,8 +104,8 @@ mod tests {
         assert_eq!(after(3, &[1, 4, 1]), 3_333, "a third towards 2");
     }
 
-    /// Section II: "it takes about tau time units for R_avg to converge to an increased avail-bw", with an update for each p-stream; with
-    /// one for gamma of them, it takes gamma times as long.
+    /// Section II: "it takes about tau time units for R_avg to converge to an increased avail-bw", with one update per
+    /// p-stream. With one update per gamma p-streams it takes gamma times as long.
     #[test]
     fn the_rate_converges_in_gamma_times_tau() {
         for gamma in [1, 3] {
@@ -115,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn with_the_duration_of_all_p_streams_the_rate_converges_in_tau_whatever_gamma_is() {
+    fn with_the_duration_of_all_p_streams_the_rate_converges_in_tau_for_any_gamma() {
         for gamma in [1, 3] {
             let mut adaptor = adaptor(gamma);
             adaptor.filter.spans_all = true;
@@ -125,9 +127,9 @@ mod tests {
         }
     }
 
-    /// As printed, the gain has no bound.
+    /// The gain has no bound, as printed.
     #[test]
-    fn streams_that_last_for_tau_make_an_update_at_once() {
+    fn a_stream_of_at_least_tau_updates_the_rate_at_once() {
         let mut adaptor = adaptor(3);
         adaptor.take(Rate::from_gbps(5), Dur::from_ms(20));
         assert_eq!(adaptor.rate(), Rate::from_gbps(6), "twice the way from 4");

@@ -1,42 +1,45 @@
-//! BASS, Buffering-Aware Spike Smoothing (section IV-D): takes the noise of buffering out of the gaps of a p-stream.
+//! BASS, Buffering-Aware Spike Smoothing: removes the noise of buffering from the gaps of a p-stream (section IV-D).
 //!
-//! Where packets wait somewhere and are then handed on together (an interface that coalesces interrupts), the first of
-//! them shows a gap that is far too long, a spike, and the others gaps that are far too short, dips. The average over one whole
-//! such event is right. So BASS finds the events, and puts the averages of the send gaps and of the receive gaps of each in the
-//! place of its gaps; up to three times.
+//! Some devices collect packets and hand them on together, for example an interface that coalesces interrupts. The
+//! first packet of such an event then shows a receive gap that is far too long (a spike), and the others show gaps
+//! that are far too short (dips). The average over a whole event is right. BASS finds the events and replaces the gaps
+//! of each by their average send gap and average receive gap. It repeats this up to three times.
 //!
-//! The paper names the idea and not the thresholds (its source is Yin, Kaur, Smith, ICNP 2014). The readings taken here:
-//! - A spike is a receive gap that exceeds the one before it by more than the threshold: [`Bass::factor`] medians of the receive gaps,
-//!   and [`Bass::floor`] at least. The authors' logs have 50 us, at 1 Gb/s.
-//! - An event ends before the next spike, or where what the spike delayed has caught up (its receive gaps add up to no more than
-//!   its send gaps) and the next gap is no dip (more than half of its send gap).
-//! - The event at the end of a p-stream is mostly incomplete: it is left to the next p-stream, as in the logs.
+//! The paper gives the idea but not the thresholds (its source is Yin, Kaur, Smith, ICNP 2014). This implementation
+//! reads it as:
+//! - A spike is a receive gap that exceeds the previous one by more than a threshold: [`Bass::factor`] medians of the
+//!   receive gaps, and at least [`Bass::floor`]. The authors' logs use 50 us at 1 Gb/s.
+//! - An event ends before the next spike. It also ends once the delayed packets have caught up (the receive gaps add
+//!   up to no more than the send gaps) and the next gap is not a dip (it is longer than half its send gap).
+//! - The event at the end of a p-stream is usually incomplete, so it is carried over to the next p-stream, as in the
+//!   logs.
 
 use sparelane_core::Dur;
 
-/// Thresholds of BASS.
+/// The thresholds of BASS.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bass {
-    /// At most so many passes; zero leaves all gaps as they are.
+    /// The maximum number of passes; zero leaves all gaps unchanged.
     pub passes: u32,
-    /// A spike exceeds the gap before it by so many medians of the gaps,
+    /// The increase over the previous gap that makes a spike, in medians of the receive gaps.
     pub factor: f64,
-    /// and by this at least.
+    /// The minimum increase that makes a spike.
     pub floor: Dur,
 }
 
-/// A send gap and a receive gap, or their averages.
+/// A send gap and a receive gap, or the averages of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pair {
-    /// The gap with which the packet was sent.
+    /// The gap at which the packet was sent.
     pub send: Dur,
-    /// The gap with which it arrived.
+    /// The gap at which it arrived.
     pub receive: Dur,
 }
 
 impl Bass {
-    /// Smooths `gaps`; `in_event` tells that the first is a spike. Returns where the incomplete event at the end begins: those
-    /// gaps are as they were, and belong in front of the next p-stream's.
+    /// Smooths `gaps` in place. `in_event` is set if the first gap continues an event of the previous p-stream.
+    /// Returns the index at which the incomplete event at the end begins. The gaps from there on are unchanged and
+    /// belong to the next p-stream.
     pub fn smooth(&self, gaps: &mut [Pair], in_event: bool) -> usize {
         let mut end = gaps.len();
         for pass in 0..self.passes {
@@ -48,8 +51,9 @@ impl Bass {
                 let next = spikes.get(at + 1).copied();
                 match event_end(&gaps[..next.unwrap_or(end)], start) {
                     Some(stop) => average(&mut gaps[start..stop]),
+                    // The next spike ends an event that has not caught up.
                     None if next.is_some() => average(&mut gaps[start..next.unwrap_or(end)]),
-                    // What later passes take for an event has averages in it: it stays.
+                    // Only the first pass may cut off an incomplete event: later passes see averages, which must stay.
                     None if pass == 0 => {
                         end = start;
                         break;
@@ -61,7 +65,7 @@ impl Bass {
         end
     }
 
-    /// Where spikes are.
+    /// Returns the indices of the spikes.
     fn spikes(&self, gaps: &[Pair], in_event: bool) -> Vec<usize> {
         let mut receive: Vec<Dur> = gaps.iter().map(|gap| gap.receive).collect();
         if receive.is_empty() {
@@ -77,7 +81,7 @@ impl Bass {
     }
 }
 
-/// One past the event that begins at `start`, if it ends within `gaps` by having caught up.
+/// Returns the end (exclusive) of the event that begins at `start`, or `None` if it does not catch up within `gaps`.
 fn event_end(gaps: &[Pair], start: usize) -> Option<usize> {
     let (mut send, mut receive) = (Dur::ZERO, Dur::ZERO);
     for (at, gap) in gaps.iter().enumerate().skip(start) {
@@ -92,7 +96,7 @@ fn event_end(gaps: &[Pair], start: usize) -> Option<usize> {
     None
 }
 
-/// Puts the averages in the place of `gaps`.
+/// Replaces each of `gaps` by their average.
 fn average(gaps: &mut [Pair]) {
     let count = gaps.len() as u64;
     let send = gaps.iter().fold(Dur::ZERO, |sum, gap| sum + gap.send);
@@ -106,7 +110,7 @@ mod tests {
 
     const BASS: Bass = Bass { passes: 3, factor: 2.0, floor: Dur::from_us(5) };
 
-    /// Gaps in microseconds: sent, received.
+    /// Builds pairs from send gaps and receive gaps in microseconds.
     fn gaps(sent: &[u64], received: &[u64]) -> Vec<Pair> {
         let pair = |(&send, &receive): (&u64, &u64)| Pair { send: Dur::from_us(send), receive: Dur::from_us(receive) };
         sent.iter().zip(received).map(pair).collect()
@@ -116,28 +120,28 @@ mod tests {
         gaps.iter().map(|gap| gap.receive.as_ps() / 1_000_000).collect()
     }
 
-    /// Packets every 10 us, handed over four at a time; the last three wait for a fourth.
+    /// Packets every 10 us are handed over four at a time; the last three still wait for a fourth.
     #[test]
-    fn events_are_averaged_and_the_incomplete_one_is_left_to_the_next() {
+    fn events_are_averaged_and_an_incomplete_event_is_carried_over() {
         let mut stream = gaps(&[10; 11], &[37, 1, 1, 1, 37, 1, 1, 1, 37, 1, 1]);
         let end = BASS.smooth(&mut stream, true);
         assert_eq!(end, 8);
         assert_eq!(received(&stream[..end]), [10; 8]);
-        assert_eq!(received(&stream[end..]), [37, 1, 1], "as they were");
+        assert_eq!(received(&stream[end..]), [37, 1, 1], "unchanged");
     }
 
-    /// The same with a bottleneck that lets a packet pass every 12 us.
+    /// The same with a bottleneck that passes a packet every 12 us.
     #[test]
     fn queueing_shows_through_the_events() {
         let mut stream = gaps(&[10; 8], &[45, 1, 1, 1, 45, 1, 1, 1]);
         let end = BASS.smooth(&mut stream, true);
-        assert_eq!(end, 4, "the second event may go on");
+        assert_eq!(end, 4, "the second event may continue");
         assert_eq!(stream[..4], [Pair { send: Dur::from_us(10), receive: Dur::from_us(12) }; 4]);
     }
 
-    /// A burst of cross traffic delays one packet by 30 us; its followers come as fast as the link lets them.
+    /// A burst of cross traffic delays one packet by 30 us; the packets behind it arrive as fast as the link allows.
     #[test]
-    fn a_lone_burst_is_averaged_until_what_it_delayed_has_caught_up() {
+    fn a_burst_is_averaged_until_the_delayed_packets_have_caught_up() {
         let mut stream = gaps(&[10; 10], &[10, 10, 40, 5, 5, 5, 5, 5, 5, 10]);
         let end = BASS.smooth(&mut stream, false);
         assert_eq!(end, 10);
@@ -145,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_without_spikes_stay_as_they_are() {
+    fn gaps_without_spikes_are_unchanged() {
         let smooth = gaps(&[10, 10, 9, 9, 8, 8], &[10, 11, 9, 10, 9, 10]);
         let mut stream = smooth.clone();
         assert_eq!(BASS.smooth(&mut stream, false), 6);
@@ -159,9 +163,9 @@ mod tests {
         assert_eq!(received(&stream), [10, 37, 1, 1]);
     }
 
-    /// Three events of two whose averages still rise and fall are one event to the second pass.
+    /// Three events of two packets have averages that still rise and fall: the second pass treats them as one event.
     #[test]
-    fn a_second_pass_smooths_what_the_first_left() {
+    fn a_second_pass_smooths_the_averages_of_the_first() {
         let smoothed = |passes| {
             let mut stream = gaps(&[10; 8], &[10, 30, 0, 25, 1, 7, 1, 10]);
             let end = Bass { passes, factor: 0.0, floor: Dur::from_us(4) }.smooth(&mut stream, false);

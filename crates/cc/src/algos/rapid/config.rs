@@ -1,4 +1,4 @@
-//! What can be set about RAPID.
+//! The parameters of RAPID.
 
 use super::adaptor::Filter;
 use super::bass::Bass;
@@ -13,7 +13,7 @@ const RATES: Param = Param {
     name: "rates",
     kind: Kind::Whole { min: 2, max: 64, unit: Unit::Named("rates") },
     default: DefaultValue::Whole(4),
-    meaning: "N_r: rates that one p-stream probes",
+    meaning: "N_r: number of rates that one p-stream probes",
     source: PAPER,
 };
 
@@ -21,7 +21,7 @@ const PACKETS_PER_RATE: Param = Param {
     name: "packets_per_rate",
     kind: Kind::Whole { min: 1, max: 1024, unit: Unit::Named("packets") },
     default: DefaultValue::Whole(16),
-    meaning: "N_p: packets of a p-stream at each rate",
+    meaning: "N_p: number of packets of a p-stream at each rate",
     source: PAPER,
 };
 
@@ -29,7 +29,7 @@ const SPREAD: Param = Param {
     name: "spread",
     kind: Kind::Number { min: 1.001, max: 8.0, unit: Unit::One },
     default: DefaultValue::Number(1.1487),
-    meaning: "s: each rate of a p-stream over the one before",
+    meaning: "s: ratio of each rate of a p-stream to the previous one",
     source: "gaps in the authors' development logs: 2^(1/5)",
 };
 
@@ -37,7 +37,7 @@ const TAU: Param = Param {
     name: "tau",
     kind: Kind::Span { min: Dur::from_us(1), max: Dur::from_secs(100) },
     default: DefaultValue::Span(Dur::from_ms(10)),
-    meaning: "time in which the rate converges to more bandwidth",
+    meaning: "time constant with which the rate converges to more bandwidth",
     source: PAPER,
 };
 
@@ -45,7 +45,7 @@ const ETA: Param = Param {
     name: "eta",
     kind: Kind::Number { min: 1.0, max: 1000.0, unit: Unit::Named("updates") },
     default: DefaultValue::Number(3.0),
-    meaning: "updates in which the rate converges to less bandwidth; the paper's Table VI prints 1/eta",
+    meaning: "number of updates in which the rate converges to less bandwidth; the paper's Table VI prints 1/eta",
     source: PAPER,
 };
 
@@ -53,7 +53,7 @@ const GAMMA: Param = Param {
     name: "gamma",
     kind: Kind::Whole { min: 1, max: 1000, unit: Unit::Named("p-streams") },
     default: DefaultValue::Whole(3),
-    meaning: "p-streams whose mean estimate makes one update of the rate",
+    meaning: "number of p-streams whose mean estimate makes one update of the rate",
     source: PAPER,
 };
 
@@ -61,15 +61,15 @@ const UPDATE_SPAN: Param = Param {
     name: "update_span",
     kind: Kind::Choice(&["last", "all"]),
     default: DefaultValue::Word("last"),
-    meaning: "l of the filter: how long the last p-stream of an update lasted, or all of its gamma p-streams together",
-    source: "section II says of the just-acked p-stream, where each makes an update; open for gamma of them",
+    meaning: "l of the filter: the duration of the last p-stream of an update, or of all its gamma p-streams together",
+    source: "section II has the just-acked p-stream, with one update for each; open for gamma of them",
 };
 
 const BASS_PASSES: Param = Param {
     name: "bass_passes",
     kind: Kind::Whole { min: 0, max: 10, unit: Unit::Named("passes") },
     default: DefaultValue::Whole(3),
-    meaning: "passes of spike smoothing (BASS) at most; 0 uses the raw gaps",
+    meaning: "maximum number of passes of spike smoothing (BASS); 0 uses the raw gaps",
     source: PAPER,
 };
 
@@ -77,15 +77,15 @@ const SPIKE_FACTOR: Param = Param {
     name: "spike_factor",
     kind: Kind::Number { min: 0.0, max: 1000.0, unit: Unit::Named("medians") },
     default: DefaultValue::Number(0.5),
-    meaning: "a spike exceeds the receive gap before it by so many medians of the receive gaps",
-    source: "open in the paper; with 1, what an interrupt brings of one or two samples is no spike, and the noise keeps rates low",
+    meaning: "a spike exceeds the previous receive gap by this many medians of the receive gaps",
+    source: "open in the paper; with 1, a coalesced event of one or two samples is no spike, and the noise keeps rates low",
 };
 
 const SPIKE_FLOOR: Param = Param {
     name: "spike_floor",
     kind: Kind::Span { min: Dur::ZERO, max: Dur::from_secs(1) },
     default: DefaultValue::Span(Dur::from_us(5)),
-    meaning: "and by this at least",
+    meaning: "minimum excess of a spike over the previous receive gap",
     source: "open in the paper; 50us at 1 Gb/s in the authors' development logs",
 };
 
@@ -93,7 +93,7 @@ const EXCURSION_SHARE: Param = Param {
     name: "excursion_share",
     kind: Kind::Number { min: 0.0, max: 1.0, unit: Unit::One },
     default: DefaultValue::Number(0.03),
-    meaning: "a packet waited if its receive gap exceeds its send gap by more than this share; so must an excursion",
+    meaning: "share by which the receive gap of a delayed packet exceeds its send gap; also required of a whole excursion",
     source: "open in the paper; the authors' development logs have 1us to 2us for two packets at 10 Gb/s",
 };
 
@@ -101,15 +101,15 @@ const EXCURSION_PERSISTENCE: Param = Param {
     name: "excursion_persistence",
     kind: Kind::Number { min: 0.0, max: 1.0, unit: Unit::One },
     default: DefaultValue::Number(0.45),
-    meaning: "least share of an excursion's packets that waited",
-    source: "the authors' development logs have 4 of 8; with as much, constant-rate cross traffic costs losses",
+    meaning: "minimum share of an excursion's packets that were delayed",
+    source: "the authors' development logs have 4 of 8; at that value, constant-rate cross traffic suffers losses",
 };
 
 const EXCURSION_SAMPLES: Param = Param {
     name: "excursion_samples",
     kind: Kind::Whole { min: 1, max: 64, unit: Unit::Named("samples") },
     default: DefaultValue::Whole(8),
-    meaning: "samples of the shortest excursion",
+    meaning: "minimum number of samples in an excursion",
     source: "the authors' development logs",
 };
 
@@ -117,7 +117,7 @@ const WINDOW: Param = Param {
     name: "window",
     kind: Kind::Whole { min: 1, max: 10_000_000, unit: Unit::Segments },
     default: DefaultValue::Whole(16_000),
-    meaning: "congestion window, fixed, far above what the path holds; what waits in the scheduler counts",
+    meaning: "fixed congestion window, far above the path's capacity; includes packets waiting in the scheduler",
     source: PAPER,
 };
 
@@ -125,7 +125,7 @@ const INITIAL_RATE: Param = Param {
     name: "initial_rate",
     kind: Kind::Rate { min: Rate::from_bps(1_000), max: Rate::from_gbps(400) },
     default: DefaultValue::Rate(Some(Rate::from_bps(100_000))),
-    meaning: "R_avg of a new connection and after a timeout, and the least R_avg ever; on the wire",
+    meaning: "R_avg of a new connection and after a timeout, and the minimum of R_avg; a rate on the wire",
     source: PAPER,
 };
 
@@ -133,7 +133,7 @@ const AFTER_TIMEOUT: Param = Param {
     name: "after_timeout",
     kind: Kind::Choice(&["start", "continue"]),
     default: DefaultValue::Word("start"),
-    meaning: "a timeout sets R_avg to initial_rate (start) or leaves it as it is (continue)",
+    meaning: "whether a timeout resets R_avg to initial_rate (start) or leaves it unchanged (continue)",
     source: "open in the paper",
 };
 
@@ -141,17 +141,17 @@ const LOSSY_STREAMS: Param = Param {
     name: "lossy_streams",
     kind: Kind::Choice(&["skipped", "until-repaired"]),
     default: DefaultValue::Word("skipped"),
-    meaning: "a p-stream with a lost packet says nothing (skipped), or that the path had its packets over all the time until the last \
-              of them was acknowledged (until-repaired)",
-    source: "the authors' development logs skip it; section II judges a p-stream once its acknowledgments have all returned",
+    meaning: "a p-stream with losses is skipped, or judged once all its packets are acknowledged: its estimate is its size over the \
+              time until then (until-repaired)",
+    source: "the authors' development logs skip it; section II judges a p-stream once all its acknowledgments have returned",
 };
 
 const MOST_MISSING: Param = Param {
     name: "most_missing",
     kind: Kind::Whole { min: 1, max: 65_536, unit: Unit::Named("packets") },
     default: DefaultValue::Whole(1),
-    meaning: "with lossy_streams = until-repaired: up to how many packets may be missing from a p-stream that is judged; one with more \
-              says nothing",
+    meaning: "with lossy_streams = until-repaired: maximum number of missing packets in a p-stream that is judged; others are \
+              skipped",
     source: "open in the paper",
 };
 
@@ -159,11 +159,11 @@ const MOST_LATENESS: Param = Param {
     name: "most_lateness",
     kind: Kind::Span { min: Dur::ZERO, max: Dur::from_secs(10) },
     default: DefaultValue::Span(Dur::from_ms(1)),
-    meaning: "a packet that leaves later than this begins a new p-stream",
+    meaning: "a packet that leaves later than this starts a new p-stream",
     source: "open in the paper",
 };
 
-/// Everything that can be set.
+/// All parameters of RAPID.
 pub(super) const PARAMS: &[Param] = &[
     RATES,
     PACKETS_PER_RATE,
@@ -186,7 +186,7 @@ pub(super) const PARAMS: &[Param] = &[
     MOST_LATENESS,
 ];
 
-/// The values of [`PARAMS`].
+/// The parsed values of [`PARAMS`].
 #[derive(Clone, Debug)]
 pub(super) struct Config {
     pub(super) rates: u32,
@@ -195,17 +195,20 @@ pub(super) struct Config {
     pub(super) filter: Filter,
     pub(super) bass: Bass,
     pub(super) excursion: Excursion,
-    /// Segments.
+    /// The fixed window in segments.
     pub(super) window: u64,
     pub(super) initial_rate: Rate,
     pub(super) starts_after_timeout: bool,
-    /// Up to how many packets may be missing from a p-stream that is judged once it is repaired: with 0, none is.
+    /// The maximum number of missing packets in a p-stream that is judged once repaired; 0 judges none.
     pub(super) judged_missing: u64,
     pub(super) most_lateness: Dur,
 }
 
 impl Config {
-    /// The configuration in `values`, for an interface whose rate `initial_rate` must not exceed.
+    /// Reads the configuration from `values`.
+    ///
+    /// # Errors
+    /// Fails if `initial_rate` exceeds the rate of the interface.
     pub(super) fn of(values: &Values, plan: &Blueprint<'_>) -> Result<Config, BuildError> {
         let initial_rate = values.some_rate(&INITIAL_RATE);
         if initial_rate > plan.line_rate {
@@ -224,7 +227,7 @@ impl Config {
                 spans_all: values.word(&UPDATE_SPAN) == "all",
             },
             bass: match values.whole(&BASS_PASSES) as u32 {
-                // Without a pass, no gap is compared.
+                // Without a pass, no thresholds are needed.
                 0 => Bass { passes: 0, factor: 0.0, floor: Dur::ZERO },
                 passes => Bass { passes, factor: values.number(&SPIKE_FACTOR), floor: values.span(&SPIKE_FLOOR) },
             },

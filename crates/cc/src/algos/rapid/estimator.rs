@@ -1,35 +1,40 @@
-//! The bandwidth estimator: from the send and receive gaps of a p-stream to the available bandwidth (sections II, IV-D).
+//! The bandwidth estimator: computes the available bandwidth from the send and receive gaps of a p-stream (sections
+//! II, IV-D).
 //!
-//! A packet that arrives with a gap longer than it was sent with waited at the bottleneck: its rate was above what is
-//! available. ABest is the largest rate beyond which packets wait consistently: the rate just before an excursion (a row of
-//! packets over which the queue grows) that lasts to the end of the p-stream; the highest rate where there is none, and the
-//! lowest where it starts with the p-stream. Excursions are sought in smoothed gaps, rates are those of the packets themselves.
+//! A packet whose receive gap is longer than its send gap queued at the bottleneck, so its rate exceeded the available
+//! bandwidth. ABest is the largest rate beyond which packets queue consistently. That is the rate just before an
+//! excursion (a run of packets over which the queue grows) that lasts to the end of the p-stream. It is the highest
+//! rate if there is no excursion, and the lowest if the excursion starts with the p-stream. Excursions are found in
+//! smoothed gaps; rates are those of the packets themselves.
 //!
-//! What "consistently" is, the paper leaves to its source; the authors' logs ask for four of eight packets, and for a gap that is
-//! longer by 1 to 2 us at 10 Gb/s (some 5 to 10 % of two packets' gap). Here: the excursion begins where the queue was shortest,
-//! when [`Excursion::share`] of the send gaps is allowed for, and at least the share [`Excursion::persistence`] of its
-//! packets waited. The sum of many gaps hides the noise of single ones, which a verdict on each packet does not.
+//! The paper leaves the meaning of "consistently" to its source. The authors' logs require four of eight packets, and
+//! a gap that is longer by 1 to 2 us at 10 Gb/s (about 5 to 10 % of the gap of two packets). Here an excursion begins
+//! where the queue was shortest, after allowing for the share [`Excursion::share`] of the send gaps. At least the
+//! share [`Excursion::persistence`] of its packets must have been delayed. Summing many gaps averages out the noise of
+//! single gaps, which a decision per packet does not.
 
 use super::bass::{Bass, Pair};
 use sparelane_core::Rate;
 
-/// What counts as an excursion.
+/// The definition of an excursion.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Excursion {
-    /// A packet waited if its receive gap is longer than its send gap by more than this share; so must a whole excursion be.
+    /// The share by which the receive gap of a delayed packet exceeds its send gap. A whole excursion must exceed it
+    /// as well.
     pub share: f64,
-    /// The least share of packets that waited.
+    /// The minimum share of delayed packets in an excursion.
     pub persistence: f64,
-    /// The least number of samples.
+    /// The minimum number of samples in an excursion.
     pub samples: u32,
 }
 
 impl Excursion {
-    /// Where the excursion begins that lasts to the end of `gaps`.
+    /// Returns the index at which the excursion that lasts to the end of `gaps` begins, if there is one.
     pub fn find(&self, gaps: &[Pair]) -> Option<usize> {
         let (mut growth, mut most, mut start) = (0.0, 0.0, gaps.len());
         for (at, gap) in gaps.iter().enumerate().rev() {
             growth += self.growth(gap);
+            // The start with the largest growth up to the end is where the queue was shortest.
             if growth > most && gaps.len() - at >= self.samples as usize {
                 (most, start) = (growth, at);
             }
@@ -39,18 +44,19 @@ impl Excursion {
         (!row.is_empty() && waited as f64 >= self.persistence * row.len() as f64).then_some(start)
     }
 
-    /// By how much the queue grew before a packet, beyond what is allowed for, in picoseconds.
+    /// Returns the growth of the queue before a packet, beyond the allowed share, in picoseconds.
     fn growth(&self, gap: &Pair) -> f64 {
         gap.receive.as_ps() as f64 - gap.send.as_ps() as f64 * (1.0 + self.share)
     }
 }
 
-/// One sample of a p-stream: the gaps between two packets whose arrivals are known, and the rate that the second probes.
+/// One sample of a p-stream: the gaps between two packets with known arrival times, and the rate that the second one
+/// probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// The gaps.
     pub gap: Pair,
-    /// The rate, headers included.
+    /// The probed rate, including headers.
     pub rate: Rate,
 }
 
@@ -59,25 +65,27 @@ pub struct Sample {
 pub struct Estimator {
     bass: Bass,
     excursion: Excursion,
-    /// What the last p-stream left: an event that was not over.
+    /// Samples of an incomplete event that the last p-stream left.
     carried: Vec<Sample>,
-    /// The most samples that are carried.
+    /// The maximum number of carried samples.
     most_carried: usize,
     gaps: Vec<Pair>,
 }
 
 impl Estimator {
-    /// An estimator that carries no more than `most_carried` samples from one p-stream to the next.
+    /// Creates an estimator that carries at most `most_carried` samples from one p-stream to the next.
     pub fn new(bass: Bass, excursion: Excursion, most_carried: usize) -> Estimator {
         Estimator { bass, excursion, carried: Vec::new(), most_carried, gaps: Vec::new() }
     }
 
-    /// What the samples of a p-stream, in order, say of the available bandwidth (ABest); `None` for a single sample.
+    /// Returns the available bandwidth (ABest) from the samples of a p-stream, in order; `None` for fewer than two
+    /// samples.
     pub fn estimate(&mut self, samples: &[Sample]) -> Option<Rate> {
         if samples.len() < 2 {
             self.forget();
             return None;
         }
+        // An event that the previous p-stream left incomplete continues with this one.
         let in_event = !self.carried.is_empty();
         self.carried.extend_from_slice(samples);
         self.gaps.clear();
@@ -90,13 +98,14 @@ impl Estimator {
             Some(0) => lowest,
             Some(start) => self.carried[start - 1].rate,
         };
+        // Keep the incomplete event at the end for the next p-stream, within bounds.
         self.carried.drain(..end);
         let excess = self.carried.len().saturating_sub(self.most_carried);
         self.carried.drain(..excess);
         Some(estimate)
     }
 
-    /// The next p-stream does not continue the last.
+    /// Discards the carried samples, because the next p-stream does not continue the last.
     pub fn forget(&mut self) {
         self.carried.clear();
     }
@@ -134,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_excursion_it_is_the_highest_rate_and_with_nothing_else_the_lowest() {
+    fn without_an_excursion_it_is_the_highest_rate_and_with_a_full_one_the_lowest() {
         assert_eq!(gbps([80, 80, 40, 40, 20, 20, 10, 10]), Some(8));
         assert_eq!(gbps([90, 90, 90, 90, 90, 90, 90, 90]), Some(1));
     }
@@ -145,12 +154,12 @@ mod tests {
     }
 
     #[test]
-    fn one_packet_that_did_not_wait_does_not_end_an_excursion() {
+    fn one_packet_without_delay_does_not_end_an_excursion() {
         assert_eq!(gbps([80, 80, 40, 40, 25, 20, 15, 15]), Some(2));
     }
 
-    /// The bottleneck has 4 Gb/s, and every four packets are handed over together: of the raw gaps three in four are dips, so that
-    /// nothing seems to wait.
+    /// The bottleneck has 4 Gb/s, and packets are handed over four at a time. Three in four raw gaps are dips, so no
+    /// packet seems to be delayed.
     #[test]
     fn without_bass_dips_hide_the_queue() {
         let sample = |(index, receive): (usize, u64)| {
@@ -164,10 +173,10 @@ mod tests {
         assert_eq!(without.estimate(&samples), Some(Rate::from_gbps(8)));
         let mut with = estimator(Bass { passes: 1, ..BASS });
         assert_eq!(with.estimate(&samples), Some(Rate::from_gbps(4)));
-        assert_eq!(with.carried.len(), 2, "the last event may go on");
+        assert_eq!(with.carried.len(), 2, "the last event may continue");
     }
 
-    /// 2 % more than was sent is allowed for; noise about what was sent says nothing.
+    /// A growth of 2 % is allowed for; noise around the send gaps makes no excursion.
     #[test]
     fn noise_without_growth_is_no_excursion() {
         assert_eq!(gbps([84, 76, 42, 38, 21, 19, 12, 8]), Some(8));
@@ -175,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_sample_says_nothing() {
+    fn a_single_sample_gives_no_estimate() {
         assert_eq!(estimator(BASS).estimate(&stream([80; 8])[..1]), None);
     }
 }

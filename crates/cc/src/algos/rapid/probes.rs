@@ -1,4 +1,4 @@
-//! The books of what was sent as probes and what has arrived: p-streams in flight, and the samples of each.
+//! Bookkeeping of probes: p-streams in flight, the arrival of their packets, and the samples of each.
 
 use super::bass::Pair;
 use super::estimator::Sample;
@@ -6,74 +6,74 @@ use crate::contract::Received;
 use sparelane_core::{Dur, Rate, Seq, Time};
 use std::collections::VecDeque;
 
-/// A packet in flight.
+/// A probe packet in flight.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     due: Time,
     rate: Rate,
 }
 
-/// A p-stream that is not judged yet.
+/// A p-stream that is still to be judged.
 #[derive(Clone, Copy, Debug)]
 struct Stream {
     /// Its segments: the first, and one past the last so far.
     first: Seq,
     end: Seq,
-    /// When its first packet was due.
+    /// The due time of its first packet.
     due: Time,
-    /// How long its gaps are in all.
+    /// The sum of its gaps.
     duration: Dur,
-    /// A packet of it was lost, or something came between its packets.
+    /// Set if the p-stream cannot be judged, for example after a timeout or a late packet.
     is_broken: bool,
-    /// How many of its packets are missing.
+    /// The number of its packets that are missing.
     missing: u64,
-    /// Its last packet was sent.
+    /// Set once its last packet was sent.
     is_whole: bool,
 }
 
-/// What became of a p-stream.
+/// The outcome of a p-stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judged {
     /// All its packets have arrived.
     Whole {
-        /// How long it lasted when it was sent (l).
+        /// The duration of the p-stream as it was sent (l).
         duration: Dur,
     },
-    /// Its gaps say nothing about the path.
+    /// Its gaps carry no information about the path.
     Broken,
-    /// Its gaps say nothing about the path, since packets of it are missing.
+    /// Packets are missing, so its gaps carry no information about the path.
     Lossy(Lossy),
 }
 
-/// A p-stream of which packets are missing.
+/// A p-stream with missing packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lossy {
     /// One past its last segment.
     pub end: Seq,
-    /// Its packets, and how many of them are missing.
+    /// The number of its packets, and of those missing.
     pub packets: u64,
     pub missing: u64,
-    /// When the first of them was due.
+    /// The due time of its first packet.
     pub due: Time,
-    /// How long it lasted when it was sent (l).
+    /// The duration of the p-stream as it was sent (l).
     pub duration: Dur,
 }
 
-/// The books.
+/// The p-streams and probes of one connection.
 #[derive(Clone, Debug, Default)]
 pub struct Probes {
-    /// Segments in flight, in order, from number `base` on.
+    /// Segments in flight in order, starting at number `base`.
     probes: VecDeque<Probe>,
     base: Seq,
     streams: VecDeque<Stream>,
-    /// The last packet that is known to have arrived.
+    /// The latest packet known to have arrived: its number, its probe and its arrival time.
     last: Option<(Seq, Probe, Time)>,
-    /// Samples of p-streams that are not judged yet, with the segments that they are of.
+    /// Samples of p-streams that are still to be judged, with their segment numbers.
     samples: VecDeque<(Seq, Sample)>,
 }
 
 impl Probes {
-    /// A p-stream begins with the segment that is sent next.
+    /// Starts a p-stream with the next segment to be sent.
     pub fn begin(&mut self) {
         let first = self.next();
         self.streams.push_back(Stream {
@@ -87,10 +87,11 @@ impl Probes {
         });
     }
 
-    /// `segment` was sent as due at `due`, with `gap` before it, as a probe of `rate`; `is_last` of its p-stream.
+    /// Records that `segment` left with due time `due` after `gap`, as a probe of `rate`. `is_last` marks the end of
+    /// its p-stream.
     pub fn sent(&mut self, segment: Seq, due: Time, gap: Dur, rate: Rate, is_last: bool) {
         if segment != self.next() {
-            // Segments that something else sent come between.
+            // A jump in numbers means that segments were sent outside the scheduler.
             self.restart(segment);
         }
         self.probes.push_back(Probe { due, rate });
@@ -104,28 +105,29 @@ impl Probes {
         }
     }
 
-    /// The p-stream that is being sent is of no use.
+    /// Marks the p-stream that is being sent as broken.
     pub fn break_current(&mut self) {
         if let Some(stream) = self.streams.back_mut() {
             stream.is_broken = true;
         }
     }
 
-    /// No p-stream that was sent until now is of use.
+    /// Marks all p-streams sent so far as broken.
     pub fn break_all(&mut self) {
         self.streams.iter_mut().for_each(|stream| stream.is_broken = true);
     }
 
-    /// A packet that was sent before takes its place in the p-stream, with `gap` before it; it probes nothing, since nobody could tell
-    /// which copy arrives.
-    pub fn sent_again(&mut self, gap: Dur, is_last: bool) {
+    /// Records a retransmission: it takes its place in the p-stream, with `gap` before it. It probes nothing, because
+    /// the acknowledgment does not tell which copy arrived.
+    pub fn retransmitted(&mut self, gap: Dur, is_last: bool) {
         if let Some(stream) = self.streams.back_mut() {
             stream.is_whole = is_last;
             stream.duration += gap;
         }
     }
 
-    /// `segment` has arrived out of order, and what is between the last arrival and it has not: p-streams with any of that are lossy.
+    /// Records that segments before `segment` are missing, because it arrived out of order. P-streams that contain any
+    /// are lossy.
     pub fn missing_before(&mut self, segment: Seq) {
         let from = self.base;
         let of_missing = |stream: &&mut Stream| stream.first < segment && stream.end > from;
@@ -136,7 +138,7 @@ impl Probes {
         }
     }
 
-    /// A segment has arrived.
+    /// Records an arrival: the gaps to the previous arrival make a sample.
     pub fn arrived(&mut self, received: Received) {
         let Received { segment, at } = received;
         let index = segment.wrapping_sub(self.base) as usize;
@@ -150,11 +152,11 @@ impl Probes {
         self.last = Some((segment, probe, at));
     }
 
-    /// The next p-stream that can be judged, if there is one, with its samples in `samples`.
+    /// Returns the outcome of the next p-stream that can be judged, if any, and puts its samples into `samples`.
     pub fn judge(&mut self, samples: &mut Vec<Sample>) -> Option<Judged> {
         let (last, ..) = self.last?;
         let &Stream { first, end, due, duration, is_broken, missing, is_whole } = self.streams.front()?;
-        // A p-stream that was cut short is over when the next has begun.
+        // A p-stream that was cut short is over once the next has begun.
         let is_over = is_whole || self.streams.len() > 1;
         if !is_over || last + 1 < end {
             return None;
@@ -170,11 +172,12 @@ impl Probes {
         })
     }
 
-    /// The number of the next segment.
+    /// Returns the number of the next segment.
     fn next(&self) -> Seq {
         self.base + self.probes.len() as Seq
     }
 
+    /// Discards all state and continues at `segment`.
     fn restart(&mut self, segment: Seq) {
         self.probes.clear();
         self.base = segment;
@@ -206,7 +209,8 @@ mod tests {
         probes
     }
 
-    /// Everything that can be judged once these segments have arrived, 12 us apart: the samples' counts, and whether whole.
+    /// Judges all possible p-streams after these segments arrive 12 us apart; returns the sample counts and whether
+    /// each is whole.
     fn judged(probes: &mut Probes, segments: &[Seq]) -> Vec<(usize, bool)> {
         let mut samples = Vec::new();
         let mut judged = Vec::new();
@@ -223,7 +227,7 @@ mod tests {
     fn a_stream_is_judged_when_its_last_packet_has_arrived_or_a_later_one() {
         let mut probes = sent();
         assert_eq!(judged(&mut probes, &[0, 1, 2]), []);
-        assert_eq!(judged(&mut probes, &[3]), [(3, true)], "the very first has no gap before it");
+        assert_eq!(judged(&mut probes, &[3]), [(3, true)], "the first packet has no gap before it");
         assert_eq!(judged(&mut probes, &[4, 5, 6, 8]), [(3, true)], "the last had no acknowledgment of its own");
     }
 
@@ -250,18 +254,18 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_of_retransmissions_alone_is_over_at_once_and_says_nothing() {
+    fn a_stream_of_retransmissions_only_ends_at_once_without_samples() {
         let mut probes = sent();
-        probes.sent_again(Dur::from_us(10), false);
-        probes.sent_again(Dur::from_us(10), true);
+        probes.retransmitted(Dur::from_us(10), false);
+        probes.retransmitted(Dur::from_us(10), true);
         probes.begin();
-        probes.sent_again(Dur::from_us(10), true);
+        probes.retransmitted(Dur::from_us(10), true);
         probes.begin();
         assert_eq!(judged(&mut probes, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]), [(3, true), (4, true), (2, true), (0, true)]);
     }
 
     #[test]
-    fn what_was_sent_until_a_cut_is_of_no_use_and_what_follows_is() {
+    fn streams_sent_before_a_break_are_discarded_and_later_ones_are_judged() {
         let mut probes = sent();
         probes.break_all();
         for segment in 10..20 {

@@ -1,35 +1,36 @@
-//! The p-stream generator: which gap goes before each packet (section II).
+//! The p-stream generator: computes the gap before each packet (section II).
 
 use sparelane_core::{Dur, Rate};
 
-/// The form of a p-stream: so many rates, each `spread` times the one before, and so many packets at each.
+/// The shape of a p-stream: a number of rates, each `spread` times the previous one, with a number of packets at each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
-    /// Each rate over the average of the stream, rising. The stream lasts as long as its packets take at the average, so
-    /// that is the harmonic mean of the rates.
+    /// Each rate relative to the stream's average, rising. A stream lasts as long as its packets take at the average
+    /// rate, so the average is the harmonic mean of the rates.
     multiples: Vec<f64>,
     per_rate: u32,
 }
 
 impl Shape {
-    /// `rates` (N_r) rates that rise by the factor `spread` (s), with `per_rate` (N_p) packets each.
+    /// Creates a shape of `rates` (N_r) rates that rise by the factor `spread` (s), with `per_rate` (N_p) packets
+    /// each.
     pub fn new(rates: u32, per_rate: u32, spread: f64) -> Shape {
         let powers: Vec<f64> = (0..rates).map(|index| libm::pow(spread, f64::from(index))).collect();
         let lowest = powers.iter().map(|power| 1.0 / power).sum::<f64>() / f64::from(rates);
         Shape { multiples: powers.iter().map(|power| power * lowest).collect(), per_rate }
     }
 
-    /// Packets of one stream (N).
+    /// Returns the number of packets in one stream (N).
     pub fn packets(&self) -> u32 {
         self.multiples.len() as u32 * self.per_rate
     }
 
-    /// The rate that packet `index` of a stream probes, where the stream's average is `average`.
+    /// Returns the rate that packet `index` of a stream probes, given the stream's average rate.
     pub fn rate(&self, index: u32, average: Rate) -> Rate {
         average.scaled(self.multiples[(index / self.per_rate) as usize])
     }
 
-    /// The gap before a packet of `wire_bytes` that probes `rate`: g_s = P / R.
+    /// Returns the gap before a packet of `wire_bytes` that probes `rate`: g_s = P / R.
     pub fn gap(wire_bytes: u64, rate: Rate) -> Dur {
         rate.time_for(wire_bytes)
     }
@@ -39,7 +40,7 @@ impl Shape {
 mod tests {
     use super::*;
 
-    /// Fig. 2a, with the spread that the authors' logs show: 2^(1/5).
+    /// Fig. 2a, with the spread from the authors' logs: 2^(1/5).
     #[test]
     fn four_rates_are_spread_about_their_harmonic_mean() {
         let shape = Shape::new(4, 16, libm::pow(2.0, 0.2));

@@ -7,27 +7,29 @@ use std::ops::Range;
 
 const MSS: u64 = 8948;
 const RTT: Dur = Dur::from_ms(30);
-/// Segments that the path may hold: as many as RAPID's window.
+/// The number of segments that the path may hold, equal to RAPID's window.
 const WINDOW: usize = 16_000;
 
-/// A sender over an ideal path: packets leave when they are due, a queue with `available` serves them, and acknowledgments return.
+/// A sender over an ideal path: packets leave at their due times, pass a queue served at `available`, and are
+/// acknowledged.
 struct Path {
     rapid: Box<dyn CongestionControl>,
     rng: Stream,
     now: Time,
     sent: Seq,
-    /// When the queue is done with what it has.
+    /// The time at which the queue is empty.
     free_at: Time,
-    /// Acknowledgments under way: when they arrive, and what they say.
+    /// Acknowledgments under way, with their arrival times.
     acks: VecDeque<(Time, Seq, Time)>,
     departures: Vec<Time>,
-    /// Segments that will not arrive; and once they are missing, when their copies are acknowledged, and how many segments this is of.
+    /// Segments to be lost. Once missing: when their copies are acknowledged, and the number of segments that this
+    /// covers.
     lost: Range<Seq>,
     hole: Option<(Time, u64)>,
 }
 
 impl Path {
-    /// A path for RAPID from 1 Gb/s on, with further settings.
+    /// Creates a path for RAPID, starting at 1 Gb/s, with the given settings.
     fn new(settings: &[(&'static str, Value)]) -> Path {
         let mut values = Values::default();
         values.set("initial_rate", Value::Rate(Some(Rate::from_gbps(1))));
@@ -54,13 +56,13 @@ impl Path {
         call(&mut *self.rapid, &mut cx)
     }
 
-    /// The segment at the head of the scheduler leaves.
+    /// Sends the segment at the head of the scheduler.
     fn depart(&mut self, segment: Seq, is_retransmission: bool) {
         self.with(|rapid, cx| rapid.on_departure(&Departure { segment, is_retransmission, waiting: 1 }, cx));
         self.departures.push(self.now);
     }
 
-    /// Runs until `until`, with `available` bandwidth.
+    /// Runs until `until` with the given available bandwidth.
     fn run(&mut self, until: Time, available: Rate) {
         let wire_bytes = PacketSize::of(MSS).wire_bytes();
         while self.now < until {
@@ -104,7 +106,7 @@ impl Path {
         traced(&*self.rapid, wanted)
     }
 
-    /// R_avg.
+    /// Returns R_avg in Gb/s.
     fn gbps(&self) -> f64 {
         self.traced("rate_bps") / 1e9
     }
@@ -150,7 +152,7 @@ fn packets_leave_with_exactly_the_gaps_of_their_p_stream() {
             _ => runs.push((gap, 1)),
         }
     }
-    // The first run may have begun, and the last may go on.
+    // The first run may be incomplete, and so may the last.
     for pair in runs[1..runs.len() - 1].windows(2) {
         let [(before, count), (after, _)] = pair else { continue };
         assert_eq!(*count, 16, "{runs:?}");
@@ -159,7 +161,7 @@ fn packets_leave_with_exactly_the_gaps_of_their_p_stream() {
     }
 }
 
-/// Section IV-A: what a loss costs is TCP's affair.
+/// Section IV-A: losses are left to TCP.
 #[test]
 fn neither_losses_nor_marks_change_the_rate() {
     let mut path = Path::new(&[]);
@@ -170,7 +172,7 @@ fn neither_losses_nor_marks_change_the_rate() {
     assert_eq!(path.gbps(), before);
 }
 
-/// A retransmission has a place and a gap among the 64 packets, and gives no sample.
+/// A retransmission takes a place and a gap among the 64 packets, and gives no sample.
 #[test]
 fn retransmissions_are_packets_of_p_streams() {
     let departures = |resent: &[Seq]| {
@@ -187,7 +189,7 @@ fn retransmissions_are_packets_of_p_streams() {
 }
 
 #[test]
-fn a_p_stream_that_is_late_begins_anew() {
+fn a_late_packet_starts_a_new_p_stream() {
     let mut path = Path::new(&[]);
     path.run(ms(1000), Rate::from_gbps(5));
     let due = path.with(|rapid, cx| rapid.next_departure(cx));
@@ -200,17 +202,17 @@ fn a_p_stream_that_is_late_begins_anew() {
 }
 
 #[test]
-fn a_timeout_starts_anew() {
+fn a_timeout_restarts_at_the_initial_rate() {
     let mut path = Path::new(&[("initial_rate", Value::Rate(Some(Rate::from_mbps(20))))]);
     path.run(ms(2000), Rate::from_gbps(8));
     path.with(|rapid, cx| rapid.on_congestion(Congestion::Timeout { flight_bytes: 100 * MSS, first: true }, cx));
     assert_eq!(path.gbps(), 0.02);
     path.with(|rapid, cx| rapid.on_congestion(Congestion::Spurious, cx));
-    assert!(path.gbps() > 5.0, "{} Gb/s once the timeout proved needless", path.gbps());
+    assert!(path.gbps() > 5.0, "{} Gb/s after the timeout proved spurious", path.gbps());
 }
 
 #[test]
-fn a_timeout_leaves_the_rate_where_that_is_asked_for() {
+fn a_timeout_leaves_the_rate_unchanged_if_so_configured() {
     let goes_on = ("after_timeout", Value::Word("continue".to_owned()));
     let mut path = Path::new(&[goes_on]);
     path.run(ms(1000), Rate::from_gbps(8));
@@ -220,22 +222,22 @@ fn a_timeout_leaves_the_rate_where_that_is_asked_for() {
 }
 
 #[test]
-fn it_asks_for_receive_times_and_tells_when_the_last_packet_was_due() {
+fn it_needs_receive_times_and_returns_the_due_time_of_the_last_packet() {
     let mut path = Path::new(&[]);
     assert!(path.rapid.needs().receive_time);
     assert_eq!(path.rapid.last_due(), None);
     path.now = ms(3);
     path.depart(0, false);
-    assert_eq!(path.rapid.last_due(), Some(ms(3)), "the first is due when it goes");
+    assert_eq!(path.rapid.last_due(), Some(ms(3)), "the first packet is due when it leaves");
     let due = path.with(|rapid, cx| rapid.next_departure(cx));
     path.now = due + Dur::from_us(1);
     path.depart(1, false);
     assert_eq!(path.rapid.last_due(), Some(due), "a little late");
 }
 
-/// Section II: one p-stream of 64 packets takes 46 s, and after it the filter is at 113 Mb/s.
+/// Section II: one p-stream of 64 packets takes 46 s; the filter is then at 113 Mb/s.
 #[test]
-fn from_100_kbps_one_p_stream_is_enough() {
+fn one_p_stream_is_enough_to_leave_100_kbps() {
     let mut path = Path::new(&[("initial_rate", Value::Rate(Some(Rate::from_bps(100_000))))]);
     path.run(ms(45_000), Rate::from_gbps(8));
     assert_eq!(path.gbps(), 1e-4);
@@ -244,7 +246,7 @@ fn from_100_kbps_one_p_stream_is_enough() {
 }
 
 #[test]
-fn mistakes_are_refused_by_name() {
+fn invalid_parameters_are_rejected_by_name() {
     let refused = |name: &'static str, value: Value| {
         let mut values = Values::default();
         values.set(name, value);
@@ -261,7 +263,8 @@ fn mistakes_are_refused_by_name() {
     );
 }
 
-/// A path of 5 Gb/s on which, once, some packets of a p-stream of 64 are lost: the least R_avg in the tenth of a second after.
+/// Loses some packets of one p-stream of 64 on a path of 5 Gb/s; returns the minimum R_avg in the tenth of a second
+/// after.
 fn least_after_losses(settings: &[(&'static str, Value)], packets: u64) -> f64 {
     let mut path = Path::new(settings);
     path.run(ms(1000), Rate::from_gbps(5));
@@ -276,19 +279,20 @@ fn least_after_losses(settings: &[(&'static str, Value)], packets: u64) -> f64 {
     least
 }
 
-/// A p-stream of 64 packets with a lost one: skipped, it changes nothing. Judged when its repair is acknowledged, a round trip later,
-/// the path had its packets in some 30 ms: 0.15 Gb/s, one of three estimates near 5 Gb/s, of which a third counts.
+/// A p-stream of 64 packets with one loss changes nothing if it is skipped. If it is judged when its repair is
+/// acknowledged, a round trip later, its estimate is 64 packets in about 30 ms: 0.15 Gb/s. A third of the difference
+/// to the mean counts.
 #[test]
 fn a_p_stream_with_a_loss_is_skipped_or_counts_as_slow_as_its_repair() {
     let least = |lossy: &str| least_after_losses(&[("lossy_streams", Value::Word(lossy.to_owned()))], 1);
     let (skipped, judged) = (least("skipped"), least("until-repaired"));
     assert!(skipped > 4.4, "{skipped} Gb/s");
-    // It has lasted for more than tau, so that R_avg is updated at once: with 0.15 alone, a third of the way from 5.0 is 3.4; with one
-    // or two estimates of 5.0 before it, 4.2 or 4.5.
+    // The p-stream lasted more than tau, so R_avg is updated at once. With 0.15 alone, a third of the way from 5.0
+    // gives 3.4. With one or two estimates of 5.0 before it, the result is 4.2 or 4.5.
     assert!((3.3..skipped - 0.2).contains(&judged), "{judged} Gb/s where {skipped} without");
 }
 
-/// With two packets missing side by side, a p-stream says nothing, unless `most_missing` lets it.
+/// A p-stream with two adjacent losses is skipped unless `most_missing` allows it.
 #[test]
 fn a_p_stream_with_more_losses_than_allowed_is_skipped() {
     let least = |most: u64| {

@@ -1,53 +1,56 @@
-//! A tail that follows what arrives: a bound on what RC3 sends at low priority. The rule is ours, not the papers'.
+//! A bound on RC3's low-priority traffic that follows the delivery rate. The rule is ours, not the papers'.
 //!
-//! Until the first acknowledgment the tail is unbounded, as in the papers: nothing is known of the path. From then on each
-//! segment that is reported to have arrived, in whatever class, lets the tail send `gain` segments. So the tail leaves about as fast
-//! as the path delivers, which is the rate of its narrowest link where that is the limit, and little of it is dropped there. What the
-//! head sends comes on top: a rule that takes it off lost fewer segments, but took longer, as the tail then does not refill
-//! what the head leaves free after a loss.
+//! The tail is unbounded until the first acknowledgment, as in the papers, because nothing is known about the path.
+//! From then on each segment reported as delivered, in any class, lets the tail send `gain` segments. So the tail
+//! leaves about as fast as the path delivers. If the path's narrowest link is the limit, that is its rate, and few
+//! tail packets are dropped there. The head's segments are not deducted. A rule that deducted them lost fewer segments
+//! but took longer, because the tail then did not refill the room that the head leaves after a loss.
 //!
-//! What is not used is saved up to `burst` segments, so that a busy interface costs nothing and a long silence earns no flood. The
-//! bound is a count and not a pace: acknowledgments are the clock, and there is no timer. Nothing is bounded in a flow that hands
-//! over its whole tail within its first round trip.
+//! Unused credit accumulates up to `burst` segments, so a busy interface costs nothing and a long pause earns no large
+//! burst. The bound is a count, not a pace: acknowledgments are the clock, and no timer is needed. A flow that sends
+//! its whole tail within its first round trip is never bounded.
 
 use super::Rc3;
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Offer, Permit, Sent, TailOffer};
 use sparelane_core::{Rate, Time};
 
-/// A quarter more than arrives, so that the tail takes room that becomes free on the path.
+/// Slightly above 1, so that the tail claims bandwidth that becomes free on the path.
 pub(super) const DEFAULT_GAIN: f64 = 1.25;
 
-/// What the tail may have saved up, segments: some of the largest chunks that interfaces take.
+/// The maximum credit in segments: several of the largest chunks that interfaces take.
 pub(super) const DEFAULT_BURST: u64 = 128;
 
-/// What the tail may still send.
+/// The number of segments that the tail may still send.
 #[derive(Clone, Copy, Debug)]
 struct Credit {
     gain: f64,
     burst: f64,
-    /// Segments; `None` as long as nothing has arrived.
+    /// Credit in segments; `None` until the first delivery.
     segments: Option<f64>,
-    /// Segments of the write that had been sent from the tail when `segments` was last brought up to date.
+    /// The number of tail segments of the write that had been sent when `segments` was last updated.
     charged: u32,
 }
 
 impl Credit {
-    /// What is left when `sent` segments of the write went from the tail; `None` for no bound. A count that falls is that of a
-    /// new write.
+    /// Returns the credit left once `sent` tail segments of the write were sent; `None` if there is no bound. If the
+    /// count has fallen, a new write has begun.
     fn left(&self, sent: u32) -> Option<f64> {
         let since = sent.checked_sub(self.charged).unwrap_or(sent);
         self.segments.map(|segments| segments - f64::from(since))
     }
 
+    /// Returns whether there is credit for one more segment.
     fn allows(&self, tail: &TailOffer) -> bool {
         self.left(tail.sent_in_write).is_none_or(|left| left >= 1.0)
     }
 
+    /// Deducts the tail segments sent since the last call.
     fn charge(&mut self, tail: &TailOffer) {
         self.segments = self.left(tail.sent_in_write);
         self.charged = tail.sent_in_write;
     }
 
+    /// Adds credit for delivered segments.
     fn earn(&mut self, arrived: f64) {
         let earned = self.segments.unwrap_or(0.0) + self.gain * arrived;
         self.segments = Some(earned.min(self.burst));
@@ -62,7 +65,8 @@ pub struct BoundedRc3 {
 }
 
 impl BoundedRc3 {
-    /// `rc3`, of which the tail sends `gain` segments for each that arrived, and saves up at most `burst`.
+    /// Wraps `rc3` so that its tail sends `gain` segments per delivered segment, with at most `burst` segments of
+    /// credit.
     pub fn new(rc3: Rc3, gain: f64, burst: u64) -> BoundedRc3 {
         BoundedRc3 { rc3, credit: Credit { gain, burst: burst as f64, segments: None, charged: 0 } }
     }
@@ -163,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tail_is_unbounded_until_something_arrives_and_then_sends_what_arrived() {
+    fn the_tail_is_unbounded_until_the_first_delivery_and_then_follows_deliveries() {
         let mut credit = credit(1.0, 100.0);
         credit.charge(&tail(500));
         assert!(credit.allows(&tail(500)));
@@ -176,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gain_multiplies_what_arrived_and_fractions_are_kept() {
+    fn the_gain_multiplies_deliveries_and_fractions_are_kept() {
         let mut credit = credit(1.5, 100.0);
         credit.earn(1.0);
         assert!(credit.allows(&tail(0)) && !credit.allows(&tail(1)));
@@ -185,14 +189,14 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_the_burst_is_saved_up() {
+    fn credit_is_capped_at_the_burst() {
         let mut credit = credit(1.0, 8.0);
         (0..1000).for_each(|_| credit.earn(1.0));
         assert!(credit.allows(&tail(7)) && !credit.allows(&tail(8)));
     }
 
     #[test]
-    fn what_a_new_write_has_sent_is_charged_from_its_start() {
+    fn a_new_write_is_charged_from_its_first_segment() {
         let mut credit = credit(1.0, 100.0);
         credit.charge(&tail(40));
         credit.earn(10.0);

@@ -1,47 +1,47 @@
 //! The counter H of RTCP, and how it follows its target between acknowledgments.
 //!
-//! Eq. (1) lets H grow at gamma and fall at x, and eq. (6) makes gamma a function of H, so that H must be found with both at
-//! once. What is delivered comes off at its acknowledgment. In between, with w the weight, U the rate that counts as 1 and M
-//! the largest target (maxRate of eq. 10), and v = 1 - H / w for what is missing:
+//! Eq. (1) lets H grow at gamma and fall at x, and eq. (6) makes gamma a function of H, so both are solved together.
+//! Delivered bytes are subtracted at their acknowledgment. In between, let w be the weight, U the rate at which x = 1,
+//! M the largest target (maxRate of eq. 10), and v = 1 - H / w the missing share.
 //!
-//! - Where w / H - 1 is M / U or more, that is v >= v_M = M / (M + U), H grows in a straight line at M.
-//! - Above that, dH/dt = U (w / H - 1) becomes (1 / v - 1) dv = -U / w dt, so that ln v - v falls by U / w in each second. The v
-//!   after a time is the root of s - e^s = c with s = ln v < 0. The left side is concave and rises, so that Newton's
-//!   method, after one step, comes from below without overshoot; it squares the error with each.
+//! - If w / H - 1 >= M / U, that is v >= v_M = M / (M + U), H grows linearly at M.
+//! - Otherwise dH/dt = U (w / H - 1) becomes (1 / v - 1) dv = -U / w dt, so ln v - v falls by U / w per second. The
+//!   new v is the root of s - e^s = c with s = ln v < 0. The left side is concave and increasing, so Newton's method
+//!   approaches the root from below without overshoot after its first step. It squares the error in each step.
 //!
-//! H comes towards w from below and never passes it, so that the case "gamma / 2 if H >= w" of eq. (10), with which the paper
-//! softens the zero of eq. (6) for counters that an update has carried too far, has nothing to soften: at w itself, after a
-//! silence, gamma is 0.
+//! H approaches w from below and never exceeds it. Eq. (10) has a case "gamma / 2 if H >= w", which softens the zero
+//! of eq. (6) for counters that an update has carried too far. It is not needed here: at w itself, after a long pause,
+//! gamma is 0.
 
 use sparelane_core::{Dur, Rate};
 
-/// What Newton's method leaves of an error, of v.
+/// The remaining error of v at which Newton's method stops.
 const PRECISION: f64 = 1e-12;
 
-/// H of eq. (1), from 0 to the weight.
+/// H of eq. (1), between 0 and the weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Counter {
     bytes: f64,
     weight_bytes: f64,
-    /// U: the rate that counts as 1, bytes a second.
+    /// U: the rate at which x = 1, in bytes per second.
     unit_bytes_s: f64,
-    /// M: the largest target, bytes a second.
+    /// M: the largest target in bytes per second.
     max_bytes_s: f64,
 }
 
 impl Counter {
-    /// An empty counter.
+    /// Creates an empty counter.
     pub fn new(weight_bytes: f64, unit: Rate, max: Rate) -> Counter {
         let bytes_s = |rate: Rate| rate.as_bps() as f64 / 8.0;
         Counter { bytes: 0.0, weight_bytes, unit_bytes_s: bytes_s(unit), max_bytes_s: bytes_s(max) }
     }
 
-    /// H, bytes.
+    /// Returns H in bytes.
     pub fn bytes(&self) -> f64 {
         self.bytes
     }
 
-    /// gamma of eqs. (6) and (10), bytes a second.
+    /// Returns gamma of eqs. (6) and (10) in bytes per second.
     pub fn target_bytes_s(&self) -> f64 {
         if self.bytes == 0.0 {
             return self.max_bytes_s;
@@ -49,10 +49,11 @@ impl Counter {
         (self.unit_bytes_s * (self.weight_bytes / self.bytes - 1.0)).clamp(0.0, self.max_bytes_s)
     }
 
-    /// A time without deliveries.
+    /// Advances H by a time without deliveries.
     pub fn pass(&mut self, time: Dur) {
         let mut left_s = time.as_secs_f64();
         let straight_to = self.weight_bytes * self.unit_bytes_s / (self.unit_bytes_s + self.max_bytes_s);
+        // Linear growth at M comes first, as long as gamma is capped.
         if self.bytes < straight_to {
             let needed_s = (straight_to - self.bytes) / self.max_bytes_s;
             if left_s <= needed_s {
@@ -69,18 +70,18 @@ impl Counter {
         }
     }
 
-    /// So much was delivered.
+    /// Subtracts delivered bytes.
     pub fn deliver(&mut self, bytes: u64) {
         self.bytes = (self.bytes - bytes as f64).max(0.0);
     }
 }
 
-/// v after ln v - v has fallen by `fall`.
+/// Returns v after ln v - v has fallen by `fall`.
 fn still_missing(missing: f64, fall: f64) -> f64 {
     let start = libm::log(missing);
     let goal = start - missing - fall;
     let (mut s, mut v) = (start, missing);
-    // Ten steps would do from anywhere; the bound is against rounding.
+    // Ten steps suffice from any start; the bound guards against rounding.
     for _ in 0..20 {
         let step = (s - v - goal) / (1.0 - v);
         s -= step;
@@ -108,7 +109,7 @@ mod tests {
         counter.bytes()
     }
 
-    /// Many small steps of eq. (1) with eq. (6), as a check on the closed form.
+    /// Integrates eqs. (1) and (6) in many small steps, to check the closed form.
     fn by_small_steps(mut counter: Counter, time: Dur) -> f64 {
         let steps = 200_000;
         for _ in 0..steps {
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_closed_form_is_what_many_small_steps_give() {
+    fn the_closed_form_equals_many_small_steps() {
         let faster = Counter::new(WEIGHT, Rate::from_mbps(100), LINE);
         for from in [counter(0.0), counter(11_000.0), counter(12_000.0), counter(20_000.0), faster] {
             for us in [1, 40, 150, 400, 2_000] {
@@ -138,14 +139,14 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_in_pieces_gives_the_same_as_in_one() {
+    fn splitting_an_interval_changes_nothing() {
         let mut pieces = counter(3_000.0);
         (0..1000).for_each(|_| pieces.pass(Dur::from_ns(300)));
         assert!((pieces.bytes() - after(counter(3_000.0), Dur::from_us(300))).abs() < 1e-6, "{pieces:?}");
     }
 
     #[test]
-    fn a_silence_of_any_length_leaves_at_most_the_weight() {
+    fn a_pause_of_any_length_leaves_at_most_the_weight() {
         for from in [0.0, 12_000.0, 23_999.999, WEIGHT] {
             let mut last = from;
             for time in [Dur::from_us(1), Dur::from_ms(1), Dur::from_secs(1), Dur::from_secs(100_000)] {
