@@ -37,7 +37,7 @@ pub struct Pair {
 }
 
 impl Bass {
-    /// Smooths `gaps` in place. `in_event` is set if the first gap continues an event of the previous p-stream.
+    /// Smooths `gaps` in place. `in_event` is set if the first gap is the spike of an event carried over.
     /// Returns the index at which the incomplete event at the end begins. The gaps from there on are unchanged and
     /// belong to the next p-stream.
     pub fn smooth(&self, gaps: &mut [Pair], in_event: bool) -> usize {
