@@ -1,43 +1,43 @@
-//! What the versions of BBR have in common: round trips counted in bytes delivered, a pace that follows a bandwidth, the
-//! test whether the pipe is full, and the course of PROBE_RTT.
+//! Components shared by the versions of BBR: round trips counted in delivered bytes, a pace that follows the bandwidth,
+//! the full-pipe test, and the course of PROBE_RTT.
 //!
-//! Sources: draft-cardwell-iccrg-bbr-congestion-control-00 sections 4.1.1.3, 4.2.1, 4.3.2.2 and 4.3.5, whose rules
-//! draft-ietf-ccwg-bbr-04 keeps in sections 5.5.1, 5.6.2, 5.3.1.2 and 5.3.4.
+//! Sources: draft-cardwell-iccrg-bbr-congestion-control-00 sections 4.1.1.3, 4.2.1, 4.3.2.2 and 4.3.5.
+//! draft-ietf-ccwg-bbr-04 keeps these rules in sections 5.5.1, 5.6.2, 5.3.1.2 and 5.3.4.
 
 use crate::contract::{Ack, Cx, Delivery};
 use crate::pace::PacketSize;
 use sparelane_core::{Dur, Rate, Time};
 
-/// Stands for the round-trip time before there is a sample.
+/// The assumed round-trip time before the first sample.
 const UNKNOWN_RTT: Dur = Dur::from_ms(1);
 
-/// The pipe is full where the bandwidth grew by less than this factor...
+/// The pipe is full if the bandwidth grows by less than this factor
 const FULL_BANDWIDTH_GROWTH: f64 = 1.25;
-/// ...in so many round trips.
+/// in this number of round trips.
 const FULL_BANDWIDTH_ROUNDS: u32 = 3;
 
-/// Round trips, in bytes delivered: one is over when a segment is acknowledged that was sent after it began.
+/// Round trips in delivered bytes: one ends with the acknowledgment of a segment sent after it began.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rounds {
     pub(crate) delivered_bytes: u64,
     ends_at_bytes: u64,
-    /// Whether the acknowledgment that is handled now begins one.
+    /// True if the acknowledgment being processed begins a round trip.
     pub(crate) starts: bool,
 }
 
 impl Rounds {
-    /// An acknowledgment tells of so many bytes more.
+    /// Counts newly delivered bytes.
     pub(crate) fn deliver(&mut self, bytes: u64) {
         self.delivered_bytes += bytes;
         self.starts = false;
     }
 
-    /// A round trip begins now, whatever was under way.
+    /// Begins a round trip now and abandons the one in progress.
     pub(crate) fn begin(&mut self) {
         self.ends_at_bytes = self.delivered_bytes;
     }
 
-    /// Whether `sample` begins the next round trip.
+    /// Returns true if `sample` begins the next round trip.
     pub(crate) fn advance(&mut self, sample: &Delivery) -> bool {
         if sample.prior_delivered_bytes < self.ends_at_bytes {
             return false;
@@ -48,19 +48,19 @@ impl Rounds {
     }
 }
 
-/// The pace: of the window in a round-trip time until there is a bandwidth, then of that.
+/// The pacing rate: the window per round-trip time until there is a bandwidth estimate, then a multiple of that.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pacer {
     pub(crate) pace: Rate,
     packets: PacketSize,
-    /// By how much it stays below gain times bandwidth.
+    /// The fraction by which the pace stays below gain times bandwidth.
     margin: f64,
-    /// It was set with a round-trip time at the start, and not in ignorance.
+    /// True if the initial pace was computed from a measured round-trip time rather than [`UNKNOWN_RTT`].
     is_by_rtt: bool,
 }
 
 impl Pacer {
-    /// The pace before there is a round-trip time, of a window of `cwnd_bytes`.
+    /// Creates a pacer for a window of `cwnd_bytes` before there is a round-trip time.
     pub(crate) fn new(margin: f64, packets: PacketSize, cwnd_bytes: u64, startup_gain: f64) -> Pacer {
         let mut pacer = Pacer { pace: Rate::from_bps(1), packets, margin, is_by_rtt: false };
         pacer.pace_by_window(cwnd_bytes, UNKNOWN_RTT, startup_gain);
@@ -71,12 +71,12 @@ impl Pacer {
         self.set(Rate::of(cwnd_bytes, rtt), gain);
     }
 
-    /// How long a full packet takes at the pace.
+    /// Returns the time that a full packet takes at the pace.
     pub(crate) fn interval(&self) -> Dur {
         self.pace.time_for(self.packets.wire_bytes())
     }
 
-    /// Paces packets so that their payload has `gain` times this bandwidth, but for the margin.
+    /// Sets the pace so that the payload rate is `gain` times `bandwidth`, less the margin.
     pub(crate) fn set(&mut self, bandwidth: Rate, gain: f64) {
         self.pace = self.of(bandwidth, gain);
     }
@@ -85,7 +85,7 @@ impl Pacer {
         self.packets.on_the_wire(bandwidth).scaled(gain * (1.0 - self.margin)).max(Rate::from_bps(1))
     }
 
-    /// The first sample of the round-trip time sets the pace by the window.
+    /// Recomputes the initial pace from the window at the first round-trip time sample.
     pub(crate) fn learn_rtt(&mut self, cwnd_bytes: u64, startup_gain: f64, cx: &Cx<'_>) {
         if let (false, Some(srtt)) = (self.is_by_rtt, cx.srtt) {
             self.is_by_rtt = true;
@@ -93,7 +93,7 @@ impl Pacer {
         }
     }
 
-    /// Follows the bandwidth: upwards only, until the pipe is full.
+    /// Follows the bandwidth. Until the pipe is full, the pace only rises.
     pub(crate) fn follow(&mut self, bandwidth: Rate, gain: f64, pipe_is_full: bool) {
         let pace = self.of(bandwidth, gain);
         if pipe_is_full || pace > self.pace {
@@ -102,16 +102,16 @@ impl Pacer {
     }
 }
 
-/// Whether the bandwidth has stopped to grow: three round trips brought no more than 25 %.
+/// Detects the end of bandwidth growth: at most 25 % in three round trips.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Growth {
-    /// The bandwidth when it last grew, and the round trips since.
+    /// The bandwidth at the last growth. `rounds` counts the round trips since.
     best: Rate,
     rounds: u32,
 }
 
 impl Growth {
-    /// A round trip ended with this bandwidth: whether it is one too many without growth.
+    /// Records a round trip that ended with `bandwidth`. Returns true if growth has ended.
     pub(crate) fn has_ended(&mut self, bandwidth: Rate) -> bool {
         if bandwidth >= self.best.scaled(FULL_BANDWIDTH_GROWTH) {
             self.begin(bandwidth);
@@ -121,18 +121,18 @@ impl Growth {
         self.rounds >= FULL_BANDWIDTH_ROUNDS
     }
 
-    /// Begins anew from this bandwidth.
+    /// Restarts the test from `bandwidth`.
     pub(crate) fn begin(&mut self, bandwidth: Rate) {
         *self = Growth { best: bandwidth, rounds: 0 };
     }
 
-    /// Any bandwidth counts as growth; the round trips without stay counted until then.
+    /// Makes any bandwidth count as growth. The round trips without growth stay counted until then.
     pub(crate) fn forget_best(&mut self) {
         self.best = Rate::default();
     }
 }
 
-/// The end of PROBE_RTT, once little enough is in flight.
+/// The end of PROBE_RTT, set once the volume in flight is low enough.
 #[derive(Clone, Copy, Debug)]
 struct ProbeRttEnd {
     at: Time,
@@ -143,7 +143,8 @@ struct ProbeRttEnd {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ProbeRtt {
     end: Option<ProbeRttEnd>,
-    /// Segments sent when so much had been delivered show less than the path can carry: PROBE_RTT held them back.
+    /// The range of delivered counts at which PROBE_RTT limited the sender. Rate samples of segments sent in this range
+    /// understate the path.
     held_back: Option<(u64, u64)>,
 }
 
@@ -153,8 +154,8 @@ impl ProbeRtt {
         self.held_back = Some((rounds.delivered_bytes, rounds.delivered_bytes));
     }
 
-    /// An acknowledgment came in it. It lasts for `time` and a round trip from when `window_bytes` are in flight at most.
-    /// Returns whether it is over.
+    /// Processes an acknowledgment during PROBE_RTT, which lasts for `time` and at least a round trip from the moment
+    /// when at most `window_bytes` are in flight. Returns true at its end.
     pub(crate) fn advance(&mut self, ack: &Ack, rounds: &mut Rounds, window_bytes: u64, time: Dur, now: Time) -> bool {
         if let Some((_, until)) = &mut self.held_back {
             *until = rounds.delivered_bytes + ack.in_flight_bytes;
@@ -173,12 +174,12 @@ impl ProbeRtt {
         }
     }
 
-    /// Whether its time is over.
+    /// Returns true if the minimum time of PROBE_RTT has passed.
     pub(crate) fn is_over(&self, now: Time) -> bool {
         self.end.is_some_and(|end| now > end.at)
     }
 
-    /// Whether something other than the path limited the sample: the application, or PROBE_RTT.
+    /// Returns true if the application or PROBE_RTT, rather than the path, limited the sample.
     pub(crate) fn limits(&self, sample: &Delivery) -> bool {
         let held_back = |(from, to)| (from..=to).contains(&sample.prior_delivered_bytes);
         sample.app_limited || self.held_back.is_some_and(held_back)

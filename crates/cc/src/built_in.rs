@@ -1,4 +1,4 @@
-//! The controllers of this crate. This list alone depends on the files in [`algos`](crate::algos).
+//! The list of built-in controllers. No other module depends on the files in [`algos`](crate::algos).
 
 use crate::algos::{
     bbr, bbr3, bic, cdg, compound, constant, cubic, dctcp, fast, highspeed, htcp, hybla, illinois, ledbat,
@@ -11,7 +11,7 @@ use crate::registry::{Blueprint, Controller, Registry};
 use sparelane_core::Rate;
 use std::sync::{Arc, LazyLock};
 
-/// The controllers of this crate, in the order in which people meet them.
+/// The built-in controllers, in the order of listings: window laws first, then rate-based and two-level controllers.
 const BUILT_IN: [Controller; 30] = [
     newreno::CONTROLLER,
     cubic::CONTROLLER,
@@ -48,15 +48,15 @@ const BUILT_IN: [Controller; 30] = [
 static BUILT_IN_REGISTRY: LazyLock<Arc<Registry>> = LazyLock::new(|| Arc::new(Registry::of(BUILT_IN.to_vec())));
 
 impl Registry {
-    /// The controllers of this crate.
+    /// Returns the built-in controllers.
     pub fn built_in() -> Arc<Registry> {
         Arc::clone(&BUILT_IN_REGISTRY)
     }
 }
 
 impl<'a> Blueprint<'a> {
-    /// A connection without end, of no class, with headers of 40 bytes, on an interface of 10 Gb/s, with the built-in controllers:
-    /// enough to learn about one.
+    /// A connection for inspecting a controller outside a simulation: no fixed size, no traffic class, 40-byte headers,
+    /// a 10 Gb/s interface and the built-in controllers.
     pub fn of_any(mss_bytes: u64, inner: &'a Values) -> Blueprint<'a> {
         let registry = &**BUILT_IN_REGISTRY;
         let line_rate = Rate::from_gbps(10);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_built_in_controllers_would_be_taken_by_an_empty_registry() {
+    fn an_empty_registry_accepts_every_built_in_controller() {
         let mut registry = Registry::of(Vec::new());
         for &controller in Registry::built_in().all() {
             registry = registry.with(controller).unwrap_or_else(|error| panic!("{error}"));
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_or_another_is_refused() {
+    fn a_contradictory_controller_is_refused() {
         const TWICE: &[Param] = &[INITIAL_WINDOW, INITIAL_WINDOW];
         const KEY: &[Param] = &[Param { name: "class", ..INITIAL_WINDOW }];
         const BEYOND: &[Param] = &[Param {
@@ -106,8 +106,11 @@ mod tests {
         for name in ["", "My-law", "3rd", "a b", "\u{e9}tude"] {
             assert!(refusal(|own| own.name = name).contains("allowed: lower-case letters"), "{name}");
         }
-        assert!(refusal(|own| own.params = TWICE).contains("\"initial_window\": it has one already"));
-        assert!(refusal(|own| own.params = KEY).contains("parameter \"class\""));
+        assert!(
+            refusal(|own| own.params = TWICE)
+                .contains("cannot declare \"initial_window\": the name is already declared")
+        );
+        assert!(refusal(|own| own.params = KEY).contains("cannot declare \"class\""));
         assert!(refusal(|own| own.params = BEYOND).starts_with("controller \"own\": `initial_window` is 10; allowed:"));
     }
 }

@@ -1,11 +1,15 @@
 //! The contract between a controller and the transport that drives it.
+//!
+//! The transport owns the connection: sequence numbers, loss detection, retransmission. It reports events to the
+//! controller and obeys its [`Limits`] or its [`Permit`]s. All volumes are payload bytes of class 0 unless stated
+//! otherwise.
 
 use sparelane_core::{Dur, Rate, Seq, Stream, Time};
 use std::any::Any;
 use std::fmt::Debug;
 
-/// What every call into a controller carries: the time, the path as measured so far, and the
-/// controller's own random numbers.
+/// The context of every call into a controller: the time, the path as measured so far, and the controller's own random
+/// numbers.
 #[derive(Debug)]
 pub struct Cx<'a> {
     /// The current instant.
@@ -20,25 +24,26 @@ pub struct Cx<'a> {
     pub rng: &'a mut Stream,
 }
 
-/// Where loss recovery stands when news reaches a controller.
+/// The state of loss recovery when an event reaches a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// No loss is being repaired.
     Open,
-    /// Fast recovery: the window was cut for this episode, and holds until it ends.
+    /// Fast recovery. The window was cut for this episode and stays put until the episode ends.
     Recovery,
-    /// Rebuilding after a retransmission timeout.
+    /// Recovery from a retransmission timeout.
     Timeout,
 }
 
-/// What a controller wants to be told besides the plain news, which costs a transport more. Asked once per connection.
+/// The optional signals that a controller requests. Each costs the transport extra work. Read once per connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// News of single segments: [`CongestionControl::on_sent`], [`CongestionControl::on_lost`] and [`Ack::delivery`].
+    /// Events of single segments: [`CongestionControl::on_sent`], [`CongestionControl::on_lost`] and [`Ack::delivery`].
     pub segments: bool,
     /// [`Ack::one_way_delay`].
     pub one_way_delay: bool,
-    /// [`Ack::received`]. An acknowledgment has room for this or for the one-way delay: no controller may ask for both.
+    /// [`Ack::received`]. An acknowledgment has room for either this or the one-way delay, so a controller must not
+    /// request both.
     pub receive_time: bool,
     /// [`Ack::nic_backlog_bytes`].
     pub nic_backlog: bool,
@@ -46,29 +51,30 @@ pub struct Needs {
     pub timer: bool,
     /// [`CongestionControl::on_tail_delivered`].
     pub tail: bool,
-    /// [`Ack::ecn_echo`] on the acknowledgments of marked data and on no others (RFC 8257 section 3.2), to which both ends
-    /// must be set.
+    /// Exact [`Ack::ecn_echo`]: set on the acknowledgments of marked data and on no others (RFC 8257 section 3.2). Both
+    /// ends must be configured for it.
     pub exact_marks: bool,
 }
 
-/// What the arrival of a segment says of the path since it was sent: a rate sample
-/// (draft-cheng-iccrg-delivery-rate-estimation-02). Counts are of class-0 payload, in full segments.
+/// The rate sample that a delivered segment yields (draft-cheng-iccrg-delivery-rate-estimation-02). Volumes are class-0
+/// payload, in full segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// When the segment was sent, for the last time.
+    /// Time of the segment's last transmission.
     pub sent_at: Time,
-    /// Bytes that had ever been delivered when it was sent: an acknowledgment of a segment that was sent when that many
-    /// had been ends the round trip that began then.
+    /// Total bytes delivered when the segment was sent. The acknowledgment of a segment sent at delivered count D ends
+    /// the round trip that began at D.
     pub prior_delivered_bytes: u64,
-    /// Bytes that have ever been delivered, with this one.
+    /// Total bytes delivered, including this segment.
     pub total_delivered_bytes: u64,
-    /// Bytes that have been presumed lost since it was sent.
+    /// Bytes presumed lost since the segment was sent.
     pub lost_bytes: u64,
-    /// Bytes that were in flight just after it was sent.
+    /// Bytes in flight just after the segment was sent.
     pub in_flight_bytes: u64,
-    /// The time in which what was delivered since was sent, or was acknowledged, whichever took longer.
+    /// The longer of the send interval and the acknowledgment interval of the bytes delivered since the segment was
+    /// sent.
     pub interval: Dur,
-    /// Whether the application, and not the window or the pace, limited the sender when it was sent.
+    /// True if the application, rather than the window or the pace, limited the sender when the segment was sent.
     pub app_limited: bool,
 }
 
@@ -78,105 +84,106 @@ impl Delivery {
         self.total_delivered_bytes - self.prior_delivered_bytes
     }
 
-    /// The rate of delivery over the interval, payload only; `None` for an interval shorter than the path's round trip,
-    /// which acknowledgments that came together would give.
+    /// Returns the delivery rate over the interval, payload only. Returns `None` if the interval is shorter than the
+    /// path's round trip: compressed acknowledgments would overstate the rate.
     pub fn rate(&self, min_rtt: Option<Dur>) -> Option<Rate> {
         let plausible = !self.interval.is_zero() && min_rtt.is_none_or(|min_rtt| self.interval >= min_rtt);
         plausible.then(|| Rate::of(self.delivered_bytes(), self.interval))
     }
 }
 
-/// When a segment arrived, as the receiver says.
+/// The arrival of a segment, as the receiver reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// Its number, counted from 0 at the start of the connection.
+    /// The segment's number, counted from 0 at the start of the connection.
     pub segment: Seq,
-    /// The receiver's clock at its arrival. The two ends' clocks may differ by a constant.
+    /// The receiver's clock at the arrival. It may differ from the sender's clock by a constant.
     pub at: Time,
 }
 
 /// A class-0 segment that was just sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// Its number, counted from 0 at the start of the connection.
+    /// The segment's number, counted from 0 at the start of the connection.
     pub segment: Seq,
-    /// Its payload.
+    /// Payload bytes.
     pub bytes: u64,
-    /// Class-0 bytes in flight, with this segment.
+    /// Class-0 bytes in flight, including this segment.
     pub in_flight_bytes: u64,
-    /// Whether it was sent before.
+    /// True if the segment was sent before.
     pub is_retransmission: bool,
-    /// Whether the application, and not the window or the pace, limited the sender until now.
+    /// True if the application, rather than the window or the pace, limited the sender until now.
     pub app_limited: bool,
 }
 
-/// A segment that has left the scheduler below TCP.
+/// A segment that has left the pacing scheduler below TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
-    /// Its number, counted from 0 at the start of the connection.
+    /// The segment's number, counted from 0 at the start of the connection.
     pub segment: Seq,
-    /// Whether it was sent before.
+    /// True if the segment was sent before.
     pub is_retransmission: bool,
-    /// Segments that wait behind it.
+    /// Number of segments still queued behind it.
     pub waiting: u32,
 }
 
-/// A class-0 segment that is now presumed lost.
+/// A class-0 segment that has just been presumed lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// Its number, as in [`Sent::segment`].
+    /// The segment's number, as in [`Sent::segment`].
     pub segment: Seq,
-    /// Its payload, as a full segment.
+    /// Payload bytes; every segment counts as a full one.
     pub bytes: u64,
-    /// When it was sent, for the last time.
+    /// Time of the segment's last transmission.
     pub sent_at: Time,
-    /// Class-0 bytes that were in flight just after it was sent.
+    /// Class-0 bytes in flight just after the segment was sent.
     pub in_flight_bytes: u64,
-    /// Bytes that have been presumed lost since it was sent, with this segment.
+    /// Bytes presumed lost since the segment was sent, including it.
     pub lost_bytes: u64,
-    /// Whether the application limited the sender when it was sent.
+    /// True if the application limited the sender when the segment was sent.
     pub app_limited: bool,
 }
 
-/// One acknowledgment of class-0 data, after loss detection has run on it.
+/// One acknowledgment of class-0 data, delivered after loss detection has processed it.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
     /// Bytes newly acknowledged in sequence.
     pub acked_bytes: u64,
     /// Bytes newly known to have arrived, in sequence or by SACK.
     pub delivered_bytes: u64,
-    /// The round-trip time of the segment that caused this acknowledgment, where unambiguous.
+    /// The round-trip time of the segment that caused this acknowledgment, if unambiguous.
     pub rtt: Option<Dur>,
-    /// The round-trip time of the retransmission that caused this acknowledgment in its place, by timestamps in whole ticks of their
-    /// clock, where the transport is set to tell it, as that of Linux.
+    /// The round-trip time of the retransmission that caused this acknowledgment, from timestamps in whole ticks of
+    /// their clock. Present only if the transport measures it, as Linux does.
     pub resent_rtt: Option<Dur>,
     /// Class-0 bytes still in flight after this acknowledgment.
     pub in_flight_bytes: u64,
-    /// Whether the window, and not a lack of data, was what last stopped the sender.
+    /// True if the window, rather than a lack of data, last stopped the sender.
     pub cwnd_limited: bool,
-    /// Where loss recovery stands.
+    /// The state of loss recovery.
     pub phase: Phase,
-    /// The receiver echoes congestion experienced (ECN).
+    /// True if the receiver echoes congestion experienced (ECN).
     pub ecn_echo: bool,
-    /// The least rate that the routers on the way allowed, as the receiver echoes it, for controllers that
-    /// [ask for one](CongestionControl::desired_rate).
+    /// The lowest rate that the routers on the path granted, as echoed by the receiver. Present for controllers that
+    /// [request a rate](CongestionControl::desired_rate).
     pub explicit_rate: Option<Rate>,
-    /// What the segment that caused this acknowledgment says of the path, where it is news that it arrived, for controllers
-    /// that [need](Needs::segments) it.
+    /// The rate sample of the segment that caused this acknowledgment, if this is its first acknowledgment. Present for
+    /// controllers that [request](Needs::segments) it.
     pub delivery: Option<Delivery>,
-    /// How long that segment was under way, for controllers that [need](Needs::one_way_delay) it. The two clocks may
+    /// The one-way delay of that segment, for controllers that [request](Needs::one_way_delay) it. The two clocks may
     /// differ by a constant.
     pub one_way_delay: Option<Dur>,
-    /// Which segment that was and when it arrived, for controllers that [need](Needs::receive_time) it; `None` where it was
-    /// sent more than once.
+    /// The number and arrival time of that segment, for controllers that [request](Needs::receive_time) them; `None` if
+    /// the segment was sent more than once.
     pub received: Option<Received>,
-    /// Bytes that wait in the queue of the sender's interface, for controllers that [need](Needs::nic_backlog) it;
-    /// zero for others.
+    /// Bytes queued at the sender's interface, for controllers that [request](Needs::nic_backlog) them; zero for
+    /// others.
     pub nic_backlog_bytes: u64,
 }
 
 impl Ack {
-    /// `bytes` acknowledged in sequence, with nothing out of the ordinary: what tests of laws begin with, here and elsewhere.
+    /// An acknowledgment of `bytes` in sequence with every other field at its neutral value. Tests of controllers start
+    /// from it.
     pub const fn in_sequence(bytes: u64) -> Ack {
         Ack {
             acked_bytes: bytes,
@@ -196,70 +203,71 @@ impl Ack {
     }
 }
 
-/// News of congestion. Each is delivered once per episode.
+/// A congestion event. Each is reported once per episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Congestion {
     /// Loss detection starts an episode of fast recovery.
     Loss {
-        /// Sent and not cumulatively acknowledged (RFC 5681's FlightSize), bytes.
+        /// Bytes sent and not cumulatively acknowledged (RFC 5681's FlightSize).
         flight_bytes: u64,
     },
     /// The retransmission timer fired.
     Timeout {
-        /// Sent and not cumulatively acknowledged, bytes.
+        /// Bytes sent and not cumulatively acknowledged.
         flight_bytes: u64,
-        /// Whether this is the first timeout for this data, and not a backed-off repetition.
+        /// True for the first timeout of this data, false for a backed-off repetition.
         first: bool,
     },
-    /// At most once a window: the receiver echoed a congestion mark (RFC 3168); or, where hosts work so, a segment that was
-    /// to go found the queue of its own interface full, and waits there for room; or a tail loss probe has repaired a loss (RFC
-    /// 8985 section 7.4). Nothing is left to repair.
+    /// Congestion without a loss left to repair, reported at most once per window. It has three causes:
+    /// - the receiver echoed a congestion mark (RFC 3168);
+    /// - on hosts that do so, a segment found its own interface's queue full and waits for room;
+    /// - a tail loss probe repaired a loss (RFC 8985 section 7.4).
     Marked {
-        /// Sent and not cumulatively acknowledged, bytes.
+        /// Bytes sent and not cumulatively acknowledged.
         flight_bytes: u64,
     },
-    /// The SYN or its answer was lost: the connection starts with a window of one segment (RFC 5681 section 3.1).
+    /// The SYN or the SYN-ACK was lost: the connection starts with a window of one segment (RFC 5681 section 3.1).
     LostSyn,
-    /// The last [`Congestion::Loss`] or [`Congestion::Timeout`] was mistaken: the original segment arrived.
+    /// The last [`Congestion::Loss`] or [`Congestion::Timeout`] was spurious: the original segment arrived.
     Spurious,
 }
 
-/// How much a controller allows.
+/// The window and the pace that a controller allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Class-0 bytes that may be in flight.
+    /// Congestion window: class-0 bytes that may be in flight.
     pub cwnd_bytes: u64,
-    /// The pace of class-0 segments, with 40 bytes of header each, whatever header they have on the wire; `None` sends as the
-    /// window opens. A controller paces from the start of a connection to its end, or never.
+    /// Pacing rate of class-0 segments, counted with 40 bytes of header each, whatever their header on the wire. With
+    /// `None`, segments leave as soon as the window opens. A controller either paces for the whole connection or never.
     pub pacing: Option<Rate>,
 }
 
-/// The state of the far end of the send buffer, for controllers that send from there.
+/// The state of the tail of the send buffer, for controllers that send from there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TailOffer {
-    /// Segments of the current write that were already sent from the tail.
+    /// Number of segments of the current write already sent from the tail.
     pub sent_in_write: u32,
 }
 
-/// What the transport could send now. At least one of the ends has something.
+/// The segments that the transport could send now. At least one of the two ends has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// Bytes of the next class-0 segment (a retransmission or new data), if recovery and pace allow one.
+    /// Bytes of the next class-0 segment (a retransmission or new data), if recovery and the pace allow one.
     pub head_bytes: Option<u64>,
-    /// Whether that segment was sent before.
+    /// True if that segment was sent before.
     pub head_is_resent: bool,
-    /// The next segment from the tail, where one is left that neither end has sent.
+    /// The next segment from the tail, if one is left that neither end has sent.
     pub tail: Option<TailOffer>,
     /// Class-0 bytes in flight, as loss recovery counts them.
     pub in_flight_bytes: u64,
-    /// Bytes that loss recovery lets the head exceed the controller's window by (limited transmit,
-    /// NewReno's inflation).
+    /// Bytes by which loss recovery lets the head exceed the controller's window (limited transmit, NewReno's window
+    /// inflation).
     pub allowance_bytes: u64,
-    /// Whether the host's network interface has nothing to send.
+    /// True if the host's network interface has nothing to send.
     pub nic_idle: bool,
 }
 
-/// Which end of the send buffer a segment is taken from.
+/// The end of the send buffer that a segment is taken from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhichEnd {
     /// The next class-0 segment.
@@ -273,18 +281,18 @@ pub enum WhichEnd {
 pub struct Plan {
     /// Priority class, 0 the highest.
     pub class: u8,
-    /// Which segment.
+    /// The end of the send buffer.
     pub end: WhichEnd,
 }
 
 /// A controller's answer to an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permit {
-    /// Send this now.
+    /// Send this segment now.
     Send(Plan),
-    /// Ask again at this instant.
+    /// Ask again at this time.
     NotBefore(Time),
-    /// Nothing until the next news.
+    /// Send nothing until the next event.
     Blocked,
 }
 
@@ -295,142 +303,147 @@ impl Permit {
 
 /// A congestion controller.
 ///
-/// The transport calls [`on_ack`](Self::on_ack) once per class-0 acknowledgment,
-/// [`on_congestion`](Self::on_congestion) once per episode, and reads [`limits`](Self::limits) after
-/// each. The window never falls below one segment, and a pacing rate is above zero.
+/// The transport calls [`on_ack`](Self::on_ack) once per class-0 acknowledgment and
+/// [`on_congestion`](Self::on_congestion) once per episode, and reads [`limits`](Self::limits) after each. The window
+/// never falls below one segment, and a pacing rate is above zero.
 ///
-/// Every controller is [`Any`]: whoever drives a connection from outside, as a learning agent does, reaches a controller of a type
-/// that it knows by a downcast of `&mut dyn CongestionControl` to `&mut dyn Any`.
+/// Every controller is [`Any`]: downcast `&mut dyn CongestionControl` to `&mut dyn Any` to reach the concrete type, as
+/// a learning agent does that drives a connection from outside.
 pub trait CongestionControl: Any + Debug + Send {
-    /// What this controller wants to be told.
+    /// Returns the optional signals that this controller requests.
     fn needs(&self) -> Needs {
         Needs::default()
     }
 
-    /// The rate that this connection asks the routers on its way for, headers included, if it works with
-    /// explicit rates. Whether it does is asked once per connection, the rate for every packet.
+    /// Returns the rate, headers included, that this connection requests from the routers on its path, or `None` if it
+    /// does not use explicit rates. Whether a rate is requested is read once per connection, the rate itself for every
+    /// packet.
     fn desired_rate(&self) -> Option<Rate> {
         None
     }
 
-    /// The handshake is complete, and nothing is sent yet. `explicit_rate` is as in [`Ack::explicit_rate`].
+    /// Reports that the handshake is complete. Nothing has been sent yet. `explicit_rate` is as in
+    /// [`Ack::explicit_rate`].
     fn on_established(&mut self, explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
         let _ = (explicit_rate, cx);
     }
 
-    /// News of an acknowledgment, after loss detection.
+    /// Reports an acknowledgment, after loss detection.
     fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>);
 
-    /// As [`on_ack`](Self::on_ack) and then [`limits`](Self::limits) in one call: the window then, bytes.
+    /// Calls [`on_ack`](Self::on_ack) and returns the resulting window in bytes. Saves the transport a second dynamic
+    /// call.
     fn window_after(&mut self, ack: &Ack, cx: &mut Cx<'_>) -> u64 {
         self.on_ack(ack, cx);
         self.limits().cwnd_bytes
     }
 
-    /// News of congestion, before the first retransmission it causes.
+    /// Reports congestion, before the first retransmission that it causes.
     fn on_congestion(&mut self, event: Congestion, cx: &mut Cx<'_>);
 
-    /// What was presumed lost has been repaired: the episode that began with [`Congestion::Loss`] or [`Congestion::Timeout`] is over,
-    /// in which `resent_bytes` were sent again.
+    /// Reports the end of the episode that began with [`Congestion::Loss`] or [`Congestion::Timeout`]: every loss is
+    /// repaired. `resent_bytes` were retransmitted in it.
     fn on_repaired(&mut self, resent_bytes: u64, cx: &mut Cx<'_>) {
         let _ = (resent_bytes, cx);
     }
 
-    /// A class-0 segment was sent. Only where [`Needs::segments`] asks for it.
+    /// Reports a class-0 segment that was sent. Called only if [`Needs::segments`] is set.
     fn on_sent(&mut self, sent: &Sent, cx: &mut Cx<'_>) {
         let _ = (sent, cx);
     }
 
-    /// A class-0 segment is presumed lost: before the [`Congestion`] that this may be, and before the acknowledgment that
-    /// tells of it. Only where [`Needs::segments`] asks for it.
+    /// Reports a class-0 segment that is presumed lost. The call precedes the [`Congestion`] event that the loss may
+    /// cause and the acknowledgment that revealed it. Called only if [`Needs::segments`] is set.
     fn on_lost(&mut self, lost: &Lost, cx: &mut Cx<'_>) {
         let _ = (lost, cx);
     }
 
-    /// When [`on_timer`](Self::on_timer) wants to be called, after now. Only where [`Needs::timer`] asks for it.
+    /// Returns the next time at which to call [`on_timer`](Self::on_timer), later than now. Read only if
+    /// [`Needs::timer`] is set.
     fn next_timer(&self) -> Time {
         Time::NEVER
     }
 
-    /// The instant that [`next_timer`](Self::next_timer) named has come.
+    /// Reports that the time returned by [`next_timer`](Self::next_timer) has come.
     fn on_timer(&mut self, cx: &mut Cx<'_>) {
         let _ = cx;
     }
 
-    /// What may be in flight, and how fast.
+    /// Returns the current window and pacing rate.
     fn limits(&self) -> Limits;
 
-    /// Whether this controller decides segment by segment, in [`poll_send`](Self::poll_send). Otherwise
-    /// the transport itself keeps to [`limits`](Self::limits), window and pace. Asked once per connection.
+    /// Returns true if this controller decides about each segment in [`poll_send`](Self::poll_send). Otherwise the
+    /// transport itself enforces the window and the pace of [`limits`](Self::limits). Read once per connection.
     fn owns_send_clock(&self) -> bool {
         false
     }
 
-    /// Which segment may go now, for controllers that own the send clock and those inside them. The
-    /// transport keeps to the pace of `limits` before it offers the head, and may ask without sending. The default is the
-    /// window rule.
+    /// Decides which segment may be sent now. Called for controllers that own the send clock and for the controllers
+    /// inside them. The transport applies the pace of `limits` before it offers the head, and may ask without sending
+    /// afterwards. The default is the window rule.
     #[inline]
     fn poll_send(&mut self, offer: &Offer, cx: &mut Cx<'_>) -> Permit {
         let _ = cx;
         permit_by_window(self.limits(), offer)
     }
 
-    /// Whether a scheduler below TCP keeps the segments of this connection, in the order in which TCP hands them down, until this
-    /// controller lets them go. TCP itself then keeps to the window alone. Asked once per connection.
+    /// Returns true if a scheduler below TCP holds this connection's segments, in the order in which TCP hands them
+    /// down, until this controller releases them. TCP itself then enforces the window alone. Read once per connection.
     fn schedules_departures(&self) -> bool {
         false
     }
 
-    /// When the first segment in the scheduler is due; an instant that is past means now.
+    /// Returns the release time of the first segment in the scheduler; a time in the past means now.
     fn next_departure(&mut self, cx: &mut Cx<'_>) -> Time {
         cx.now
     }
 
-    /// A segment has left the scheduler.
+    /// Reports that a segment has left the scheduler.
     fn on_departure(&mut self, departure: &Departure, cx: &mut Cx<'_>) {
         let _ = (departure, cx);
     }
 
-    /// Whether this controller ever sends from the tail of the buffer. Asked once per connection.
+    /// Returns true if this controller ever sends from the tail of the buffer. Read once per connection.
     fn uses_tail(&self) -> bool {
         false
     }
 
-    /// The receiver has told in a low class that so many segments arrived: those that the acknowledgment reports first, and at
-    /// least the one that caused it. Only where [`Needs::tail`] asks for it.
+    /// Reports that the receiver acknowledged `segments` segments in a low class: those that the acknowledgment reports
+    /// for the first time, and at least the one that caused it. Called only if [`Needs::tail`] is set.
     fn on_tail_delivered(&mut self, segments: u32, cx: &mut Cx<'_>) {
         let _ = (segments, cx);
     }
 
-    /// Returns true if segments can wait for a pace or a schedule of this controller, and so for timers of the host.
+    /// Returns true if segments may wait for a pace or a schedule of this controller, and hence for timers of the host.
     fn paces(&self) -> bool {
         true
     }
 
-    /// The highest class number that this controller sends in. Asked once per connection.
+    /// Returns the highest class number that this controller sends in. Read once per connection.
     fn lowest_class(&self) -> u8 {
         0
     }
 
-    /// The class of a tail segment, were it sent now; `None` if this controller would not send it
-    /// even on an idle interface. A host uses it to choose among flows that share its interface.
+    /// Returns the class that a tail segment would have if sent now, or `None` if this controller would not send it
+    /// even on an idle interface. A host uses the class to choose among flows that share its interface.
     fn tail_class(&self, tail: &TailOffer) -> Option<u8> {
         let _ = tail;
         None
     }
 
-    /// When the segment that was sent last was due, by the clock of a controller that owns it; for logs of packets.
+    /// Returns the scheduled time of the segment sent last, by the clock of a controller that owns its send clock. Used
+    /// in packet logs.
     fn last_due(&self) -> Option<Time> {
         None
     }
 
-    /// Reports named internal quantities, for traces.
+    /// Reports internal quantities by name, for traces.
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
         put("cwnd_bytes", self.limits().cwnd_bytes as f64);
     }
 }
 
-/// The plain window rule: a class-0 segment may go while it fits below the window.
+/// The plain window rule: a class-0 segment may be sent if it fits into the window.
 #[inline(always)]
 pub fn permit_by_window(limits: Limits, offer: &Offer) -> Permit {
     match offer.head_bytes {
@@ -439,7 +452,7 @@ pub fn permit_by_window(limits: Limits, offer: &Offer) -> Permit {
     }
 }
 
-/// What a controller tells of one of its quantities when it is traced; NaN where it has none of that name.
+/// Returns the value that a controller traces under a name; NaN if it traces none of that name.
 #[cfg(test)]
 pub(crate) fn traced(controller: &dyn CongestionControl, wanted: &str) -> f64 {
     let mut found = f64::NAN;

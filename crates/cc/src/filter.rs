@@ -1,44 +1,46 @@
-//! Windowed extremes: the largest or smallest of the samples that are not older than a window.
+//! Windowed extremes: the largest or smallest sample within a sliding window.
 //!
-//! Time is anything that counts up: round trips, or picoseconds. The filter is exact. It keeps the samples that may still
-//! become the extreme, each better than all that came later (a monotone queue).
+//! Time is any increasing count, such as round trips or picoseconds. The filter is exact. It keeps only the samples
+//! that may still become the extreme, each better than all later ones (a monotonic queue).
 
 use std::collections::VecDeque;
 
-/// Which sample of a window is sought.
+/// The kind of extreme that is tracked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extreme {
     Max,
     Min,
 }
 
-/// The extreme of the samples of a window that slides along.
+/// The extreme of the samples in a sliding window.
 #[derive(Clone, Debug)]
 pub struct Windowed<T> {
     extreme: Extreme,
     window: u64,
-    /// Time and value, the extreme first.
+    /// Time and value of each sample, the current extreme first.
     samples: VecDeque<(u64, T)>,
 }
 
 impl<T: Copy + PartialOrd> Windowed<T> {
-    /// The largest sample of the last `window` units of time: one that came at `t` counts until `t + window`, inclusive.
+    /// Tracks the largest sample of the last `window` units of time. A sample taken at `t` counts until `t + window`,
+    /// inclusive.
     pub fn max(window: u64) -> Windowed<T> {
         Windowed { extreme: Extreme::Max, window, samples: VecDeque::new() }
     }
 
-    /// The smallest sample of the last `window` units of time.
+    /// Tracks the smallest sample of the last `window` units of time.
     pub fn min(window: u64) -> Windowed<T> {
         Windowed { extreme: Extreme::Min, ..Windowed::max(window) }
     }
 
-    /// A sample at `now`, which is not before the last one. What has become too old is forgotten.
+    /// Adds a sample taken at `now`, no earlier than the last one, and drops samples that are too old.
     pub fn update(&mut self, now: u64, value: T) {
         let extreme = self.extreme;
         let is_beaten = |old: &T| match extreme {
             Extreme::Max => *old <= value,
             Extreme::Min => *old >= value,
         };
+        // A newer sample that is at least as good outlives every older one that it beats.
         while self.samples.back().is_some_and(|(_, old)| is_beaten(old)) {
             self.samples.pop_back();
         }
@@ -46,19 +48,19 @@ impl<T: Copy + PartialOrd> Windowed<T> {
         self.advance(now);
     }
 
-    /// Forgets what has become too old, the last sample included.
+    /// Drops samples that are too old, possibly all of them.
     pub fn advance(&mut self, now: u64) {
         while self.samples.front().is_some_and(|(at, _)| now.saturating_sub(*at) > self.window) {
             self.samples.pop_front();
         }
     }
 
-    /// The extreme, if there is a sample.
+    /// Returns the extreme, if the window holds a sample.
     pub fn best(&self) -> Option<T> {
         self.samples.front().map(|&(_, value)| value)
     }
 
-    /// Forgets everything.
+    /// Drops all samples.
     pub fn clear(&mut self) {
         self.samples.clear();
     }

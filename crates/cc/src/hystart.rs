@@ -1,24 +1,31 @@
-//! HyStart: ends slow start before the queue overflows, by two signs of a full path.
+//! HyStart: ends slow start before the queue overflows, at the first of two signs of a full path.
 //!
-//! Source: Ha and Rhee, "Hybrid Slow Start for High-Bandwidth and Long-Distance Networks", PFLDnet 2008; constants as
-//! in Linux (tcp_cubic.c). HyStart++ (RFC 9406) is another algorithm.
+//! Source: Ha and Rhee, "Hybrid Slow Start for High-Bandwidth and Long-Distance Networks", PFLDnet 2008; constants from
+//! Linux (tcp_cubic.c). HyStart++ (RFC 9406) is a different algorithm.
 //!
-//! A train of acknowledgments, none more than 2 ms after the one before, that is half the least round-trip time long:
-//! what was sent in a row comes back in a row, and one way of the path is full. And delay: the least round-trip time of
-//! the first eight samples of a round is beyond the least of all by an eighth of it, though by 4 ms at least and 16 ms
-//! at most. Either sign makes the window the slow-start threshold, once until the next timeout. Below 16 segments
-//! neither is looked for.
+//! The two signs:
 //!
-//! What Linux had when: an eighth since 3.19, a sixteenth before; 4 ms at least since 2.6.39, 2 ms before. The 2.6.32
-//! of Red Hat has a sixteenth and 4 ms. All of them measure in ticks or milliseconds, and we exactly.
+//! - **Train length.** A train is a run of acknowledgments that are at most 2 ms apart. Packets sent back to back
+//!   return back to back, so a train as long as half the minimum round-trip time means that one direction of the path
+//!   is full.
+//! - **Delay.** The minimum round-trip time of a round's first eight samples exceeds the connection's minimum by an
+//!   eighth of it, clamped to 4 to 16 ms.
 //!
-//! Today's (6.12) differs, and is [`HyStartConfig::of_today`]: a train must be longer than half of the least round-trip time and
-//! a cushion for chunks (TSO, LRO), which is what four chunks of 64 kB take at twice the window per smoothed round-trip time, and
-//! 1 ms at most; samples beyond the eighth still lower the delay of a round; and the acknowledgment with which a round begins
-//! is its first.
+//! Either sign sets the slow-start threshold to the window, once until the next timeout. Below 16 segments neither sign
+//! is checked.
 //!
-//! CDG of Linux has a version of its own ([`Version::Cdg`]): the train begins with the acknowledgment after the one that ends a
-//! round, and must be longer than half of the least round-trip time; and the delay of a round is the least until now.
+//! Linux has changed the constants: the divisor is 8 since 3.19 and was 16 before; the minimum rise is 4 ms since
+//! 2.6.39 and was 2 ms before. Red Hat's 2.6.32 has 16 and 4 ms. Linux measures in ticks or milliseconds; this
+//! implementation is exact.
+//!
+//! Linux 6.12 differs ([`HyStartConfig::of_linux_6_12`]). A train must exceed half of the minimum round-trip time plus
+//! a cushion for segmentation offload (TSO, LRO). The cushion is the time that four 64 kB chunks take at twice the
+//! window per smoothed round-trip time, at most 1 ms. Samples after the eighth still lower a round's delay, and the
+//! acknowledgment that begins a round is its first sample.
+//!
+//! CDG in Linux has its own version ([`Version::Cdg`]). The train begins with the acknowledgment after the one that
+//! ends a round and must exceed half of the minimum round-trip time. A round's delay is the minimum of all its samples
+//! so far.
 
 use crate::contract::{Ack, Cx, Phase};
 use crate::param::{DefaultValue, Kind, Param, Unit, Values};
@@ -26,7 +33,7 @@ use crate::round::Round;
 use crate::window::Window;
 use sparelane_core::{Dur, Rate, Time};
 
-/// Whether a law has it.
+/// The flag that enables HyStart in a window law.
 pub const HYSTART: Param = Param {
     name: "hystart",
     kind: Kind::Flag,
@@ -40,7 +47,7 @@ pub const HYSTART_DIVISOR: Param = Param {
     name: "hystart_divisor",
     kind: Kind::Whole { min: 1, max: 1000, unit: Unit::One },
     default: DefaultValue::Whole(8),
-    meaning: "slow start ends where delay rises by the least round-trip time divided by this",
+    meaning: " slow start ends when delay rises by the minimum round-trip time divided by this",
     source: "Linux since 3.19; 16 before",
 };
 
@@ -49,53 +56,57 @@ pub const HYSTART_LEAST_RISE: Param = Param {
     name: "hystart_least_rise",
     kind: Kind::Span { min: Dur::ZERO, max: MOST_RISE },
     default: DefaultValue::Span(Dur::from_ms(4)),
-    meaning: "slow start does not end by delay that rises by less than this",
+    meaning: " a smaller rise in delay does not end slow start",
     source: "Linux since 2.6.39; 2 ms before",
 };
 
+// The largest rise that is required, however long the round trip.
 const MOST_RISE: Dur = Dur::from_ms(16);
 
-/// So many samples of a round show its delay.
+/// Number of samples that determine a round's delay.
 const SAMPLES: u32 = 8;
 
-/// Which one of Linux's.
+/// The version of the rules in Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// Before 2019.
-    Before,
-    /// CUBIC's of 6.12.
-    Today,
-    /// CDG's of 6.12.
+    /// CUBIC's rules before 2019.
+    Classic,
+    /// CUBIC's rules in Linux 6.12.
+    Linux6_12,
+    /// CDG's rules in Linux 6.12.
     Cdg,
 }
 
-/// Constants.
+/// The constants of HyStart.
 #[derive(Clone, Copy, Debug)]
 pub struct HyStartConfig {
-    /// Signs are looked for from this window on, segments.
+    /// The window from which on the signs are checked, segments.
     pub low_window: u64,
-    /// Between acknowledgments of one train, at most.
+    /// The largest gap between two acknowledgments of one train.
     pub ack_delta: Dur,
-    /// The delay that ends slow start is the least round-trip time divided by this,
+    /// The delay sign requires a rise of the minimum round-trip time divided by this,
     pub divisor: u64,
     /// at least this,
     pub least_rise: Dur,
     /// and at most this.
     pub most_rise: Dur,
-    /// Trains and round-trip times that are shorter than this are no signs.
+    /// Trains and round-trip times shorter than this are not signs.
     pub floor: Dur,
-    /// Which rules hold.
+    /// The version of the rules.
     pub version: Version,
 }
 
 impl HyStartConfig {
-    /// As the values of a controller that declares these parameters say, with the other constants of Linux's CUBIC.
+    /// Returns the configuration in the values of a controller that declares these parameters, with the other constants
+    /// of Linux's CUBIC. Returns `None` if HyStart is disabled.
     pub fn of(values: &Values) -> Option<HyStartConfig> {
-        values.flag(&HYSTART).then(|| HyStartConfig { version: Version::Before, ..HyStartConfig::of_today(values) })
+        values
+            .flag(&HYSTART)
+            .then(|| HyStartConfig { version: Version::Classic, ..HyStartConfig::of_linux_6_12(values) })
     }
 
-    /// As in Linux 6.12, where the values say nothing else.
-    pub fn of_today(values: &Values) -> HyStartConfig {
+    /// Returns the constants of Linux 6.12, with the divisor and the minimum rise taken from the values.
+    pub fn of_linux_6_12(values: &Values) -> HyStartConfig {
         HyStartConfig {
             low_window: 16,
             ack_delta: Dur::from_ms(2),
@@ -103,24 +114,25 @@ impl HyStartConfig {
             least_rise: values.span(&HYSTART_LEAST_RISE),
             most_rise: MOST_RISE,
             floor: Dur::ZERO,
-            version: Version::Today,
+            version: Version::Linux6_12,
         }
     }
 }
 
-/// Four of the largest chunks, bytes.
+/// Bytes of four chunks of the largest size (64 kB).
 const CUSHION_BYTES: u64 = 4 * 65_536;
 
-/// The longest cushion.
+/// The upper limit of the cushion.
 const MOST_CUSHION: Dur = Dur::from_ms(1);
 
-/// By how much today's trains are longer: what chunks take at the rate at which Linux would pace this window.
+/// The extra train length that Linux 6.12 requires: the time four chunks take at the rate at which Linux would pace
+/// this window.
 fn cushion(window: &Window, cx: &Cx<'_>) -> Dur {
     let Some(srtt) = cx.srtt else { return Dur::ZERO };
     Rate::of(2 * window.cwnd, srtt).time_for(CUSHION_BYTES).min(MOST_CUSHION)
 }
 
-/// What was seen of this slow start.
+/// The HyStart state of one slow start.
 #[derive(Clone, Debug)]
 pub struct HyStart {
     config: HyStartConfig,
@@ -129,15 +141,15 @@ pub struct HyStart {
     round: Round,
     train_began: Time,
     last_ack: Time,
-    /// The next acknowledgment begins a train.
+    /// True if the next acknowledgment begins a train.
     awaits_train: bool,
-    /// Of this round.
+    /// Number of samples in this round.
     samples: u32,
     least_rtt: Dur,
 }
 
 impl HyStart {
-    /// At the start of a connection.
+    /// Creates the state at the start of a connection.
     pub fn new(config: HyStartConfig) -> HyStart {
         HyStart {
             config,
@@ -152,24 +164,25 @@ impl HyStart {
         }
     }
 
-    /// Forgets all: after a timeout.
+    /// Resets the state after a timeout.
     pub fn restart(&mut self) {
         *self = HyStart::new(self.config);
     }
 
-    /// A train begins at `now` at the earliest.
+    /// Restarts the train at `now`.
     pub fn break_train(&mut self, now: Time) {
         (self.train_began, self.last_ack, self.awaits_train) = (now, now, false);
     }
 
-    /// Takes one acknowledgment, with the round-trip time that it shows; ends slow start where that is due.
+    /// Processes one acknowledgment with its round-trip time, and ends slow start if a sign of a full path appears.
     pub fn observe(&mut self, window: &mut Window, ack: &Ack, rtt: Option<Dur>, cx: &Cx<'_>) {
         if self.is_over || window.cwnd >= window.ssthresh || ack.phase == Phase::Recovery {
             return;
         }
         let round_is_over = self.round.is_over(ack);
-        let is_todays = self.config.version == Version::Today;
-        if round_is_over && is_todays {
+        let is_6_12 = self.config.version == Version::Linux6_12;
+        // Linux 6.12 resets before it takes the sample; the older versions reset afterwards.
+        if round_is_over && is_6_12 {
             self.begin_round(cx.now);
         }
         if let Some(rtt) = rtt {
@@ -179,7 +192,7 @@ impl HyStart {
                 self.is_over = true;
             }
         }
-        if round_is_over && !is_todays {
+        if round_is_over && !is_6_12 {
             self.begin_round(cx.now);
         }
     }
@@ -193,6 +206,7 @@ impl HyStart {
     fn sees_full_path(&mut self, rtt: Dur, window: &Window, cx: &Cx<'_>) -> bool {
         let HyStartConfig { ack_delta, divisor, least_rise, most_rise, floor, version, .. } = self.config;
         let now = cx.now;
+        // CDG restarts the train at the first acknowledgment of a round.
         if self.awaits_train {
             self.break_train(now);
         }
@@ -200,15 +214,16 @@ impl HyStart {
             self.last_ack = now;
             let lasted = now - self.train_began;
             let is_long = match version {
-                Version::Before => lasted >= (self.min_rtt / 2).max(floor),
-                Version::Today => lasted > (self.min_rtt + cushion(window, cx)) / 2,
+                Version::Classic => lasted >= (self.min_rtt / 2).max(floor),
+                Version::Linux6_12 => lasted > (self.min_rtt + cushion(window, cx)) / 2,
                 Version::Cdg => lasted > (self.min_rtt / 2).max(floor),
             };
             if is_long {
+                // A train that is long enough ends slow start whatever the delay.
                 return true;
             }
         }
-        if self.samples < SAMPLES || version != Version::Before {
+        if self.samples < SAMPLES || version != Version::Classic {
             self.least_rtt = self.least_rtt.min(rtt);
         }
         if self.samples < SAMPLES {
@@ -234,7 +249,7 @@ mod tests {
         HyStartConfig::of(&values).expect("HyStart")
     }
 
-    /// A slow start of 100 segments in a round of 1000 acknowledgments, which began with one of `min_rtt`.
+    /// A slow start at a window of 100 segments, in a round of 1000 acknowledgments whose first had `min_rtt`.
     struct SlowStart {
         hystart: HyStart,
         window: Window,
@@ -256,7 +271,7 @@ mod tests {
             start
         }
 
-        /// Whether slow start goes on after an acknowledgment `after` the last one.
+        /// Returns true if slow start continues after an acknowledgment that comes `after` the last one.
         fn acknowledge(&mut self, after: Dur, rtt: Dur) -> bool {
             self.now += after;
             let cx = Cx { now: self.now, mss_bytes: MSS, srtt: self.srtt, min_rtt: None, rng: &mut self.rng };
@@ -265,7 +280,7 @@ mod tests {
             self.window.ssthresh > self.window.cwnd
         }
 
-        /// After how many acknowledgments slow start ends, of at most 900.
+        /// Returns the number of acknowledgments after which slow start ends, out of at most 900.
         fn ends_after(&mut self, every: Dur, rtt: Dur) -> Option<u64> {
             (1..=900).find(|_| !self.acknowledge(every, rtt))
         }
@@ -289,8 +304,8 @@ mod tests {
         assert_eq!(start.ends_after(Dur::from_ms(1), RTT), None);
     }
 
-    /// Eight samples, and the ninth acknowledgment ends slow start: the rise is 100 / 8 = 12.5 ms, of 20 ms the least
-    /// of 4, and of 400 ms the most of 16.
+    /// After eight samples, the ninth acknowledgment ends slow start. The rise is 100 / 8 = 12.5 ms; at 20 ms it is the
+    /// minimum of 4 ms, at 400 ms the maximum of 16 ms.
     #[test]
     fn a_delay_beyond_an_eighth_of_the_least_round_trip_time_ends_slow_start() {
         let ends_after = |config, least_ms: u64, rtt_us| {
@@ -328,16 +343,16 @@ mod tests {
         start.hystart.restart();
         assert_eq!(start.ends_after(Dur::from_ms(1), RTT), Some(51), "the first begins a round");
     }
-    fn todays() -> HyStartConfig {
-        HyStartConfig::of_today(&Values::default())
+    fn linux_6_12() -> HyStartConfig {
+        HyStartConfig::of_linux_6_12(&Values::default())
     }
 
-    /// Half of 100 ms and of 1 ms: 50.5 ms, in acknowledgments 1 ms apart. Without a smoothed round-trip time there is no
-    /// cushion, and 50 ms are not more than half.
+    /// Half of 100 ms and of 1 ms is 50.5 ms, in acknowledgments 1 ms apart. Without a smoothed round-trip time there
+    /// is no cushion, and 50 ms do not exceed one half.
     #[test]
-    fn todays_train_is_longer_by_half_of_a_cushion() {
+    fn linux_6_12_requires_a_train_longer_by_half_of_a_cushion() {
         let ends_after = |srtt: Option<Dur>, every: Dur| {
-            let mut start = SlowStart::new(todays(), 100, RTT);
+            let mut start = SlowStart::new(linux_6_12(), 100, RTT);
             start.srtt = srtt;
             start.ends_after(every, RTT)
         };
@@ -351,21 +366,22 @@ mod tests {
     }
 
     #[test]
-    fn today_a_short_round_trip_after_the_eighth_keeps_slow_start_going() {
+    fn in_linux_6_12_a_short_round_trip_after_the_eighth_keeps_slow_start_going() {
         let ends = |config| {
             let mut start = SlowStart::new(config, 100, RTT);
             let long = Dur::from_ms(150);
             (0..8).for_each(|_| assert!(start.acknowledge(Dur::from_ms(3), long)));
             !(start.acknowledge(Dur::from_ms(3), RTT) && start.acknowledge(Dur::from_ms(3), long))
         };
-        assert_eq!((ends(linux()), ends(todays())), (true, false));
+        assert_eq!((ends(linux()), ends(linux_6_12())), (true, false));
     }
 
     #[test]
-    fn todays_thresholds_of_delay_are_an_eighth_between_4_and_16_ms() {
+    fn delay_thresholds_of_linux_6_12_are_an_eighth_between_4_and_16_ms() {
         let ends_after = |least_ms: u64, rtt_us| {
-            let mut start = SlowStart::new(todays(), 100, Dur::from_ms(least_ms));
-            // The first of a round is today its first sample, so that the round's delay is of those that follow.
+            let mut start = SlowStart::new(linux_6_12(), 100, Dur::from_ms(least_ms));
+            // The first acknowledgment of a round is also its first sample here, so the round's delay is that of the
+            // following ones.
             start.hystart.least_rtt = Dur::MAX;
             start.ends_after(Dur::from_ms(3), Dur::from_us(rtt_us))
         };
@@ -374,14 +390,14 @@ mod tests {
         assert_eq!([416_000, 416_001].map(|us| ends_after(400, us)), [None, Some(8)]);
     }
 
-    /// The first acknowledgment ends a round; from the second on, 1.2 ms apart, a train lasts more than half of 10 ms with the
-    /// seventh, as in Linux. And delay is the least of a round until now: after a short sample the ninth says nothing.
+    /// The first acknowledgment ends a round. From the second on, 1.2 ms apart, a train exceeds half of 10 ms with the
+    /// seventh, as in Linux. A round's delay is the minimum so far: after a short sample the ninth is no sign.
     #[test]
     fn cdgs_train_begins_with_the_acknowledgment_after_a_round() {
         let rtt = Dur::from_ms(10);
         let config = |version| HyStartConfig { version, low_window: 0, ack_delta: Dur::from_ms(3), ..linux() };
         let ends_after = |version| SlowStart::new(config(version), 100, rtt).ends_after(Dur::from_us(1_200), rtt);
-        assert_eq!([Version::Before, Version::Cdg].map(ends_after), [Some(5), Some(6)], "after the first");
+        assert_eq!([Version::Classic, Version::Cdg].map(ends_after), [Some(5), Some(6)], "after the first");
         let mut start = SlowStart::new(config(Version::Cdg), 100, RTT);
         let long = Dur::from_ms(150);
         (0..8).for_each(|_| assert!(start.acknowledge(Dur::from_ms(4), long)));

@@ -1,53 +1,53 @@
-//! HyStart++: slow start that slows down where delay rises, and goes on if that was a mistake.
+//! HyStart++ (RFC 9406): slow start that slows down when delay rises, and resumes if the rise was temporary.
 //!
-//! Source: RFC 9406. Where the least round-trip time of a round, after eight samples, exceeds that of the round before by an
-//! eighth of it, though by 4 ms at least and 16 ms at most, conservative slow start (CSS) begins: the window grows at a
-//! quarter of the speed. Where in CSS the least round-trip time of a round falls below the one that began it, slow start goes
-//! on; after five rounds, the one counted in which it began, congestion avoidance begins.
+//! After eight samples, the minimum round-trip time of a round is compared with that of the previous round. If it is
+//! larger by an eighth, clamped to 4 to 16 ms, conservative slow start (CSS) begins: the window grows at a quarter of
+//! the speed. If the minimum round-trip time of a round in CSS falls below that of the round that began it, slow start
+//! resumes. After five rounds of CSS, including the one in which it began, congestion avoidance begins.
 //!
-//! It is for the first slow start of a connection, as the RFC recommends. The RFC lets an acknowledgment count for eight segments
-//! at most where segments are not paced (L): `slow_start_limit = 8`.
+//! HyStart++ applies to the first slow start of a connection, as the RFC recommends. For unpaced senders the RFC lets
+//! an acknowledgment count for at most eight segments (L): set `slow_start_limit = 8`.
 //!
-//! Where we differ: acknowledgments that may not grow the window, because it was not full, are not looked at.
+//! Difference from the RFC: acknowledgments that may not grow the window, because it was not full, are ignored.
 
 use crate::contract::Ack;
 use crate::round::Round;
 use sparelane_core::Dur;
 
-/// The least rise of delay that counts.
+/// The lower limit of the required rise.
 const MIN_RTT_THRESH: Dur = Dur::from_ms(4);
 
-/// The rise of delay that counts always.
+/// The upper limit of the required rise.
 const MAX_RTT_THRESH: Dur = Dur::from_ms(16);
 
-/// Between these the rise that counts is the least round-trip time of the round before divided by this.
+/// The required rise is the previous round's minimum round-trip time divided by this, within the limits.
 const MIN_RTT_DIVISOR: u64 = 8;
 
-/// So many samples show the delay of a round.
+/// Number of samples that determine a round's delay.
 const N_RTT_SAMPLE: u32 = 8;
 
-/// In CSS the window grows by what it would otherwise, divided by this.
+/// Divisor of the window's growth in CSS.
 const CSS_GROWTH_DIVISOR: u64 = 4;
 
-/// Rounds of CSS.
+/// Duration of CSS in rounds.
 const CSS_ROUNDS: u32 = 5;
 
-/// CSS, as far as it has come.
+/// The progress of CSS.
 #[derive(Clone, Copy, Debug)]
 struct Css {
-    /// The least round-trip time of the round that began it.
+    /// The minimum round-trip time of the round that began CSS.
     baseline: Dur,
-    /// Rounds that it has been in.
+    /// Number of rounds so far.
     rounds: u32,
 }
 
-/// What was seen of the first slow start.
+/// The HyStart++ state of the first slow start.
 #[derive(Clone, Debug)]
 pub struct HyStartPlusPlus {
     round: Round,
-    /// The least round-trip time of the round before.
+    /// The minimum round-trip time of the previous round.
     last: Dur,
-    /// That of this round, and its samples.
+    /// The minimum round-trip time of this round. `samples` counts its samples.
     current: Dur,
     samples: u32,
     css: Option<Css>,
@@ -60,8 +60,8 @@ impl Default for HyStartPlusPlus {
 }
 
 impl HyStartPlusPlus {
-    /// Takes one acknowledgment, of which `counted_bytes` count: those by which the window grows, or nothing where slow start
-    /// is over.
+    /// Processes one acknowledgment that counts for `counted_bytes`. Returns the bytes by which the window grows, or
+    /// `None` if slow start is over.
     pub fn growth_bytes(&mut self, ack: &Ack, counted_bytes: u64) -> Option<u64> {
         if self.round.is_over(ack) {
             (self.last, self.current, self.samples) = (self.current, Dur::MAX, 0);
@@ -76,7 +76,7 @@ impl HyStartPlusPlus {
             self.current = self.current.min(rtt);
             self.samples += 1;
         }
-        // The growth of an acknowledgment is that of the stage in which it came.
+        // An acknowledgment still counts for the stage in which it arrived.
         let divisor = if self.css.is_some() { CSS_GROWTH_DIVISOR } else { 1 };
         self.judge();
         Some(counted_bytes / divisor)
@@ -106,8 +106,8 @@ mod tests {
 
     const SEGMENTS: u64 = 20;
 
-    /// What a round of twenty acknowledgments of 1000 bytes adds to the window, as long as slow start goes on. The first is that
-    /// of the segment that was sent when the round before began.
+    /// Returns the growth of a round of twenty acknowledgments of 1000 bytes, or `None` if slow start ended. The first
+    /// acknowledgment is that of the segment sent at the start of the previous round.
     fn round(slow_start: &mut HyStartPlusPlus, rtt_us: u64) -> Option<u64> {
         let ack =
             Ack { rtt: Some(Dur::from_us(rtt_us)), in_flight_bytes: (SEGMENTS - 1) * 1000, ..Ack::in_sequence(1000) };
@@ -119,7 +119,7 @@ mod tests {
         rounds_us.iter().map(|&us| round(&mut slow_start, us)).collect()
     }
 
-    /// The eighth sample of the second round shows the rise, and the other twelve acknowledgments count for a quarter.
+    /// The eighth sample of the second round shows the rise; the other twelve acknowledgments count for a quarter.
     const SLOWED: u64 = 8000 + 12 * 250;
 
     #[test]
@@ -138,13 +138,13 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_goes_on_where_delay_falls_again() {
+    fn slow_start_resumes_when_delay_falls_again() {
         let growth = after(&[100_000, 120_000, 119_999, 119_999]);
         assert_eq!(growth, [Some(20_000), Some(SLOWED), Some(8 * 250 + 12_000), Some(20_000)]);
     }
 
     #[test]
-    fn delay_that_does_not_jump_between_rounds_is_no_sign() {
+    fn delay_that_rises_slowly_does_not_begin_css() {
         assert_eq!(after(&[100_000, 110_000, 120_000, 130_000]), [Some(20_000); 4]);
     }
 }

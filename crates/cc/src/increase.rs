@@ -1,34 +1,35 @@
-//! Growth in whole segments, as Linux counts it: what acknowledgments earn is saved until it pays for a segment.
+//! Window growth in whole segments, as in Linux: acknowledgments earn credit, and each full price of credit adds a
+//! segment.
 //!
-//! Exact at any window: what is left over pays for the next segment. Linux 2.6.32 begins again from zero after a
-//! segment in some of its laws, and compares before it counts, so that a segment costs one acknowledgment more than the
-//! law says; later versions do as we do.
+//! The arithmetic is exact at any window, because left-over credit is kept. In some of its laws Linux 2.6.32 drops the
+//! remainder after each segment and compares before it counts, so that a segment costs one acknowledgment more than the
+//! law says. Later versions work as this one does.
 
 use crate::contract::Ack;
 use crate::window::Window;
 
-/// What `ack` counts for, bytes: the acknowledgment that ends recovery covers a window, nearly all of which had been
-/// delivered before. Linux 2.6.32 counts acknowledgments, and not that one; later versions count what is newly
-/// delivered.
+/// Returns the bytes that `ack` counts for. The acknowledgment that ends recovery covers a whole window, most of which
+/// SACK had reported as delivered before. Linux 2.6.32 counts acknowledgments, without that one; later versions count
+/// newly delivered segments.
 #[inline]
 pub fn counted_bytes(ack: &Ack) -> u64 {
     ack.acked_bytes.min(ack.delivered_bytes)
 }
 
-/// What has been earned and not spent, in a unit that the law chooses.
+/// Credit that has been earned and not spent, in a unit that the law chooses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Increase {
     saved: u64,
 }
 
 impl Increase {
-    /// Forgets what is saved, as Linux does at every loss.
+    /// Discards the credit, as Linux does at every loss.
     pub fn forget(&mut self) {
         self.saved = 0;
     }
 
-    /// Saves `earned`, and grows `window` by a segment for each `price` of what is saved, though by no more than
-    /// `most_segments`: what exceeds that is lost. True where the window has grown.
+    /// Adds `earned` to the credit and grows `window` by one segment per `price` of credit, up to `most_segments`;
+    /// credit beyond that is lost. Returns true if the window has grown.
     #[inline]
     pub fn grow(&mut self, window: &mut Window, earned: u64, price: u64, most_segments: u64, mss_bytes: u64) -> bool {
         self.saved = self.saved.saturating_add(earned);

@@ -1,11 +1,11 @@
 //! The congestion-controller contract, and the controllers.
 //!
-//! A controller is told what happened (bytes acknowledged, losses, timeouts), and says how much may
-//! be in flight, how fast, and, where it owns the send clock, which segment goes next. It never sees
-//! a socket, a packet or a clock: the same code runs in the simulator and on a real network.
+//! A transport reports events to a controller: bytes acknowledged, losses, timeouts. The controller answers with a
+//! congestion window, a pacing rate and, if it owns the send clock, the next segment to send. It never sees a socket, a
+//! packet or a clock, so that the same code runs in the simulator and on a real network.
 //!
-//! To add a controller: write one file in [`algos`] that exports its [`Controller`], and name it in
-//! the list in `built_in.rs`. A crate of one's own adds to a [`Registry`](registry::Registry) value instead.
+//! To add a controller, write one file in [`algos`] that exports its [`Controller`], and add it to the list in
+//! `built_in.rs`. A controller in another crate is added to a [`Registry`](registry::Registry) value instead.
 
 pub mod algos;
 mod bbr_family;

@@ -1,21 +1,22 @@
-//! Monitor intervals: spans of sending at one rate, and what the network then did with it. For controllers that learn from
-//! trials (PCC).
+//! Monitor intervals: spans of sending at one rate, with their loss and delay. For controllers that learn from trials
+//! (PCC).
 //!
-//! Every segment belongs to the interval in which it was last sent. An interval's outcome is known when news comes of a segment
-//! that was sent a few segments after its end: what is lost of it is then presumed lost.
+//! A segment belongs to the interval of its last transmission. The outcome of an interval is final when the fate of a
+//! segment sent a few segments after its end is known, because its own losses have been detected by then.
 
 use crate::contract::{Ack, Lost, Sent};
 use crate::pace::PacketSize;
 use sparelane_core::{Dur, Rate, Time};
 use std::collections::VecDeque;
 
-/// So many segments sent after an interval must pass until its losses are known (TCP's threshold of duplicates, and one).
+/// Number of segments sent after an interval whose fate shows that all its losses are known: TCP's duplicate threshold
+/// plus one.
 const FOLLOWERS: u32 = 4;
 
-/// An interval whose sender sent less than this share of what its rate allows was limited by something else.
+/// Minimum share of the volume allowed by the rate. An interval below it was limited by something other than the rate.
 const LEAST_SHARE: f64 = 0.8;
 
-/// Least squares of round-trip times over the time of sending, both relative to the first.
+/// Least-squares fit of round-trip times against send times, both relative to the first sample.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slope {
     first_rtt_s: f64,
@@ -39,14 +40,14 @@ impl Slope {
         self.t_rtt += t_s * rtt_s;
     }
 
-    /// Seconds per second; zero where there are too few samples to tell.
+    /// Returns the slope in seconds per second; zero if there are too few samples.
     fn value(&self) -> f64 {
         let spread = self.n * self.t_t - self.t * self.t;
         if self.n < 2.0 || spread <= 0.0 { 0.0 } else { (self.n * self.t_rtt - self.t * self.rtt) / spread }
     }
 }
 
-/// One interval, under way or waiting for news.
+/// An interval in progress or waiting for the fate of its segments.
 #[derive(Clone, Copy, Debug)]
 struct Interval<P> {
     purpose: P,
@@ -58,22 +59,22 @@ struct Interval<P> {
     lost_segments: u64,
     slope: Slope,
     followers: u32,
-    /// News of a segment sent then or later closes the books.
+    /// The send time of the segment whose acknowledgment or loss makes the outcome final.
     closes_at: Time,
 }
 
-/// What an interval brought.
+/// The outcome of an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome<P> {
-    /// What it was for.
+    /// The caller's label of the interval.
     pub purpose: P,
-    /// The rate that was tried.
+    /// The rate tried.
     pub rate: Rate,
-    /// Share of its segments that was lost.
+    /// The share of the segments that were lost.
     pub loss: f64,
-    /// By how much the round-trip time grew over it, seconds per second.
+    /// The slope of the round-trip time over the interval, in seconds per second.
     pub rtt_gradient: f64,
-    /// Whether the rate, and not a lack of data, was what limited the sender.
+    /// True if the rate, rather than a lack of data, limited the sender.
     pub is_valid: bool,
 }
 
@@ -81,17 +82,17 @@ pub struct Outcome<P> {
 #[derive(Clone, Debug)]
 pub struct Monitor<P> {
     packets: PacketSize,
-    /// In order; the last one is under way.
+    /// The intervals in order of time; the last one is in progress.
     intervals: VecDeque<Interval<P>>,
 }
 
 impl<P: Copy> Monitor<P> {
-    /// No interval yet.
+    /// Creates a monitor without intervals.
     pub fn new(packets: PacketSize) -> Monitor<P> {
         Monitor { packets, intervals: VecDeque::new() }
     }
 
-    /// From now on at `rate`, for `length`. An interval that is under way ends.
+    /// Starts an interval of `length` at `rate`. The interval in progress ends.
     pub fn begin(&mut self, now: Time, purpose: P, rate: Rate, length: Dur) {
         if let Some(current) = self.intervals.back_mut() {
             current.end = current.end.min(now);
@@ -110,27 +111,27 @@ impl<P: Copy> Monitor<P> {
         });
     }
 
-    /// When the interval under way ends; never where there is none.
+    /// Returns the end of the interval in progress, or [`Time::NEVER`] if there is none.
     pub fn ends_at(&self) -> Time {
         self.intervals.back().map_or(Time::NEVER, |interval| interval.end)
     }
 
-    /// What the interval under way is for.
+    /// Returns the label of the interval in progress.
     pub fn under_way(&self) -> Option<P> {
         self.intervals.back().map(|interval| interval.purpose)
     }
 
-    /// Whether nothing was sent in the interval under way.
+    /// Returns true if nothing has been sent in the interval in progress.
     pub fn is_idle(&self) -> bool {
         self.intervals.back().is_none_or(|interval| interval.segments == 0)
     }
 
-    /// Forgets everything: what is heard of segments sent before belongs to nothing.
+    /// Drops all intervals. Later acknowledgments and losses of segments sent so far are ignored.
     pub fn clear(&mut self) {
         self.intervals.clear();
     }
 
-    /// A segment was sent in the interval under way.
+    /// Counts a sent segment for the interval in progress.
     pub fn on_sent(&mut self, now: Time, sent: &Sent) {
         let Some((current, earlier)) = self.intervals.make_contiguous().split_last_mut() else { return };
         current.segments += 1;
@@ -147,14 +148,14 @@ impl<P: Copy> Monitor<P> {
         self.intervals.iter_mut().rev().find(|interval| interval.start <= sent_at)
     }
 
-    /// A segment is presumed lost.
+    /// Counts a lost segment for the interval of its last transmission.
     pub fn on_lost(&mut self, lost: &Lost) {
         if let Some(interval) = self.of(lost.sent_at) {
             interval.lost_segments += 1;
         }
     }
 
-    /// An acknowledgment came: its segment's round-trip time.
+    /// Adds the round-trip time of an acknowledged segment to its interval.
     pub fn on_ack(&mut self, ack: &Ack) {
         let (Some(delivery), Some(rtt)) = (&ack.delivery, ack.rtt) else { return };
         if let Some(interval) = self.of(delivery.sent_at) {
@@ -163,16 +164,17 @@ impl<P: Copy> Monitor<P> {
         }
     }
 
-    /// The oldest interval, if news of a segment that was sent at `heard_of` closes it.
-    pub fn pop(&mut self, heard_of: Time) -> Option<Outcome<P>> {
+    /// Removes the oldest interval and returns its outcome, if the fate of a segment sent at `news_sent_at` makes it
+    /// final.
+    pub fn pop(&mut self, news_sent_at: Time) -> Option<Outcome<P>> {
         let oldest = self.intervals.front()?;
-        if heard_of < oldest.closes_at {
+        if news_sent_at < oldest.closes_at {
             return None;
         }
         let Interval { purpose, rate, start, end, segments, wire_bytes, lost_segments, slope, .. } = *oldest;
         self.intervals.pop_front();
         let allowed_bytes = rate.bytes_in(end.saturating_since(start)) as f64;
-        // One packet more or less fits by chance.
+        // Up to one packet more or less is a matter of phase.
         let packet_bytes = self.packets.wire_bytes() as f64;
         let is_valid = segments > 0 && wire_bytes as f64 + packet_bytes >= LEAST_SHARE * allowed_bytes;
         let loss = (lost_segments as f64 / segments.max(1) as f64).min(1.0);
@@ -221,7 +223,7 @@ mod tests {
         monitor.on_ack(&Ack { rtt: Some(rtt), delivery: Some(delivery), ..Ack::in_sequence(MSS) });
     }
 
-    /// 8 Mb/s, that is 1000 bytes each millisecond, in two intervals of ten packets.
+    /// Two intervals of ten packets at 8 Mb/s, which is 1000 bytes per millisecond.
     fn two_intervals() -> Monitor<char> {
         let mut monitor = Monitor::new(PacketSize::of(MSS));
         for (purpose, start_ms) in [('a', 0), ('b', 10)] {
@@ -254,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_that_lacked_data_says_so() {
+    fn an_interval_that_lacked_data_is_invalid() {
         let mut monitor = Monitor::new(PacketSize::of(MSS));
         monitor.begin(at_us(0), 'a', Rate::from_mbps(8), Dur::from_ms(20));
         (0..10).for_each(|ms| send(&mut monitor, ms * 1000));

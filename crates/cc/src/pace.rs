@@ -1,31 +1,31 @@
-//! What rate-based controllers share: the rate of payload and the rate on the wire, and a window that never binds.
+//! Helpers of rate-based controllers: the ratio of payload to wire bytes, and a window that never binds.
 
 use sparelane_core::Rate;
 
-/// Bytes of IP and TCP header, where nothing else is said.
+/// Default bytes of IP and TCP headers.
 pub const HEADER_BYTES: u64 = 40;
 
-/// How large the packets of a connection are. A pace covers their headers.
+/// The packet sizes of a connection. Pacing rates include headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketSize {
     /// Payload bytes of a full segment.
     pub mss_bytes: u64,
-    /// Bytes of header on every packet.
+    /// Header bytes on every packet.
     pub header_bytes: u64,
 }
 
 impl PacketSize {
-    /// Segments of `mss_bytes` behind IP and TCP headers of 40 bytes.
+    /// Segments of `mss_bytes` behind 40 bytes of IP and TCP headers.
     pub const fn of(mss_bytes: u64) -> PacketSize {
         PacketSize { mss_bytes, header_bytes: HEADER_BYTES }
     }
 
-    /// A full segment with its header.
+    /// Returns the size of a full segment with its header.
     pub const fn wire_bytes(self) -> u64 {
         self.mss_bytes + self.header_bytes
     }
 
-    /// The pace of full segments, headers included, that brings this rate of payload.
+    /// Returns the wire rate, headers included, at which full segments carry the given payload rate.
     pub fn on_the_wire(self, payload: Rate) -> Rate {
         payload.scaled(self.wire_bytes() as f64 / self.mss_bytes as f64)
     }

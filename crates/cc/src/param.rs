@@ -1,4 +1,7 @@
-//! Parameters as data: the scenario file, Python, the command line and the docs learn them from here.
+//! Parameters as data.
+//!
+//! A controller declares its parameters as [`Param`]s. Scenario files, Python, the command line and the docs are
+//! derived from these declarations, so that names, ranges and defaults are stated once.
 
 use sparelane_core::{Dur, Rate};
 use std::collections::BTreeSet;
@@ -13,7 +16,7 @@ pub enum Unit {
     One,
     /// Segments.
     Segments,
-    /// Another, by its name.
+    /// Another unit, by name.
     Named(&'static str),
 }
 
@@ -27,7 +30,7 @@ impl fmt::Display for Unit {
     }
 }
 
-/// What values a parameter takes.
+/// The values that a parameter accepts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// A whole number in a closed range.
@@ -50,7 +53,7 @@ pub enum Kind {
     },
     /// True or false.
     Flag,
-    /// One of these words.
+    /// One of these identifiers.
     Choice(&'static [&'static str]),
     /// A span of time in a closed range.
     Span {
@@ -75,9 +78,9 @@ pub enum Kind {
         /// Largest allowed value.
         max: u64,
     },
-    /// A number above zero for each of some names.
+    /// A positive number for each of several names.
     Weights,
-    /// Whole numbers, each greater than the one before it; possibly none.
+    /// Increasing whole numbers; the list may be empty.
     Increasing {
         /// The longest list allowed.
         max_len: usize,
@@ -97,7 +100,7 @@ pub enum Kind {
 pub const UNBOUNDED: u64 = u64::MAX;
 
 impl fmt::Display for Kind {
-    /// What is allowed, as an error message or a table says it.
+    /// Writes the allowed values for error messages and tables.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Kind::Whole { min, max, unit } => write!(f, "a whole number from {min} to {max} {unit}"),
@@ -121,19 +124,19 @@ impl fmt::Display for Kind {
 /// One declared parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Param {
-    /// Its key in a scenario.
+    /// The key in a scenario.
     pub name: &'static str,
-    /// What it may be.
+    /// The accepted values.
     pub kind: Kind,
-    /// Its value when a scenario is silent.
+    /// The value if a scenario does not set it.
     pub default: DefaultValue,
-    /// What it means.
+    /// The description that the docs and `sparelane list` print.
     pub meaning: &'static str,
-    /// Where the default comes from.
+    /// The origin of the default: a paper, an RFC or an implementation.
     pub source: &'static str,
 }
 
-/// A parameter's value when a scenario is silent. Prints as a scenario would write it, without quotes.
+/// The default value of a parameter. It prints as a scenario would write it, without quotes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DefaultValue {
     /// For [`Kind::Whole`] and [`Kind::Bound`].
@@ -179,23 +182,22 @@ pub enum Value {
     List(Vec<u64>),
 }
 
-/// A value that a parameter does not allow.
+/// A value that a parameter does not accept.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("`{name}` is {given}; allowed: {allowed}")]
 pub struct ParamError {
-    /// The parameter.
+    /// The parameter's name.
     pub name: &'static str,
     /// The value that was given.
     pub given: String,
-    /// What is allowed.
+    /// The allowed values, in words.
     pub allowed: String,
 }
 
 impl Param {
     /// Checks that `value` is of this parameter's kind and within its range.
     ///
-    /// # Errors
-    /// Names the parameter, the value, and what is allowed.
+    /// The error names the parameter, the value and the allowed values.
     pub fn check(&self, value: &Value) -> Result<(), ParamError> {
         let fits = match (&self.kind, value) {
             (Kind::Whole { min, max, .. }, Value::Whole(x)) => min <= x && x <= max,
@@ -272,15 +274,15 @@ impl fmt::Display for Value {
     }
 }
 
-/// Values by name. A missing name means the declared default.
+/// Values by name. A name that is not set has its declared default.
 #[derive(Clone, Debug, Default)]
 pub struct Values {
     list: Vec<(&'static str, Value)>,
-    /// The names that were read, if they are recorded.
+    /// The names that were read, if reads are recorded.
     reads: Option<Reads>,
 }
 
-/// The names of the values that a controller has read: see [`Values::recorded`].
+/// The names of the values that a controller has read; see [`Values::recorded`].
 #[derive(Clone, Debug, Default)]
 pub struct Reads(Arc<Mutex<BTreeSet<String>>>);
 
@@ -295,7 +297,7 @@ impl Reads {
     }
 }
 
-/// Two are the same if their values are.
+/// Values are equal if the names and values set are equal, whether or not reads are recorded.
 impl PartialEq for Values {
     fn eq(&self, other: &Values) -> bool {
         self.list == other.list
@@ -303,13 +305,13 @@ impl PartialEq for Values {
 }
 
 impl Values {
-    /// Sets `name`, replacing an earlier value.
+    /// Sets `name`, replacing any earlier value.
     pub fn set(&mut self, name: &'static str, value: Value) {
         self.list.retain(|(other, _)| *other != name);
         self.list.push((name, value));
     }
 
-    /// The value given for `name`, if any.
+    /// Returns the value set for `name`, if any.
     pub fn given(&self, name: &str) -> Option<&Value> {
         if let Some(reads) = &self.reads {
             reads.add(name);
@@ -317,18 +319,19 @@ impl Values {
         self.list.iter().find(|(other, _)| *other == name).map(|(_, value)| value)
     }
 
-    /// The names that are given, with their values.
+    /// Iterates over the names that are set and their values.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
         self.list.iter().map(|(name, value)| (*name, value))
     }
 
-    /// A copy that records which names are read from it. A parameter that the controller never reads has no effect.
+    /// Returns a copy that records which names are read from it. A parameter that the controller never reads has no
+    /// effect.
     pub fn recorded(&self) -> (Values, Reads) {
         let reads = Reads::default();
         (Values { list: self.list.clone(), reads: Some(reads.clone()) }, reads)
     }
 
-    /// The value of `param`: as given, or its default.
+    /// Returns the value of `param`: the one set, or its default.
     fn of(&self, param: &Param) -> Value {
         self.given(param.name).cloned().unwrap_or_else(|| param.default.into())
     }
@@ -387,9 +390,9 @@ impl Values {
         if let Value::List(x) = self.of(param) { x } else { self.mistyped(param) }
     }
 
-    /// Values are checked against their declaration before they are read.
+    /// Panics: values are checked against their declarations before they are read.
     fn mistyped(&self, param: &Param) -> ! {
-        unreachable!("`{}` is read as another kind than it is declared: {:?}", param.name, self.of(param))
+        unreachable!("`{}` is read as a kind other than the declared one: {:?}", param.name, self.of(param))
     }
 }
 

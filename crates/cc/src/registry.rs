@@ -1,5 +1,7 @@
-//! Controllers by name, with their parameters: what a scenario may ask for. The list is a value: whoever runs scenarios
-//! can add laws of another crate.
+//! Controllers by name, with their parameters.
+//!
+//! A [`Registry`] holds the controllers that a scenario can name. It is a value, not a global: callers can pass one
+//! that includes controllers from other crates.
 
 use crate::contract::CongestionControl;
 use crate::pace::PacketSize;
@@ -8,22 +10,22 @@ use sparelane_core::Rate;
 use std::fmt;
 use thiserror::Error;
 
-/// A kind of controller: its name, what can be set, and how one is made.
+/// A kind of controller: its name, its parameters and its constructor.
 #[derive(Clone, Copy)]
 pub struct Controller {
-    /// The name that a scenario uses.
+    /// The name in a scenario.
     pub name: &'static str,
-    /// One line for people.
+    /// A one-line description.
     pub summary: &'static str,
-    /// Where the law is defined.
+    /// The paper, RFC or implementation that defines the law.
     pub source: &'static str,
-    /// What can be set, besides the parameters of a controller inside.
+    /// The controller's own parameters, without those of a controller inside it.
     pub params: &'static [Param],
-    /// Makes one for a connection, with values of its own that are in their ranges.
+    /// The constructor. The values it receives have been checked against their ranges.
     pub make: &'static Make,
 }
 
-/// Makes a controller from its values, for the connection of a [`Blueprint`].
+/// Constructs a controller from its values for the connection of a [`Blueprint`].
 pub type Make = dyn Fn(&Values, &Blueprint<'_>) -> Built + Sync;
 
 impl fmt::Debug for Controller {
@@ -32,7 +34,7 @@ impl fmt::Debug for Controller {
     }
 }
 
-/// Two are the same where their names and parameters are: a registry has one of each name.
+/// Controllers are equal if their names and parameters are: a registry holds one controller of each name.
 impl PartialEq for Controller {
     fn eq(&self, other: &Controller) -> bool {
         self.name == other.name && self.params == other.params
@@ -40,10 +42,10 @@ impl PartialEq for Controller {
 }
 
 impl Controller {
-    /// A new controller for one connection, with `values` of its own.
+    /// Creates a controller for one connection from its `values`.
     ///
     /// # Errors
-    /// A value is outside its range, or the controller refuses the connection.
+    /// Fails if a value is outside its range or the controller refuses the connection.
     pub fn build(&self, values: &Values, plan: &Blueprint<'_>) -> Built {
         for (name, value) in values.iter() {
             if let Some(param) = self.params.iter().find(|param| param.name == name) {
@@ -54,73 +56,73 @@ impl Controller {
     }
 }
 
-/// A new controller, or why there is none.
+/// A new controller, or the reason why it could not be built.
 pub type Built = Result<Box<dyn CongestionControl>, BuildError>;
 
-/// What a controller is built for.
+/// The connection that a controller is built for.
 #[derive(Clone, Copy, Debug)]
 pub struct Blueprint<'a> {
     /// Payload bytes of a full segment.
     pub mss_bytes: u64,
-    /// Bytes of header on every packet.
+    /// Header bytes on every packet.
     pub header_bytes: u64,
-    /// Payload bytes of the flow, if it has an end.
+    /// Payload bytes of the flow, if it has a fixed size.
     pub flow_bytes: Option<u64>,
-    /// The class of traffic that the flow belongs to, if its workload names one.
+    /// The traffic class of the flow, if its workload names one.
     pub traffic_class: Option<&'a str>,
     /// The rate of the sender's interface.
     pub line_rate: Rate,
-    /// The values for a controller inside, where there is one.
+    /// The values for a controller inside this one, if there is one.
     pub inner: &'a Values,
-    /// Where a controller inside is found.
+    /// The registry in which a controller inside this one is looked up.
     pub registry: &'a Registry,
 }
 
 impl Blueprint<'_> {
-    /// How large its packets are.
+    /// Returns the packet sizes of the connection.
     pub fn packets(&self) -> PacketSize {
         PacketSize { mss_bytes: self.mss_bytes, header_bytes: self.header_bytes }
     }
 }
 
-/// Why a controller cannot be built.
+/// The reason why a controller cannot be built.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum BuildError {
-    /// No such controller.
+    /// No controller has this name.
     #[error("there is no controller \"{name}\"")]
     Unknown {
-        /// The name asked for.
+        /// The requested name.
         name: String,
     },
-    /// A controller that wraps others was asked to wrap itself, or one that it cannot.
+    /// A wrapper was asked to contain itself, or a controller that it cannot contain.
     #[error("\"{outer}\" cannot contain \"{inner}\"")]
     Nested {
         /// The wrapper.
         outer: &'static str,
-        /// What it was given.
+        /// The controller that it was asked to contain.
         inner: String,
     },
-    /// A connection is of a class of traffic that the controller has no weight for.
+    /// The connection's traffic class has no weight.
     #[error("there is no weight for traffic class \"{class}\"")]
     NoWeight {
-        /// The class.
+        /// The traffic class.
         class: String,
     },
-    /// The controller itself says why: for those of other crates.
+    /// The controller refused for a reason of its own. For controllers of other crates.
     #[error("{0}")]
     Refused(String),
-    /// A parameter is out of its range.
+    /// A parameter is outside its range.
     #[error(transparent)]
     Param(#[from] ParamError),
 }
 
-/// The controllers that a scenario can name: those of this crate, and any others.
+/// The controllers that a scenario can name.
 ///
 /// ```
 /// use sparelane_cc::registry::Registry;
 /// use sparelane_cc::{Controller, Values, Blueprint, algos::newreno};
 ///
-/// // A law of one's own would have its own `make`; this one is NewReno under another name.
+/// // A real controller would have its own `make`; this one is NewReno under another name.
 /// const OWN: Controller = Controller { name: "own", ..newreno::CONTROLLER };
 /// let registry = Registry::clone(&Registry::built_in()).with(OWN)?;
 /// let none = Values::default();
@@ -133,46 +135,50 @@ pub struct Registry {
     controllers: Vec<Controller>,
 }
 
-/// Why a controller cannot be added to a registry.
+/// The reason why a controller cannot be added to a registry.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum RegistryError {
-    /// There is one of that name.
+    /// The name is taken.
     #[error("there is a controller \"{0}\" already")]
     Taken(&'static str),
-    /// The name cannot stand in a scenario.
-    #[error("\"{0}\" is no name for a controller; allowed: lower-case letters, digits and hyphens, a letter first")]
+    /// The name is not allowed in a scenario.
+    #[error(
+        "\"{0}\" is not a controller name; allowed: lower-case letters, digits and hyphens, starting with a letter"
+    )]
     Name(&'static str),
-    /// Two parameters share a name, or one has the name of a key that every scheme has.
-    #[error("controller \"{controller}\" cannot have a parameter \"{param}\": it has one already, or every scheme has")]
+    /// Two parameters share a name, or a parameter has the name of a key that every scheme has.
+    #[error(
+        "controller \"{controller}\" cannot declare \"{param}\": the name is already declared, or a key of every scheme"
+    )]
     Param {
         /// The controller.
         controller: &'static str,
         /// The parameter's name.
         param: &'static str,
     },
-    /// A default is not in its own range.
+    /// A default is outside its parameter's range.
     #[error("controller \"{controller}\": {error}")]
     Default {
         /// The controller.
         controller: &'static str,
-        /// What is wrong.
+        /// The parameter and its range.
         error: ParamError,
     },
 }
 
-/// The keys of every scheme, which no parameter can have.
+/// The keys that every scheme has; no parameter may use them.
 const KEYS_OF_SCHEMES: [&str; 3] = ["controller", "transport", "class"];
 
 impl Registry {
-    /// A registry of `controllers`, whose names differ.
+    /// Creates a registry of `controllers`, whose names must differ.
     pub(crate) const fn of(controllers: Vec<Controller>) -> Registry {
         Registry { controllers }
     }
 
-    /// This registry with one more controller.
+    /// Returns this registry with one more controller.
     ///
     /// # Errors
-    /// Its name is taken or cannot stand in a scenario, or its parameters contradict themselves.
+    /// Fails if the name is taken or not allowed in a scenario, or if the parameters contradict one another.
     pub fn with(mut self, controller: Controller) -> Result<Registry, RegistryError> {
         let Controller { name, params, .. } = controller;
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -194,30 +200,30 @@ impl Registry {
         Ok(self)
     }
 
-    /// All controllers, in order.
+    /// Returns all controllers, in order of registration.
     pub fn all(&self) -> &[Controller] {
         &self.controllers
     }
 
-    /// The controller called `name`.
+    /// Returns the controller called `name`.
     pub fn find(&self, name: &str) -> Option<&Controller> {
         self.controllers.iter().find(|controller| controller.name == name)
     }
 
-    /// A new controller for one connection, with `values` of its own.
+    /// Creates a controller for one connection from its `values`.
     ///
     /// # Errors
-    /// The name is unknown, a wrapper would contain itself, or a value is outside its range.
+    /// Fails if the name is unknown, a wrapper would contain itself, or a value is outside its range.
     pub fn build(&self, name: &str, values: &Values, plan: &Blueprint<'_>) -> Built {
         let controller = self.find(name).ok_or_else(|| BuildError::Unknown { name: name.to_owned() })?;
         controller.build(values, plan)
     }
 }
 
-/// A new controller of the registry that `plan` has: see [`Registry::build`].
+/// Creates a controller from the registry in `plan`; see [`Registry::build`].
 ///
 /// # Errors
-/// As [`Registry::build`].
+/// Fails as [`Registry::build`] does.
 pub fn build(name: &str, values: &Values, plan: &Blueprint<'_>) -> Built {
     plan.registry.build(name, values, plan)
 }

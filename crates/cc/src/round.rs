@@ -1,17 +1,17 @@
-//! Rounds: one window of data after another, told by what is delivered.
+//! Rounds: consecutive windows of data, delimited by delivered bytes.
 
 use crate::contract::Ack;
 
-/// Tells when all that was in flight at the end of the last round has been delivered, about once per round-trip time.
+/// Detects when all data in flight at the start of the round has been delivered, about once per round-trip time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Round {
-    /// In flight when the round began, and not delivered since; bytes.
+    /// Bytes in flight when the round began and not delivered since.
     left_bytes: u64,
 }
 
 impl Round {
-    /// Counts what `ack` tells. True where it goes beyond what was in flight when the round began: the next one begins
-    /// here. The first acknowledgment ends an empty round.
+    /// Counts `ack` and returns true if it delivers more than was in flight when the round began. The next round then
+    /// begins with this acknowledgment. The first acknowledgment of a connection ends an empty round.
     #[inline]
     pub fn is_over(&mut self, ack: &Ack) -> bool {
         if ack.delivered_bytes <= self.left_bytes {
@@ -22,7 +22,7 @@ impl Round {
         true
     }
 
-    /// A new round begins with what is in flight at `ack`.
+    /// Begins a new round with the bytes in flight at `ack`.
     pub fn restart(&mut self, ack: &Ack) {
         self.left_bytes = ack.in_flight_bytes;
     }
@@ -37,7 +37,7 @@ mod tests {
         let ack = |in_flight_bytes| Ack { in_flight_bytes, ..Ack::in_sequence(1) };
         let mut round = Round::default();
         assert!(round.is_over(&ack(9)));
-        // Nine of the round before, with ten always in flight, and then the first of this one.
+        // Nine acknowledgments of the previous round, with ten segments always in flight, then the first of this one.
         for _ in 0..9 {
             assert!(!round.is_over(&ack(9)));
         }

@@ -1,4 +1,7 @@
-//! Control by trial (PCC): a law says what to try next, learns what it brought, and this drives it.
+//! Control by trial (PCC).
+//!
+//! A law chooses a rate to try and learns from the outcome. [`ByTrial`] is the controller that runs the trials: it
+//! paces at the rate, assigns each segment to its trial, and reports the outcome to the law.
 
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Sent};
 use crate::monitor::{Monitor, Outcome};
@@ -6,46 +9,46 @@ use crate::pace::PacketSize;
 use sparelane_core::{Dur, Rate, Time};
 use std::fmt::Debug;
 
-/// An interval has so many packets at least: with fewer, losses say too little.
+/// The minimum number of packets in a trial; the loss rate of fewer would be too coarse.
 const LEAST_PACKETS: u64 = 10;
 
-/// The rate at the start, packets a round trip; and the least, where a round trip is [`UNKNOWN_RTT`] at least.
+/// The initial rate in packets per round trip. Also the minimum rate, for round trips of at least [`UNKNOWN_RTT`].
 const LEAST_PACKETS_IN_ROUND_TRIP: u64 = 2;
 
-/// Stands for the round-trip time before there is a sample. The least rate knows no shorter one: two packets in each of 2 ms
-/// would be more than a link of 10 Mb/s carries.
+/// The assumed round-trip time before the first sample, and the shortest one that the minimum rate is computed from. On
+/// a shorter path the minimum would be too high: two packets every 2 ms exceed 10 Mb/s.
 const UNKNOWN_RTT: Dur = Dur::from_ms(100);
 
-/// No window binds.
+/// A window that never binds.
 const WINDOW_SEGMENTS: u64 = 1 << 32;
 
 /// A rate to try.
 #[derive(Clone, Copy, Debug)]
 pub struct Trial<P> {
-    /// What for.
+    /// The law's reason for this trial.
     pub purpose: P,
-    /// Headers included.
+    /// The rate, headers included.
     pub rate: Rate,
-    /// For how long, at least; ten packets are the least.
+    /// The minimum length in round trips. A trial lasts for at least ten packets.
     pub round_trips: f64,
 }
 
 /// A law that learns from trials.
 pub trait TrialLaw: Debug + Send {
-    /// What trials are for.
+    /// The law's label for a trial.
     type Purpose: Copy + Debug + Send;
 
-    /// What to try with nothing under way: at the start, and after a pause. `first` is the rate of two packets a round trip.
+    /// Returns the first trial of the connection or after a pause. `first` is the rate of two packets per round trip.
     fn begin(&mut self, first: Rate, cx: &mut Cx<'_>) -> Trial<Self::Purpose>;
 
-    /// A trial has had its time; its outcome is not known yet.
+    /// Returns the next trial when the time of the `last` one is up. The outcome of `last` is not known yet.
     fn after(&mut self, last: Self::Purpose, cx: &mut Cx<'_>) -> Trial<Self::Purpose>;
 
-    /// What a trial brought; a new trial ends the one that is under way.
+    /// Reports the outcome of a trial. A returned trial replaces the one in progress.
     fn learn(&mut self, outcome: &Outcome<Self::Purpose>, cx: &mut Cx<'_>) -> Option<Trial<Self::Purpose>>;
 }
 
-/// A controller that lets a law try rates.
+/// A controller that runs the trials of a law.
 #[derive(Debug)]
 pub struct ByTrial<L: TrialLaw> {
     law: L,
@@ -56,14 +59,15 @@ pub struct ByTrial<L: TrialLaw> {
 }
 
 impl<L: TrialLaw> ByTrial<L> {
-    /// A connection in such packets, on an interface of `line_rate`, which no rate exceeds.
+    /// Creates a controller for a connection with these packet sizes. No rate exceeds `line_rate`, the rate of its
+    /// interface.
     pub fn new(law: L, packets: PacketSize, line_rate: Rate) -> ByTrial<L> {
         let line_rate = line_rate.max(Rate::from_bps(1));
         let rate = Rate::of(LEAST_PACKETS_IN_ROUND_TRIP * packets.wire_bytes(), UNKNOWN_RTT).min(line_rate);
         ByTrial { law, monitor: Monitor::new(packets), packets, line_rate, rate }
     }
 
-    /// Two packets in this time.
+    /// Returns the rate of two packets per `round_trip`.
     fn slow(&self, round_trip: Dur) -> Rate {
         let slow = Rate::of(LEAST_PACKETS_IN_ROUND_TRIP * self.packets.wire_bytes(), round_trip);
         slow.clamp(Rate::from_bps(1), self.line_rate)
@@ -77,14 +81,14 @@ impl<L: TrialLaw> ByTrial<L> {
         self.monitor.begin(cx.now, trial.purpose, self.rate, length);
     }
 
-    /// The next trial, where the last one has had its time.
+    /// Starts the next trial if the time of the last one is up.
     fn roll(&mut self, cx: &mut Cx<'_>) {
         let Some(last) = self.monitor.under_way() else { return };
         if cx.now < self.monitor.ends_at() {
             return;
         }
         if self.monitor.is_idle() {
-            // Nothing to send: it goes on when there is.
+            // The application has no data. The next segment sent starts a new trial.
             self.monitor.clear();
             return;
         }
@@ -92,8 +96,8 @@ impl<L: TrialLaw> ByTrial<L> {
         self.start(trial, cx);
     }
 
-    fn take_outcomes(&mut self, heard_of: Time, cx: &mut Cx<'_>) {
-        while let Some(outcome) = self.monitor.pop(heard_of) {
+    fn take_outcomes(&mut self, news_sent_at: Time, cx: &mut Cx<'_>) {
+        while let Some(outcome) = self.monitor.pop(news_sent_at) {
             if let Some(trial) = self.law.learn(&outcome, cx) {
                 self.start(trial, cx);
             }
@@ -157,11 +161,11 @@ mod tests {
     use super::*;
     use sparelane_core::{Domain, Stream};
 
-    /// Always asks for this rate.
+    /// Requests the same rate for every trial.
     #[derive(Debug)]
-    struct Stubborn(Rate);
+    struct FixedRate(Rate);
 
-    impl TrialLaw for Stubborn {
+    impl TrialLaw for FixedRate {
         type Purpose = ();
         fn begin(&mut self, _first: Rate, cx: &mut Cx<'_>) -> Trial<()> {
             self.after((), cx)
@@ -174,11 +178,11 @@ mod tests {
         }
     }
 
-    /// Two packets of 1000 bytes in 100 ms, and in 200 ms where that is the round-trip time.
+    /// Two packets of 1000 bytes in 100 ms; in 200 ms if that is the round-trip time.
     #[test]
     fn the_least_rate_is_two_packets_a_round_trip_but_no_more_on_short_paths() {
         let slowest = |srtt_ms| {
-            let mut controller = ByTrial::new(Stubborn(Rate::from_bps(1)), PacketSize::of(960), Rate::from_gbps(1));
+            let mut controller = ByTrial::new(FixedRate(Rate::from_bps(1)), PacketSize::of(960), Rate::from_gbps(1));
             let mut rng = Stream::new(1, Domain::Test, 0);
             let srtt = Some(Dur::from_ms(srtt_ms));
             let mut cx = Cx { now: Time::ZERO, mss_bytes: 960, srtt, min_rtt: srtt, rng: &mut rng };

@@ -1,10 +1,12 @@
-//! What window laws share: what an acknowledgment counts for, slow start, one cut per episode, undo, and the floor.
+//! Machinery that window laws share: counting acknowledged bytes, slow start, one cut per episode, undo, and the
+//! minimum window.
 //!
-//! A law is two formulas, how to grow and how to cut; [`Windowed`] makes a controller of it.
+//! A law consists of two formulas, growth and cut; [`Windowed`] turns it into a controller.
 //!
 //! Windows grow by the bytes that an acknowledgment newly delivers in sequence (RFC 5681 section 3.1, RFC 3465), as in
-//! Linux: an acknowledgment that fills a hole covers much that SACK had reported and counts for the little that it had not.
-//! With `growth_limit = 1` they grow by acknowledgments, each worth a segment, as in ns-3 and in Linux 2.6.
+//! Linux. An acknowledgment that fills a hole covers data that SACK had already reported, and counts only for the data
+//! that it had not. With `growth_limit = 1` windows grow by one segment's worth per acknowledgment, as in ns-3 and in
+//! Linux 2.6.
 
 mod config;
 mod law;
@@ -20,7 +22,7 @@ pub use config::{
 pub use law::{Window, WindowLaw, Windowed};
 use validation::Validated;
 
-/// A controller made of a law, whose window is [validated](validation) where the values say so.
+/// Creates a controller from a law. Its window is [validated](validation) if the values enable that.
 pub fn windowed<L: WindowLaw + 'static>(law: L, values: &Values, plan: &Blueprint<'_>) -> Box<dyn CongestionControl> {
     let config = WindowConfig::of(values);
     let controller = Windowed::new(law, config, plan.mss_bytes);

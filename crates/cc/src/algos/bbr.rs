@@ -1,25 +1,31 @@
-//! BBR, version 1: a model of the path, of its bottleneck bandwidth and its propagation delay, sets pace and window.
+//! BBR, version 1: a model of the path, its bottleneck bandwidth and its propagation delay, sets the pace and the
+//! window.
 //!
 //! Sources: Cardwell, Cheng, Hassas Yeganeh, Jacobson, draft-cardwell-iccrg-bbr-congestion-control-00 (2017); Linux,
-//! net/ipv4/tcp_bbr.c, where the draft is silent (recovery, restart from idle).
+//! net/ipv4/tcp_bbr.c, for recovery and restart from idle, which the draft leaves open.
 //!
-//! Needs rate samples (`Ack::delivery`). The bandwidth is the largest delivery rate of ten round trips, the delay the
-//! smallest round-trip time of ten seconds. STARTUP doubles the rate every round trip until the bandwidth stops to grow,
-//! DRAIN removes the queue that this made, PROBE_BW cycles the pace around the bandwidth, and PROBE_RTT lowers the window
-//! to four segments for 200 ms where the delay was not seen again for ten seconds. Loss does not lower the rate.
+//! BBR needs rate samples (`Ack::delivery`). The bandwidth is the largest delivery rate in ten round trips, the delay
+//! the smallest round-trip time in ten seconds. STARTUP doubles the rate every round trip until the bandwidth stops
+//! growing. DRAIN removes the queue that STARTUP made. PROBE_BW cycles the pace around the bandwidth. PROBE_RTT lowers
+//! the window to four segments for 200 ms if the minimum delay was not seen again for ten seconds. Losses do not lower
+//! the rate.
 //!
-//! Where we differ: The long-term sampling that detects token-bucket policers is left out, and the allowance for aggregated
-//! acknowledgments that Linux added in 2019 is an option (`ack_aggregation`); neither is in the draft. The bandwidth is that of payload, and the
-//! pace is of packets with their headers, since the transport spaces packets so. A simulated host sends segment by segment,
-//! so that the allowance for offload of a window is three segments; with `quantum`, for hosts that send chunks, it is three chunks, as
-//! in the draft. The
-//! bandwidth filter is exact, where Linux keeps three samples. After a retransmission timeout the window is one segment, as
-//! in the draft; Linux leaves what is in flight and one more.
+//! Differences from the draft and from Linux:
 //!
-//! With `like = "linux"` the window has the kernel's room: three chunks of up to 64 kB whether or not the host sends chunks, the
-//! allowance for aggregated acknowledgments, and an even number of segments. On a short path that is many bandwidth-delay products.
-//! PROBE_BW and DRAIN then look at what will be in the network when the next segment goes: probing for more ends two segments or a
-//! chunk earlier, and with it the queue that it makes.
+//! - Linux's long-term sampling, which detects token-bucket policers, is left out. Its allowance for aggregated
+//!   acknowledgments (2019) is an option (`ack_aggregation`). Neither is in the draft.
+//! - The bandwidth is a payload rate, and the pace includes headers, because the transport spaces whole packets.
+//! - A simulated host sends single segments, so the window's allowance for offload is three segments. With `quantum`,
+//!   for hosts that send chunks, it is three chunks, as in the draft.
+//! - The bandwidth filter is exact; Linux keeps three samples.
+//! - After a retransmission timeout the window is one segment, as in the draft; Linux keeps the volume in flight plus
+//!   one segment.
+//!
+//! `like = "linux"` gives the window the kernel's headroom: three chunks of up to 64 kB whether or not the host sends
+//! chunks, the allowance for aggregated acknowledgments, and an even number of segments. On a short path this amounts
+//! to many bandwidth-delay products. PROBE_BW and DRAIN then consider the volume that will be in the network when the
+//! next segment departs. Probing for more bandwidth ends two segments or a chunk earlier, and with it the queue that it
+//! builds.
 
 mod aggregation;
 mod config;
@@ -35,22 +41,22 @@ use crate::pace::{MAX_WINDOW_SEGMENTS, PacketSize};
 use aggregation::Aggregation;
 use sparelane_core::{Dur, Rate, Time};
 
-/// Pacing gains of PROBE_BW: a phase lasts a round-trip time.
+/// Pacing gains of PROBE_BW. A phase lasts for a round-trip time.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 
-/// The smallest window but after a timeout, and the window of PROBE_RTT, segments.
+/// The minimum window except after a timeout, and the window of PROBE_RTT, segments.
 const MIN_WINDOW_SEGMENTS: u64 = 4;
 
-/// Room for what delayed acknowledgments and offload hold back, chunks.
+/// Allowance for segments held back by delayed acknowledgments and offload, in chunks.
 const QUANTA: u64 = 3;
 
-/// A chunk is what the pace sends in this time, within its bounds (section 4.2.2).
+/// A chunk is the volume paced in this time, within its bounds (section 4.2.2).
 const QUANTUM_TIME: Dur = Dur::from_ms(1);
 
-/// Linux (bbr_tso_segs_goal) shifts the pace by ten bits, takes no more than 64 kB less its headers, ...
+/// Linux (bbr_tso_segs_goal) shifts the pace by ten bits, limits the chunk to 64 kB minus headers,
 const KERNEL_QUANTUM_SHIFT: u32 = 10;
 const KERNEL_QUANTUM_BYTES: u64 = 65_215;
-/// ... and two segments at least, but for paces below this one.
+/// and sends at least two segments, except at paces below this one.
 const KERNEL_LOW_PACE: Rate = Rate::from_bps(1_200_000);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +67,7 @@ enum State {
     ProbeRtt,
 }
 
-/// The controller.
+/// The BBRv1 controller.
 #[derive(Clone, Debug)]
 pub struct Bbr {
     config: BbrConfig,
@@ -89,7 +95,7 @@ pub struct Bbr {
     probe_rtt: ProbeRtt,
     idle_restart: bool,
 
-    /// When the pace lets the next segment go: the kernel's earliest departure time.
+    /// The time at which the pace releases the next segment: the kernel's earliest departure time.
     departs_at: Time,
 
     // Loss recovery.
@@ -102,7 +108,7 @@ pub struct Bbr {
 }
 
 impl Bbr {
-    /// A connection in such packets.
+    /// Creates a controller for a connection with these packet sizes.
     pub fn new(config: BbrConfig, packets: PacketSize) -> Bbr {
         let mss_bytes = packets.mss_bytes;
         let cwnd_bytes = config.initial_window_segments * mss_bytes;
@@ -153,14 +159,14 @@ impl Bbr {
         self.bandwidth.best().unwrap_or_default()
     }
 
-    /// `gain` bandwidth-delay products, with the quantum: what is in flight where the pipe is that full (section 4.2.3.2).
+    /// Returns `gain` bandwidth-delay products plus the allowance for chunks (section 4.2.3.2).
     fn inflight_bytes(&self, gain: f64) -> u64 {
         let Some(min_rtt) = self.min_rtt else { return self.config.initial_window_segments * self.mss_bytes };
         let segments =
             self.bandwidth().scaled(gain).bytes_in(min_rtt).div_ceil(self.mss_bytes) + QUANTA * self.quantum_segments();
         let segments = segments.min(MAX_WINDOW_SEGMENTS);
         let segments = if self.config.quantum == Quantum::Kernel { segments.next_multiple_of(2) } else { segments };
-        // The probing phase would not exceed a product of few segments otherwise (Linux).
+        // Linux: without two more segments, probing a path of few segments would not exceed its product.
         let is_probing_up = self.state == State::ProbeBw && self.cycle_at == 0;
         (segments + if is_probing_up { 2 } else { 0 }) * self.mss_bytes
     }
@@ -177,13 +183,14 @@ impl Bbr {
         }
     }
 
-    /// Section 4.1.1: round trips and the bandwidth.
+    /// Section 4.1.1: updates round trips and the bandwidth.
     fn take_sample(&mut self, sample: &Delivery, cx: &Cx<'_>) {
         let Some(rate) = sample.rate(cx.min_rtt) else { return };
         if self.rounds.advance(sample) {
             self.round += 1;
             self.packet_conservation = false;
         }
+        // A sample limited by the application still counts if it exceeds the estimate.
         if !self.probe_rtt.limits(sample) || rate >= self.bandwidth() {
             self.bandwidth.update(self.round, rate);
         }
@@ -200,7 +207,7 @@ impl Bbr {
         }
     }
 
-    /// Section 4.3.2.2: the pipe is full where three round trips brought no more than 25 % of growth.
+    /// Section 4.3.2.2: the pipe is full if three round trips brought at most 25 % growth.
     fn check_full_pipe(&mut self, sample: Option<&Delivery>) {
         let is_limited = sample.is_none_or(|sample| self.probe_rtt.limits(sample));
         if !self.pipe_is_full && self.rounds.starts && !is_limited {
@@ -210,14 +217,14 @@ impl Bbr {
 
     fn enter_probe_bw(&mut self, cx: &mut Cx<'_>) {
         self.state = State::ProbeBw;
-        // At random, but not with the phase of 0.75 (section 4.3.4.2).
+        // Section 4.3.4.2: a random phase, but not the one with gain 0.75.
         self.cycle_at = [0, 2, 3, 4, 5, 6, 7][cx.rng.below(7) as usize];
         self.phase_began = cx.now;
     }
 
-    /// What will be in the network when the pace lets the next segment go, as the kernel reckons (`bbr_packets_in_net_at_edt`): what
-    /// is in flight less what is delivered until then, and with the chunk that goes then where the flight is to rise. Others
-    /// look at what is in flight now.
+    /// Returns the volume that will be in the network when the pace releases the next segment, as the kernel computes
+    /// it (`bbr_packets_in_net_at_edt`): the volume in flight minus the deliveries until then, plus the departing chunk
+    /// if the volume in flight is to rise. With other quanta, returns the volume in flight now.
     fn in_network_bytes(&self, in_flight_bytes: u64, now: Time) -> u64 {
         if self.config.quantum != Quantum::Kernel {
             return in_flight_bytes;
@@ -227,11 +234,12 @@ impl Bbr {
         (in_flight_bytes + chunk_bytes).saturating_sub(delivered_bytes / self.mss_bytes * self.mss_bytes)
     }
 
-    /// Section 4.3.4.3: the next phase of the cycle, where this one has done its work.
+    /// Section 4.3.4.3: moves to the next phase of the cycle if this one is complete.
     fn advance_cycle(&mut self, prior_in_flight_bytes: u64, now: Time) {
         let lasted_round_trip = self.min_rtt.is_none_or(|min_rtt| now - self.phase_began > min_rtt);
         let gain = self.pacing_gain();
         let in_network_bytes = self.in_network_bytes(prior_in_flight_bytes, now);
+        // Probing up lasts until the extra volume is in flight or lost; draining may end early.
         let is_over = if gain > 1.0 {
             let has_filled = in_network_bytes >= self.inflight_bytes(gain);
             lasted_round_trip && (self.lost_since_ack_bytes > 0 || has_filled)
@@ -253,7 +261,7 @@ impl Bbr {
         }
     }
 
-    /// Sections 4.1.2 and 4.3.5: the propagation delay, and PROBE_RTT where it is old.
+    /// Sections 4.1.2 and 4.3.5: updates the propagation delay and enters PROBE_RTT if the estimate is old.
     fn update_min_rtt(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
         let is_old = cx.now - self.min_rtt_at > self.config.min_rtt_window;
         if let Some(rtt) = ack.rtt.map(|rtt| rtt.max(self.config.rtt_floor))
@@ -262,6 +270,7 @@ impl Bbr {
             self.min_rtt = Some(rtt);
             self.min_rtt_at = cx.now;
         }
+        // A flow that was idle has drained its queue already: no PROBE_RTT.
         if is_old && !self.idle_restart && self.state != State::ProbeRtt {
             self.state = State::ProbeRtt;
             self.save_cwnd();
@@ -288,7 +297,7 @@ impl Bbr {
         }
     }
 
-    /// The window before an episode of loss or PROBE_RTT, to return to.
+    /// Saves the window before an episode of loss or PROBE_RTT, to restore it afterwards.
     fn save_cwnd(&mut self) {
         let keep = self.phase != Phase::Open || self.state == State::ProbeRtt;
         self.prior_cwnd_bytes = if keep { self.prior_cwnd_bytes.max(self.cwnd_bytes) } else { self.cwnd_bytes };
@@ -299,13 +308,14 @@ impl Bbr {
         self.pacer.follow(self.bandwidth(), self.pacing_gain(), self.pipe_is_full);
     }
 
-    /// Section 4.2.3.
+    /// Section 4.2.3: sets the window.
     fn set_cwnd(&mut self, ack: &Ack) {
         if ack.delivered_bytes > 0 && !self.follow_recovery(ack) {
             let allowance = self.aggregation.as_ref().filter(|_| self.pipe_is_full);
             let allowance = allowance.map_or(0, |aggregation| aggregation.allowance_bytes(self.bandwidth()));
             let target = self.inflight_bytes(self.cwnd_gain()) + allowance;
             let grown = self.cwnd_bytes + ack.delivered_bytes;
+            // Before the pipe is full the window only grows.
             if self.pipe_is_full {
                 self.cwnd_bytes = grown.min(target);
             } else if self.cwnd_bytes < target
@@ -320,8 +330,8 @@ impl Bbr {
         }
     }
 
-    /// Section 4.2.3.4: in the first round trip of recovery as much is sent as arrives; after recovery the window is what
-    /// it was. Whether the window is set by this.
+    /// Section 4.2.3.4: conserves packets in the first round trip of recovery and restores the window afterwards.
+    /// Returns true while this sets the window.
     fn follow_recovery(&mut self, ack: &Ack) -> bool {
         let before = std::mem::replace(&mut self.phase, ack.phase);
         self.cwnd_bytes = self.cwnd_bytes.saturating_sub(self.lost_since_ack_bytes).max(self.mss_bytes);
@@ -353,6 +363,7 @@ impl CongestionControl for Bbr {
     }
 
     fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
+        // The volume in flight before this acknowledgment and its losses, as in the kernel's rate sample.
         let prior_in_flight_bytes = ack.in_flight_bytes + ack.delivered_bytes + self.lost_since_ack_bytes;
         self.rounds.deliver(ack.delivered_bytes);
         if let Some(sample) = &ack.delivery {
@@ -394,7 +405,7 @@ impl CongestionControl for Bbr {
 
     fn on_sent(&mut self, sent: &Sent, cx: &mut Cx<'_>) {
         self.departs_at = self.departs_at.max(cx.now) + self.pacer.interval();
-        // Section 4.3.4.4: a restart from idle paces at the bandwidth, which needs no probing of what a pause left.
+        // Section 4.3.4.4: after idle, pace at the bandwidth. There is no old queue to drain.
         if sent.in_flight_bytes > sent.bytes.max(cx.mss_bytes) || !sent.app_limited {
             return;
         }

@@ -1,19 +1,22 @@
-//! BBR, version 3: as version 1 a model of the path that sets pace and window, with bounds that losses teach it.
+//! BBR, version 3: a model of the path sets the pace and the window, as in version 1, with bounds learned from losses.
 //!
-//! Source: Cardwell, Swett, Beshay, draft-ietf-ccwg-bbr-04; Google's Linux branch v3 where the draft is silent (what ends the
-//! samples of a probe, what counts as a loss event in STARTUP).
+//! Source: Cardwell, Swett, Beshay, draft-ietf-ccwg-bbr-04; Google's Linux branch v3 where the draft leaves a choice
+//! (the end of a probe's samples, the definition of a loss event in STARTUP).
 //!
-//! Needs rate samples and news of losses. STARTUP, DRAIN and PROBE_RTT are those of version 1 with other gains; STARTUP also
-//! ends where a round trip loses more than 2 % in six events. Between probes the flow goes DOWN to drain its queue and CRUISEs;
-//! after 2 to 3 s, or 63 round trips, or as many as it has segments in flight, it REFILLs the pipe and goes UP. Losses of more than
-//! 2 % in a probe bound what may be in flight for long (`inflight_longterm`), by 0.7 of it at most; other losses bound it and the
-//! bandwidth until the next probe (`inflight_shortterm`, `bw_shortterm`). PROBE_RTT halves the bandwidth-delay product
-//! every 5 s.
+//! BBRv3 needs rate samples and loss events. STARTUP, DRAIN and PROBE_RTT are those of version 1 with other gains.
+//! STARTUP also ends if a round trip loses more than 2 % in six events. Between probes the flow goes DOWN to drain its
+//! queue and then CRUISEs. After 2 to 3 s, or 63 round trips, or as many round trips as it has segments in flight, it
+//! REFILLs the pipe and goes UP.
 //!
-//! Where we differ: ECN (which the draft leaves open) and the allowance for aggregated acknowledgments are left out, and an
-//! allowance for offload is three segments, since the transport sends segment by segment. A loss event of STARTUP is an
-//! acknowledgment that tells of losses, as in Linux; the draft counts gaps in the sequence. An undo restores the window and
-//! forgets the short-term bounds, where Linux restores what they were. The bandwidth is that of payload; the pace counts headers.
+//! Losses above 2 % in a probe lower the long-term bound of the volume in flight (`inflight_longterm`), to no less than
+//! 0.7 of the target. Other losses lower the short-term bounds of the volume and the bandwidth (`inflight_shortterm`,
+//! `bw_shortterm`) until the next probe. PROBE_RTT halves the bandwidth-delay product every 5 s.
+//!
+//! Differences: ECN, which the draft leaves open, and the allowance for aggregated acknowledgments are left out. The
+//! allowance for offload is three segments, because the transport sends single segments. A loss event of STARTUP is an
+//! acknowledgment that reveals losses, as in Linux; the draft counts gaps in the sequence. An undo restores the window
+//! and drops the short-term bounds; Linux restores the bounds. The bandwidth is a payload rate; the pace includes
+//! headers.
 
 mod config;
 mod control;
@@ -40,19 +43,19 @@ const UP_CWND_GAIN: f64 = 2.25;
 const PROBE_RTT_CWND_GAIN: f64 = 0.5;
 const PACING_MARGIN: f64 = 0.01;
 
-/// The bandwidth is the largest sample of this cycle of probing and of so many before.
+/// The bandwidth is the largest sample of this probing cycle and of this number of earlier ones.
 const BANDWIDTH_CYCLES_BEFORE: u64 = 1;
 
-/// For how long the smallest round-trip time counts.
+/// The time for which the smallest round-trip time counts.
 const MIN_RTT_WINDOW: Dur = Dur::from_secs(10);
 
-/// Time from the end of a probe to the next: so long, and up to as much longer.
+/// The time from the end of a probe to the next, plus a random part of the spread.
 const PROBE_WAIT: Dur = Dur::from_secs(2);
 const PROBE_WAIT_SPREAD_S: f64 = 1.0;
-/// Round trips from probe to probe at most, which leaves Reno its share (section 5.3.3.5.2).
+/// Maximum number of round trips between probes, which leaves Reno its share (section 5.3.3.5.2).
 const RENO_ROUNDS: u64 = 63;
 
-/// The smallest window but after a timeout, segments. It is above the allowance for offload, three.
+/// The minimum window except after a timeout, segments. It exceeds the allowance for offload of three.
 const MIN_WINDOW_SEGMENTS: u64 = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,21 +69,21 @@ enum State {
     ProbeRtt,
 }
 
-/// What the acknowledgments that come in now tell of, in a cycle of probing.
+/// The part of the probing cycle to which arriving acknowledgments belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AckPhase {
     Other,
-    /// Of segments of before the probe, while the pipe is refilled.
+    /// Acknowledgments of segments sent before the probe, while the pipe is refilled.
     Refilling,
-    /// The same, while the probe has begun.
+    /// Acknowledgments of segments sent before the probe, after it has begun.
     ProbeStarting,
-    /// Of the probe.
+    /// Acknowledgments of the probe.
     ProbeFeedback,
-    /// Of the probe, which is over.
+    /// Acknowledgments of the probe after its end.
     ProbeStopping,
 }
 
-/// The controller. Where the draft has "infinity", there is none.
+/// The BBRv3 controller. Bounds that are infinite in the draft are `None`.
 #[derive(Clone, Debug)]
 pub struct Bbr3 {
     config: Bbr3Config,
@@ -123,11 +126,11 @@ pub struct Bbr3 {
     probe_ended: Time,
     probe_wait: Dur,
     rounds_since_probe: u64,
-    /// This probe has yet to answer losses.
+    /// True until this probe has reacted to losses.
     bw_probe_samples: bool,
     up_rounds: u32,
     up_acked_bytes: u64,
-    /// Acknowledged bytes for a segment more in flight.
+    /// Acknowledged bytes per additional segment in flight.
     up_bytes_per_segment: u64,
 
     probe_rtt: ProbeRtt,
@@ -137,7 +140,7 @@ pub struct Bbr3 {
 }
 
 impl Bbr3 {
-    /// A connection in such packets.
+    /// Creates a controller for a connection with these packet sizes.
     pub fn new(config: Bbr3Config, packets: PacketSize) -> Bbr3 {
         let mss_bytes = packets.mss_bytes;
         let cwnd_bytes = config.initial_window_segments * mss_bytes;
@@ -220,7 +223,7 @@ impl Bbr3 {
         count * self.mss_bytes
     }
 
-    /// Section 5.6.4.2: `gain` bandwidth-delay products.
+    /// Section 5.6.4.2: returns `gain` bandwidth-delay products.
     fn bdp_multiple(&self, bw: Rate, gain: f64) -> u64 {
         let Some(min_rtt) = self.min_rtt else { return self.segments(self.config.initial_window_segments) };
         let segments = bw.scaled(gain).bytes_in(min_rtt).div_ceil(self.mss_bytes);
@@ -236,7 +239,7 @@ impl Bbr3 {
         self.quantized(self.bdp_multiple(bw, gain))
     }
 
-    /// What the flow wants in flight: a bandwidth-delay product, unless congestion cut the window.
+    /// Returns the intended volume in flight: a bandwidth-delay product, or less if congestion cut the window.
     fn target_inflight(&self) -> u64 {
         self.bdp_multiple(self.bw(), 1.0).min(self.cwnd_bytes)
     }
@@ -248,7 +251,7 @@ impl Bbr3 {
         })
     }
 
-    /// Section 5.2.3: everything that needs a sample.
+    /// Section 5.2.3: updates the parts of the model that need a rate sample.
     fn update_model(&mut self, ack: &Ack, sample: &Delivery, rate: Rate, cx: &mut Cx<'_>) {
         self.take_sample(sample, rate);
         if self.loss_round_start {
@@ -315,7 +318,7 @@ impl CongestionControl for Bbr3 {
     }
 
     fn on_sent(&mut self, sent: &Sent, cx: &mut Cx<'_>) {
-        // Section 5.4.1: restart from idle.
+        // Section 5.4.1: after idle, pace at the bandwidth.
         if sent.in_flight_bytes > sent.bytes.max(cx.mss_bytes) || !sent.app_limited {
             return;
         }
@@ -330,8 +333,10 @@ impl CongestionControl for Bbr3 {
     fn on_lost(&mut self, lost: &Lost, cx: &mut Cx<'_>) {
         self.lost_since_ack = true;
         if !std::mem::replace(&mut self.loss_in_round, true) {
+            // The first loss starts the loss round: it ends when data sent after this is acknowledged.
             self.loss_round_ends_at_bytes = self.rounds.delivered_bytes;
         }
+        // Only the samples of a probe may lower the long-term bound.
         if self.bw_probe_samples && self.is_inflight_too_high(lost.lost_bytes, lost.in_flight_bytes) {
             self.handle_inflight_too_high(self.inflight_at_loss(lost), lost.app_limited, cx);
         }

@@ -1,24 +1,30 @@
-//! BIC: searches for the window at which the last loss came by bisection, and beyond it faster and faster.
+//! BIC: searches by bisection for the window at which the last loss occurred, and accelerates beyond it.
 //!
 //! Source: Xu, Harfoush and Rhee, "Binary Increase Congestion Control (BIC) for Fast Long-Distance Networks", INFOCOM
-//! 2004. Constants and steps as in Linux 2.6.32 (tcp_bic.c), in its whole numbers, since they show: of the distance to
-//! the window of the last loss a round trip covers a quarter, though 16 segments at most, and near it (7 segments or
-//! fewer below, 3 or fewer above) a fifth of a segment; beyond, a third of the distance, up to 16 segments again. A
-//! window of up to 14 is NewReno's. A loss leaves 819/1024 of the window; one that comes below the last is taken for a
-//! sign that another flow needs room, and the window to be sought is 0.9 of it (fast convergence). A timeout forgets
-//! what was sought; until the next loss the window grows by a third of itself a round trip, from 48 segments on by 16,
-//! and by 5 % where that is more. An undo restores the window, not what was sought. It needs nothing but
-//! acknowledgments.
+//! 2004. Constants and steps are those of Linux 2.6.32 (tcp_bic.c), including its integer arithmetic, which affects
+//! results:
 //!
-//! Where we differ: Linux counts acknowledgments and divides by an estimate of how many segments each covers; we count
-//! the segments themselves, which its estimate stands for, so that `growth_limit` bounds the segments that one
-//! acknowledgment adds (1 in Linux), and not how many are counted. The counter of 2.6.32 needs one acknowledgment more
-//! for each segment. Today Linux counts segments, and divides nevertheless.
+//! - Per round trip the window covers a quarter of the distance to the window of the last loss, at most 16 segments.
+//!   Near it (up to 7 segments below, 3 above) it grows by a fifth of a segment. Beyond, it grows by a third of the
+//!   distance, again at most 16 segments.
+//! - A window of up to 14 segments follows NewReno.
+//! - A loss leaves 819/1024 of the window. A loss below the previous target suggests that another flow needs room; the
+//!   new target is 0.9 of the window (fast convergence).
+//! - A timeout resets the target. Until the next loss, growth per round trip is a third of the window, from 48 segments
+//!   on 16 segments, and at least 5 %.
+//! - An undo restores the window, not the target.
 //!
-//! Where others differ: the paper bisects (half of the distance), in steps of up to 32 segments, and cuts by an eighth.
-//! ns-3 (TcpBic) has a smooth part of 5 where Linux has 20, so 0.8 of a segment near the window of the last loss; fast
-//! convergence to 0.8, not 0.9, of the window; NewReno below 14, not up to it; its counter needs one segment more, and
-//! begins at zero.
+//! The law needs acknowledgments only.
+//!
+//! Differences from Linux: it counts acknowledgments and divides by an estimate of the segments that each covers. This
+//! law counts the segments themselves. `growth_limit` therefore bounds the segments that one acknowledgment adds (1 in
+//! Linux), not those counted. The counter of 2.6.32 needs one acknowledgment more per segment. Later versions count
+//! segments and still divide.
+//!
+//! Other implementations: the paper bisects (half of the distance) in steps of up to 32 segments and cuts by an eighth.
+//! ns-3 (TcpBic) has a smooth part of 5 where Linux has 20, which is 0.8 of a segment near the target. Its fast
+//! convergence is to 0.8 of the window, it follows NewReno below 14 segments instead of up to 14, and its counter needs
+//! one segment more and starts at zero.
 
 use crate::contract::{Ack, Congestion, Cx};
 use crate::increase::{Increase, counted_bytes};
@@ -33,7 +39,7 @@ const MAX_INCREMENT: Param = Param {
     name: "max_increment",
     kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
     default: DefaultValue::Whole(16),
-    meaning: "most that a round trip adds to the window, beyond slow start",
+    meaning: " maximum growth per round trip after slow start",
     source: "Linux, ns-3; 32 in the paper",
 };
 
@@ -41,7 +47,7 @@ const LOW_WINDOW: Param = Param {
     name: "low_window",
     kind: Kind::Whole { min: 0, max: 1_000_000, unit: Unit::Segments },
     default: DefaultValue::Whole(14),
-    meaning: "up to this window the law is NewReno's",
+    meaning: " the law is NewReno's up to this window",
     source: "Linux, ns-3, the paper",
 };
 
@@ -49,7 +55,7 @@ const SMOOTH_PART: Param = Param {
     name: "smooth_part",
     kind: Kind::Whole { min: 1, max: 10_000, unit: Unit::One },
     default: DefaultValue::Whole(20),
-    meaning: "round trips for 4 segments, near the window of the last loss",
+    meaning: " round trips for 4 segments near the window of the last loss",
     source: "Linux; 5 in ns-3",
 };
 
@@ -57,7 +63,7 @@ const BETA: Param = Param {
     name: "beta",
     kind: Kind::Number { min: 0.1, max: 0.999, unit: Unit::One },
     default: DefaultValue::Number(819.0 / 1024.0),
-    meaning: "what is left of the window after a loss",
+    meaning: " share of the window kept after a loss",
     source: "Linux, 819 / 1024; 0.8 in ns-3, 0.875 in the paper",
 };
 
@@ -65,11 +71,11 @@ const FAST_CONVERGENCE: Param = Param {
     name: "fast_convergence",
     kind: Kind::Flag,
     default: DefaultValue::Flag(true),
-    meaning: "seek a smaller window where a loss comes before that of the last one is reached",
+    meaning: " lower the target when a loss comes before the window of the last loss is reached",
     source: "Xu, Harfoush and Rhee, INFOCOM 2004; Linux",
 };
 
-/// What the catalogue says of it.
+/// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "bic",
     summary: "a search by bisection for the window of the last loss",
@@ -99,46 +105,46 @@ pub const CONTROLLER: Controller = Controller {
     },
 };
 
-/// The share of the distance that a round trip covers is one of so many, and beyond the window of the last loss one of
-/// one fewer.
+/// A round trip covers one part in this number of the distance to the target, and beyond the target one part in one
+/// fewer.
 const SHARE: u64 = 4;
 
-/// While there is no window to seek, at most so many acknowledged segments add one: 5 % a round trip.
+/// Without a target, at most this number of acknowledged segments adds one: 5 % per round trip.
 const MOST_WITHOUT_TARGET: u64 = 20;
 
-/// Constants of the law.
+/// The constants of the law.
 #[derive(Clone, Copy, Debug)]
 pub struct BicConfig {
-    /// Most that a round trip adds, segments.
+    /// Maximum growth per round trip, segments.
     pub max_increment: u64,
-    /// Up to this window, in segments, the law is NewReno's.
+    /// The law is NewReno's up to this window, segments.
     pub low_window: u64,
-    /// Round trips for 4 segments near the target.
+    /// Number of round trips for 4 segments near the target.
     pub smooth_part: u64,
-    /// What is left of the window after a loss.
+    /// The share of the window kept after a loss.
     pub beta: f64,
-    /// Whether to seek a smaller window where a loss comes early.
+    /// True if a loss below the target lowers the target.
     pub fast_convergence: bool,
 }
 
-/// The law.
+/// The BIC window law.
 #[derive(Clone, Copy, Debug)]
 pub struct Bic {
     config: BicConfig,
-    /// The window to be sought, segments; 0 if none is known.
+    /// The target window, segments; 0 if unknown.
     target: u64,
     increase: Increase,
-    /// Of the acknowledgment at hand, whatever it may add.
+    /// Bytes that the current acknowledgment counts for, before any limit on growth.
     counted_bytes: u64,
 }
 
 impl Bic {
-    /// A law with these constants.
+    /// Creates a law with these constants.
     pub fn new(config: BicConfig) -> Bic {
         Bic { config, target: 0, increase: Increase::default(), counted_bytes: 0 }
     }
 
-    /// How many acknowledged segments add one to a window of `cwnd` segments.
+    /// Returns the number of acknowledged segments that add one to a window of `cwnd` segments.
     #[inline]
     fn segments_per_increase(&self, cwnd: u64) -> u64 {
         let BicConfig { max_increment, low_window, smooth_part, .. } = self.config;
@@ -150,6 +156,7 @@ impl Bic {
         let count = if cwnd < self.target {
             match (self.target - cwnd) / SHARE {
                 step if step > max_increment => linear,
+                // Close to the target the bisection would stall; a fixed small step continues.
                 0 | 1 => smooth,
                 step => cwnd / step,
             }
@@ -178,7 +185,7 @@ impl WindowLaw for Bic {
         self.increase.grow(window, self.counted_bytes, price, ack.acked_bytes.div_ceil(mss), mss);
     }
 
-    /// Whole segments, rounded down.
+    /// Returns whole segments, rounded down.
     fn cut(&mut self, window: &Window, _flight_bytes: u64, event: Congestion, cx: &mut Cx<'_>) -> u64 {
         self.increase.forget();
         let BicConfig { low_window, beta, fast_convergence, .. } = self.config;
@@ -210,7 +217,7 @@ mod tests {
         Bic { target, ..Bic::new(LINUX) }
     }
 
-    /// The cut of a window of `cwnd` segments, and the window that is sought then.
+    /// Cuts a window of `cwnd` segments; returns the new window and the new target.
     fn cut(law: &mut Bic, cwnd: u64, event: Congestion) -> (u64, u64) {
         let mut rng = Stream::new(1, Domain::Test, 0);
         let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng };
@@ -218,7 +225,7 @@ mod tests {
         (law.cut(&window, 0, event, &mut cx) / MSS, law.target)
     }
 
-    /// The windows of `rounds` round trips, each in acknowledgments of single segments.
+    /// Returns the windows after each of `rounds` round trips in acknowledgments of single segments.
     fn rounds(law: &mut Bic, start: u64, rounds: usize) -> Vec<u64> {
         let mut rng = Stream::new(1, Domain::Test, 0);
         let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng };
@@ -274,9 +281,9 @@ mod tests {
         assert_eq!(cut(&mut law, 900, loss), (719, 900));
     }
 
-    /// 4000 of the 5000 acknowledged segments that one costs at 1000, and then 799 / 16 = 49 that it costs at 799.
+    /// A segment costs 5000 acknowledged segments at 1000; 4000 are saved and lost. At 799 it costs 799 / 16 = 49.
     #[test]
-    fn a_loss_forgets_what_was_saved_for_the_next_segment() {
+    fn a_loss_discards_the_credit_for_the_next_segment() {
         let mut rng = Stream::new(1, Domain::Test, 0);
         let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng };
         let mut law = seeking(1000);
@@ -302,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_acknowledgment_counts_in_full_and_adds_no_more_than_it_may() {
+    fn a_large_acknowledgment_counts_in_full_and_adds_up_to_the_limit() {
         let mut rng = Stream::new(1, Domain::Test, 0);
         let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng };
         let mut added = |limit: u64| {

@@ -1,39 +1,41 @@
-//! CDG: backs off by chance where round-trip times keep rising, and less where losses come without that.
+//! CDG: backs off with a probability that rises with the gradient of round-trip times, and reacts less to losses
+//! without one.
 //!
 //! Source: Hayes and Armitage, "Revisiting TCP Congestion Control Using Delay Gradients", IFIP Networking 2011;
-//! constants, and what the paper leaves open, as in Linux (tcp_cdg.c).
+//! constants and details that the paper leaves open as in Linux (tcp_cdg.c).
 //!
-//! Per round, the gradient is the least round-trip time less that of the round before, and the same of the largest.
-//! Sums of the last 8 gradients count: that of the least, or where that is not above zero that of the largest. A sum
-//! that is above zero, of x seconds, makes the window 0.7071 of itself with probability 1 - exp(-42 x); while fewer
-//! than 8 gradients are known, the sum of n counts 8 / n times. The flow then holds for a round trip, whose gradient
-//! does not count. Beside flows that fill queues backing off is of no use: after five times without a falling sum (by
-//! 32 us) there are no more until one falls. Otherwise the window is NewReno's.
+//! **Gradients.** Per round, the gradient is the minimum round-trip time minus that of the previous round, and likewise
+//! for the maximum. Sums of the last 8 gradients count: that of the minima, or that of the maxima if the first is not
+//! positive. A positive sum of x seconds multiplies the window by 0.7071 with probability 1 - exp(-42 x); while only n
+//! gradients of 8 are known, their sum counts 8 / n times. The flow then holds for a round trip, whose gradient does
+//! not count. Backing off is useless against flows that fill queues: after five times without a falling sum (by 32 us)
+//! there are no more until one falls. Otherwise the window is NewReno's.
 //!
-//! A shadow window remembers what backing off gave away: it grows with the window and is not cut by a backoff. A loss
-//! halves it, and the window falls to it if it is more than half the window, so that nothing is lost twice. With
-//! `use_tolerance`, off as in Linux, a loss without a full queue before it is taken for no congestion: the queue was
-//! full when the least rose and the largest did not.
+//! **Losses.** A shadow window remembers what backoffs gave away. It grows with the window and is not cut by a backoff.
+//! A loss halves it, and the window falls to it if it exceeds half the window, so that nothing is lost twice. With
+//! `use_tolerance`, off as in Linux, a loss without a full queue does not count as congestion. The queue counts as full
+//! after the minimum rose and the maximum did not.
 //!
-//! Slow start ends by HyStart as well, in Linux's version for CDG: at any window, with trains of 3 ms, and with no
-//! bounds on the eighth of the least round-trip time but that 125 us, as a train or a round-trip time, is no sign.
+//! **Slow start** also ends by HyStart, in Linux's version for CDG: at any window, with trains of 3 ms, and with no
+//! limits on the eighth of the minimum round-trip time, except that trains and round-trip times up to 125 us do not
+//! count.
 //!
-//! Where Linux differs from the paper, we do as Linux: sums instead of averages (42 is 1000 / (3 * 8), with G = 3 ms
-//! and 8 gradients), HyStart, the tolerance and the toggles, and a shadow window of 2 cwnd at most. Where we differ:
-//! times are exact, not in whole microseconds. The window falls at once, as what is in flight drains, and not along the
-//! acknowledgments (PRR). There is no backing off while a loss is repaired, after a timeout either. HyStart looks at
-//! eight samples of a round, and not at all so far; and its train begins with the acknowledgment that ends a round, not
-//! with the next.
+//! Where Linux differs from the paper, this law follows Linux: sums instead of averages (42 is 1000 / (3 * 8), with G =
+//! 3 ms and 8 gradients), HyStart, the tolerance and the switches, and a shadow window of at most 2 cwnd. Differences
+//! from Linux: times are exact, not in whole microseconds. The window falls at once, as the volume in flight drains,
+//! not along the acknowledgments (PRR). There is no backoff while a loss or a timeout is repaired. HyStart uses eight
+//! samples of a round, not all so far, and its train begins with the acknowledgment that ends a round, not with the
+//! next.
 //!
-//! With `like = "linux"` all of that is as in Linux but for the microseconds: the window falls over a round trip, in whole segments,
-//! and grows by whole segments; HyStart's delay is the least of a round until now, and its train begins one acknowledgment later.
-//! What is sent while the window falls sees the queue of before, so that the round after a backoff shows how it drained; where the
-//! window falls at once, the backoff's own round has seen that, and the sums do not fall: backoffs come more often, on smaller
-//! windows.
+//! `like = "linux"` adopts all of this from Linux except the microseconds. The window falls over a round trip, in whole
+//! segments, and grows by whole segments. HyStart's delay is the minimum of a round so far, and its train begins one
+//! acknowledgment later. Packets sent while the window falls still see the old queue, so that the round after a backoff
+//! shows how it drained. If the window falls at once, the round of the backoff has already shown this, and the sums do
+//! not fall: backoffs are more frequent, at smaller windows.
 //!
-//! With `like = "linux"` the handshake's round-trip time is the first of all, too. It is shorter than those of full packets, so that
-//! the sum of the least ones is above zero from the first round on, and counts in place of the largest ones': slow start, in
-//! which only the largest rise, hardly ever ends by a backoff then.
+//! With `like = "linux"` the handshake's round-trip time is also the first sample. It is shorter than those of full
+//! packets. The sum of the minima is therefore positive from the first round on and counts instead of that of the
+//! maxima. Slow start, in which only the maxima rise, then almost never ends by a backoff.
 
 mod gradients;
 mod reduction;
@@ -54,7 +56,7 @@ const WINDOW: Param = Param {
     name: "window",
     kind: Kind::Whole { min: 1, max: 256, unit: Unit::Named("gradients") },
     default: DefaultValue::Whole(8),
-    meaning: "gradients that are added up",
+    meaning: " number of gradients in a sum",
     source: "Linux; a of the paper",
 };
 
@@ -62,7 +64,7 @@ const BACKOFF_BETA: Param = Param {
     name: "backoff_beta",
     kind: Kind::Number { min: 0.01, max: 1.0, unit: Unit::One },
     default: DefaultValue::Number(724.0 / 1024.0),
-    meaning: "what a backoff leaves of the window",
+    meaning: " share of the window kept after a backoff",
     source: "Linux: 0.7071 in whole 1024ths; 0.7 in the paper",
 };
 
@@ -70,7 +72,7 @@ const BACKOFF_FACTOR: Param = Param {
     name: "backoff_factor",
     kind: Kind::Number { min: 0.0, max: 1_000_000.0, unit: Unit::Named("per second") },
     default: DefaultValue::Number(42.0),
-    meaning: "a sum of x seconds backs off with probability 1 - exp(-factor x)",
+    meaning: " a sum of x seconds triggers a backoff with probability 1 - exp(-factor x)",
     source: "Linux; 1 / (G a) of the paper, with G = 3 ms",
 };
 
@@ -78,7 +80,7 @@ const USE_SHADOW: Param = Param {
     name: "use_shadow",
     kind: Kind::Flag,
     default: DefaultValue::Flag(true),
-    meaning: "a loss leaves what backoffs had given away before",
+    meaning: " a loss does not take again what backoffs have given away",
     source: "Linux; the paper's shadow window",
 };
 
@@ -86,7 +88,7 @@ const USE_INEFF: Param = Param {
     name: "use_ineff",
     kind: Kind::Whole { min: 0, max: 1_000_000, unit: Unit::Named("backoffs") },
     default: DefaultValue::Whole(5),
-    meaning: "backoffs without effect before there are no more; 0 knows no bound",
+    meaning: " number of backoffs without effect after which there are no more; 0 is no limit",
     source: "Linux; the paper's ineffectual backoffs",
 };
 
@@ -94,7 +96,7 @@ const USE_TOLERANCE: Param = Param {
     name: "use_tolerance",
     kind: Kind::Flag,
     default: DefaultValue::Flag(false),
-    meaning: "a loss without a full queue before it does not cut the window",
+    meaning: " a loss without a full queue does not cut the window",
     source: "Linux; on in the paper",
 };
 
@@ -102,28 +104,28 @@ const LIKE: Param = Param {
     name: "like",
     kind: Kind::Choice(&["data", "linux"]),
     default: DefaultValue::Word("data"),
-    meaning: "whether rounds begin with the first data and a backoff takes effect at once, or the handshake's round-trip time counts, \
-              too, and the window falls over a round trip, in whole segments (linux)",
+    meaning: " with data, rounds begin with the first data and a backoff takes effect at once; with linux, the \
+               handshake's round-trip time counts, too, and the window falls over a round trip in whole segments",
     source: "Linux tcp_cdg.c",
 };
 
 const CDG_HYSTART: Param = Param { default: DefaultValue::Flag(true), source: "Linux; not in the paper", ..HYSTART };
 
-/// HyStart as CDG has it.
-const ITS_HYSTART: HyStartConfig = HyStartConfig {
+/// CDG's constants of HyStart.
+const CDG_HYSTART_CONFIG: HyStartConfig = HyStartConfig {
     low_window: 0,
     ack_delta: Dur::from_ms(3),
     divisor: 8,
     least_rise: Dur::ZERO,
     most_rise: Dur::MAX,
     floor: Dur::from_us(125),
-    version: Version::Before,
+    version: Version::Classic,
 };
 
-/// What the catalogue says of it.
+/// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "cdg",
-    summary: "backs off by chance where round-trip times rise",
+    summary: "backs off at random when round-trip times rise",
     source: "Hayes and Armitage, IFIP Networking 2011",
     params: &[
         INITIAL_WINDOW,
@@ -154,61 +156,62 @@ pub const CONTROLLER: Controller = Controller {
     },
 };
 
-/// Constants of the law.
+/// The constants of the law.
 #[derive(Clone, Copy, Debug)]
 pub struct CdgConfig {
-    /// Gradients that are added up.
+    /// Number of gradients in a sum.
     pub window: usize,
-    /// What a backoff leaves of the window.
+    /// Share of the window kept after a backoff.
     pub backoff_beta: f64,
-    /// By which a sum of gradients is multiplied, per second.
+    /// Factor of a sum of gradients in the exponent, per second.
     pub backoff_factor: f64,
-    /// Give back at a loss what backoffs had given away.
+    /// True if a loss does not take again what backoffs have given away.
     pub use_shadow: bool,
-    /// Backoffs without effect before there are no more, or 0.
+    /// Number of backoffs without effect after which there are no more, or 0.
     pub use_ineff: u64,
-    /// Do not cut the window at a loss without a full queue before it.
+    /// True if a loss without a full queue does not cut the window.
     pub use_tolerance: bool,
-    /// End slow start by HyStart.
+    /// True if HyStart may end slow start.
     pub hystart: bool,
-    /// The handshake's round-trip time is the first of all, windows are of whole segments, and fall over a round trip.
+    /// True for Linux's rules: the handshake's round-trip time counts, windows are whole segments, and a fall takes a
+    /// round trip.
     pub like_linux: bool,
 }
 
-/// A reduction of the window that is under way.
+/// A reduction of the window in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reduction {
     None,
-    /// A mark was answered; its round trip begins with the next acknowledgment.
+    /// A mark was handled; its round trip begins with the next acknowledgment.
     Begun,
-    /// A round trip in which nothing grows.
+    /// A round trip without growth.
     RoundTrip,
     /// Fast recovery.
     Recovery,
 }
 
-/// The law.
+/// The CDG window law.
 #[derive(Clone, Debug)]
 pub struct Cdg {
     config: CdgConfig,
     hystart: Option<HyStart>,
     newreno: NewReno,
-    /// Growth in whole segments, where it is as in Linux.
+    /// Growth in whole segments, if the law is Linux's.
     increase: Increase,
     round: Round,
     gradients: Gradients,
     reduction: Reduction,
-    /// How the window falls in the round trip of a backoff, where that is as in Linux.
+    /// The fall of the window in the round trip of a backoff, if the law is Linux's.
     falling: Option<Proportional>,
     backoffs: u64,
     shadow_bytes: u64,
 }
 
 impl Cdg {
-    /// A law with these constants.
+    /// Creates a law with these constants.
     pub fn new(config: CdgConfig) -> Cdg {
-        let version = if config.like_linux { Version::Cdg } else { Version::Before };
-        let hystart = HyStartConfig { version, ..ITS_HYSTART };
+        let version = if config.like_linux { Version::Cdg } else { Version::Classic };
+        let hystart = HyStartConfig { version, ..CDG_HYSTART_CONFIG };
         Cdg {
             config,
             hystart: config.hystart.then(|| HyStart::new(hystart)),
@@ -223,7 +226,7 @@ impl Cdg {
         }
     }
 
-    /// Whether a sum of gradients makes the flow back off.
+    /// Returns true if a sum of gradients triggers a backoff.
     fn backs_off(&mut self, sum_ps: i64, cx: &mut Cx<'_>) -> bool {
         let x = Dur::from_ps(sum_ps.unsigned_abs()).as_secs_f64() * self.config.backoff_factor;
         if sum_ps <= 0 || cx.rng.unit() < libm::exp(-x) {
@@ -250,8 +253,9 @@ impl Cdg {
         self.round.restart(ack);
     }
 
-    /// Goes on with a reduction of the window, the round of which has no gradient.
+    /// Continues a reduction of the window. Its round has no gradient.
     fn reduce(&mut self, window: &mut Window, ack: &Ack, mss_bytes: u64) {
+        // Fast recovery takes over: the fall of a backoff ends at its target.
         if ack.phase == Phase::Recovery {
             self.reduction = Reduction::Recovery;
             self.end_fall(window);
@@ -277,14 +281,14 @@ impl Cdg {
         self.gradients.skip_round();
     }
 
-    /// The window has fallen as far as it is to.
+    /// Ends the fall of the window at its target.
     fn end_fall(&mut self, window: &mut Window) {
         if self.falling.take().is_some() {
             window.cwnd = window.ssthresh;
         }
     }
 
-    /// A round is complete; whether its end makes the flow back off.
+    /// Ends a round. Returns true if the flow backs off.
     fn ends_round(&mut self, ack: &Ack, cx: &mut Cx<'_>) -> bool {
         let Some(sum) = self.gradients.end_round() else { return false };
         if self.gradients.is_falling() {
@@ -296,6 +300,7 @@ impl Cdg {
 
 impl WindowLaw for Cdg {
     fn observe(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
+        // The first acknowledgment initializes the shadow window and, as in Linux, the gradients.
         if self.shadow_bytes == 0 {
             self.shadow_bytes = window.cwnd;
             if let Some(handshake) = cx.min_rtt.filter(|_| self.config.like_linux) {
@@ -304,6 +309,7 @@ impl WindowLaw for Cdg {
         }
         self.gradients.sample(ack, cx.mss_bytes);
         if self.reduction != Reduction::None || ack.phase == Phase::Recovery {
+            // A window that is not full neither grows nor justifies a larger shadow.
             self.reduce(window, ack, cx.mss_bytes);
             return;
         }
@@ -345,7 +351,7 @@ impl WindowLaw for Cdg {
             hystart.restart();
         }
         if matches!(self.reduction, Reduction::Begun | Reduction::RoundTrip) {
-            // This congestion has its answer.
+            // The reduction in progress already reacts to this congestion.
             return window.ssthresh;
         }
         self.increase.forget();
@@ -386,10 +392,10 @@ mod tests {
         hystart: true,
         like_linux: false,
     };
-    /// Backs off at every rising sum.
+    /// A configuration that backs off at every rising sum.
     const SURE: CdgConfig = CdgConfig { backoff_factor: 1e6, ..LINUX };
 
-    /// A flow of 100 segments beyond slow start, in rounds of three acknowledgments, which only change a window that is
+    /// A flow of 100 segments beyond slow start, in rounds of three acknowledgments. They change only a window that is
     /// the limit.
     struct Flow {
         controller: Windowed<Cdg>,
@@ -405,7 +411,7 @@ mod tests {
             flow
         }
 
-        /// Before its first acknowledgment.
+        /// Returns a flow before its first acknowledgment.
         fn silent(config: CdgConfig, seed: u64) -> Flow {
             let window = WindowConfig {
                 initial_window: 100,
@@ -427,13 +433,13 @@ mod tests {
             self.controller.on_ack(&ack, &mut cx);
         }
 
-        /// The window, in bytes, after a round with these extremes.
+        /// Returns the window in bytes after a round with these extremes.
         fn after_round(&mut self, least_us: u64, largest_us: u64) -> u64 {
             [least_us, largest_us, largest_us].into_iter().for_each(|rtt_us| self.acknowledges(rtt_us));
             self.window()
         }
 
-        fn hears(&mut self, event: Congestion) -> u64 {
+        fn congest(&mut self, event: Congestion) -> u64 {
             let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut self.rng };
             self.controller.on_congestion(event, &mut cx);
             self.window()
@@ -462,8 +468,8 @@ mod tests {
         assert!((share - 0.2854).abs() < 0.015, "{share}");
     }
 
-    /// The handshake took 99 ms, and round trips of data rise from 100 ms at the least to more at the largest: it is the
-    /// least ones' millisecond that counts, once.
+    /// The handshake took 99 ms, and round trips of data range from 100 ms upwards. The millisecond of the minima
+    /// counts, once.
     #[test]
     fn a_short_handshake_makes_the_least_round_trip_times_count() {
         let after_slow_start = |like_linux: bool| {
@@ -483,8 +489,8 @@ mod tests {
         assert!(after_slow_start(false) > 990);
     }
 
-    /// The windows that Linux 6.12 has where each rise of delays is answered: 16 segments fall to 11 (`16 * 724 >> 10`) while those
-    /// in flight arrive, grow to 12 with the eleventh of a round, and fall to 8.
+    /// The windows of Linux 6.12 if every rise in delay triggers a backoff: 16 segments fall to 11 (`16 * 724 >> 10`)
+    /// while those in flight arrive, grow to 12 with the eleventh of a round, and fall to 8.
     #[test]
     fn like_linux_a_backoff_takes_a_round_trip_and_leaves_whole_segments() {
         let config = WindowConfig {
@@ -513,7 +519,7 @@ mod tests {
         assert_eq!(windows[54], 8, "{windows:?}");
     }
 
-    /// The round after a backoff is compared with that of the backoff, and not with the one before.
+    /// The round after a backoff is compared with that of the backoff, not with the one before.
     #[test]
     fn a_backoff_takes_a_round_trip_without_gradient() {
         let mut flow = Flow::new(SURE, 1);
@@ -525,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn five_backoffs_without_effect_are_enough_until_delays_fall() {
+    fn after_five_backoffs_without_effect_there_are_no_more_until_delays_fall() {
         let mut flow = Flow::new(SURE, 1);
         let mut rtt_us = 100_000_i64;
         let mut backoffs_in = |flow: &mut Flow, rounds: u32, rise_us: i64| {
@@ -544,8 +550,7 @@ mod tests {
         assert_eq!(backoffs_in(&mut flow, 40, 1000), 5);
     }
 
-    /// Of 100 segments that were backed off to 70.71, the shadow's half is 50, and the window's 35.355; and a little
-    /// growth.
+    /// Of 100 segments backed off to 70.71, half of the shadow is 50 and half of the window 35.355, plus some growth.
     #[test]
     fn a_loss_after_a_backoff_leaves_half_of_the_window_before_both() {
         let backed_off = |use_shadow| {
@@ -555,30 +560,30 @@ mod tests {
             assert_eq!(flow.after_round(101_000, 101_000) / 100, 707);
             flow
         };
-        let in_the_round_of_the_backoff = backed_off(true).hears(LOSS);
+        let in_the_round_of_the_backoff = backed_off(true).congest(LOSS);
         assert_eq!(in_the_round_of_the_backoff / 100, 707);
         let a_round_later = |use_shadow| {
             let mut flow = backed_off(use_shadow);
             flow.after_round(101_000, 101_000);
-            flow.hears(LOSS) / 100
+            flow.congest(LOSS) / 100
         };
         assert_eq!((a_round_later(true), a_round_later(false)), (500, 353));
     }
 
-    /// A queue is full where the least round-trip time rises, and the largest cannot any more.
+    /// A queue is full when the minimum round-trip time rises and the maximum no longer can.
     #[test]
     fn with_tolerance_a_loss_counts_unless_delays_say_that_the_queue_is_not_full() {
         let after_loss = |use_tolerance, largest_us| {
             let mut flow = Flow::new(CdgConfig { window: 1, use_tolerance, backoff_factor: 0.0, ..LINUX }, 1);
             flow.after_round(100_000, 110_000);
             flow.after_round(101_000, largest_us);
-            flow.hears(LOSS)
+            flow.congest(LOSS)
         };
         assert_eq!((after_loss(true, 110_031), after_loss(true, 110_032)), (50_000, 100_000));
         assert_eq!(after_loss(false, 110_032), 50_000);
     }
 
-    /// At one acknowledgment each 10 us: half of 1 ms is 50 of them; half of 100 us would be 5, but 125 us are 13.
+    /// With an acknowledgment every 10 us, half of 1 ms is 50 of them; half of 100 us would be 5, but 125 us are 13.
     #[test]
     fn slow_start_ends_by_a_train_of_half_a_round_trip_or_125_microseconds() {
         let ends_at = |rtt_us| {
@@ -597,7 +602,7 @@ mod tests {
                 let rtt = Some(Dur::from_us(rtt_us));
                 controller.on_ack(&Ack { rtt, in_flight_bytes: 999 * MSS, ..Ack::in_sequence(MSS) }, &mut cx);
             }
-            // Two segments, one for the acknowledgment at the start, and one for each of the train but the last.
+            // Two segments, one for the acknowledgment at the start, and one for each of the train except the last.
             traced(&controller, "ssthresh_bytes") as u64 / MSS - 2
         };
         assert_eq!((ends_at(1000), ends_at(100)), (50, 13));

@@ -1,23 +1,23 @@
-//! Compound TCP: NewReno's window, and beside it one that grows fast while delays tell of no queue.
+//! Compound TCP: NewReno's window plus a second window that grows fast while delays show no queue.
 //!
 //! Source: Tan, Song, Zhang and Sridharan, "A Compound TCP Approach for High-Speed and Long Distance Networks", IEEE
 //! INFOCOM 2006.
 //!
-//! The window is win = cwnd + dwnd. An acknowledgment adds 1 / win to cwnd. Once per window of data the flow has
-//! diff = win (1 - baseRTT / RTT) packets in queues, RTT the least of that window of data and baseRTT the least ever.
-//! Below gamma packets dwnd grows by alpha win^k - 1, so that both together grow by alpha win^k; from gamma on it
-//! shrinks by zeta diff. Neither makes dwnd negative. A loss halves cwnd and takes win to (1 - beta) win, though not
-//! below the new cwnd. dwnd is zero in slow start, which is NewReno's, and after a timeout, which halves the threshold
-//! as NewReno's does. A window of data with two samples or fewer tells nothing.
+//! The window is win = cwnd + dwnd. An acknowledgment adds 1 / win to cwnd. Once per window of data the flow has diff =
+//! win (1 - baseRTT / RTT) packets in queues, with RTT the minimum of that window of data and baseRTT the minimum of
+//! the connection. Below gamma packets dwnd grows by alpha win^k - 1, so that both windows together grow by alpha
+//! win^k; from gamma on it shrinks by zeta diff. dwnd is never negative. A loss halves cwnd and takes win to (1 - beta)
+//! win, but not below the new cwnd. dwnd is zero in slow start, which is NewReno's, and after a timeout, which halves
+//! the threshold as NewReno's does. A window of data with at most two samples is ignored.
 //!
-//! The port to Linux (tcp_compound.c, 2006 to 2008, never part of it, but of ns-2) differs from the paper and from us:
-//! dwnd is kept through a loss, where win is halved, and cwnd is the rest; dwnd also moves in slow start; win is what
-//! was sent in the window of data before, and dwnd whole packets, so that alpha win^k is rounded down before 1 is taken
-//! off; its last version also adapts gamma to the queue that losses find, between 5 and 30 packets, which the paper
-//! does not. Its constants are the paper's.
+//! The port to Linux (tcp_compound.c, 2006 to 2008, never merged, but part of ns-2) differs from the paper and from
+//! this law. It keeps dwnd through a loss, at which win is halved, and cwnd is the rest. dwnd also changes in slow
+//! start. win is the volume sent in the previous window of data, and dwnd is in whole packets, so that alpha win^k is
+//! rounded down before 1 is subtracted. Its last version also adapts gamma to the queue at losses, between 5 and 30
+//! packets, which the paper does not. Its constants are those of the paper.
 //!
-//! RTT as the least of a window of data, and the window of data with too few samples, are the port's choices; rounds in
-//! which a loss is repaired are not judged.
+//! The choice of the minimum RTT of a window of data and the minimum number of samples come from the port. Rounds in
+//! which a loss is repaired are not evaluated.
 
 use super::newreno::NewReno;
 use crate::contract::{Ack, Congestion, Cx, Phase};
@@ -31,7 +31,7 @@ const ALPHA: Param = Param {
     name: "alpha",
     kind: Kind::Number { min: 0.0, max: 100.0, unit: Unit::One },
     default: DefaultValue::Number(0.125),
-    meaning: "factor of the growth in a round trip, alpha win^k",
+    meaning: " factor of the growth per round trip, alpha win^k",
     source: "Tan et al.; 2^-3 in the port to Linux",
 };
 
@@ -39,7 +39,7 @@ const BETA: Param = Param {
     name: "beta",
     kind: Kind::Number { min: 0.0, max: 1.0, unit: Unit::One },
     default: DefaultValue::Number(0.5),
-    meaning: "share of the window that a loss takes, at most a half of cwnd",
+    meaning: " share of the window lost at a loss, at most a half of cwnd",
     source: "Tan et al.",
 };
 
@@ -47,7 +47,7 @@ const K: Param = Param {
     name: "k",
     kind: Kind::Number { min: 0.0, max: 1.0, unit: Unit::One },
     default: DefaultValue::Number(0.75),
-    meaning: "exponent of the growth in a round trip, alpha win^k",
+    meaning: " exponent of the growth per round trip, alpha win^k",
     source: "Tan et al.",
 };
 
@@ -55,7 +55,7 @@ const GAMMA: Param = Param {
     name: "gamma",
     kind: Kind::Number { min: 0.0, max: 1_000_000.0, unit: Unit::Segments },
     default: DefaultValue::Number(30.0),
-    meaning: "packets in the queue from which on dwnd shrinks",
+    meaning: " number of packets in the queue from which on dwnd shrinks",
     source: "Tan et al.",
 };
 
@@ -63,14 +63,14 @@ const ZETA: Param = Param {
     name: "zeta",
     kind: Kind::Number { min: 0.0, max: 1000.0, unit: Unit::One },
     default: DefaultValue::Number(1.0),
-    meaning: "how much dwnd shrinks for each packet in the queue",
+    meaning: " reduction of dwnd per packet in the queue",
     source: "the port to Linux (ETA)",
 };
 
-/// What the catalogue says of it.
+/// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "compound",
-    summary: "NewReno, and a second window that grows fast while there is no queue",
+    summary: "NewReno plus a second window that grows fast while there is no queue",
     source: "Tan et al., INFOCOM 2006",
     params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, ALPHA, BETA, K, GAMMA, ZETA],
     make: &|values, plan| {
@@ -80,39 +80,39 @@ pub const CONTROLLER: Controller = Controller {
     },
 };
 
-/// Constants of the law, by the paper's names.
+/// The constants of the law by the paper's names.
 #[derive(Clone, Copy, Debug)]
 pub struct CompoundConfig {
     /// Factor of the growth.
     pub alpha: f64,
-    /// Share of the window that a loss takes.
+    /// Share of the window lost at a loss.
     pub beta: f64,
     /// Exponent of the growth.
     pub k: f64,
-    /// Packets in the queue from which on dwnd shrinks.
+    /// Number of packets in the queue from which on dwnd shrinks.
     pub gamma: f64,
-    /// How much it shrinks for each.
+    /// Reduction of dwnd per packet in the queue.
     pub zeta: f64,
 }
 
-/// The law. The window is the sum; cwnd is what is not dwnd.
+/// The Compound window law. `Window::cwnd` is the sum of both windows; the paper's cwnd is the part that is not dwnd.
 #[derive(Clone, Debug)]
 pub struct Compound {
     config: CompoundConfig,
     dwnd_bytes: u64,
     dwnd_before_cut: u64,
-    /// By which dwnd grows if this acknowledgment may grow the window, bytes.
+    /// Growth of dwnd in bytes, if this acknowledgment may grow the window.
     growth_bytes: u64,
     base_rtt: Dur,
     round: Round,
-    /// Of this window of data.
+    /// The minimum round-trip time of this window of data. `samples` counts its samples.
     least_rtt: Dur,
     samples: u32,
     newreno: NewReno,
 }
 
 impl Compound {
-    /// A law with these constants.
+    /// Creates a law with these constants.
     pub fn new(config: CompoundConfig) -> Compound {
         Compound {
             config,
@@ -127,7 +127,7 @@ impl Compound {
         }
     }
 
-    /// A window of data is complete.
+    /// Evaluates a complete window of data.
     fn judge(&mut self, window: &mut Window, mss_bytes: u64) {
         if self.samples <= 2 {
             return;
@@ -149,7 +149,7 @@ impl Compound {
 impl WindowLaw for Compound {
     fn observe(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
         self.growth_bytes = 0;
-        // What left one segment left none of dwnd.
+        // A window of one segment, as after a timeout, has no dwnd.
         self.dwnd_bytes = self.dwnd_bytes.min(window.cwnd - cx.mss_bytes.min(window.cwnd));
         if let Some(rtt) = ack.rtt {
             self.base_rtt = self.base_rtt.min(rtt);
@@ -203,7 +203,7 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    /// A flow beyond slow start, whose least round-trip time is 100 ms.
+    /// A flow beyond slow start with a minimum round-trip time of 100 ms.
     struct Flow(Box<dyn CongestionControl>, Stream);
 
     impl Flow {
@@ -217,20 +217,20 @@ mod tests {
             flow
         }
 
-        /// As an acknowledgment of nothing does, so that only dwnd changes; in rounds of ten.
+        /// Processes an acknowledgment of zero bytes, so that only dwnd changes. Rounds have ten of them.
         fn acknowledge(&mut self, rtt: Dur) {
             let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut self.1 };
             let ack = Ack { rtt: Some(rtt), in_flight_bytes: 9, ..Ack::in_sequence(1) };
             self.0.on_ack(&ack, &mut cx);
         }
 
-        /// The window in bytes, and dwnd, after a round with this round-trip time.
+        /// Returns the window in bytes and dwnd after a round with this round-trip time.
         fn after_round(&mut self, rtt_ms: u64) -> (u64, u64) {
             (0..10).for_each(|_| self.acknowledge(Dur::from_ms(rtt_ms)));
             self.state()
         }
 
-        fn loses(&mut self, event: Congestion) -> (u64, u64) {
+        fn congest(&mut self, event: Congestion) -> (u64, u64) {
             let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut self.1 };
             self.0.on_congestion(event, &mut cx);
             self.state()
@@ -245,8 +245,8 @@ mod tests {
 
     const LOSS: Congestion = Congestion::Loss { flight_bytes: 0 };
 
-    /// 10,000^0.75 = 1000, and 30,000^0.75 = 2279.5: an eighth of it less one segment. Up to 16 segments, of which it
-    /// is 8, that is nothing.
+    /// 10,000^0.75 = 1000, and 30,000^0.75 = 2279.5: growth is an eighth of it minus one segment. Up to 16 segments,
+    /// where the power is 8, growth is zero.
     #[test]
     fn without_a_queue_both_windows_grow_by_an_eighth_of_the_windows_power() {
         let dwnd_of = |segments| Flow::new(segments, 2).after_round(100).1;
@@ -256,9 +256,9 @@ mod tests {
         assert_eq!(win / MSS, 10_124);
     }
 
-    /// Of 10,124 segments 100.2 are queued where 100 ms become 101, and 920.4 at 110 ms.
+    /// Of 10,124 segments 100.2 are queued when 100 ms become 101, and 920.4 at 110 ms.
     #[test]
-    fn with_thirty_packets_in_the_queue_the_second_window_shrinks_by_them_down_to_nothing() {
+    fn with_thirty_packets_in_the_queue_the_second_window_shrinks_by_them_down_to_zero() {
         let mut flow = Flow::new(10_000, 2);
         flow.after_round(100);
         let (win, dwnd) = flow.after_round(101);
@@ -269,25 +269,25 @@ mod tests {
 
     /// 3000 segments have 29.7 queued at 101 ms, and 3100 30.7: 3000^0.75 / 8 - 1 = 49.7.
     #[test]
-    fn thirty_packets_divide_growth_from_shrinking() {
+    fn growth_ends_and_shrinking_begins_at_thirty_packets() {
         let dwnd = |segments| Flow::new(segments, 2).after_round(101).1 / MSS;
         assert_eq!((dwnd(3000), dwnd(3100)), (49, 0));
     }
 
-    /// Of 10,000 and 124: cwnd 5000, and dwnd what makes 5062 of it.
+    /// Of 10,000 and 124: cwnd is 5000, and dwnd makes 5062 of it.
     #[test]
-    fn a_loss_halves_both_windows_and_its_undoing_brings_both_back() {
+    fn a_loss_halves_both_windows_and_an_undo_restores_both() {
         let mut flow = Flow::new(10_000, 2);
         let before = flow.after_round(100);
-        assert_eq!(flow.loses(LOSS), (5_062_000, 62_000));
-        assert_eq!(flow.loses(Congestion::Spurious), before);
+        assert_eq!(flow.congest(LOSS), (5_062_000, 62_000));
+        assert_eq!(flow.congest(Congestion::Spurious), before);
     }
 
     #[test]
     fn a_timeout_leaves_one_window_of_one_segment() {
         let mut flow = Flow::new(10_000, 2);
         flow.after_round(100);
-        assert_eq!(flow.loses(Congestion::Timeout { flight_bytes: 0, first: true }), (MSS, 0));
+        assert_eq!(flow.congest(Congestion::Timeout { flight_bytes: 0, first: true }), (MSS, 0));
     }
 
     #[test]
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn two_samples_tell_nothing() {
+    fn a_window_with_two_samples_is_ignored() {
         let mut flow = Flow::new(10_000, 2);
         let mut rng = Stream::new(1, Domain::Test, 0);
         let mut dwnd_after_rounds = |rounds| {

@@ -1,6 +1,6 @@
-//! A constant window, and a constant pace: cross traffic, and a yardstick for tests.
+//! A constant window and a constant pace. For cross traffic, and as a reference in tests.
 //!
-//! It reacts to nothing.
+//! The controller reacts to nothing.
 
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits};
 use crate::param::{DefaultValue, Kind, Param, Unit};
@@ -23,23 +23,23 @@ const PACE: Param = Param {
     source: "sparelane",
 };
 
-/// What the catalogue says of it.
+/// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "constant",
-    summary: "a window and a pace that never change: cross traffic",
+    summary: "constant window and pace, for cross traffic",
     source: "sparelane",
     params: &[WINDOW, PACE],
     make: &|values, plan| Ok(Box::new(Constant::new(values.whole(&WINDOW) * plan.mss_bytes, values.rate(&PACE)))),
 };
 
-/// The controller.
+/// The constant controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Constant {
     limits: Limits,
 }
 
 impl Constant {
-    /// A window of `cwnd_bytes`, paced at `pacing` if given.
+    /// Creates a controller with a window of `cwnd_bytes`, paced at `pacing` if given.
     pub fn new(cwnd_bytes: u64, pacing: Option<Rate>) -> Constant {
         Constant { limits: Limits { cwnd_bytes, pacing } }
     }

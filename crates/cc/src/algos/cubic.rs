@@ -1,24 +1,26 @@
-//! CUBIC: the window grows as a cubic of the time since the last cut, whatever the round-trip time.
+//! CUBIC: the window is a cubic function of the time since the last cut, independent of the round-trip time.
 //!
-//! Source: RFC 9438. Windows are in segments inside the law, as in the RFC. Cube roots come from `libm` and not the
-//! platform, so that results repeat anywhere. HyStart++ is a setting of slow start (`slow_start`).
+//! Source: RFC 9438. Inside the law windows are in segments, as in the RFC. Cube roots come from `libm`, not from the
+//! platform, so that results are reproducible on any machine. HyStart++ is an option of slow start (`slow_start`).
 //!
-//! CUBIC as of Linux 2.6.32 (tcp_cubic.c 2.3): `initial_window = 3` (2 with segments beyond 1460 bytes),
-//! `hystart = true`, `hystart_divisor = 16`, `hystart_least_rise = "2ms"`. That of Red Hat's 2.6.32 has later changes:
-//! `"4ms"`, and `growth_before_loss = 0.05`, as Linux has since 2.6.39. Slow start counts acknowledgments, which is
-//! `slow_start_limit = 1`, as it is; beyond, Linux multiplies by the segments that an acknowledgment covers on average,
-//! which comes to counting bytes: leave `growth_limit` unbounded.
+//! Settings for other versions:
 //!
-//! With `reno_estimate = "linux"` eq. (4) is as there: it counts acknowledgments, and grows by 3 (1 - beta) / (1 + beta)
-//! also beyond the window before the cut.
+//! - Linux 2.6.32 (tcp_cubic.c 2.3): `initial_window = 3` (2 for segments beyond 1460 bytes), `hystart = true`,
+//!   `hystart_divisor = 16`, `hystart_least_rise = "2ms"`. Slow start counts acknowledgments, which is the default
+//!   `slow_start_limit = 1`. Later Linux multiplies by the average number of segments per acknowledgment, which amounts
+//!   to counting bytes: leave `growth_limit` unbounded.
+//! - Red Hat's 2.6.32 has later changes: `hystart_least_rise = "4ms"` and `growth_before_loss = 0.05`, as Linux has
+//!   since 2.6.39.
+//! - `reno_estimate = "linux"` replaces eq. (4) by Linux's estimate. It counts acknowledgments and keeps the slope 3 (1
+//!   - beta) / (1 + beta) beyond the window before the cut.
+//! - Linux 6.12: `like = "linux"`, with its HyStart unless `hystart = false` (`cubic/linux.rs`). It has its own
+//!   constants in place of the parameters from `c` to `reno_estimate`.
 //!
-//! CUBIC as of Linux 6.12: `like = "linux"`, with today's HyStart unless `hystart = false` (`cubic/linux.rs`). It has
-//! constants of its own for the parameters from `c` to `reno_estimate`.
-//!
-//! What still differs in Linux 2.6.32 from RFC 9438 and from us: Reno's estimate is reached within a round trip and not at once.
-//! The cubic looks ahead by the least round-trip time, not by the smoothed one, without the bound of 1.5 cwnd, at most
-//! 32 times a second; where it is below the window, the window grows by a hundredth of a segment a round trip. Pauses
-//! of the application count as time. beta is 717/1024 and C 410/1024; windows are whole segments, and time is in ticks.
+//! Remaining differences of Linux 2.6.32 from RFC 9438 and from this law: the window reaches Reno's estimate within a
+//! round trip, not at once. The cubic looks ahead by the minimum round-trip time instead of the smoothed one, without
+//! the bound of 1.5 cwnd, and at most 32 times per second. Below the window, the cubic lets it grow by a hundredth of a
+//! segment per round trip. Pauses of the application count as time. beta is 717/1024 and C is 410/1024; windows are
+//! whole segments and time is in ticks.
 
 mod linux;
 
@@ -45,7 +47,7 @@ const BETA: Param = Param {
     name: "beta",
     kind: Kind::Number { min: 0.1, max: 0.95, unit: Unit::One },
     default: DefaultValue::Number(0.7),
-    meaning: "what is left of the window after a loss",
+    meaning: " share of the window kept after a loss",
     source: "RFC 9438 section 4.6",
 };
 
@@ -61,7 +63,7 @@ const GROWTH_BEFORE_LOSS: Param = Param {
     name: "growth_before_loss",
     kind: Kind::Number { min: 0.0, max: 1.0, unit: Unit::One },
     default: DefaultValue::Number(0.0),
-    meaning: "least growth in a round trip, as a share of the window, before the first loss and after timeouts",
+    meaning: " minimum growth per round trip, as a share of the window, before the first loss and after timeouts",
     source: "none in RFC 9438; 0.05 in Linux since 2.6.39",
 };
 
@@ -69,7 +71,7 @@ const RENO_ESTIMATE: Param = Param {
     name: "reno_estimate",
     kind: Kind::Choice(&["rfc", "linux"]),
     default: DefaultValue::Word("rfc"),
-    meaning: "whether the estimate of Reno's window counts segments (RFC 9438) or acknowledgments (Linux)",
+    meaning: " whether the estimate of Reno's window counts segments (rfc) or acknowledgments (linux)",
     source: "RFC 9438 section 4.3; Linux",
 };
 
@@ -77,11 +79,11 @@ const LIKE: Param = Param {
     name: "like",
     kind: Kind::Choice(&["rfc", "linux"]),
     default: DefaultValue::Word("rfc"),
-    meaning: "whether the law is that of RFC 9438, as the other parameters say, or that of Linux 6.12, HyStart included",
+    meaning: " rfc is the law of RFC 9438 with the other parameters; linux is that of Linux 6.12 with its HyStart",
     source: "RFC 9438; Linux tcp_cubic.c",
 };
 
-/// What the catalogue says of it.
+/// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "cubic",
     summary: "a cubic of the time since the last loss",
@@ -106,7 +108,7 @@ pub const CONTROLLER: Controller = Controller {
     make: &|values, plan| {
         if values.word(&LIKE) == "linux" {
             let has_hystart = values.given(HYSTART.name).is_none() || values.flag(&HYSTART);
-            let law = LinuxCubic::new(has_hystart.then(|| HyStartConfig::of_today(values)));
+            let law = LinuxCubic::new(has_hystart.then(|| HyStartConfig::of_linux_6_12(values)));
             return Ok(windowed(law, values, plan));
         }
         let config = CubicConfig {
@@ -121,7 +123,7 @@ pub const CONTROLLER: Controller = Controller {
     },
 };
 
-/// Constants of the law.
+/// The constants of the law.
 #[derive(Clone, Copy, Debug)]
 pub struct CubicConfig {
     /// C of eq. (1), segments per second cubed.
@@ -130,17 +132,17 @@ pub struct CubicConfig {
     pub beta: f64,
     /// Release bandwidth faster when the saturation point falls (section 4.7).
     pub fast_convergence: bool,
-    /// Least growth in a round trip while no saturation point is known, as a share of the window.
+    /// Minimum growth per round trip while no saturation point is known, as a share of the window.
     pub growth_before_loss: f64,
-    /// The estimate of Reno's window counts acknowledgments, as Linux does.
+    /// True if the estimate of Reno's window counts acknowledgments, as in Linux.
     pub counts_acks: bool,
-    /// How slow start ends without a loss.
+    /// HyStart, if it ends slow start.
     pub hystart: Option<HyStartConfig>,
 }
 
 #[cfg(test)]
 impl CubicConfig {
-    /// The defaults.
+    /// The constants of RFC 9438.
     pub(crate) const RFC_9438: CubicConfig = CubicConfig {
         c: 0.4,
         beta: 0.7,
@@ -151,23 +153,23 @@ impl CubicConfig {
     };
 }
 
-/// The time since the last cut, and what the window was then.
+/// The state since the last cut.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     start: Time,
     /// Seconds until the cubic reaches `w_max` (eq. 2).
     k: f64,
-    /// Plateau of the cubic, segments.
+    /// The plateau of the cubic, segments.
     w_max: f64,
-    /// What Reno would have, segments (eq. 4).
+    /// The window that Reno would have, segments (eq. 4).
     w_est: f64,
-    /// When the window last grew.
+    /// The time of the last growth.
     grown: Time,
-    /// Growth of less than a byte that the window has yet to get, bytes.
+    /// Growth of less than a byte, carried over to the next acknowledgment.
     fraction: f64,
 }
 
-/// The law.
+/// The CUBIC window law.
 #[derive(Clone, Debug)]
 pub struct Cubic {
     config: CubicConfig,
@@ -179,14 +181,14 @@ pub struct Cubic {
 }
 
 impl Cubic {
-    /// A law with these constants.
+    /// Creates a law with these constants.
     pub fn new(config: CubicConfig) -> Cubic {
         let hystart = config.hystart.map(|hystart| Box::new(HyStart::new(hystart)));
         Cubic { config, w_max: 0.0, cwnd_prior: 0.0, epoch: None, before_cut: None, hystart }
     }
 
     fn start_epoch(&self, cwnd: f64, now: Time) -> Epoch {
-        // An epoch without a cut before it (ssthresh given), or after a timeout, starts at its own plateau.
+        // Without an earlier cut (ssthresh given), or after a timeout, the epoch starts at its own plateau.
         let w_max = self.w_max.max(cwnd);
         let k = libm::cbrt((w_max - cwnd) / self.config.c);
         Epoch { start: now, k, w_max, w_est: cwnd, grown: now, fraction: 0.0 }
@@ -210,7 +212,7 @@ impl WindowLaw for Cubic {
             Some(epoch) => epoch,
             None => self.start_epoch(cwnd, cx.now),
         };
-        // Section 5.8: time in which the application was the limit, and not the window, does not count.
+        // Section 5.8: time during which the application, rather than the window, was the limit does not count.
         let pause = (cx.now - epoch.grown).saturating_sub(cx.srtt.unwrap_or(Dur::MAX));
         epoch.start += pause;
         epoch.grown = cx.now;
@@ -222,23 +224,24 @@ impl WindowLaw for Cubic {
         let t = (cx.now - epoch.start).as_secs_f64();
         let rtt = cx.srtt.unwrap_or_default().as_secs_f64();
 
-        // Section 4.3: below Reno's estimate the law is Reno's.
+        // Section 4.3: beyond the window before the cut, the estimate grows at Reno's slope.
         let is_as_reno = epoch.w_est >= self.cwnd_prior && !counts_acks;
         let alpha = if is_as_reno { 1.0 } else { 3.0 * (1.0 - beta) / (1.0 + beta) };
         let counted = if counts_acks { acked.min(1.0) } else { acked };
         epoch.w_est += alpha * counted / cwnd;
 
+        // In the Reno-friendly region the window is the estimate; elsewhere it follows the cubic.
         let mut growth = if cubic(t) < epoch.w_est {
             (epoch.w_est - cwnd).max(0.0)
         } else {
-            // Sections 4.4 and 4.5: approach the cubic's value one round-trip time ahead.
+            // Sections 4.4 and 4.5: aim at the cubic's value one round-trip time ahead.
             let target = cubic(t + rtt).clamp(cwnd, 1.5 * cwnd);
             (target - cwnd) / cwnd * acked
         };
         if self.config.growth_before_loss > 0.0 && self.w_max == 0.0 {
             growth = growth.max(self.config.growth_before_loss * acked);
         }
-        // At a large window an acknowledgment is worth less than a byte.
+        // At a large window an acknowledgment adds less than a byte.
         let bytes = growth * mss + epoch.fraction;
         window.cwnd += bytes as u64;
         epoch.fraction = bytes.fract();
@@ -290,7 +293,7 @@ mod tests {
         Ack::in_sequence(MSS)
     }
 
-    /// What is built from `settings`.
+    /// Returns a description of the controller built from `settings`.
     fn built(settings: &[(&'static str, Value)]) -> String {
         let mut values = Values::default();
         settings.iter().for_each(|(name, value)| values.set(name, value.clone()));
@@ -299,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn linuxes_cubic_has_hystart_unless_a_scenario_turns_it_off() {
+    fn cubic_like_linux_has_hystart_unless_a_scenario_disables_it() {
         let like = ("like", Value::Word("linux".to_owned()));
         let has_hystart = |settings: &[_]| built(settings).contains("hystart: Some");
         assert!(has_hystart(std::slice::from_ref(&like)));
@@ -309,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn the_estimate_of_renos_window_counts_acknowledgments_only_where_a_scenario_says_so() {
+    fn renos_estimate_counts_acknowledgments_only_with_the_linux_option() {
         let counts = |word: &str| built(&[("reno_estimate", Value::Word(word.to_owned()))]);
         assert!(counts("linux").contains("counts_acks: true"));
         assert!(counts("rfc").contains("counts_acks: false"));
@@ -345,9 +348,9 @@ mod tests {
         assert!((law.w_max - 1000.0).abs() < 1e-9);
     }
 
-    /// Eq. (1) at the plateau of 100,000 segments, where an acknowledgment is worth a hundredth of a byte.
+    /// Eq. (1) at the plateau of 100,000 segments, where an acknowledgment adds a hundredth of a byte.
     #[test]
-    fn a_large_window_grows_as_the_cubic_says() {
+    fn a_large_window_follows_the_cubic() {
         let mut rng = Stream::new(1, Domain::Test, 0);
         let mut law = Cubic::new(CONFIG);
         let start = 100_000;
@@ -355,7 +358,7 @@ mod tests {
         let mut now = Time::ZERO;
         let rounds = 60;
         for _ in 0..rounds {
-            // One round of 100 ms, in acknowledgments of ten segments.
+            // One round of 100 ms, in acknowledgments of ten segments each.
             for _ in 0..window.cwnd / MSS / 10 {
                 law.grow(&mut window, &Ack { acked_bytes: 10 * MSS, ..one_segment() }, &mut at(now, &mut rng));
                 now += Dur::from_ps(Dur::from_ms(100).as_ps() * 10 * MSS / window.cwnd);
@@ -397,8 +400,8 @@ mod tests {
         assert_eq!(grown_after(Dur::from_secs(100)), grown_after(Dur::from_ms(100)));
     }
 
-    /// A window of 20 segments, in whose round trip of 100 ms the cubic hardly moves: eq. (4), in ten acknowledgments of two
-    /// segments.
+    /// Eq. (4) at a window of 20 segments, where the cubic hardly moves within the round trip of 100 ms: ten
+    /// acknowledgments of two segments each.
     #[test]
     fn reno_is_estimated_by_segments_or_by_acknowledgments() {
         let grown = |counts_acks| {
@@ -417,9 +420,9 @@ mod tests {
         assert!((grown(true) - alpha / 2.0).abs() < 0.01, "{} segments", grown(true));
     }
 
-    /// Beyond a slow start that ended at 1000 segments, 5 % of what is acknowledged. After a loss the cubic: it is 0.1
-    /// s from 700 segments on, and in 0.1 s at 1000 - 0.4 (9.0856 - 0.2)^3 = 719.4, of which a round of acknowledgments
-    /// gives 1 - 1/e.
+    /// After a slow start that ended at 1000 segments, growth is 5 % of the acknowledged volume. After a loss the cubic
+    /// takes over: 0.1 s after the cut to 700 segments it aims, another 0.1 s ahead, at 1000 - 0.4 (9.0856 - 0.2)^3 =
+    /// 719.4. A round of acknowledgments closes 1 - 1/e of that gap.
     #[test]
     fn before_the_first_loss_the_window_grows_by_a_twentieth_a_round_trip() {
         let mut law = Cubic::new(CubicConfig { growth_before_loss: 0.05, ..CONFIG });
@@ -439,8 +442,8 @@ mod tests {
         assert_eq!(after_round(&mut law, 700), 712);
     }
 
-    /// Acknowledgments 1 ms apart, in rounds of 100, with round-trip times of 100 ms: 50 after the first of a round are
-    /// a train of half a round trip. After a timeout the first round begins below 16 segments, and is not looked at.
+    /// Acknowledgments are 1 ms apart, in rounds of 100, with round-trip times of 100 ms: 50 after the first of a round
+    /// form a train of half a round trip. After a timeout the first round begins below 16 segments and is not checked.
     #[test]
     fn hystart_ends_slow_start_again_after_a_timeout() {
         let mut values = Values::default();

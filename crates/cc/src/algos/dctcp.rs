@@ -1,16 +1,16 @@
-//! DCTCP, Data Center TCP: cut the window by the share of the data that was marked.
+//! DCTCP, Data Center TCP: cuts the window in proportion to the share of marked data.
 //!
 //! Source: RFC 8257; Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010.
 //!
-//! Needs queues that mark from a threshold on (K of the paper: about 65 packets at 10 Gb/s, 20 at 1 Gb/s), and receivers that
-//! echo every mark (`ecn = "dctcp"`). Once per window of data, the marked share F of the bytes that were acknowledged moves
-//! the estimate: alpha = (1 - g) alpha + g F (section 3.3). A mark cuts the window to cwnd (1 - alpha/2), at most once per
-//! window, which the transport sees to. A loss halves what is in flight, and growth is NewReno's.
+//! DCTCP needs queues that mark from a threshold on (K in the paper: about 65 packets at 10 Gb/s, 20 at 1 Gb/s) and
+//! receivers that echo every mark (`ecn = "dctcp"`). Once per window of data, the marked share F of the acknowledged
+//! bytes moves the estimate: alpha = (1 - g) alpha + g F (section 3.3). A mark cuts the window to cwnd (1 - alpha/2).
+//! The transport reports marks at most once per window. A loss halves the volume in flight, and growth is NewReno's.
 //!
-//! Where we differ: the transport answers a mark before the law counts it, so that a cut takes alpha as it was before the
-//! acknowledgment that causes it; Linux counts first. An acknowledgment that echoes a mark does not let the window grow
-//! (RFC 3168 section 6.1.2); Linux lets it not grow for a round trip after a cut. Windows of data are counted in bytes
-//! delivered, so that an episode of loss may shift their ends.
+//! Differences from Linux: the transport reports a mark before the law counts it, so that a cut uses alpha as it was
+//! before the acknowledgment that causes the cut. An acknowledgment that echoes a mark does not grow the window (RFC
+//! 3168 section 6.1.2); Linux stops growth for a round trip after a cut. Windows of data are counted in delivered
+//! bytes, so that an episode of loss may shift their boundaries.
 
 use super::newreno::NewReno;
 use crate::contract::{Ack, Congestion, Cx, Needs};
@@ -35,7 +35,7 @@ const INITIAL_ALPHA: Param = Param {
     source: "RFC 8257 section 3.3",
 };
 
-/// What the catalogue says of it.
+/// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "dctcp",
     summary: "cuts by the share of marked data; needs mark_at and ecn = \"dctcp\"",
@@ -47,27 +47,27 @@ pub const CONTROLLER: Controller = Controller {
     },
 };
 
-/// The law.
+/// The DCTCP window law.
 #[derive(Clone, Debug)]
 pub struct Dctcp {
     g: f64,
-    /// The marked share of the data, as estimated.
+    /// The estimate of the marked share.
     alpha: f64,
     round: Round,
-    /// Of this window of data.
+    /// Bytes delivered in this window of data; `marked_bytes` of them were marked.
     delivered_bytes: u64,
     marked_bytes: u64,
     growth: NewReno,
 }
 
 impl Dctcp {
-    /// A law with weight `g` that starts from `alpha`.
+    /// Creates a law with weight `g` and initial estimate `alpha`.
     pub fn new(g: f64, alpha: f64) -> Dctcp {
         let (round, growth) = (Round::default(), NewReno::default());
         Dctcp { g, alpha, round, delivered_bytes: 0, marked_bytes: 0, growth }
     }
 
-    /// Section 3.3: a window of data is complete.
+    /// Section 3.3: updates the estimate at the end of a window of data.
     fn estimate(&mut self) {
         let share = self.marked_bytes as f64 / self.delivered_bytes as f64;
         self.alpha = (1.0 - self.g) * self.alpha + self.g * share;
@@ -133,7 +133,7 @@ mod tests {
         call(&mut Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng })
     }
 
-    /// Beyond slow start, with a window of so many segments.
+    /// Returns a controller beyond slow start with a window of `segments`.
     fn controller(segments: u64, alpha: f64) -> Windowed<Dctcp> {
         let (initial_window, initial_ssthresh) = (segments, 2);
         let config = WindowConfig {
@@ -146,7 +146,7 @@ mod tests {
         Windowed::new(Dctcp::new(1.0 / 16.0, alpha), config, MSS)
     }
 
-    /// Acknowledges one window of ten segments, of which the first `marked` are.
+    /// Acknowledges one window of ten segments, the first `marked` of which are marked.
     fn acknowledge_window(controller: &mut Windowed<Dctcp>, marked: u64) {
         for segment in 0..10 {
             let news = Ack { in_flight_bytes: 9 * MSS, ecn_echo: segment < marked, ..Ack::in_sequence(MSS) };
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn the_estimate_moves_by_a_sixteenth_of_each_window_of_data() {
         let mut controller = controller(10, 1.0);
-        // The first acknowledgment is a window of its own, unmarked.
+        // The first acknowledgment forms a window of its own, unmarked.
         acknowledge_window(&mut controller, 0);
         assert_eq!(alpha(&controller), 15.0 / 16.0);
         // Each window ends with the first acknowledgment of the next.
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn the_estimate_comes_to_the_marked_share() {
+    fn the_estimate_converges_to_the_marked_share() {
         let mut controller = controller(10, 1.0);
         for _ in 0..200 {
             acknowledge_window(&mut controller, 3);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn an_echoed_mark_lets_no_window_grow() {
+    fn an_acknowledgment_with_a_mark_does_not_grow_the_window() {
         let mut controller = controller(10, 0.0);
         acknowledge_window(&mut controller, 10);
         assert_eq!(controller.limits().cwnd_bytes, 10 * MSS);

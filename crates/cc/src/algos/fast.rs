@@ -1,22 +1,22 @@
-//! FAST TCP: a window that keeps alpha packets of the flow in queues, and goes there in steps of half the way.
+//! FAST TCP: keeps alpha packets of the flow in queues, and moves half of the way there per step.
 //!
 //! Source: Jin, Wei, Low, "FAST TCP: Motivation, Architecture, Algorithms, Performance", INFOCOM 2004 (and IEEE/ACM ToN
 //! 14(6), 2006).
 //!
-//! Once in every other round trip, with BaseRTT the least round-trip time ever and RTT its mean, w <- min(2 w, (1 -
-//! gamma) w + gamma (BaseRTT / RTT w + alpha)), gamma = 0.5. The window moves during one round trip and holds during
-//! the next, so that RTT is of the window that the next step starts from. Growth is spread over its round trip. At rest
-//! alpha packets wait in queues, whatever the rate. The mean gives a packet's round-trip time the weight min(3 / w,
-//! 1/4), w in segments, so that a window's worth of packets replaces it. A loss takes half the window.
+//! In every other round trip, with BaseRTT the minimum round-trip time and RTT its mean, w <- min(2 w, (1 - gamma) w +
+//! gamma (BaseRTT / RTT w + alpha)), gamma = 0.5. The window moves during one round trip and holds during the next, so
+//! that RTT reflects the window from which the next step starts. Growth is spread over its round trip. In equilibrium
+//! alpha packets wait in queues, at any rate. The mean gives a packet's round-trip time the weight min(3 / w, 1/4), w
+//! in segments, so that a window's worth of packets replaces it. A loss takes half the window.
 //!
-//! Alpha is the flow's share of the queue, and no paper fixes it: 100 to 200 packets were used from 100 Mb/s to 1 Gb/s,
-//! and 250 in ports to other simulators. The queue must hold alpha packets of every flow, or losses decide.
+//! Alpha is the flow's share of the queue. No paper fixes it: 100 to 200 packets were used from 100 Mb/s to 1 Gb/s, and
+//! 250 in ports to other simulators. The queue must hold alpha packets of every flow; otherwise losses decide.
 //!
-//! What the paper leaves open: a connection begins with NewReno's slow start, which ends where more than alpha packets
-//! wait in queues (or at ssthresh); there the law holds for a round trip first, as it does after recovery. A smaller
-//! window holds at once. Where we differ: an acknowledgment of n segments has the weight of n round-trip times in the
-//! mean, and 1/4 at most, so that delayed or merged acknowledgments do not slow it down. Neither Linux nor ns-3 has
-//! FAST.
+//! Details that the paper leaves open: a connection begins with NewReno's slow start, which ends when more than alpha
+//! packets wait in queues (or at ssthresh). The law then holds for a round trip, as it does after recovery. A smaller
+//! window takes effect at once. Difference from the paper: an acknowledgment of n segments has the weight of n
+//! round-trip times in the mean, at most 1/4, so that delayed or merged acknowledgments do not slow the mean. Neither
+//! Linux nor ns-3 includes FAST.
 
 use crate::contract::{Ack, Congestion, Cx, Phase};
 use crate::param::{DefaultValue, Kind, Param, Unit};
@@ -29,19 +29,19 @@ const ALPHA: Param = Param {
     name: "alpha",
     kind: Kind::Number { min: 1.0, max: 1_000_000.0, unit: Unit::Segments },
     default: DefaultValue::Number(200.0),
-    meaning: "packets of the flow in queues, at rest",
-    source: "the authors' at 1 Gb/s; 100 at 100 Mb/s",
+    meaning: " packets of the flow in queues in equilibrium",
+    source: "the authors' value at 1 Gb/s; 100 at 100 Mb/s",
 };
 
 const GAMMA: Param = Param {
     name: "gamma",
     kind: Kind::Number { min: 0.01, max: 1.0, unit: Unit::One },
     default: DefaultValue::Number(0.5),
-    meaning: "share of the way that a step goes",
+    meaning: " share of the distance covered per step",
     source: "INFOCOM 2004",
 };
 
-/// What the catalogue says of it.
+/// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "fast",
     summary: "keeps alpha packets of the flow in queues",
@@ -53,7 +53,7 @@ pub const CONTROLLER: Controller = Controller {
     },
 };
 
-/// What the window does in this round trip.
+/// The state of the window in this round trip.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
     Hold,
@@ -63,29 +63,29 @@ enum Stage {
     },
 }
 
-/// The law.
+/// The FAST window law.
 #[derive(Clone, Debug)]
 pub struct Fast {
-    /// Packets.
+    /// Target queue in packets.
     alpha: f64,
     gamma: f64,
     base_rtt: Dur,
-    /// Seconds; zero before the first sample.
+    /// The mean round-trip time in seconds; zero before the first sample.
     mean_rtt_s: f64,
     round: Round,
     stage: Stage,
-    /// Growth of less than a byte that the window has yet to get, bytes.
+    /// Growth of less than a byte, carried over to the next acknowledgment.
     fraction: f64,
 }
 
 impl Fast {
-    /// A law that keeps `alpha` packets in queues, and goes the share `gamma` of the way there in one step.
+    /// Creates a law that keeps `alpha` packets in queues and covers the share `gamma` of the distance per step.
     pub fn new(alpha: f64, gamma: f64) -> Fast {
         let (base_rtt, mean_rtt_s) = (Dur::MAX, 0.0);
         Fast { alpha, gamma, base_rtt, mean_rtt_s, round: Round::default(), stage: Stage::Hold, fraction: 0.0 }
     }
 
-    /// Takes the round-trip time that an acknowledgment of so many segments brings.
+    /// Adds the round-trip time of an acknowledgment of `segments` segments to the mean.
     fn sample(&mut self, rtt: Dur, segments: f64, window_segments: f64) {
         self.base_rtt = self.base_rtt.min(rtt);
         let rtt_s = rtt.as_secs_f64();
@@ -96,22 +96,23 @@ impl Fast {
         self.mean_rtt_s += weight * (rtt_s - self.mean_rtt_s);
     }
 
-    /// BaseRTT / RTT, once there is a sample.
+    /// Returns BaseRTT / RTT, if there is a sample.
     fn empty_share(&self) -> Option<f64> {
         (self.mean_rtt_s > 0.0).then(|| (self.base_rtt.as_secs_f64() / self.mean_rtt_s).min(1.0))
     }
 
-    /// Where the next step leads from `w` bytes.
+    /// Returns the target of the next step from `w` bytes.
     fn step(&self, w: f64, mss_bytes: f64) -> f64 {
         let Some(share) = self.empty_share() else { return w };
         let target = (1.0 - self.gamma) * w + self.gamma * (share * w + self.alpha * mss_bytes);
         target.min(2.0 * w)
     }
 
-    /// A round trip of rest is over.
+    /// Starts a step after a round trip without change.
     fn begin_move(&mut self, window: &mut Window, mss_bytes: u64) {
         let w = window.cwnd as f64;
         let target = self.step(w, mss_bytes as f64);
+        // A smaller window takes effect at once; growth is spread over the round trip.
         if target < w {
             window.cwnd = (target as u64).max(2 * mss_bytes).min(window.cwnd);
             window.ssthresh = window.ssthresh.min(window.cwnd);
@@ -129,6 +130,7 @@ impl WindowLaw for Fast {
             self.sample(rtt, (ack.delivered_bytes as f64 / mss).max(1.0), segments);
         }
         let is_starting = window.cwnd < window.ssthresh;
+        // The estimated queue exceeds alpha: slow start has filled the path.
         if is_starting && self.empty_share().is_some_and(|share| segments * (1.0 - share) > self.alpha) {
             window.ssthresh = window.cwnd;
         }
@@ -171,13 +173,13 @@ mod tests {
     const MSS: u64 = 8948;
 
     /// A connection on a path of 100 ms that holds 1000 packets.
-    struct Life {
+    struct Connection {
         controller: Windowed<Fast>,
         rng: Stream,
     }
 
-    impl Life {
-        fn new(initial_window: u64, initial_ssthresh: u64, alpha: f64) -> Life {
+    impl Connection {
+        fn new(initial_window: u64, initial_ssthresh: u64, alpha: f64) -> Connection {
             let config = WindowConfig {
                 initial_window,
                 initial_ssthresh,
@@ -186,21 +188,22 @@ mod tests {
                 ..WindowConfig::default()
             };
             let controller = Windowed::new(Fast::new(alpha, 0.5), config, MSS);
-            Life { controller, rng: Stream::new(1, Domain::Test, 0) }
+            Connection { controller, rng: Stream::new(1, Domain::Test, 0) }
         }
 
-        fn hear(&mut self, rtt: Dur, in_flight: u64, phase: Phase) {
+        fn acknowledge(&mut self, rtt: Dur, in_flight: u64, phase: Phase) {
             let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut self.rng };
             let ack = Ack { rtt: Some(rtt), phase, in_flight_bytes: in_flight * MSS, ..Ack::in_sequence(MSS) };
             self.controller.on_ack(&ack, &mut cx);
         }
 
-        /// The window after one round trip with a window's worth of acknowledgments, segments to a thousandth.
+        /// Returns the window after one round trip with a window's worth of acknowledgments, in segments to a
+        /// thousandth.
         fn round(&mut self, phase: Phase) -> f64 {
             let window = self.window().floor() as u64;
-            // What exceeds 1000 packets waits: 100 us each.
+            // Packets beyond 1000 wait, 100 us each.
             let rtt = Dur::from_ms(100) + Dur::from_us(100 * window.saturating_sub(1000));
-            (0..window).for_each(|_| self.hear(rtt, window - 1, phase));
+            (0..window).for_each(|_| self.acknowledge(rtt, window - 1, phase));
             self.window()
         }
 
@@ -215,19 +218,19 @@ mod tests {
 
     #[test]
     fn on_a_free_path_the_window_grows_by_half_of_alpha_every_other_round_trip_and_doubles_at_most() {
-        let mut life = Life::new(400, 2, 200.0);
+        let mut connection = Connection::new(400, 2, 200.0);
         // The first acknowledgment ends an empty round trip, and the last of a window belongs to the next.
-        is_near(life.round(Phase::Open), 500.0);
-        is_near(life.round(Phase::Open), 500.0);
-        is_near(life.round(Phase::Open), 600.0);
-        is_near(life.round(Phase::Open), 600.0);
-        let mut small = Life::new(10, 2, 200.0);
+        is_near(connection.round(Phase::Open), 500.0);
+        is_near(connection.round(Phase::Open), 500.0);
+        is_near(connection.round(Phase::Open), 600.0);
+        is_near(connection.round(Phase::Open), 600.0);
+        let mut small = Connection::new(10, 2, 200.0);
         is_near(small.round(Phase::Open), 20.0);
         is_near(small.round(Phase::Open), 20.0);
         is_near(small.round(Phase::Open), 40.0);
     }
 
-    /// From 30,000 segments with alpha = 1 a step is half a segment: 0.15 bytes an acknowledgment.
+    /// From 30,000 segments with alpha = 1 a step is half a segment: 0.15 bytes per acknowledgment.
     #[test]
     fn a_step_is_exact_at_a_large_window() {
         let mut law = Fast::new(1.0, 0.5);
@@ -241,9 +244,9 @@ mod tests {
         assert!(grown.abs_diff(MSS / 2) <= 1, "{grown} bytes");
     }
 
-    /// With 2000 packets at 200 ms: 0.5 * 2000 + 0.5 * (1000 + 200) are 1600. At rest there are 1200.
+    /// With 2000 packets at 200 ms a step leads to 0.5 * 2000 + 0.5 * (1000 + 200) = 1600. The equilibrium is 1200.
     #[test]
-    fn a_step_goes_half_of_the_way_to_alpha_packets_in_the_queue() {
+    fn a_step_covers_half_of_the_distance_to_alpha_packets_in_the_queue() {
         let law = Fast { base_rtt: Dur::from_ms(100), mean_rtt_s: 0.2, ..Fast::new(200.0, 0.5) };
         let mut window = Window { cwnd: 2000 * MSS, ssthresh: 2000 * MSS };
         law.clone().begin_move(&mut window, MSS);
@@ -255,28 +258,28 @@ mod tests {
     }
 
     #[test]
-    fn it_comes_to_rest_with_alpha_packets_in_the_queue() {
-        let mut life = Life::new(10, UNBOUNDED, 200.0);
+    fn the_equilibrium_has_alpha_packets_in_the_queue() {
+        let mut connection = Connection::new(10, UNBOUNDED, 200.0);
         (0..80).for_each(|_| {
-            life.round(Phase::Open);
+            connection.round(Phase::Open);
         });
-        let window = life.window();
+        let window = connection.window();
         assert!((1195.0..1205.0).contains(&window), "{window} segments");
     }
 
-    /// The eighth round trip begins with 1280 packets, of which 280 wait: its packets take 128 ms. After n of them the mean
-    /// is 128 - 28 (1280 / (1280 + n))^3 ms, by which more than 200 of 1280 + n wait from n = 338 on.
+    /// The eighth round trip begins with 1280 packets, of which 280 wait: its packets take 128 ms. After n of them the
+    /// mean is 128 - 28 (1280 / (1280 + n))^3 ms, at which more than 200 of 1280 + n wait from n = 338 on.
     #[test]
     fn slow_start_ends_where_more_than_alpha_packets_wait() {
-        let mut life = Life::new(10, UNBOUNDED, 200.0);
-        let windows: Vec<_> = (0..9).map(|_| life.round(Phase::Open)).collect();
+        let mut connection = Connection::new(10, UNBOUNDED, 200.0);
+        let windows: Vec<_> = (0..9).map(|_| connection.round(Phase::Open)).collect();
         assert_eq!(windows[..7], [20.0, 40.0, 80.0, 160.0, 320.0, 640.0, 1280.0]);
         assert!((1616.0..1620.0).contains(&windows[7]) && windows[8] < windows[7], "{windows:?}");
     }
 
-    /// Weights of 3/100 of the difference for one packet, and of a quarter for ten.
+    /// The weights are 3/100 of the difference for one packet and a quarter for ten.
     #[test]
-    fn a_windows_worth_of_packets_makes_the_mean() {
+    fn a_windows_worth_of_packets_replaces_the_mean() {
         let mut law = Fast::new(200.0, 0.5);
         law.sample(Dur::from_ms(100), 1.0, 100.0);
         law.sample(Dur::from_ms(200), 1.0, 100.0);
@@ -288,13 +291,13 @@ mod tests {
 
     #[test]
     fn a_loss_takes_half_and_the_window_holds_for_a_round_trip_after_recovery() {
-        let mut life = Life::new(400, 2, 200.0);
-        life.round(Phase::Open);
-        let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut life.rng };
-        life.controller.on_congestion(Congestion::Loss { flight_bytes: 0 }, &mut cx);
-        is_near(life.window(), 250.0);
-        is_near(life.round(Phase::Recovery), 250.0);
-        is_near(life.round(Phase::Open), 250.0 + 100.0 / 250.0);
-        is_near(life.round(Phase::Open), 350.0);
+        let mut connection = Connection::new(400, 2, 200.0);
+        connection.round(Phase::Open);
+        let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut connection.rng };
+        connection.controller.on_congestion(Congestion::Loss { flight_bytes: 0 }, &mut cx);
+        is_near(connection.window(), 250.0);
+        is_near(connection.round(Phase::Recovery), 250.0);
+        is_near(connection.round(Phase::Open), 250.0 + 100.0 / 250.0);
+        is_near(connection.round(Phase::Open), 350.0);
     }
 }

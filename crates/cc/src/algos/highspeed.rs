@@ -1,17 +1,17 @@
-//! HighSpeed TCP: the larger the window, the more it grows per round trip and the less a loss takes.
+//! HighSpeed TCP: the larger the window, the faster it grows per round trip and the smaller its cut at a loss.
 //!
 //! Source: Floyd, RFC 3649; the table of its appendix B in the form of Linux 2.6.32 (tcp_highspeed.c): rows of a window
 //! and a decrease in 1/256, rounded down. A window that is at most that of row n, counted from 1, grows by n segments
-//! per round trip and loses the share of row n. It needs nothing but acknowledgments.
+//! per round trip and loses the share of row n. The law needs acknowledgments only.
 //!
-//! As in Linux the row is sought as the window grows beyond slow start, and not at the loss: the first loss, in slow
-//! start, takes half of whatever was reached. Between rows this rounds a(w) and 1 - b(w) up, where the formulas of
-//! section 5 run on (a window of 100 grows by 2 instead of 1.8). RFC 3649 takes windows of up to 38 segments for
-//! NewReno's; so does row 1.
+//! As in Linux, the row is looked up when the window grows after slow start, not at the loss: the first loss, in slow
+//! start, takes half of the window. Between rows this rounds a(w) and 1 - b(w) up, while the formulas of section 5 are
+//! continuous (a window of 100 grows by 2 instead of 1.8). RFC 3649 uses NewReno for windows of up to 38 segments; so
+//! does row 1.
 //!
-//! Where others differ: the table of the RFC has 73 rows, that of Linux ends with the 72nd, which matters beyond 89,053
-//! segments only. Linux 2.6.32 counts acknowledgments (`growth_limit = 1`) instead of segments. ns-3 (TcpHighSpeed) has
-//! b(w) in two decimals, takes the row for a loss, and the share, of what is in flight, and has 53,667 for 53,677.
+//! Other implementations: the table of the RFC has 73 rows and that of Linux 72, which matters only beyond 89,053
+//! segments. Linux 2.6.32 counts acknowledgments (`growth_limit = 1`) instead of segments. ns-3 (TcpHighSpeed) has b(w)
+//! in two decimals, looks up the row for a loss by the volume in flight and cuts that, and has 53,667 for 53,677.
 
 use crate::contract::{Ack, Congestion, Cx};
 use crate::increase::Increase;
@@ -21,7 +21,7 @@ use crate::window::{
     windowed,
 };
 
-/// What the catalogue says of it.
+/// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "highspeed",
     summary: "the larger the window, the faster it grows and the less a loss takes",
@@ -30,7 +30,7 @@ pub const CONTROLLER: Controller = Controller {
     make: &|values, plan| Ok(windowed(HighSpeed::default(), values, plan)),
 };
 
-/// The largest window of each row, segments, and the share of it that a loss takes, in 1/256.
+/// The largest window of each row in segments, and the share of it that a loss takes in 1/256.
 #[rustfmt::skip]
 const ROWS: [(u64, u64); 73] = [
     (38, 128), (118, 112), (221, 104), (347, 98), (495, 93), (663, 89), (851, 86),
@@ -46,16 +46,16 @@ const ROWS: [(u64, u64); 73] = [
     (84035, 25), (89053, 24), (94717, 23),
 ];
 
-/// The law.
+/// The HighSpeed window law.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HighSpeed {
-    /// Of the table, counted from 0.
+    /// The current row of the table, counted from 0.
     row: usize,
     increase: Increase,
 }
 
 impl HighSpeed {
-    /// Moves to the row of a window of `segments`; the last one has no end.
+    /// Moves to the row of a window of `segments`. The last row is unbounded.
     #[inline]
     fn seek(&mut self, segments: u64) {
         while self.row + 1 < ROWS.len() && segments > ROWS[self.row].0 {
@@ -76,7 +76,7 @@ impl WindowLaw for HighSpeed {
         self.increase.grow(window, earned, price, u64::MAX, cx.mss_bytes);
     }
 
-    /// Whole segments, what is taken rounded down.
+    /// Returns whole segments; the reduction is rounded down.
     fn cut(&mut self, window: &Window, _flight_bytes: u64, _event: Congestion, cx: &mut Cx<'_>) -> u64 {
         self.increase.forget();
         let segments = window.cwnd / cx.mss_bytes;
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn each_row_is_where_the_formulas_reach_the_next_whole_segment() {
+    fn each_row_ends_where_the_formulas_reach_the_next_whole_segment() {
         assert!(ROWS.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 >= pair[1].1));
         for (row, &(window, decrease)) in ROWS.iter().enumerate() {
             let (b, a) = formulas(window as f64);
@@ -112,7 +112,7 @@ mod tests {
         }
     }
 
-    /// The window after one round of acknowledgments, and after a loss then, in segments.
+    /// Returns the window after one round of acknowledgments and after a subsequent loss, in segments.
     fn round_and_loss(start: u64) -> (u64, u64) {
         let mut rng = Stream::new(1, Domain::Test, 0);
         let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng };
@@ -125,10 +125,10 @@ mod tests {
         (window.cwnd / MSS, cut / MSS)
     }
 
-    /// The later acknowledgments of a round find a larger window, and earn a little less than a segment in all.
+    /// The later acknowledgments of a round find a larger window and add slightly less than a segment in total.
     #[test]
     fn a_round_adds_the_segments_of_the_row_and_a_loss_takes_its_share() {
-        // 38: row 1, and 37 acknowledgments and the first of the next round pay for a segment.
+        // 38 is in row 1: its 37 acknowledgments and the first of the next round pay for a segment.
         assert_eq!(round_and_loss(38), (39, 39 - 39 / 2));
         // Rows 2, 19, 50 and 73: 101 * 112 / 256 = 44.2, 4518 * 64 / 256 = 1129.5, 30,049 * 38 / 256 = 4460.4 and
         // 100,072 * 23 / 256 = 8990.8.
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_row_follows_the_window_both_ways_and_slow_start_leaves_it() {
+    fn the_row_follows_the_window_both_ways_except_in_slow_start() {
         let mut law = HighSpeed::default();
         let rows = [38, 39, 118, 119, 89_053, 89_054, 500_000, 119, 118, 38, 1].map(|segments| {
             law.seek(segments);

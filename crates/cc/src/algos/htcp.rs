@@ -1,26 +1,29 @@
-//! H-TCP: the longer ago the last loss, the faster the window grows; a loss takes what the queue held.
+//! H-TCP: growth accelerates with the time since the last loss, and a loss takes the share that the queue held.
 //!
 //! Source: Leith and Shorten, "H-TCP: TCP for High-Speed and Long-Distance Networks", PFLDnet 2004, and
-//! draft-leith-tcp-htcp. As Linux has it (tcp_htcp.c, 2.6.32 as today), in its whole numbers, since they show: per
-//! round trip the window grows by alpha = 2 (1 - beta) f, where f = 1 up to Delta = 1 s after the last loss, and 1 + 10
-//! (Delta - 1) + ((Delta - 1) / 2)^2 later, rounded down to a whole number; f is scaled by the least round-trip time
-//! over 100 ms, at least a tenth and at most 2, and rounded down to a whole number, not below 1. alpha is renewed with
-//! every segment gained. Delta counts from the end of recovery. It needs round-trip times.
+//! draft-leith-tcp-htcp. Implemented as in Linux (tcp_htcp.c, unchanged since 2.6.32), including its integer
+//! arithmetic, which affects results. The law needs round-trip times.
 //!
-//! A loss leaves beta = 1/2 of the window, or else RTTmin / RTTmax, within 1/2 and 0.8, where the bandwidth switch
-//! allows: the highest throughput since the last loss is within 20 % of that before (a smoothed measure, begun anew in
-//! the first three round trips), that was so at the last loss, too, and the least round-trip time is above 10 ms.
-//! RTTmax rises by 20 ms at a time at most, and with each loss its distance from RTTmin shrinks by 5 %.
+//! **Growth.** Per round trip the window grows by alpha = 2 (1 - beta) f. Up to Delta = 1 s after the last loss f = 1;
+//! later f = 1 + 10 (Delta - 1) + ((Delta - 1) / 2)^2, rounded down to a whole number. f is scaled by the minimum
+//! round-trip time over 100 ms, clamped to 1/10 to 2, and rounded down to a whole number, at least 1. alpha is
+//! recomputed with every segment gained. Delta counts from the end of recovery.
 //!
-//! Where we differ: times are exact, where Linux rounds them to its clock of 1 to 10 ms. Packets are counted as in
-//! Linux, whatever an acknowledgment covers; `growth_limit` bounds what one adds (a segment in Linux). Linux loses what
-//! exceeds a segment, and one acknowledgment for each segment gained; we save it. The first segment after a loss is
-//! gained by the alpha of no time since the loss, where Linux still has the one before.
+//! **Cut.** A loss leaves beta = 1/2 of the window, or RTTmin / RTTmax, clamped to 1/2 to 0.8, if three conditions
+//! hold: the highest throughput since the last loss is within 20 % of that before (a smoothed measure that restarts in
+//! the first three round trips); this also held at the last loss; and the minimum round-trip time exceeds 10 ms. RTTmax
+//! rises by at most 20 ms at a time, and with each loss its distance from RTTmin shrinks by 5 %.
 //!
-//! Where others differ: the draft has no mode switch but the 20 %, and no scaling by default. ns-3 (TcpHtcp) has no RTT
-//! scaling and no switch beyond the 20 %, which it applies to rises only, in whole numbers, so that any rise below the
-//! double passes; beta has no bounds; RTTmin and RTTmax begin anew with every loss; beta's share is of what is in
-//! flight; and an acknowledgment adds alpha bytes to NewReno's growth.
+//! Differences from Linux: times are exact, while Linux rounds them to its clock of 1 to 10 ms. Packets are counted as
+//! in Linux, whatever an acknowledgment covers; `growth_limit` bounds the growth per acknowledgment (a segment in
+//! Linux). Linux drops the remainder beyond a segment and one acknowledgment per segment gained; this law keeps them.
+//! The first segment after a loss is gained with the alpha of Delta = 0, while Linux still uses the alpha before the
+//! loss.
+//!
+//! Other implementations: of the switches, the draft has only that of the 20 %, and it does not scale by default. ns-3
+//! (TcpHtcp) has no RTT scaling and no switch except the 20 %, which it applies to rises only and in whole numbers, so
+//! that any rise to less than the double passes. Its beta is unbounded, RTTmin and RTTmax restart at every loss, beta
+//! applies to the volume in flight, and an acknowledgment adds alpha bytes to NewReno's growth.
 
 use crate::contract::{Ack, Congestion, Cx, Phase};
 use crate::increase::{Increase, counted_bytes};
@@ -36,7 +39,7 @@ const RTT_SCALING: Param = Param {
     name: "rtt_scaling",
     kind: Kind::Flag,
     default: DefaultValue::Flag(true),
-    meaning: "scale growth by the least round-trip time over 100 ms, so that it depends less on it",
+    meaning: " scale growth by the minimum round-trip time over 100 ms, so that it depends less on the path",
     source: "Linux (use_rtt_scaling)",
 };
 
@@ -44,14 +47,14 @@ const BANDWIDTH_SWITCH: Param = Param {
     name: "bandwidth_switch",
     kind: Kind::Flag,
     default: DefaultValue::Flag(true),
-    meaning: "halve the window where throughput has changed by more than 20 %",
+    meaning: " halve the window if throughput has changed by more than 20 %",
     source: "Linux (use_bandwidth_switch)",
 };
 
-/// What the catalogue says of it.
+/// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "h-tcp",
-    summary: "growth by the time since the last loss, and a cut by the queue",
+    summary: "growth by the time since the last loss; a cut by the share of the queue",
     source: "Leith and Shorten, PFLDnet 2004; Linux 2.6.32",
     params: &[
         INITIAL_WINDOW,
@@ -69,43 +72,43 @@ pub const CONTROLLER: Controller = Controller {
     },
 };
 
-/// alpha and beta are in parts of this.
+/// The unit of alpha and beta: 1/128.
 const ONE: u64 = 128;
 
-/// The least beta: 1/2.
+/// The minimum of beta, 1/2.
 const BETA_MIN: u64 = 64;
 
-/// The largest beta, 0.8.
+/// The maximum of beta, 0.8.
 const BETA_MAX: u64 = 102;
 
-/// Delta_L: so long after a loss growth is NewReno's.
+/// Delta_L: the time after a loss during which growth is NewReno's.
 const NEWRENO_FOR: Dur = Dur::from_secs(1);
 
-/// The round-trip time whose growth is not scaled.
+/// The round-trip time at which growth is not scaled.
 const REFERENCE_RTT: Dur = Dur::from_ms(100);
 
-/// With a least round-trip time of no more than this, beta is 1/2.
+/// beta is 1/2 unless the minimum round-trip time exceeds this.
 const ADAPT_ABOVE: Dur = Dur::from_ms(10);
 
-/// Most that RTTmax rises at a time.
+/// The largest rise of RTTmax by one sample.
 const RISE_MAX: Dur = Dur::from_ms(20);
 
-/// The throughput since the last loss.
+/// Throughput measured since the last loss.
 #[derive(Clone, Copy, Debug, Default)]
 struct Throughput {
-    /// Acknowledged since `begun`.
+    /// Bytes acknowledged since `begun`.
     bytes: u64,
     begun: Time,
     smoothed: u64,
-    /// The highest `smoothed` since the last loss, b/s.
+    /// The highest `smoothed` since the last loss, bits per second.
     most: u64,
-    /// The highest before that.
+    /// The highest `smoothed` before the last loss.
     most_before: u64,
 }
 
 impl Throughput {
-    /// Takes `acked_bytes`. About once per round trip, when `enough_bytes` are there, that makes a measure; `afresh`
-    /// forgets the earlier ones.
+    /// Counts `acked_bytes` and takes a measurement about once per round trip, when `enough_bytes` have been counted.
+    /// With `afresh` the measurement replaces the earlier ones.
     fn count(&mut self, acked_bytes: u64, enough_bytes: u64, min_rtt: Dur, now: Time, afresh: bool) {
         self.bytes += acked_bytes;
         let span = now.saturating_since(self.begun);
@@ -126,14 +129,15 @@ impl Throughput {
         (self.bytes, self.begun) = (0, now);
     }
 
-    /// At a loss: whether the highest throughput is within 20 % of the one before.
+    /// Evaluates a loss: returns true if the highest throughput is within 20 % of the previous one.
     fn is_steady(&mut self) -> bool {
+        // 5 most / before lies within 4 to 6: a change of at most a fifth, in whole numbers.
         let before = std::mem::replace(&mut self.most_before, self.most);
         (4 * before..=6 * before).contains(&(5 * self.most))
     }
 }
 
-/// What an undo restores.
+/// The state that an undo restores.
 #[derive(Clone, Copy, Debug)]
 struct BeforeCut {
     last_loss: Option<Time>,
@@ -141,31 +145,31 @@ struct BeforeCut {
     most_before: u64,
 }
 
-/// The law.
+/// The H-TCP window law.
 #[derive(Clone, Debug)]
 pub struct HTcp {
     rtt_scaling: bool,
     bandwidth_switch: bool,
     /// Growth per round trip, in 1/128 of a segment.
     alpha: u64,
-    /// What a loss leaves, in 1/128 of the window.
+    /// The share of the window that a loss leaves, in 1/128.
     beta: u64,
-    /// Whether the last loss found the throughput steady.
+    /// True if throughput was steady at the last loss.
     may_adapt: bool,
-    /// The last loss, or the end of its recovery, or the first acknowledgment.
+    /// The time of the last loss, of the end of its recovery, or of the first acknowledgment.
     last_loss: Option<Time>,
     in_recovery: bool,
     min_rtt: Dur,
     max_rtt: Dur,
     throughput: Throughput,
     increase: Increase,
-    /// Of the acknowledgment at hand, whatever it may add.
+    /// Bytes that the current acknowledgment counts for, before any limit on growth.
     counted_bytes: u64,
     before_cut: Option<BeforeCut>,
 }
 
 impl HTcp {
-    /// A law with or without these two of its parts.
+    /// Creates a law with or without RTT scaling and the bandwidth switch.
     pub fn new(rtt_scaling: bool, bandwidth_switch: bool) -> HTcp {
         HTcp {
             rtt_scaling,
@@ -188,11 +192,13 @@ impl HTcp {
         now.saturating_since(self.last_loss.unwrap_or(now))
     }
 
-    /// Growth per round trip `delta` after a loss, in 1/128 of a segment.
+    /// Returns the growth per round trip at `delta` after a loss, in 1/128 of a segment.
     fn alpha_after(&self, delta: Dur) -> u64 {
+        // Milliseconds stand for Linux's ticks; each step rounds down as there.
         let beyond_ms = delta.saturating_sub(NEWRENO_FOR).as_ps() / Dur::from_ms(1).as_ps();
         let half = beyond_ms / 2;
         let mut factor = 1 + (10 * beyond_ms + half.saturating_mul(half) / 1000) / 1000;
+        // Scale by REFERENCE_RTT / RTTmin in eighths, clamped to 1/2 to 10.
         if self.rtt_scaling && self.min_rtt < Dur::MAX {
             let eighths = (8 * REFERENCE_RTT.as_ps() / self.min_rtt.as_ps().max(1)).clamp(4, 80);
             factor = (8 * factor / eighths).max(1);
@@ -216,12 +222,13 @@ impl HTcp {
             return;
         }
         let enough = window.cwnd.saturating_sub((self.alpha / ONE).max(1) * cx.mss_bytes);
-        // Up to and with the third whole round trip.
+        // A measurement replaces the earlier ones through the third full round trip after a loss.
         let afresh = self.since_loss(cx.now) < self.min_rtt.saturating_mul(4);
         self.throughput.count(self.counted_bytes, enough, self.min_rtt, cx.now, afresh);
     }
 
     fn renew_beta(&mut self) {
+        // A change in throughput also disables the adaptive beta for the next loss.
         let adapts = if self.bandwidth_switch && !self.throughput.is_steady() {
             self.may_adapt = false;
             false
@@ -241,9 +248,11 @@ impl WindowLaw for HTcp {
     fn observe(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
         self.counted_bytes = counted_bytes(ack);
         if self.last_loss.is_none() {
+            // The clock of growth starts with the connection.
             self.last_loss = Some(cx.now);
             self.throughput.restart(cx.now);
         } else if self.in_recovery && ack.phase == Phase::Open {
+            // Recovery is over: Delta counts from here, and an undo is no longer possible.
             self.in_recovery = false;
             self.last_loss = Some(cx.now);
             self.before_cut = None;
@@ -266,11 +275,12 @@ impl WindowLaw for HTcp {
         }
     }
 
-    /// Whole segments, rounded down.
+    /// Returns whole segments, rounded down.
     fn cut(&mut self, window: &Window, _flight_bytes: u64, _event: Congestion, cx: &mut Cx<'_>) -> u64 {
         let most_before = self.throughput.most_before;
         self.before_cut = Some(BeforeCut { last_loss: self.last_loss, max_rtt: self.max_rtt, most_before });
         self.renew_beta();
+        // RTTmax decays so that a changed path is noticed.
         if self.max_rtt > self.min_rtt {
             let above = self.max_rtt.saturating_sub(self.min_rtt);
             self.max_rtt = self.min_rtt + Dur::from_ps(above.as_ps() / 100 * 95);
@@ -313,7 +323,7 @@ mod tests {
         law.watch_rtt(Dur::from_ms(rtt_ms), Phase::Open);
     }
 
-    /// Growth per round trip so long after a loss, in segments, with this least round-trip time.
+    /// Returns the growth per round trip `delta_ms` after a loss in segments, for this minimum round-trip time.
     fn alpha(rtt_scaling: bool, rtt_ms: u64, delta_ms: u64) -> f64 {
         let mut law = HTcp::new(rtt_scaling, true);
         seen_rtt(&mut law, rtt_ms);
@@ -327,7 +337,7 @@ mod tests {
         assert_eq!(grown, [1.0, 1.0, 1.0, 2.0, 11.0, 45.0, 126.0]);
     }
 
-    /// The scale is 100 ms / RTT in eighths: 26/8 for 30 ms, 80/8 for 5 ms, 8/8 for 100 ms, 4/8 for 300 ms.
+    /// The scale in eighths is 100 ms / RTT: 26/8 for 30 ms, 80/8 for 5 ms, 8/8 for 100 ms, 4/8 for 300 ms.
     #[test]
     fn growth_is_scaled_by_the_least_round_trip_time_in_whole_numbers() {
         let at_2_s = [5, 30, 100, 300].map(|rtt_ms| alpha(true, rtt_ms, 2000));
@@ -337,7 +347,7 @@ mod tests {
         assert_eq!([5, 300].map(|rtt_ms| alpha(true, rtt_ms, 0)), [1.0, 2.0]);
     }
 
-    /// 30,000 segments, one round of 100 ms 11 s after a loss, by alpha = 126.
+    /// One round of 100 ms at 30,000 segments, 11 s after a loss, with alpha = 126.
     #[test]
     fn a_round_adds_alpha_segments_to_a_large_window() {
         let mut rng = Stream::new(1, Domain::Test, 0);
@@ -353,12 +363,12 @@ mod tests {
             law.observe(&mut window, &ack, &mut cx(11_000, &mut rng));
             law.grow(&mut window, &ack, &mut cx(11_000, &mut rng));
         }
-        // The window is larger for the later acknowledgments, by 0.2 % on average.
+        // For the later acknowledgments the window is larger, by 0.2 % on average.
         assert_eq!(window.cwnd, (30_000 + 125) * MSS);
     }
 
-    /// What is left of 1000 segments after each of some losses, each with the highest throughput given before it, while
-    /// round trips are between two bounds in milliseconds.
+    /// Returns the remainder of 1000 segments after each of several losses. Each loss is preceded by the highest
+    /// throughput in `most`, with round trips between two bounds in milliseconds.
     fn cuts(bandwidth_switch: bool, rtts_ms: [u64; 2], most: &[u64]) -> Vec<u64> {
         let mut rng = Stream::new(1, Domain::Test, 0);
         let mut law = HTcp::new(true, bandwidth_switch);
@@ -375,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_takes_what_the_queue_held_once_throughput_was_steady_twice() {
+    fn a_loss_takes_the_share_of_the_queue_once_throughput_was_steady_twice() {
         // 30 / 40 = 96 / 128; and 30 / 33 is above the bound of 102 / 128, 30 / 70 below 64 / 128.
         assert_eq!(cuts(true, [30, 40], &[100, 100, 100, 119, 120]), [500, 500, 750, 750, 750]);
         assert_eq!(cuts(true, [30, 33], &[100, 100, 100]), [500, 500, 796]);
@@ -383,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_more_than_a_fifth_halves_and_begins_anew() {
+    fn a_change_of_more_than_a_fifth_halves_the_window_and_restarts_the_test() {
         assert_eq!(cuts(true, [30, 40], &[100, 100, 120, 145, 145, 145]), [500, 500, 750, 500, 500, 750]);
         assert_eq!(cuts(true, [30, 40], &[100, 100, 80, 63, 63, 63]), [500, 500, 750, 500, 500, 750]);
         assert_eq!(cuts(false, [30, 40], &[100, 200, 300]), [500, 750, 750], "without the switch");
@@ -412,7 +422,7 @@ mod tests {
         assert_eq!(law.max_rtt, ms(50));
     }
 
-    /// 100 segments every 100 ms; from 400 ms on the measure is smoothed.
+    /// 100 segments every 100 ms; from 400 ms on the measurement is smoothed.
     #[test]
     fn throughput_is_measured_once_per_round_trip_and_smoothed_after_three() {
         let mut rng = Stream::new(1, Domain::Test, 0);
@@ -425,7 +435,8 @@ mod tests {
         };
         let open = Phase::Open;
         assert_eq!([acknowledge(0, 1, open), acknowledge(100, 97, open)], [0, 0]);
-        // 98 segments are less than a window but one; with two more it is 100 in 125 ms. 99 ms are less than a round trip.
+        // 98 segments are less than a window minus one; with two more it is 100 in 125 ms. 99 ms is less than a round
+        // trip.
         assert_eq!(acknowledge(125, 2, open), 100_000 / 125);
         assert_eq!([acknowledge(224, 99, open), acknowledge(225, 1, open)], [800, 1000]);
         assert_eq!([acknowledge(399, 100, open), acknowledge(499, 200, open)], [574, 931]);

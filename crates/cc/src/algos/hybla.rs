@@ -1,26 +1,27 @@
-//! Hybla: grows as NewReno would on a path with a short reference round-trip time, for satellites.
+//! Hybla: grows as NewReno would on a path with a short reference round-trip time. For satellite links.
 //!
 //! Source: Caini and Firrincieli, "TCP Hybla: A TCP Enhancement for Heterogeneous Networks", Int. J. of Satellite
-//! Communications and Networking 22, 2004. As Linux has it (tcp_hybla.c, 2.6.32 as today): rho is the least smoothed
-//! round-trip time over a reference of 25 ms, at least 1. In slow start a segment acknowledged adds 2^rho - 1 to the
-//! window, beyond it rho^2 / cwnd. A loss takes half. The window is at most 65,535 segments. After a timeout, until it
-//! is repaired, the law is NewReno's. It needs round-trip times.
+//! Communications and Networking 22, 2004. Implemented as in Linux (tcp_hybla.c, 2.6.32 and current). rho is the
+//! minimum smoothed round-trip time over a reference of 25 ms, at least 1. In slow start an acknowledged segment adds
+//! 2^rho - 1 to the window, afterwards rho^2 / cwnd. A loss takes half. The window is at most 65,535 segments. After a
+//! timeout, until it is repaired, the law is NewReno's. The law needs round-trip times.
 //!
-//! Linux rounds, and at large windows that is another law: rho down to eighths, 2^rho and what an acknowledgment is
-//! worth beyond slow start down to 128ths of a segment; where that is nothing, from a window of 128 rho^2 segments,
-//! growth is NewReno's. With `rounding = "none"` it is that of the paper.
+//! Linux rounds, and at large windows this changes the law. rho is rounded down to eighths; 2^rho and the increment per
+//! acknowledgment after slow start are rounded down to 128ths of a segment. From a window of 128 rho^2 segments on the
+//! increment is zero, and growth is NewReno's. `rounding = "none"` gives the law of the paper.
 //!
-//! With `like = "linux"` it is that of Linux 6.12, too, in what it begins with and counts: the first window has rho segments,
-//! rounded down, which is one on a short path, whatever `initial_window` says; and while nothing is lost an acknowledgment
+//! `like = "linux"` also adopts the initial window and the counting of Linux 6.12. The first window has rho segments,
+//! rounded down, which is one segment on a short path, whatever `initial_window` is. Without losses an acknowledgment
 //! counts as one segment, whatever it covers.
 //!
-//! Where we differ: by default the first window is that of `initial_window`, and segments count. In slow start the whole part of
-//! rho is 16 at most, as in later versions than 2.6.32. Linux keeps rho at 1 if there is no round-trip time when the connection
-//! begins; we take it when there is one.
+//! Differences from Linux: by default the first window is `initial_window`, and segments count. In slow start the whole
+//! part of rho is at most 16, as in versions later than 2.6.32. Linux keeps rho at 1 if there is no round-trip time
+//! when the connection begins; this law computes it at the first sample.
 //!
-//! Where others differ: the paper also spaces segments and estimates the bandwidth at the start. ns-3 (TcpHybla) has a
-//! reference of 50 ms, takes the least round-trip time in whole milliseconds, rounds nothing else, and halves what is
-//! in flight. It takes it only when the smoothed time equals it, which is hardly ever: rho stays 1 (3.44).
+//! Other implementations: the paper also spaces segments and estimates the bandwidth at the start. ns-3 (TcpHybla) has
+//! a reference of 50 ms, takes the minimum round-trip time in whole milliseconds, rounds nothing else, and halves the
+//! volume in flight. It updates rho only when the smoothed time equals the minimum, which almost never happens: rho
+//! stays 1 (3.44).
 
 use crate::contract::{Ack, Congestion, Cx, Phase};
 use crate::increase::Increase;
@@ -41,7 +42,7 @@ const ROUNDING: Param = Param {
     name: "rounding",
     kind: Kind::Choice(&["linux", "none"]),
     default: DefaultValue::Word("linux"),
-    meaning: "whether growth is rounded down as in Linux, and comes to NewReno's at large windows",
+    meaning: " whether growth is rounded down as in Linux, which makes it NewReno's at large windows",
     source: "Linux; none in the paper",
 };
 
@@ -49,24 +50,25 @@ const LIKE: Param = Param {
     name: "like",
     kind: Kind::Choice(&["segments", "linux"]),
     default: DefaultValue::Word("segments"),
-    meaning: "whether segments count and the first window is set, or the first window is rho and acknowledgments count (linux)",
+    meaning: " segments counts segments and uses initial_window; linux counts acknowledgments and starts with rho \
+               segments",
     source: "Linux tcp_hybla.c",
 };
 
 const PARAMS: &[Param] =
     &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, REFERENCE_RTT, ROUNDING, LIKE];
 
-/// What the catalogue says of it.
+/// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "hybla",
-    summary: "NewReno as on a path with a shorter round trip",
+    summary: "NewReno's growth on a path with a shorter round trip",
     source: "Caini and Firrincieli, 2004; Linux 2.6.32",
     params: PARAMS,
     make: &|values, plan| {
         let counts_acks = values.word(&LIKE) == "linux";
         let law = Hybla::new(values.span(&REFERENCE_RTT), values.word(&ROUNDING) == "linux", counts_acks);
         if counts_acks {
-            // The first window is rho segments, whatever `initial_window` says.
+            // The first window is rho segments, whatever `initial_window` is.
             let mut others = Values::default();
             for param in PARAMS.iter().filter(|param| param.name != INITIAL_WINDOW.name) {
                 if let Some(value) = values.given(param.name) {
@@ -79,46 +81,46 @@ pub const CONTROLLER: Controller = Controller {
     },
 };
 
-/// The largest rho; no path on Earth comes near.
+/// The maximum of rho; no terrestrial path comes near it.
 const RHO_MAX: u64 = 1000;
 
-/// The largest whole part of rho that counts in slow start.
+/// The maximum whole part of rho in slow start.
 const EXPONENT_MAX: u64 = 16;
 
-/// The largest window, segments.
+/// The maximum window, segments.
 const WINDOW_MAX: u64 = 65_535;
 
-/// rho is in parts of this.
+/// The unit of rho: 1/256.
 const RHO_ONE: u64 = 256;
 
-/// What a segment earns is in parts of this, as is rho^2.
+/// The unit of a segment's increment and of rho^2.
 const ONE: u64 = RHO_ONE * RHO_ONE;
 
-/// Linux rounds rho down to eighths,
+/// Linux rounds rho down to eighths
 const RHO_STEP: u64 = RHO_ONE / 8;
 
-/// and what an acknowledgment is worth to 128ths of a segment.
+/// and the increment per acknowledgment to 128ths of a segment.
 const STEP: u64 = ONE / 128;
 
-/// The law.
+/// The Hybla window law.
 #[derive(Clone, Copy, Debug)]
 pub struct Hybla {
     reference_rtt: Dur,
     rounds: bool,
-    /// As in Linux, which also begins with rho segments.
+    /// True if acknowledgments count instead of segments, and the first window has rho segments, as in Linux.
     counts_acks: bool,
     least_srtt: Dur,
     rho: u64,
-    /// What an acknowledged segment adds in slow start: 2^rho - 1.
+    /// The increment per acknowledged segment in slow start: 2^rho - 1.
     slow_start_step: u64,
-    /// Paid at the price of a segment.
+    /// Credit that is spent at the price of a segment.
     by_segments: Increase,
-    /// Paid at the price of a window.
+    /// Credit that is spent at the price of a window.
     by_windows: Increase,
 }
 
 impl Hybla {
-    /// A law with this reference, that rounds as Linux does or not at all, and counts as Linux does or segments.
+    /// Creates a law with this reference. `rounds` and `counts_acks` select the rounding and the counting of Linux.
     pub fn new(reference_rtt: Dur, rounds: bool, counts_acks: bool) -> Hybla {
         Hybla {
             reference_rtt,
@@ -137,7 +139,7 @@ impl Hybla {
         self.least_srtt = srtt;
         let step = if self.rounds { RHO_STEP } else { 1 };
         let steps = srtt.as_secs_f64() / self.reference_rtt.as_secs_f64() * (RHO_ONE / step) as f64;
-        // A ratio that is a whole number of steps is not to be rounded below it.
+        // Floating-point error must not push a whole number of steps down to the next lower one.
         let rho = (steps + 1e-9) as u64;
         self.rho = rho.saturating_mul(step).clamp(RHO_ONE, RHO_MAX * RHO_ONE);
         let whole = 1 << (self.rho / RHO_ONE).min(EXPONENT_MAX);
@@ -146,13 +148,13 @@ impl Hybla {
         self.slow_start_step = whole * fraction - ONE;
     }
 
-    /// Grows by rho^2 segments, in parts of [`ONE`], for each window of acknowledgments.
+    /// Grows by rho^2 segments, in parts of [`ONE`], per window of acknowledged bytes.
     fn by_window(&mut self, window: &mut Window, acked_bytes: u64, rho_squared: u64, mss_bytes: u64) {
         let (earned, price) = (acked_bytes.saturating_mul(rho_squared), window.cwnd * ONE);
         self.by_windows.grow(window, earned, price, u64::MAX, mss_bytes);
     }
 
-    /// Grows by so much, in parts of [`ONE`], for each segment acknowledged.
+    /// Grows by `step`, in parts of [`ONE`], per acknowledged segment.
     fn by_segment(&mut self, window: &mut Window, acked_bytes: u64, step: u64, mss_bytes: u64) {
         let earned = acked_bytes.saturating_mul(step);
         self.by_segments.grow(window, earned, ONE * mss_bytes, u64::MAX, mss_bytes);
@@ -196,6 +198,7 @@ impl WindowLaw for Hybla {
         let rho_squared = self.rho * self.rho;
         let worth = rho_squared / STEP / (window.cwnd / mss);
         let counted_bytes = if self.counts_acks { mss } else { ack.acked_bytes };
+        // NewReno's growth applies until a timeout is repaired, and when Linux's rounding leaves nothing.
         if ack.phase != Phase::Open {
             self.by_window(window, ack.acked_bytes, ONE, mss);
         } else if !self.rounds {
@@ -208,7 +211,7 @@ impl WindowLaw for Hybla {
         window.cwnd = window.cwnd.min(WINDOW_MAX * mss).max(before);
     }
 
-    /// Half of the window, in whole segments.
+    /// Returns half of the window in whole segments.
     fn cut(&mut self, window: &Window, _flight_bytes: u64, _event: Congestion, cx: &mut Cx<'_>) -> u64 {
         self.by_windows.forget();
         window.cwnd / cx.mss_bytes / 2 * cx.mss_bytes
@@ -227,14 +230,14 @@ mod tests {
 
     const MSS: u64 = 1460;
 
-    /// A law with a reference of 25 ms that has seen this round-trip time.
+    /// Returns a law with a reference of 25 ms that has seen this round-trip time.
     fn on_path(srtt_ms: u64, rounds: bool) -> Hybla {
         let mut law = Hybla::new(Dur::from_ms(25), rounds, false);
         law.renew_rho(Dur::from_ms(srtt_ms));
         law
     }
 
-    /// The window, in segments, after so many acknowledgments of one segment.
+    /// Returns the window in segments after `acks` acknowledgments of one segment.
     fn after(law: &mut Hybla, cwnd: u64, ssthresh: u64, acks: u64, phase: Phase) -> u64 {
         let mut rng = Stream::new(1, Domain::Test, 0);
         let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng };
@@ -283,8 +286,8 @@ mod tests {
     }
 
     #[test]
-    fn a_round_adds_the_square_of_rho_where_nothing_is_rounded() {
-        // rho = 4: 16 segments, less what the growth in the round costs.
+    fn a_round_adds_the_square_of_rho_without_rounding() {
+        // rho = 4: 16 segments, minus the effect of the growth within the round.
         let round = |srtt_ms, rounds, cwnd| after(&mut on_path(srtt_ms, rounds), cwnd, 0, cwnd, Phase::Open) - cwnd;
         assert_eq!([round(100, false, 1_000), round(100, false, 30_000)], [15, 15]);
         let rounds = after(&mut on_path(100, false), 30_000, 0, 300_000, Phase::Open);
@@ -317,8 +320,8 @@ mod tests {
         let window = Window { cwnd: 101 * MSS, ssthresh: 0 };
         assert_eq!(law.cut(&window, 0, Congestion::Loss { flight_bytes: 0 }, &mut cx), 50 * MSS);
     }
-    /// 100 ms are four references: four segments, and each of four acknowledgments of two segments adds 2^4 - 1 = 15. From a
-    /// window of 64 segments on, an acknowledgment adds 16 / 64 of one.
+    /// 100 ms is four times the reference: the first window has four segments, and each of four acknowledgments of two
+    /// segments adds 2^4 - 1 = 15. From a window of 64 segments on, an acknowledgment adds 16 / 64 of a segment.
     #[test]
     fn linux_begins_with_rho_segments_and_counts_acknowledgments() {
         let mut rng = Stream::new(1, Domain::Test, 0);

@@ -1,24 +1,25 @@
-//! TCP-Illinois: losses say when to cut the window, delays say how fast it grows and how deep it is cut.
+//! TCP-Illinois: losses decide when to cut the window; delays decide how fast it grows and how deep it is cut.
 //!
 //! Source: Liu, Basar, Srikant, "TCP-Illinois: A Loss- and Delay-Based Congestion Control Algorithm for High-Speed
-//! Networks", Performance Evaluation 65, 2008; what it leaves open as in Linux 2.6.32 (tcp_illinois.c).
+//! Networks", Performance Evaluation 65, 2008; details that it leaves open as in Linux 2.6.32 (tcp_illinois.c).
 //!
-//! Once per window of data, with the mean round-trip time of that window, the mean queueing delay is da = mean - least
-//! RTT ever, and its maximum dm = largest RTT ever - least. Every acknowledged segment adds alpha / cwnd segments, a
-//! loss takes beta cwnd away. Up to d1 = dm/100 alpha is 10; from there it falls as k1 / (k2 + da), to 0.3 at dm. Once
-//! da was above d1, alpha returns to 10 only with the fifth window that is below it. Beta is 1/8 up to d2 = dm/10, 1/2
-//! from d3 = 8 dm/10 on, and a line between. A window below 15 segments has NewReno's alpha = 1 and beta = 1/2; so has
-//! one after a timeout, which forgets the good windows but neither extreme of the round-trip time.
+//! Once per window of data the law takes the mean round-trip time of that window. The mean queueing delay is da = mean
+//! - minimum RTT, and its maximum is dm = maximum RTT - minimum. Every acknowledged segment adds alpha / cwnd segments;
+//! a loss takes beta cwnd away. Up to d1 = dm/100 alpha is 10; from there it falls as k1 / (k2 + da), to 0.3 at dm.
+//! After da has been above d1, alpha returns to 10 only with the fifth window below it. Beta is 1/8 up to d2 = dm/10,
+//! 1/2 from d3 = 8 dm/10 on, and linear in between. A window below 15 segments has NewReno's alpha = 1 and beta = 1/2.
+//! So has the window after a timeout, which resets the count of good windows but keeps both extremes of the round-trip
+//! time.
 //!
-//! Where we differ: Linux 2.6.32 counts alpha in 1/128 (0.3 is 0.297) and beta in 1/64, rounded down, and grows by
-//! whole segments, forgetting what is left over; ours are fractions. It bounds round-trip times to 3.3 s. Today's Linux
-//! has the same law; with `like = "linux"` ours rounds as it does. In the paper dm is the largest *mean* delay of a window; in Linux, and here, that of a single
-//! packet. Losses cut the window, not what is in flight.
+//! Differences: Linux 2.6.32 counts alpha in 1/128 (0.3 is 0.297) and beta in 1/64, rounded down, and grows by whole
+//! segments without keeping the remainder. This law uses fractions. Linux limits round-trip times to 3.3 s. Current
+//! Linux has the same law; `like = "linux"` rounds as it does. In the paper dm is the largest *mean* delay of a window;
+//! in Linux, and here, that of a single packet. Losses cut the window, not the volume in flight.
 //!
-//! ns-3 (TcpIllinois) cuts what is in flight; takes delays in whole milliseconds, which makes da and dm zero on short
-//! paths; compares `WinThresh` in segments with the window in bytes, so that no window is below it; and counts good
-//! windows from the start, before the first bad one. Its delays are of the smoothed round-trip time, and it adds
-//! alpha up in whole numbers, so that a window with alpha below 1 stands still (3.44).
+//! ns-3 (TcpIllinois) cuts the volume in flight. It takes delays in whole milliseconds, which makes da and dm zero on
+//! short paths. It compares `WinThresh` in segments with the window in bytes, so that no window is below it, and it
+//! counts good windows from the start, before the first bad one. Its delays are those of the smoothed round-trip time,
+//! and it accumulates alpha in whole numbers, so that a window with alpha below 1 does not grow (3.44).
 
 use crate::contract::{Ack, Congestion, Cx, Phase};
 use crate::param::{DefaultValue, Kind, Param, ParamError, Unit};
@@ -50,7 +51,7 @@ const BETA_MIN: Param = Param {
     name: "beta_min",
     kind: Kind::Number { min: 0.01, max: 0.9, unit: Unit::One },
     default: DefaultValue::Number(0.125),
-    meaning: "share of the window that a loss takes at little delay",
+    meaning: " share of the window lost at a loss with little delay",
     source: "Linux; Liu et al. 2008",
 };
 
@@ -58,7 +59,7 @@ const BETA_MAX: Param = Param {
     name: "beta_max",
     kind: Kind::Number { min: 0.01, max: 0.9, unit: Unit::One },
     default: DefaultValue::Number(0.5),
-    meaning: "share of the window that a loss takes at much delay, no less than beta_min",
+    meaning: " share of the window lost at a loss with much delay; at least beta_min",
     source: "Linux; Liu et al. 2008",
 };
 
@@ -66,7 +67,7 @@ const WIN_THRESH: Param = Param {
     name: "win_thresh",
     kind: Kind::Whole { min: 0, max: 1_000_000, unit: Unit::Segments },
     default: DefaultValue::Whole(15),
-    meaning: "a smaller window counts as NewReno's",
+    meaning: " a smaller window follows NewReno",
     source: "Linux (module parameter win_thresh)",
 };
 
@@ -74,7 +75,7 @@ const THETA: Param = Param {
     name: "theta",
     kind: Kind::Whole { min: 0, max: 250, unit: Unit::One },
     default: DefaultValue::Whole(5),
-    meaning: "windows of data without delay until alpha is alpha_max again",
+    meaning: " windows of data without delay until alpha returns to alpha_max",
     source: "Linux (module parameter theta)",
 };
 
@@ -82,20 +83,20 @@ const LIKE: Param = Param {
     name: "like",
     kind: Kind::Choice(&["exact", "linux"]),
     default: DefaultValue::Word("exact"),
-    meaning: "whether growth and cuts are fractions, or in whole segments, by alpha in 1/128 and beta in 1/64 (linux)",
+    meaning: " exact uses fractions for growth and cuts; linux uses whole segments, alpha in 1/128 and beta in 1/64",
     source: "Linux tcp_illinois.c",
 };
 
-/// In which parts of one Linux counts alpha and beta.
+/// Linux counts alpha and beta in these parts of one.
 const ALPHA_PARTS: f64 = 128.0;
 const BETA_PARTS: f64 = 64.0;
 
-/// Whole parts of one, of which there are `parts`.
+/// Rounds `number` down to a multiple of 1 / `parts`.
 fn in_parts(number: f64, parts: f64) -> f64 {
     (number * parts) as u64 as f64 / parts
 }
 
-/// Alpha in whole parts with delays in whole microseconds, each division rounded down.
+/// Returns alpha in whole parts from delays in whole microseconds, each division rounded down.
 fn linux_alpha(mean: f64, max: f64, alpha: [f64; 2]) -> f64 {
     let [least, largest] = alpha.map(|alpha| ((alpha * ALPHA_PARTS) as u64).max(1));
     let [mean, max] = [mean, max].map(|delay| (delay * 1e6) as u64);
@@ -107,10 +108,10 @@ fn linux_alpha(mean: f64, max: f64, alpha: [f64; 2]) -> f64 {
 const ALPHA_BASE: f64 = 1.0;
 const BETA_BASE: f64 = 0.5;
 
-/// What the catalogue says of it.
+/// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "illinois",
-    summary: "losses cut, delays say how deep and how fast to grow",
+    summary: "losses cut the window, delays set the depth of the cut and the growth",
     source: "Liu, Basar, Srikant, Performance Evaluation 2008; Linux 2.6.32",
     params: &[
         INITIAL_WINDOW,
@@ -141,7 +142,7 @@ pub const CONTROLLER: Controller = Controller {
     },
 };
 
-/// Refuses a least value above the largest.
+/// Rejects a minimum above the maximum.
 fn in_order(min: &Param, max: &Param, [least, largest]: [f64; 2]) -> Result<(), BuildError> {
     if least <= largest {
         return Ok(());
@@ -150,48 +151,48 @@ fn in_order(min: &Param, max: &Param, [least, largest]: [f64; 2]) -> Result<(), 
     Err(BuildError::Param(ParamError { name: max.name, given: largest.to_string(), allowed }))
 }
 
-/// Constants of the law.
+/// The constants of the law.
 #[derive(Clone, Copy, Debug)]
 pub struct IllinoisConfig {
-    /// Least and largest growth per round trip, segments.
+    /// Minimum and maximum growth per round trip, segments.
     pub alpha: [f64; 2],
-    /// Least and largest share of the window that a loss takes.
+    /// Minimum and maximum share of the window lost at a loss.
     pub beta: [f64; 2],
-    /// A smaller window counts as NewReno's, segments.
+    /// A smaller window follows NewReno, segments.
     pub win_thresh: u64,
-    /// Windows of data without delay until alpha is at its largest again.
+    /// Windows of data without delay until alpha returns to its maximum.
     pub theta: u64,
-    /// Rounds as Linux does.
+    /// True to round as Linux does.
     pub like_linux: bool,
 }
 
-/// The law.
+/// The Illinois window law.
 #[derive(Clone, Debug)]
 pub struct Illinois {
     config: IllinoisConfig,
     /// Growth per round trip, segments.
     alpha: f64,
-    /// Share of the window that a loss takes.
+    /// Share of the window lost at a loss.
     beta: f64,
     base_rtt: Dur,
     max_rtt: Dur,
     round: Round,
-    /// The window of data is complete, and not judged yet.
+    /// True if the window of data is complete and not yet evaluated.
     is_due: bool,
-    /// Of this window of data.
+    /// Sum of the round-trip times of this window of data. `rtt_count` is their number.
     rtt_sum: Dur,
     rtt_count: u64,
-    /// Whether there was delay since alpha was last at its largest.
+    /// True if there has been delay since alpha was last at its maximum.
     was_above: bool,
     good_windows: u64,
-    /// Growth of less than a byte that the window has yet to get, bytes.
+    /// Growth of less than a byte, carried over to the next acknowledgment.
     fraction: f64,
-    /// Segments that were acknowledged since the window last grew, where it grows by whole segments.
+    /// Segments acknowledged since the window last grew, if it grows by whole segments.
     counted: u64,
 }
 
 impl Illinois {
-    /// A law with these constants.
+    /// Creates a law with these constants.
     pub fn new(mut config: IllinoisConfig) -> Illinois {
         if config.like_linux {
             config.alpha = config.alpha.map(|alpha| in_parts(alpha, ALPHA_PARTS));
@@ -214,7 +215,7 @@ impl Illinois {
         }
     }
 
-    /// A window of data is complete, of so many segments.
+    /// Evaluates a complete window of data of `segments` segments.
     fn judge(&mut self, segments: u64) {
         if segments < self.config.win_thresh {
             (self.alpha, self.beta) = (ALPHA_BASE, BETA_BASE);
@@ -229,10 +230,11 @@ impl Illinois {
         }
     }
 
-    /// Growth per round trip with a queueing delay of `mean`, of `max` at most.
+    /// Returns the growth per round trip at a queueing delay of `mean`, out of a maximum of `max`.
     fn alpha_at(&mut self, mean: f64, max: f64) -> f64 {
         let [least, largest] = self.config.alpha;
         let d1 = max / 100.0;
+        // After delay, `theta` windows in a row must be free of it before growth is full again.
         if mean <= d1 {
             if !self.was_above {
                 return largest;
@@ -252,7 +254,7 @@ impl Illinois {
         max * largest / (max + mean * (largest - least) / least)
     }
 
-    /// Share of the window that a loss takes with a queueing delay of `mean`, of `max` at most.
+    /// Returns the share lost at a loss with a queueing delay of `mean`, out of a maximum of `max`.
     fn beta_at(&self, mean: f64, max: f64) -> f64 {
         let [least, largest] = self.config.beta;
         let (d2, d3) = (max / 10.0, 0.8 * max);
@@ -265,7 +267,8 @@ impl Illinois {
         }
     }
 
-    /// As Linux grows: a segment once alpha times what was acknowledged is a window, and what exceeds that is forgotten.
+    /// Grows as Linux does: by a segment once alpha times the acknowledged segments make a window. The remainder is
+    /// dropped.
     fn grow_by_segments(&mut self, window: &mut Window, acked: u64, mss_bytes: u64) {
         self.counted += acked;
         let segments = window.cwnd / mss_bytes;
@@ -290,7 +293,7 @@ impl WindowLaw for Illinois {
             self.rtt_count += 1;
         }
         self.is_due |= self.round.is_over(ack);
-        // As in Linux, a window of data that ends in recovery goes on until recovery is over.
+        // As in Linux, a window of data that ends in recovery continues until recovery is over.
         if self.is_due && ack.phase != Phase::Recovery {
             self.is_due = false;
             self.judge(window.cwnd / cx.mss_bytes);
@@ -349,12 +352,12 @@ mod tests {
         run(&mut Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng })
     }
 
-    /// A law that knows of round-trip times from 100 ms to 200 ms: dm is 100 ms.
+    /// Returns a law that has seen round-trip times from 100 ms to 200 ms: dm is 100 ms.
     fn law() -> Illinois {
         Illinois { base_rtt: Dur::from_ms(100), max_rtt: Dur::from_ms(200), ..Illinois::new(CONFIG) }
     }
 
-    /// Judges a window of this size with this mean round-trip time.
+    /// Evaluates a window of this size with this mean round-trip time.
     fn judge(law: &mut Illinois, segments: u64, mean_rtt_ms: u64) -> (f64, f64) {
         (law.rtt_sum, law.rtt_count) = (Dur::from_ms(2 * mean_rtt_ms), 2);
         law.judge(segments);
@@ -377,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn after_delay_the_fifth_good_window_brings_full_growth_back() {
+    fn after_delay_the_fifth_good_window_restores_full_growth() {
         let mut law = law();
         judge(&mut law, 100, 200);
         for _ in 0..4 {
@@ -394,7 +397,7 @@ mod tests {
         is_near(judge(&mut law, 15, 200), (0.3, 0.5));
     }
 
-    /// 30,000 segments, where an acknowledgment at alpha = 0.3 is worth 0.09 bytes.
+    /// 30,000 segments, where an acknowledgment at alpha = 0.3 adds 0.09 bytes.
     #[test]
     fn a_round_adds_alpha_segments_to_a_large_window() {
         for (alpha, bytes) in [(0.3, 2684), (10.0, 89_465)] {
@@ -409,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_takes_beta_and_a_timeout_forgets_it() {
+    fn a_loss_takes_beta_and_a_timeout_resets_it() {
         let mut law = law();
         let window = Window { cwnd: 800 * MSS, ssthresh: 0 };
         is_near(judge(&mut law, 100, 101), (10.0, 0.125));
@@ -421,8 +424,8 @@ mod tests {
         assert_eq!((law.base_rtt, law.max_rtt), (Dur::from_ms(100), Dur::from_ms(200)));
     }
 
-    /// Windows of 20 segments: one at 100 ms, then one with half its packets at 100 ms and half at 200 ms, whose mean
-    /// queueing delay is half the largest, or a little less for the packet that begins the next window.
+    /// Windows of 20 segments: one at 100 ms, then one with half its packets at 100 ms and half at 200 ms. Its mean
+    /// queueing delay is half the maximum, or slightly less because of the packet that begins the next window.
     #[test]
     fn every_window_of_data_is_judged_by_its_mean_delay() {
         let config = WindowConfig {
@@ -464,8 +467,8 @@ mod tests {
         assert_eq!(error.to_string(), "`beta_max` is 0.1; allowed: 0.125 or more, which is beta_min");
     }
 
-    /// Linux 6.12 with 219 segments and beta = 29 / 64, of 0.459: 219 - (219 * 29 >> 6) = 120. At the largest delay alpha is
-    /// 38 / 128, and a window of ten grows with the 34th segment (34 * 38 >> 7 = 10); exactly it would be 0.3.
+    /// Linux 6.12 with 219 segments and beta = 29 / 64, from 0.459: 219 - (219 * 29 >> 6) = 120. At the largest delay
+    /// alpha is 38 / 128, and a window of ten grows with the 34th segment (34 * 38 >> 7 = 10); exact alpha is 0.3.
     #[test]
     fn like_linux_cuts_and_growth_are_of_whole_segments() {
         let config = IllinoisConfig { like_linux: true, ..CONFIG };

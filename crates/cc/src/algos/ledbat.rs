@@ -1,18 +1,19 @@
-//! LEDBAT: background transfers that aim at a fixed delay in the queue, and yield to others.
+//! LEDBAT: background transfers that aim at a fixed delay in the queue and yield to other traffic.
 //!
 //! Source: RFC 6817.
 //!
-//! Needs one-way delays, of clocks that differ by a constant. The delay in queues is the least of the last few samples above
-//! the least of the last ten minutes. Each acknowledgment moves the window by GAIN (1 - queuing / TARGET) acked MSS / cwnd
-//! bytes (section 2.4.2): by a segment a round trip where the queue is empty, not at all at the target, and down beyond.
-//! A flow that has too little to send, and not the window, to thank for what is in flight keeps its window at that and
-//! ALLOWED_INCREASE segments more at most; no window is smaller than MIN_CWND. A loss halves it. There is no slow start, not
-//! after a timeout either.
+//! LEDBAT needs one-way delays, whose clocks may differ by a constant. The queueing delay is the minimum of the last
+//! few samples minus the minimum of the last ten minutes. Each acknowledgment changes the window by GAIN (1 - queuing /
+//! TARGET) acked MSS / cwnd bytes (section 2.4.2): by a segment per round trip if the queue is empty, not at all at the
+//! target, and downwards beyond. If a lack of data, rather than the window, limits the flow, its window is at most
+//! ALLOWED_INCREASE segments above the volume in flight. The minimum window is MIN_CWND. A loss halves the window.
+//! There is no slow start, not even after a timeout.
 //!
-//! Where we differ: the RFC has the bound of ALLOWED_INCREASE for every flow. Where data goes in chunks, up to a chunk of the
-//! window stays empty until there is room for all of it; the bound would then take what the flow had just grown by, for ever.
-//! It is there for flows that are short of data, and here for them only. The congestion timeout is the transport's retransmission timeout. The window holds while a loss is
-//! repaired. A late-comer sees the queue of others as part of the path, as the RFC says it may.
+//! Differences: the RFC applies ALLOWED_INCREASE to every flow. If data is sent in chunks, up to a chunk of the window
+//! stays empty until there is room for all of it, and the limit would always remove the last growth. The limit is meant
+//! for flows that are short of data, and here it applies only to them. The congestion timeout is the transport's
+//! retransmission timeout. The window holds while a loss is repaired. A latecomer counts the queue of other flows as
+//! part of the path, as the RFC notes.
 
 use crate::contract::{Ack, Congestion, Cx, Needs, Phase};
 use crate::delay::{BASE_HISTORY, CURRENT_FILTER, Delays};
@@ -25,7 +26,7 @@ const TARGET: Param = Param {
     name: "target",
     kind: Kind::Span { min: Dur::from_us(1), max: Dur::from_ms(100) },
     default: DefaultValue::Span(Dur::from_ms(100)),
-    meaning: "delay in the queue to aim at",
+    meaning: " target delay in the queue",
     source: "RFC 6817 section 2.5: 100 ms or less",
 };
 
@@ -33,7 +34,7 @@ const GAIN: Param = Param {
     name: "gain",
     kind: Kind::Number { min: 0.001, max: 1.0, unit: Unit::One },
     default: DefaultValue::Number(1.0),
-    meaning: "segments that the window grows by in a round trip with an empty queue",
+    meaning: " growth in segments per round trip with an empty queue",
     source: "RFC 6817 section 2.5: 1 or less",
 };
 
@@ -41,7 +42,7 @@ const ALLOWED_INCREASE: Param = Param {
     name: "allowed_increase",
     kind: Kind::Number { min: 0.001, max: 1000.0, unit: Unit::Segments },
     default: DefaultValue::Number(1.0),
-    meaning: "the most by which the window exceeds what is in flight",
+    meaning: " maximum by which the window exceeds the volume in flight",
     source: "RFC 6817 section 2.5",
 };
 
@@ -49,7 +50,7 @@ const MIN_WINDOW: Param = Param {
     name: "min_window",
     kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
     default: DefaultValue::Whole(2),
-    meaning: "least window while acknowledgments come; after a loss it is 2 segments or more",
+    meaning: " minimum window while acknowledgments arrive; after a loss it is at least 2 segments",
     source: "RFC 6817 section 2.5 (MIN_CWND)",
 };
 
@@ -57,7 +58,7 @@ const MIN_WINDOW: Param = Param {
 pub(super) const SMALL_INITIAL_WINDOW: Param =
     Param { default: DefaultValue::Whole(2), source: "RFC 6817 section 2.5 (INIT_CWND)", ..INITIAL_WINDOW };
 
-/// What the catalogue says of it.
+/// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "ledbat",
     summary: "for background transfers: aims at a fixed delay in the queue",
@@ -86,26 +87,26 @@ pub const CONTROLLER: Controller = Controller {
     },
 };
 
-/// The law.
+/// The LEDBAT window law.
 #[derive(Clone, Debug)]
 pub struct Ledbat {
     target: Dur,
     gain: f64,
-    /// Segments.
+    /// ALLOWED_INCREASE in segments.
     allowed_increase: f64,
-    /// Segments.
+    /// The minimum window in segments.
     min_window: u64,
     delays: Delays,
-    /// How far the queue is from the target, as a share of it: 1 where it is empty, below 0 where it is too long.
+    /// Relative distance of the queueing delay from the target: 1 for an empty queue, negative beyond the target.
     off_target: f64,
-    /// The largest window that what is in flight allows.
+    /// The largest window that the volume in flight allows.
     most_bytes: u64,
-    /// What is left of earlier changes, less than a byte.
+    /// The remainder of earlier changes, less than a byte.
     fraction: f64,
 }
 
 impl Ledbat {
-    /// Section 2.4.2: the change that one acknowledgment makes.
+    /// Section 2.4.2: applies the change of one acknowledgment.
     fn change(&mut self, window: &mut Window, ack: &Ack, mss_bytes: u64) {
         let cwnd = window.cwnd as f64;
         let share = ack.acked_bytes as f64 / cwnd;
@@ -124,6 +125,7 @@ impl WindowLaw for Ledbat {
         if let Some(delay) = ack.one_way_delay {
             self.delays.update(cx.now, delay);
         }
+        // Without a delay sample the window keeps its size.
         let queuing = self.delays.queuing().unwrap_or(self.target);
         self.off_target = 1.0 - queuing.as_secs_f64() / self.target.as_secs_f64();
         if ack.phase == Phase::Recovery || ack.acked_bytes == 0 {
@@ -131,6 +133,7 @@ impl WindowLaw for Ledbat {
         }
         let increase = (self.allowed_increase * cx.mss_bytes as f64) as u64;
         let flight_bytes = ack.in_flight_bytes + ack.delivered_bytes;
+        // ALLOWED_INCREASE is for flows that are short of data.
         self.most_bytes = if ack.cwnd_limited { u64::MAX } else { flight_bytes + increase };
         window.cwnd = window.cwnd.min(self.most_bytes).max(self.min_window * cx.mss_bytes);
         if self.off_target < 0.0 {
@@ -168,19 +171,19 @@ mod tests {
     const MSS: u64 = 1000;
 
     /// A connection with an initial window of 20 segments that has seen an empty path of 30 ms.
-    struct Life {
+    struct Connection {
         controller: Box<dyn CongestionControl>,
         rng: Stream,
     }
 
-    impl Life {
-        fn new() -> Life {
+    impl Connection {
+        fn new() -> Connection {
             let mut values = Values::default();
             values.set("initial_window", Value::Whole(20));
             values.set("current_filter", Value::Whole(1));
             let controller =
                 build("ledbat", &values, &Blueprint::of_any(MSS, &Values::default())).expect("a controller");
-            Life { controller, rng: Stream::new(1, Domain::Test, 0) }
+            Connection { controller, rng: Stream::new(1, Domain::Test, 0) }
         }
 
         fn cx<T>(&mut self, call: impl FnOnce(&mut dyn CongestionControl, &mut Cx<'_>) -> T) -> T {
@@ -188,7 +191,8 @@ mod tests {
             call(&mut *self.controller, &mut cx)
         }
 
-        /// A window of 20 segments comes back with so much delay, and so many bytes are in flight still; the window afterwards.
+        /// Acknowledges a window of 20 segments with this delay, leaving `in_flight_bytes` in flight. Returns the new
+        /// window.
         fn round(&mut self, delay_ms: u64, in_flight_bytes: u64) -> u64 {
             (0..20).for_each(|_| self.acknowledge(delay_ms, in_flight_bytes, true));
             self.controller.limits().cwnd_bytes
@@ -204,13 +208,13 @@ mod tests {
     #[test]
     fn a_round_trip_moves_the_window_by_a_segment_times_the_distance_from_the_target() {
         let after = |delay_ms| {
-            let mut life = Life::new();
-            let empty = life.round(30, 100 * MSS);
+            let mut connection = Connection::new();
+            let empty = connection.round(30, 100 * MSS);
             // 20 acknowledgments of a window that grows from 20 to 21 segments.
             assert!((20_970..=21_000).contains(&empty), "{empty}");
-            life.round(delay_ms, 100 * MSS) as i64 - empty as i64
+            connection.round(delay_ms, 100 * MSS) as i64 - empty as i64
         };
-        // 50 ms in the queue is half of the target, 100 ms all of it, and 200 ms twice.
+        // 50 ms in the queue is half of the target, 100 ms all of it, and 200 ms twice as much.
         assert!((450..=480).contains(&after(80)), "{}", after(80));
         assert_eq!(after(130), 0);
         assert!((-1000..=-950).contains(&after(230)), "{}", after(230));
@@ -218,10 +222,10 @@ mod tests {
 
     #[test]
     fn the_window_of_a_flow_short_of_data_is_at_most_a_segment_above_what_was_in_flight() {
-        let mut life = Life::new();
+        let mut connection = Connection::new();
         let mut after = |in_flight_bytes| {
-            life.acknowledge(30, in_flight_bytes, false);
-            life.controller.limits().cwnd_bytes
+            connection.acknowledge(30, in_flight_bytes, false);
+            connection.controller.limits().cwnd_bytes
         };
         assert_eq!(after(6 * MSS), 8 * MSS, "6, the one acknowledged, and one more");
         assert_eq!(after(0), 2 * MSS);
@@ -229,20 +233,20 @@ mod tests {
 
     /// Of a window of 20 segments 14 are in flight while a chunk of six waits for room.
     #[test]
-    fn the_window_grows_though_a_chunk_waits_for_room() {
-        let window = Life::new().round(30, 14 * MSS);
+    fn the_window_grows_while_a_chunk_waits_for_room() {
+        let window = Connection::new().round(30, 14 * MSS);
         assert!((20_970..=21_000).contains(&window), "{window}");
     }
 
     #[test]
-    fn a_loss_halves_the_window_and_a_timeout_has_no_slow_start_behind_it() {
-        let mut life = Life::new();
-        life.cx(|cc, cx| cc.on_congestion(Congestion::Loss { flight_bytes: 0 }, cx));
-        assert_eq!(life.controller.limits().cwnd_bytes, 10 * MSS);
-        life.cx(|cc, cx| cc.on_congestion(Congestion::Timeout { flight_bytes: 0, first: true }, cx));
-        assert_eq!(life.controller.limits().cwnd_bytes, MSS);
-        // From the least window on by a segment a round trip: 20 acknowledgments of 2 to 6 segments.
-        let window = life.round(30, 100 * MSS);
+    fn a_loss_halves_the_window_and_no_slow_start_follows_a_timeout() {
+        let mut connection = Connection::new();
+        connection.cx(|cc, cx| cc.on_congestion(Congestion::Loss { flight_bytes: 0 }, cx));
+        assert_eq!(connection.controller.limits().cwnd_bytes, 10 * MSS);
+        connection.cx(|cc, cx| cc.on_congestion(Congestion::Timeout { flight_bytes: 0, first: true }, cx));
+        assert_eq!(connection.controller.limits().cwnd_bytes, MSS);
+        // Growth from the minimum window is a segment per round trip: 20 acknowledgments of 2 to 6 segments.
+        let window = connection.round(30, 100 * MSS);
         assert!((6 * MSS..7 * MSS).contains(&window), "{window}");
     }
 }

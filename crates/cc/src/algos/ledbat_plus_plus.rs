@@ -1,17 +1,20 @@
-//! LEDBAT++: LEDBAT that is fair to its own kind and forgets its own queue.
+//! LEDBAT++: LEDBAT that is fair among its own flows and does not mistake its own queue for the path.
 //!
 //! Source: draft-irtf-iccrg-ledbat-plus-plus (section numbers of revision 01), on top of RFC 6817.
 //!
-//! Delays are of round trips, so that receivers need not help. With GAIN = 1 / min(16, ceil(2 TARGET / base)) (section 4.2),
-//! a round trip adds GAIN segments, and beyond the target max(GAIN - C W (queuing / TARGET - 1), -W / 2), in segments
-//! (section 4.3): decrease is multiplicative. Slow start grows by GAIN acked bytes, and the first one ends at three
-//! quarters of the target (section 4.1). Two round trips later the connection slows down (section 4.4): it remembers its
-//! window, holds two segments for two round trips, so that queues drain and the path is measured empty, and grows back to
-//! the remembered window by slow start. The next slowdown comes nine times as long after this as it took, which costs at most
-//! a tenth of the link. TARGET is 60 ms (section 4.5).
+//! Delays are round-trip times, so that receivers need no support. GAIN is 1 / min(16, ceil(2 TARGET / base)) (section
+//! 4.2). A round trip adds GAIN segments, and beyond the target max(GAIN - C W (queuing / TARGET - 1), -W / 2) (section
+//! 4.3): the decrease is multiplicative. Slow start grows by GAIN acked bytes, and the first one ends at three quarters
+//! of the target (section 4.1). TARGET is 60 ms (section 4.5).
 //!
-//! Where we differ: the draft does not say whether GAIN holds in the slow start of a slowdown; here it does. Slowdowns begin
-//! and end with acknowledgments, and wait for a repair of losses to end. A round trip is the smoothed one.
+//! Two round trips after slow start the connection slows down (section 4.4). It saves its window and holds two segments
+//! for two round trips, so that queues drain and the empty path can be measured. Then it returns to the saved window by
+//! slow start. The next slowdown follows after nine times the duration of this one, which costs at most a tenth of the
+//! link.
+//!
+//! Differences: the draft does not say whether GAIN applies in the slow start of a slowdown; here it does. Slowdowns
+//! begin and end with acknowledgments, and wait for the repair of losses to end. A round trip is the smoothed
+//! round-trip time.
 
 use super::ledbat::SMALL_INITIAL_WINDOW;
 use crate::contract::{Ack, Congestion, Cx, Phase};
@@ -25,7 +28,7 @@ const TARGET: Param = Param {
     name: "target",
     kind: Kind::Span { min: Dur::from_us(1), max: Dur::from_ms(100) },
     default: DefaultValue::Span(Dur::from_ms(60)),
-    meaning: "delay in the queue to aim at",
+    meaning: " target delay in the queue",
     source: "draft-irtf-iccrg-ledbat-plus-plus-01 section 4.5",
 };
 
@@ -33,11 +36,11 @@ const DECREASE: Param = Param {
     name: "decrease",
     kind: Kind::Number { min: 0.01, max: 100.0, unit: Unit::One },
     default: DefaultValue::Number(1.0),
-    meaning: "share of the window to give up in a round trip with twice the target in the queue, up to half",
+    meaning: " share of the window given up per round trip at twice the target delay, at most half",
     source: "draft-irtf-iccrg-ledbat-plus-plus-01 section 4.3 (Constant)",
 };
 
-/// What the catalogue says of it.
+/// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "ledbat-plus-plus",
     summary: "LEDBAT by round-trip times, with multiplicative decrease and periodic slowdowns",
@@ -64,29 +67,29 @@ pub const CONTROLLER: Controller = Controller {
     },
 };
 
-/// The gain is one over this at least.
+/// The minimum of the gain is one over this.
 const LEAST_GAIN: f64 = 16.0;
 
-/// Segments that a connection keeps in flight while it has slowed down, and at least at all times.
+/// Segments that a connection keeps in flight during a slowdown, and at all times.
 const LEAST_WINDOW: u64 = 2;
 
-/// How many times as long as a slowdown the time to the next one is.
+/// Time between slowdowns as a multiple of the duration of a slowdown.
 const BETWEEN_SLOWDOWNS: u64 = 9;
 
-/// Where a connection stands.
+/// The stage of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// The first slow start.
     Start,
     /// Congestion avoidance until the next slowdown.
     Avoid { until: Time },
-    /// Slowed down.
+    /// A slowdown.
     Slow { since: Time, until: Time },
-    /// Back to the window before the slowdown.
+    /// Slow start back to the window before the slowdown.
     Return { since: Time },
 }
 
-/// The law.
+/// The LEDBAT++ window law.
 #[derive(Clone, Debug)]
 pub struct LedbatPlusPlus {
     target: Dur,
@@ -94,14 +97,14 @@ pub struct LedbatPlusPlus {
     delays: Delays,
     stage: Stage,
     gain: f64,
-    /// By how many segments a round trip changes the window now.
+    /// The change of the window per round trip, segments.
     change: f64,
-    /// What is left of earlier changes, less than a byte.
+    /// The remainder of earlier changes, less than a byte.
     fraction: f64,
 }
 
 impl LedbatPlusPlus {
-    /// Moves on from stage to stage.
+    /// Moves from stage to stage.
     fn advance(&mut self, window: &mut Window, queuing: Dur, cx: &Cx<'_>) {
         let now = cx.now;
         let two_round_trips = cx.srtt.unwrap_or_default() * 2;
@@ -114,6 +117,7 @@ impl LedbatPlusPlus {
                 self.stage = Stage::Avoid { until: now + two_round_trips };
             }
             Stage::Avoid { until } if now >= until => {
+                // The threshold saves the window to which slow start returns.
                 window.ssthresh = window.cwnd.max(LEAST_WINDOW * cx.mss_bytes);
                 window.cwnd = window.cwnd.min(LEAST_WINDOW * cx.mss_bytes);
                 self.stage = Stage::Slow { since: now, until: now + two_round_trips };
@@ -126,7 +130,7 @@ impl LedbatPlusPlus {
         }
     }
 
-    /// Sections 4.2 and 4.3: by how many segments a round trip changes a window of `segments`.
+    /// Sections 4.2 and 4.3: computes the change per round trip of a window of `segments`.
     fn judge(&mut self, segments: f64, queuing: Dur) {
         let target = self.target.as_secs_f64();
         let base = self.delays.base().unwrap_or(Dur::ZERO).as_secs_f64();
@@ -139,7 +143,7 @@ impl LedbatPlusPlus {
         };
     }
 
-    /// Changes the window by the share of a round trip that `ack` is, in segments per round trip.
+    /// Changes the window by this acknowledgment's share of the round trip.
     fn change(&mut self, window: &mut Window, ack: &Ack, mss_bytes: u64) {
         let share = (ack.acked_bytes as f64 / window.cwnd as f64).min(1.0);
         self.add(window, self.change * share * mss_bytes as f64, mss_bytes);
@@ -201,20 +205,20 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    struct Life {
+    struct Connection {
         controller: Box<dyn CongestionControl>,
         now: Time,
         rng: Stream,
     }
 
-    impl Life {
-        fn new(initial_window: u64) -> Life {
+    impl Connection {
+        fn new(initial_window: u64) -> Connection {
             let mut values = Values::default();
             values.set("initial_window", Value::Whole(initial_window));
             values.set("current_filter", Value::Whole(1));
             let none = Values::default();
             let controller = build("ledbat-plus-plus", &values, &Blueprint::of_any(MSS, &none)).expect("a controller");
-            Life { controller, now: Time::ZERO, rng: Stream::new(1, Domain::Test, 0) }
+            Connection { controller, now: Time::ZERO, rng: Stream::new(1, Domain::Test, 0) }
         }
 
         fn cwnd(&self) -> u64 {
@@ -231,12 +235,12 @@ mod tests {
             found
         }
 
-        /// One window comes back, evenly over this round-trip time.
+        /// Acknowledges one window, evenly over this round-trip time.
         fn round(&mut self, rtt_ms: u64) -> u64 {
             self.acknowledge(rtt_ms, self.cwnd() / MSS)
         }
 
-        /// Only the first so many of its segments.
+        /// Acknowledges only the first `count` of its segments.
         fn acknowledge(&mut self, rtt_ms: u64, count: u64) -> u64 {
             let (rtt, segments) = (Dur::from_ms(rtt_ms), self.cwnd() / MSS);
             for _ in 0..count {
@@ -249,37 +253,39 @@ mod tests {
         }
     }
 
-    /// Section 4.2, and 4.1 for what it does to slow start.
+    /// Section 4.2, and section 4.1 for its effect on slow start.
     #[test]
     fn the_gain_falls_from_one_to_a_sixteenth_with_the_round_trip_time() {
         for (rtt_ms, gain) in [(200, 1.0), (120, 1.0), (119, 0.5), (30, 0.25), (1, 0.0625)] {
-            let mut life = Life::new(64);
-            let grown = life.round(rtt_ms);
-            assert_eq!(life.traced("gain"), gain, "{rtt_ms} ms");
+            let mut connection = Connection::new(64);
+            let grown = connection.round(rtt_ms);
+            assert_eq!(connection.traced("gain"), gain, "{rtt_ms} ms");
             assert_eq!(grown, 64 * MSS + (gain * 64.0 * MSS as f64) as u64, "{rtt_ms} ms");
         }
     }
 
-    /// A connection beyond its first slow start, on a path of 120 ms, with a little less than a hundred segments.
-    fn avoiding() -> Life {
-        let mut life = Life::new(48);
-        assert_eq!(life.round(120), 96 * MSS);
+    /// Returns a connection beyond its first slow start, on a path of 120 ms, with slightly less than a hundred
+    /// segments.
+    fn avoiding() -> Connection {
+        let mut connection = Connection::new(48);
+        assert_eq!(connection.round(120), 96 * MSS);
         // 46 ms in the queue end slow start at once.
-        life.acknowledge(166, 1);
-        assert!((96 * MSS..97 * MSS).contains(&life.cwnd()), "{}", life.cwnd());
-        life
+        connection.acknowledge(166, 1);
+        assert!((96 * MSS..97 * MSS).contains(&connection.cwnd()), "{}", connection.cwnd());
+        connection
     }
 
-    /// Section 4.3: from the target on, by the window's share; less than a round trip before the first slowdown.
+    /// Section 4.3: beyond the target the decrease is proportional to the window. Less than a round trip before the
+    /// first slowdown.
     #[test]
     fn the_window_shrinks_by_its_share_of_what_exceeds_the_target_and_by_half_at_most() {
         let shrunk = |rtt_ms| {
-            let mut life = avoiding();
-            let before = life.cwnd() as f64;
-            life.round(rtt_ms) as f64 / before
+            let mut connection = avoiding();
+            let before = connection.cwnd() as f64;
+            connection.round(rtt_ms) as f64 / before
         };
         assert!((1.0..1.02).contains(&shrunk(180)), "one segment more at the target: {}", shrunk(180));
-        // A tenth, of a window that shrinks meanwhile, less one segment.
+        // A tenth of a window that shrinks meanwhile, less one segment.
         assert!((0.90..0.93).contains(&shrunk(186)), "{}", shrunk(186));
         assert!((0.5..0.63).contains(&shrunk(300)), "{}", shrunk(300));
     }
@@ -287,23 +293,23 @@ mod tests {
     /// Section 4.4.
     #[test]
     fn slowdowns_take_a_tenth_of_the_time() {
-        let mut life = avoiding();
+        let mut connection = avoiding();
         let mut changes = Vec::new();
         let (mut slow, mut largest) = (false, 0);
-        while changes.len() < 8 && life.now < Time::ZERO + Dur::from_secs(100) {
-            life.round(121);
-            let is_slow = life.traced("is_slowed_down") == 1.0;
+        while changes.len() < 8 && connection.now < Time::ZERO + Dur::from_secs(100) {
+            connection.round(121);
+            let is_slow = connection.traced("is_slowed_down") == 1.0;
             if is_slow {
-                assert!(life.cwnd() <= 2 * MSS);
+                assert!(connection.cwnd() <= 2 * MSS);
             }
             if is_slow != slow {
-                changes.push((life.now - Time::ZERO).as_secs_f64());
+                changes.push((connection.now - Time::ZERO).as_secs_f64());
                 slow = is_slow;
             }
-            largest = largest.max(life.cwnd());
+            largest = largest.max(connection.cwnd());
         }
-        // It begins two round trips after slow start ended, within 300 ms, lasts for two, and takes some six to double
-        // from 2 to 98 segments.
+        // It begins two round trips after the end of slow start, within 300 ms, lasts for two round trips, and takes
+        // about six to double from 2 to 98 segments.
         assert!(changes[0] < 0.8, "{changes:?}");
         for pair in changes.chunks(2) {
             assert!((0.2..0.5).contains(&(pair[1] - pair[0])), "{changes:?}");
@@ -315,10 +321,10 @@ mod tests {
 
     #[test]
     fn a_loss_halves_the_window() {
-        let mut life = avoiding();
-        let before = life.cwnd();
-        let mut cx = Cx { now: life.now, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut life.rng };
-        life.controller.on_congestion(Congestion::Loss { flight_bytes: 0 }, &mut cx);
-        assert_eq!(life.cwnd(), before / 2);
+        let mut connection = avoiding();
+        let before = connection.cwnd();
+        let mut cx = Cx { now: connection.now, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut connection.rng };
+        connection.controller.on_congestion(Congestion::Loss { flight_bytes: 0 }, &mut cx);
+        assert_eq!(connection.cwnd(), before / 2);
     }
 }

@@ -1,31 +1,31 @@
-//! TCP-LP: low priority, by giving way before the queue is full.
+//! TCP-LP: low priority by backing off before the queue is full.
 //!
 //! Source: Kuzmanovic and Knightly, "TCP-LP: Low-Priority Service via End-Point Congestion Control", IEEE/ACM ToN
-//! 14(4), 2006; what the paper leaves open, as in Linux (tcp_lp.c).
+//! 14(4), 2006; details that the paper leaves open as in Linux (tcp_lp.c).
 //!
-//! Needs one-way delays. The flow is NewReno's, and every acknowledgment updates a smoothed one-way delay (gain 1/8)
-//! and the range of delays. Early congestion is a smoothed delay that is beyond the least by 15 % of the range. It
-//! halves the window; the flow then does not grow for an inference time of three round trips, and a second one in that
-//! time leaves one segment. The slow-start threshold is left as it is, and slow start brings the window back. The
-//! largest delay of all is never taken for the end of the range, only the one before it. After early congestion the
-//! range begins anew, from the smoothed delay to twice that.
+//! TCP-LP needs one-way delays. The flow follows NewReno, and every acknowledgment updates a smoothed one-way delay
+//! (gain 1/8) and the range of delays. Early congestion means a smoothed delay that exceeds the minimum by 15 % of the
+//! range. It halves the window. The flow then does not grow for an inference time of three round trips, and a second
+//! early congestion in that time leaves one segment. The slow-start threshold stays, and slow start restores the
+//! window. The end of the range is not the largest delay but the largest before it. After early congestion the range
+//! restarts, from the smoothed delay to twice that.
 //!
-//! Of three kinds of TCP-LP the parameter `like` chooses. In Linux early congestion begins *at* the threshold, so that
-//! the first sample, which is a range of nothing, halves the first window and sets the range; and slow start, too,
-//! waits for the inference time. The kind `exact` has these rules and clocks that are equal, and as fine as `tick`. In
-//! ns-3 (TcpLp) and in the paper early congestion begins beyond the threshold, and in ns-3 slow start does not wait.
-//! ns-3 counts milliseconds (`tick = "1ms"`). We calculate in whole ticks and take no sample of zero ticks, as both do.
+//! The parameter `like` selects one of three variants. In Linux early congestion begins *at* the threshold, so that the
+//! first sample, a range of zero, halves the first window and sets the range; slow start also waits for the inference
+//! time. The variant `exact` has these rules with equal clocks of resolution `tick`. In ns-3 (TcpLp) and in the paper
+//! early congestion begins beyond the threshold, and in ns-3 slow start does not wait. ns-3 counts milliseconds (`tick
+//! = "1ms"`). Delays are in whole ticks, and samples of zero ticks are ignored, as in both.
 //!
-//! The kind `linux` is that of Linux 6.12 with its clocks ([`linux::Clocks`]): milliseconds, an offset that each
-//! connection draws for its timestamps, and a running guess of how fast the receiver's clock ticks. It calculates in 32
-//! bits, which overflow. What it takes for a delay has little to do with the path: most connections are NewReno's, and
-//! some give way where nothing else is.
+//! The variant `linux` is that of Linux 6.12 with its clocks ([`linux::Clocks`]): milliseconds, an offset that each
+//! connection draws for its timestamps, and a running estimate of the receiver's clock rate. It computes in 32 bits,
+//! which overflow. The resulting delay has little to do with the path: most connections behave as NewReno's, and some
+//! back off without any cause.
 //!
-//! Where we differ: windows are in bytes, not in whole segments as in Linux. Timestamps are of the arrival that caused
-//! an acknowledgment, and not of the acknowledgment's departure. Clocks of the kinds `exact` and `ns-3` are equal, but
-//! for `clock_offset`. Since the new range depends on it, a sender whose receiver was started at another time has a
-//! range that no queue can fill, and is NewReno after its first halving. The paper's flow, unlike Linux's and ours,
-//! goes on growing by a segment a round trip after the inference time.
+//! Differences: windows are in bytes, not in whole segments as in Linux. Timestamps are those of the arrival that
+//! caused an acknowledgment, not of the acknowledgment's departure. Clocks of the variants `exact` and `ns-3` are equal
+//! except for `clock_offset`. The new range depends on that offset: a sender whose receiver was started at another time
+//! gets a range that no queue can fill, and behaves as NewReno after its first halving. The paper's flow, unlike that
+//! of Linux and this one, resumes growth by a segment per round trip after the inference time.
 
 mod linux;
 
@@ -41,7 +41,7 @@ const THRESHOLD: Param = Param {
     name: "threshold",
     kind: Kind::Whole { min: 0, max: 100, unit: Unit::Named("% of the range of delays") },
     default: DefaultValue::Whole(15),
-    meaning: "how far above the least one-way delay early congestion is",
+    meaning: " early congestion begins when the one-way delay exceeds the minimum by this",
     source: "Kuzmanovic and Knightly (delta); Linux",
 };
 
@@ -49,7 +49,7 @@ const LIKE: Param = Param {
     name: "like",
     kind: Kind::Choice(&["exact", "linux", "ns-3"]),
     default: DefaultValue::Word("exact"),
-    meaning: "whose rules: Linux's with exact clocks (exact) or with its own (linux), or ns-3's",
+    meaning: " rules and clocks: Linux's rules with exact clocks (exact) or its own (linux), or ns-3's",
     source: "Linux tcp_lp.c; ns-3 tcp-lp.cc",
 };
 
@@ -57,22 +57,22 @@ const TICK: Param = Param {
     name: "tick",
     kind: Kind::Span { min: Dur::from_ns(1), max: Dur::from_secs(1) },
     default: DefaultValue::Span(Dur::from_ns(1)),
-    meaning: "how coarse the clocks are by which delays are measured",
-    source: "ours; 1 ms in ns-3; not used with like = \"linux\"",
+    meaning: " resolution of the clocks that measure delays",
+    source: "sparelane; 1 ms in ns-3; not used with like = \"linux\"",
 };
 
 const CLOCK_OFFSET: Param = Param {
     name: "clock_offset",
     kind: Kind::Span { min: Dur::from_ps(0), max: Dur::from_secs(1_000_000) },
     default: DefaultValue::Span(Dur::from_ps(0)),
-    meaning: "how far ahead the receiver's clock is, which adds to every delay",
-    source: "ours; not used with like = \"linux\"",
+    meaning: " offset of the receiver's clock, which adds to every delay",
+    source: "sparelane; not used with like = \"linux\"",
 };
 
-/// What the catalogue says of it.
+/// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "lp",
-    summary: "low priority: gives way where one-way delays rise",
+    summary: "low priority: backs off when one-way delays rise",
     source: "Kuzmanovic and Knightly, IEEE/ACM ToN 2006",
     params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, THRESHOLD, LIKE, TICK, CLOCK_OFFSET],
     make: &|values, plan| {
@@ -81,7 +81,7 @@ pub const CONTROLLER: Controller = Controller {
             "linux" => Like::Linux,
             _ => Like::Exact,
         };
-        // Linux brings its own clocks; these two are then unused.
+        // Linux brings its own clocks; these two parameters are then unused.
         let (tick, clock_offset) = match like {
             Like::Linux => (Dur::from_ns(1), Dur::ZERO),
             _ => (values.span(&TICK), values.span(&CLOCK_OFFSET)),
@@ -91,37 +91,37 @@ pub const CONTROLLER: Controller = Controller {
     },
 };
 
-/// Whose rules a flow follows.
+/// The variant of the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Like {
-    /// Linux's, with clocks that are equal but for an offset.
+    /// Linux's rules, with clocks that are equal except for an offset.
     Exact,
-    /// Linux's, with its clocks.
+    /// Linux's rules and clocks.
     Linux,
-    /// ns-3's.
+    /// The rules of ns-3.
     Ns3,
 }
 
-/// Constants of the law.
+/// The constants of the law.
 #[derive(Clone, Copy, Debug)]
 pub struct LpConfig {
-    /// Percent of the range of delays above the least.
+    /// Threshold of early congestion, in percent of the range of delays.
     pub threshold_percent: u64,
-    /// Whose rules.
+    /// The variant of the rules.
     pub like: Like,
-    /// Of the clocks.
+    /// Resolution of the clocks.
     pub tick: Dur,
-    /// Of the receiver's clock before the sender's.
+    /// Offset of the receiver's clock from the sender's.
     pub clock_offset: Dur,
 }
 
-/// One-way delays, in ticks of the clocks.
+/// The range of one-way delays, in ticks of the clocks.
 #[derive(Clone, Copy, Debug)]
 struct Range {
     least: u64,
-    /// The end of the range: beyond what was seen before, only with the second that large.
+    /// The end of the range. A new maximum takes effect only with the second delay that large.
     most: u64,
-    /// The largest.
+    /// The largest delay.
     reserved: u64,
 }
 
@@ -141,29 +141,29 @@ impl Range {
     }
 }
 
-/// The smoothed delay, eight times as large, and the range.
+/// The smoothed delay, multiplied by eight, and the range.
 #[derive(Clone, Copy, Debug)]
 struct Delays {
     smoothed_by_8: u64,
     range: Range,
 }
 
-/// The law.
+/// The TCP-LP window law.
 #[derive(Clone, Debug)]
 pub struct TcpLp {
     config: LpConfig,
     delays: Option<Delays>,
-    /// Of the kind that has Linux's.
+    /// Linux's clocks, for the variant that uses them.
     clocks: Option<Box<Clocks>>,
     inference: Dur,
     last_drop: Option<Time>,
-    /// No growth until the inference time is over.
+    /// True until the inference time is over: no growth.
     is_inferring: bool,
     newreno: NewReno,
 }
 
 impl TcpLp {
-    /// A law with these constants.
+    /// Creates a law with these constants.
     pub fn new(config: LpConfig) -> TcpLp {
         TcpLp {
             config,
@@ -176,7 +176,7 @@ impl TcpLp {
         }
     }
 
-    /// What two clocks show of `delay`, in ticks: the difference of two readings.
+    /// Returns `delay` as two clocks show it, in ticks: the difference of two readings.
     fn ticks(&self, delay: Dur, ack: &Ack, now: Time) -> u64 {
         let tick = self.config.tick.as_ps();
         let sent = ack.rtt.map_or(0, |rtt| now.as_ps().saturating_sub(rtt.as_ps()));
@@ -196,8 +196,8 @@ impl TcpLp {
         }
     }
 
-    /// Takes what an acknowledgment tells; whether it shows early congestion.
-    fn hear(&mut self, ack: &Ack, now: Time) -> bool {
+    /// Processes the delay of an acknowledgment. Returns true if it shows early congestion.
+    fn observe_delay(&mut self, ack: &Ack, now: Time) -> bool {
         if let Some(delay) = ack.one_way_delay {
             let delay = self.ticks(delay, ack, now);
             self.sample(delay);
@@ -209,13 +209,13 @@ impl TcpLp {
         self.indicates_congestion()
     }
 
-    /// As [`hear`](Self::hear), by Linux's clocks.
-    fn hear_as_linux(&mut self, ack: &Ack, cx: &mut Cx<'_>) -> bool {
+    /// Same as [`observe_delay`](Self::observe_delay), with Linux's clocks.
+    fn observe_delay_as_linux(&mut self, ack: &Ack, cx: &mut Cx<'_>) -> bool {
         let clocks = self.clocks.get_or_insert_with(|| Box::new(Clocks::drawn(cx.rng)));
-        // That of a retransmission is in whole ticks, and so is the time when it was sent then.
+        // The round-trip time of a retransmission is in whole ticks, and so is the send time derived from it.
         if let (Some(delay), Some(rtt)) = (ack.one_way_delay, ack.rtt.or(ack.resent_rtt)) {
             let sent = Time::from_ps(cx.now.as_ps().saturating_sub(rtt.as_ps()));
-            clocks.hear(sent, sent + delay);
+            clocks.observe(sent, sent + delay);
             if let whole @ 1.. = linux::ticks(cx.now).wrapping_sub(linux::ticks(sent)) {
                 self.inference = linux::TICK * u64::from(whole) * 3;
             }
@@ -225,7 +225,7 @@ impl TcpLp {
         clocks.indicate_congestion(self.config.threshold_percent as u32)
     }
 
-    /// Whether the smoothed delay shows early congestion; if so, the range begins anew.
+    /// Returns true if the smoothed delay shows early congestion, and then restarts the range.
     fn indicates_congestion(&mut self) -> bool {
         let Some(Delays { smoothed_by_8, range }) = &mut self.delays else { return false };
         let smoothed = *smoothed_by_8 / 8;
@@ -248,8 +248,11 @@ impl WindowLaw for TcpLp {
         if ack.acked_bytes == 0 {
             return;
         }
-        let is_congested =
-            if self.config.like == Like::Linux { self.hear_as_linux(ack, cx) } else { self.hear(ack, cx.now) };
+        let is_congested = if self.config.like == Like::Linux {
+            self.observe_delay_as_linux(ack, cx)
+        } else {
+            self.observe_delay(ack, cx.now)
+        };
         if is_congested {
             window.cwnd = if self.is_inferring { cx.mss_bytes } else { (window.cwnd / 2).max(cx.mss_bytes) };
             self.last_drop = Some(cx.now);
@@ -293,7 +296,7 @@ mod tests {
         LpConfig { threshold_percent: 15, like: Like::Exact, tick: Dur::from_ns(1), clock_offset: Dur::from_ps(0) };
     const NS3: LpConfig = LpConfig { like: Like::Ns3, ..EXACT };
 
-    /// A flow of 40 segments; round-trip times of 100 ms, so that the inference time is 300 ms.
+    /// A flow of 40 segments with round-trip times of 100 ms, so that the inference time is 300 ms.
     struct Flow {
         controller: Windowed<TcpLp>,
         now: Time,
@@ -313,8 +316,8 @@ mod tests {
             Flow { controller, now: Time::ZERO + Dur::from_secs(1), rng: Stream::new(1, Domain::Test, 0) }
         }
 
-        /// The window, in whole segments, after an acknowledgment `after_ms` later that tells of this one-way delay.
-        fn hears(&mut self, after_ms: u64, delay_us: u64) -> u64 {
+        /// Returns the window in whole segments after an acknowledgment `after_ms` later with this one-way delay.
+        fn acknowledge(&mut self, after_ms: u64, delay_us: u64) -> u64 {
             self.now += Dur::from_ms(after_ms);
             let mut cx = Cx { now: self.now, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut self.rng };
             let delay = Some(Dur::from_us(delay_us));
@@ -324,38 +327,40 @@ mod tests {
         }
     }
 
-    /// The first delay of 10 ms makes a range from 10 to 20 ms, with its threshold at 11.5 ms. Delays of 14 ms smoothed
-    /// by 1/8 are 10.500, 10.938, 11.320 and 11.655 ms: the fourth is beyond.
+    /// The first delay of 10 ms sets a range from 10 to 20 ms with a threshold of 11.5 ms. Delays of 14 ms, smoothed by
+    /// 1/8, are 10.500, 10.938, 11.320 and 11.655 ms: the fourth is beyond the threshold.
     #[test]
     fn early_congestion_halves_the_window_and_within_the_inference_time_leaves_one_segment() {
         let mut flow = Flow::new(EXACT, 2);
-        assert_eq!(flow.hears(0, 10_000), 20, "the first sample is at the threshold of an empty range");
-        assert_eq!([0; 3].map(|_| flow.hears(110, 14_000)), [20; 3]);
-        assert_eq!(flow.hears(0, 14_000), 10, "330 ms after the first");
+        assert_eq!(flow.acknowledge(0, 10_000), 20, "the first sample is at the threshold of an empty range");
+        assert_eq!([0; 3].map(|_| flow.acknowledge(110, 14_000)), [20; 3]);
+        assert_eq!(flow.acknowledge(0, 14_000), 10, "330 ms after the first");
         let mut flow = Flow::new(EXACT, 2);
-        flow.hears(0, 10_000);
-        assert_eq!([0; 4].map(|_| flow.hears(70, 14_000)), [20, 20, 20, 1], "280 ms after the first");
+        flow.acknowledge(0, 10_000);
+        assert_eq!([0; 4].map(|_| flow.acknowledge(70, 14_000)), [20, 20, 20, 1], "280 ms after the first");
     }
 
-    /// The second range is 11.655 to 23.311 ms, its threshold 13.404 ms: 14 - 2.345 (7/8)^n ms are beyond it from
-    /// n = 11 on.
+    /// The second range is 11.655 to 23.311 ms with a threshold of 13.404 ms: 14 - 2.345 (7/8)^n ms exceeds it from n =
+    /// 11 on.
     #[test]
     fn after_early_congestion_the_range_is_the_smoothed_delay_to_twice_that() {
         let mut flow = Flow::new(EXACT, 2);
-        flow.hears(0, 10_000);
+        flow.acknowledge(0, 10_000);
         for _ in 0..4 {
-            flow.hears(110, 14_000);
+            flow.acknowledge(110, 14_000);
         }
-        // NewReno's growth makes 11 segments of 10 on the way.
-        assert_eq!([0; 11].map(|_| flow.hears(400, 14_000))[7..], [10, 11, 11, 5]);
+        // NewReno's growth turns 10 segments into 11 on the way.
+        assert_eq!([0; 11].map(|_| flow.acknowledge(400, 14_000))[7..], [10, 11, 11, 5]);
     }
 
-    /// The first sample is the range. Of the second, 14 ms, the range only takes note, and 10.5 ms are beyond its 10
-    /// ms.
+    /// The first sample is the range. The second, 14 ms, is only recorded, and 10.5 ms exceeds the range of 10 ms.
     #[test]
     fn ns3_waits_for_a_delay_beyond_the_first_one() {
         let mut flow = Flow::new(NS3, 2);
-        assert_eq!([flow.hears(0, 10_000), flow.hears(0, 10_000), flow.hears(0, 14_000)], [40, 40, 20]);
+        assert_eq!(
+            [flow.acknowledge(0, 10_000), flow.acknowledge(0, 10_000), flow.acknowledge(0, 14_000)],
+            [40, 40, 20]
+        );
     }
 
     #[test]
@@ -370,41 +375,41 @@ mod tests {
 
     #[test]
     fn nothing_grows_in_the_inference_time_but_slow_start_of_ns3() {
-        // The acknowledgment that brings the news still counts.
+        // The acknowledgment that reveals congestion still counts.
         let after_a_halving = |config, delays_us: &[u64]| {
             let mut flow = Flow::new(config, UNBOUNDED);
-            let halved = delays_us.iter().map(|&delay_us| flow.hears(0, delay_us)).last();
+            let halved = delays_us.iter().map(|&delay_us| flow.acknowledge(0, delay_us)).last();
             assert_eq!(halved, Some(21));
-            [290, 9, 1].map(|ms| flow.hears(ms, 10_000))
+            [290, 9, 1].map(|ms| flow.acknowledge(ms, 10_000))
         };
         assert_eq!(after_a_halving(EXACT, &[10_000]), [21, 21, 22]);
         assert_eq!(after_a_halving(NS3, &[10_000, 14_000]), [22, 23, 24]);
     }
 
-    /// A clock an hour ahead puts the second threshold nine minutes away.
+    /// A clock that is an hour ahead puts the second threshold nine minutes away.
     #[test]
-    fn a_receiver_that_was_started_earlier_never_shows_early_congestion_again() {
+    fn a_receiver_clock_that_is_ahead_hides_further_early_congestion() {
         let mut flow = Flow::new(LpConfig { clock_offset: Dur::from_secs(3600), ..EXACT }, 2);
-        assert_eq!(flow.hears(0, 10_000), 20);
-        assert!((0..100).all(|_| flow.hears(400, 4_000_000) >= 20));
+        assert_eq!(flow.acknowledge(0, 10_000), 20);
+        assert!((0..100).all(|_| flow.acknowledge(400, 4_000_000) >= 20));
     }
 
     #[test]
-    fn in_linux_retransmissions_tell_of_delays_too() {
+    fn in_linux_retransmissions_yield_delays_too() {
         let mut law = TcpLp::new(LpConfig { like: Like::Linux, ..EXACT });
         let mut rng = Stream::new(1, Domain::Test, 0);
         let mut inference_after = |resent_rtt| {
             let now = Time::ZERO + Dur::from_secs(1);
             let mut cx = Cx { now, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng };
             let ack = Ack { one_way_delay: Some(Dur::from_ms(50)), resent_rtt, ..Ack::in_sequence(MSS) };
-            law.hear_as_linux(&ack, &mut cx);
+            law.observe_delay_as_linux(&ack, &mut cx);
             law.inference
         };
         assert_eq!(inference_after(None), Dur::ZERO);
         assert_eq!(inference_after(Some(Dur::from_ms(100))), Dur::from_ms(300));
     }
 
-    /// 10.4 ms from 1000.7 ms on are 11 readings of a clock of milliseconds, and from 1000.0 ms on 10.
+    /// 10.4 ms starting at 1000.7 ms are 11 readings of a clock of milliseconds; starting at 1000.0 ms, 10.
     #[test]
     fn coarse_clocks_show_the_difference_of_their_readings() {
         let law = TcpLp::new(LpConfig { tick: Dur::from_ms(1), ..EXACT });

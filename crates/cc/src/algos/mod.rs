@@ -1,4 +1,4 @@
-//! One file per controller.
+//! The built-in controllers, one file each. Large ones have a folder of the same name.
 
 pub mod bbr;
 pub mod bbr3;

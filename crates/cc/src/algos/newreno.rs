@@ -1,7 +1,7 @@
 //! NewReno: additive increase, multiplicative decrease.
 //!
-//! Source: RFC 5681 (slow start, congestion avoidance), RFC 6582. Recovery itself is the transport's;
-//! this law halves what is in flight at a loss and adds one segment per window otherwise.
+//! Source: RFC 5681 (slow start, congestion avoidance), RFC 6582. The transport implements recovery. This law halves
+//! the volume in flight at a loss and otherwise adds one segment per window.
 
 use crate::contract::{Ack, Congestion, Cx};
 use crate::registry::Controller;
@@ -10,7 +10,7 @@ use crate::window::{
     windowed,
 };
 
-/// What the catalogue says of it.
+/// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "newreno",
     summary: "one segment more per round trip, half at a loss",
@@ -19,17 +19,17 @@ pub const CONTROLLER: Controller = Controller {
     make: &|values, plan| Ok(windowed(NewReno::default(), values, plan)),
 };
 
-/// The law.
+/// The NewReno window law.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NewReno {
-    /// What earlier divisions left over, bytes squared.
+    /// The remainder of earlier divisions, in bytes squared.
     remainder: u64,
 }
 
 impl WindowLaw for NewReno {
-    /// RFC 5681 section 3.1: a segment for each window of bytes acknowledged, that is SMSS * acked / cwnd for each
-    /// acknowledgment. The remainder is kept, so that a round adds a segment to a window of any size; rounding to whole
-    /// bytes would not.
+    /// RFC 5681 section 3.1: SMSS * acked / cwnd per acknowledgment, which is a segment per window of acknowledged
+    /// bytes. The remainder is kept so that a round adds a segment to a window of any size; rounding to whole bytes
+    /// would add less.
     #[inline]
     fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
         let credit = cx.mss_bytes * ack.acked_bytes + self.remainder;

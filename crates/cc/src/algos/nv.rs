@@ -1,29 +1,34 @@
-//! TCP-NV (New Vegas): the window that the measured rate fills, and a few packets in the queue.
+//! TCP-NV (New Vegas): the window that the measured rate fills, plus a few packets in the queue.
 //!
-//! Source: Brakmo, "TCP-NV: Congestion Avoidance for Data Centers", Linux Plumbers Conference 2010; the law as Linux 6.12 has it
-//! (tcp_nv.c), whose names the parameters have.
+//! Source: Brakmo, "TCP-NV: Congestion Avoidance for Data Centers", Linux Plumbers Conference 2010. The law is that of
+//! Linux 6.12 (tcp_nv.c), and parameters have its names. It needs rate samples of single segments.
 //!
-//! Each acknowledgment that newly delivers data gives a sample: its round-trip time, averaged with those before (half and half), and
-//! a rate, which is what has been delivered since its segment was sent, over that average. The largest rate times the least average
-//! is the window that would carry this rate without a queue. With `nv_pad` (10) packets more it is the bound, and once in a round
-//! trip the window is compared with it. Above, it loses 38/128 of the excess (two segments at least), or where that is two segments
-//! at most, all of it; slow start then ends at the bound, and growth stops. At `nv_pad_buffer` (2) or more below, growth
-//! is allowed: a segment a round trip, or slow start. Between the two all stays as it is. Few samples decide nothing: less is
-//! allowed growth from 20 on, slow start ends from 30 on, and later windows fall from 60 on; samples are counted, and the largest rate
-//! is kept, from decision to decision, over as many round trips as that takes, two at least. Ten without a decision stop growth.
+//! **Samples.** Each acknowledgment that delivers new data yields a sample: its round-trip time, averaged with the
+//! previous ones (half and half), and a rate, the bytes delivered since its segment was sent over that average. The
+//! largest rate times the minimum average is the window that carries this rate without a queue. The bound is `nv_pad`
+//! (10) packets more.
 //!
-//! Nothing grows from a loss, a timeout or a mark on until a decision allows it, and the measurement begins anew when that
-//! is over, the least round-trip time with it. A loss leaves 819/1024 of the window. Each timeout halves how fast the window
-//! grows, down to a segment in 256 round trips, and more than 8 decisions that allow growth double it again. The least round-trip
-//! time is forgotten every 5 s, more or less by a quarter at random, for the least of that time; first after 2 s. Where a round trip gives
-//! one sample alone, as behind receive offload, growth is allowed until a window is larger (up to 81 segments).
+//! **Decisions.** Once per round trip the window is compared with the bound. Above it, the window loses 38/128 of the
+//! excess, at least two segments; an excess of at most two segments is removed entirely. Slow start then ends at the
+//! bound, and growth stops. At `nv_pad_buffer` (2) or more below the bound, growth is allowed: a segment per round
+//! trip, or slow start. In between nothing changes. A decision needs samples: 20 for growth, 30 to end slow start, 60
+//! to shrink a later window. The number of samples and the largest rate accumulate from decision to decision, over at
+//! least two round trips. Ten round trips without a decision stop growth.
 //!
-//! Its author recommends it within a data centre where all flows are of it: others, who fill queues, take its share. It needs
-//! to hear of single segments, for the rates.
+//! **Losses.** After a loss, a timeout or a mark nothing grows until a decision allows it. Once the episode is over,
+//! measurement restarts, including the minimum round-trip time. A loss leaves 819/1024 of the window. Each timeout
+//! halves the speed of growth, down to a segment in 256 round trips; more than 8 decisions that allow growth double it
+//! again.
 //!
-//! Where we differ: the time since the least round-trip time was last forgotten is exact, and not of whole ticks, and rates know no
-//! bound (Linux's overflow above 429 Gb/s). After a mark the window falls at once. In Linux a program of BPF may say what the
-//! round-trip time is that shows congestion (`base_rtt`).
+//! **Minimum round-trip time.** It is replaced every 5 s, randomized by a quarter, by the minimum of that time; first
+//! after 2 s. If a round trip yields a single sample, as behind receive offload, growth is allowed until the window is
+//! larger (up to 81 segments).
+//!
+//! The author recommends NV within a data centre where all flows use it: flows that fill queues take its share.
+//!
+//! Differences from Linux: the reset interval of the minimum round-trip time is exact, not in ticks. Rates are
+//! unbounded; Linux's overflow above 429 Gb/s. After a mark the window falls at once. In Linux a BPF program may supply
+//! the round-trip time that indicates congestion; here it is a parameter (`base_rtt`).
 
 use crate::contract::{Ack, Congestion, Cx, Delivery, Needs, Phase};
 use crate::param::{DefaultValue, Kind, Param, Unit};
@@ -31,7 +36,7 @@ use crate::registry::Controller;
 use crate::window::{GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START_LIMIT, Window, WindowLaw, windowed};
 use sparelane_core::{Dur, Time};
 
-/// A whole number that Linux has as a parameter or a constant of this name.
+/// A whole-number parameter with the name of Linux's parameter or constant.
 const fn whole(name: &'static str, default: u64, max: u64, unit: Unit, meaning: &'static str) -> Param {
     Param {
         name,
@@ -53,20 +58,20 @@ const PAD_BUFFER: Param = whole(
     2,
     1_000_000,
     Unit::Segments,
-    "the window grows only where it is so much below its bound; no more than nv_pad counts",
+    "the window grows only if it is at least this far below its bound; at most nv_pad",
 );
 
 const RESET_PERIOD: Param = Param {
     name: "nv_reset_period",
     kind: Kind::Span { min: Dur::from_ms(1), max: Dur::from_secs(1_000_000) },
     default: DefaultValue::Span(Dur::from_secs(5)),
-    meaning: "how often the least round-trip time is forgotten, on average; first after 2 s",
+    meaning: " mean interval after which the minimum round-trip time is replaced; first after 2 s",
     source: "Linux tcp_nv.c",
 };
 
 const MIN_CWND: Param = Param {
     kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
-    ..whole("nv_min_cwnd", 2, 1_000_000, Unit::Segments, "no window is smaller without losses")
+    ..whole("nv_min_cwnd", 2, 1_000_000, Unit::Segments, "minimum window without losses")
 };
 
 const CONG_DEC_MULT: Param = whole(
@@ -74,7 +79,7 @@ const CONG_DEC_MULT: Param = whole(
     38,
     128,
     Unit::Named("128ths"),
-    "share of the excess by which the window falls; with 0 an excess of two segments stays",
+    "share of the excess that the window loses; 0 leaves an excess of two segments",
 );
 
 const SSTHRESH_FACTOR: Param = whole(
@@ -82,7 +87,7 @@ const SSTHRESH_FACTOR: Param = whole(
     8,
     1_000_000,
     Unit::Named("eighths"),
-    "where slow start ends once there is congestion, of the window's bound",
+    "slow-start threshold after congestion, relative to the window's bound",
 );
 
 const RTT_FACTOR: Param = whole(
@@ -90,18 +95,18 @@ const RTT_FACTOR: Param = whole(
     128,
     256,
     Unit::Named("256ths"),
-    "weight of a new round-trip time in the average; 0 averages nothing",
+    "weight of a new round-trip time in the average; 0 disables averaging",
 );
 
 const LOSS_DEC_FACTOR: Param =
-    whole("nv_loss_dec_factor", 819, 1024, Unit::Named("1024ths"), "what a loss leaves of the window");
+    whole("nv_loss_dec_factor", 819, 1024, Unit::Named("1024ths"), "share of the window kept after a loss");
 
 const GROWTH_RATE_NEG: Param = whole(
     "nv_cwnd_growth_rate_neg",
     8,
     1_000_000,
     DECISIONS,
-    "where timeouts have slowed down growth, more than so many for it double it; 0 never slows down",
+    "after timeouts have slowed growth, more than this many decisions for growth double it; 0 never slows it",
 );
 
 const GROWTH_RATE_POS: Param = whole(
@@ -109,41 +114,41 @@ const GROWTH_RATE_POS: Param = whole(
     0,
     1_000_000,
     DECISIONS,
-    "more than so many for growth double it beyond a segment a round trip; 0 never does",
+    "more than this many decisions for growth double it beyond a segment per round trip; 0 never does",
 );
 
 const DEC_EVAL_MIN_CALLS: Param =
-    whole("nv_dec_eval_min_calls", 60, 255, SAMPLES, "fewer do not make a window smaller that is beyond slow start");
+    whole("nv_dec_eval_min_calls", 60, 255, SAMPLES, "minimum number to shrink a window beyond slow start");
 
-const INC_EVAL_MIN_CALLS: Param = whole("nv_inc_eval_min_calls", 20, 255, SAMPLES, "fewer do not allow growth");
+const INC_EVAL_MIN_CALLS: Param = whole("nv_inc_eval_min_calls", 20, 255, SAMPLES, "minimum number to allow growth");
 
 const SSTHRESH_EVAL_MIN_CALLS: Param =
-    whole("nv_ssthresh_eval_min_calls", 30, 255, SAMPLES, "fewer do not end the first slow start");
+    whole("nv_ssthresh_eval_min_calls", 30, 255, SAMPLES, "minimum number to end the first slow start");
 
 const STOP_RTT_CNT: Param = whole(
     "nv_stop_rtt_cnt",
     10,
     255,
     ROUND_TRIPS,
-    "more without a decision stop growth, where the window is above its bound and samples are few",
+    "more than this without a decision stop growth if the window is above its bound and samples are few",
 );
 
 const RTT_MIN_CNT: Param =
-    whole("nv_rtt_min_cnt", 2, 255, ROUND_TRIPS, "fewer since the last decision do not make a window smaller");
+    whole("nv_rtt_min_cnt", 2, 255, ROUND_TRIPS, "minimum since the last decision to shrink the window");
 
 const BASE_RTT: Param = Param {
     name: "base_rtt",
     kind: Kind::Span { min: Dur::ZERO, max: Dur::from_secs(4000) },
     default: DefaultValue::Span(Dur::ZERO),
-    meaning: "the round-trip time that shows congestion, where it is known: the least one counts as this at most, and as 205/256 of it \
-              at least; 0 knows none",
+    meaning: " round-trip time that indicates congestion, if known: the minimum round-trip time counts as at most \
+               this and at least 205/256 of it; 0 means unknown",
     source: "Linux BPF_SOCK_OPS_BASE_RTT",
 };
 
-/// What the catalogue says of it.
+/// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "nv",
-    summary: "the window that the measured rate fills, and a few packets in the queue",
+    summary: "the window that the measured rate fills, plus a few packets in the queue",
     source: "Brakmo, Linux Plumbers Conference 2010; Linux 6.12",
     params: &[
         INITIAL_WINDOW,
@@ -190,111 +195,111 @@ pub const CONTROLLER: Controller = Controller {
     },
 };
 
-/// Constants of the law: each as the parameter of its name with `nv_` before it says.
+/// The constants of the law. Each has the meaning of the parameter of its name, prefixed with `nv_`.
 #[derive(Clone, Copy, Debug)]
 pub struct NvConfig {
     /// Packets that may wait in queues.
     pub pad: u64,
-    /// The window grows only where it is so many segments below its bound.
+    /// Minimum distance from the bound for growth, segments.
     pub pad_buffer: u64,
-    /// How often the least round-trip time is forgotten, on average.
+    /// Mean interval after which the minimum round-trip time is replaced.
     pub reset_period: Dur,
-    /// No window has fewer segments without losses.
+    /// Minimum window without losses, segments.
     pub min_cwnd: u64,
-    /// Share of the excess by which the window falls, 128ths.
+    /// Share of the excess that the window loses, 128ths.
     pub cong_dec_mult: u64,
-    /// Where slow start ends, eighths of the bound.
+    /// Slow-start threshold after congestion, eighths of the bound.
     pub ssthresh_factor: u64,
     /// Weight of a new round-trip time, 256ths.
     pub rtt_factor: u64,
-    /// What a loss leaves of the window, 1024ths.
+    /// Share of the window kept after a loss, 1024ths.
     pub loss_dec_factor: u64,
-    /// More decisions for growth than these double a growth that timeouts have slowed down.
+    /// More decisions for growth than this double a growth that timeouts have slowed.
     pub growth_rate_neg: u64,
-    /// More decisions for growth than these double any other.
+    /// More decisions for growth than this double any other growth.
     pub growth_rate_pos: u64,
-    /// Fewer samples do not make a window smaller.
+    /// Minimum number of samples to shrink the window.
     pub dec_eval_min_calls: u64,
-    /// Fewer samples do not allow growth.
+    /// Minimum number of samples to allow growth.
     pub inc_eval_min_calls: u64,
-    /// Fewer samples do not end the first slow start.
+    /// Minimum number of samples to end the first slow start.
     pub ssthresh_eval_min_calls: u64,
-    /// More round trips without a decision stop growth.
+    /// More round trips than this without a decision stop growth.
     pub stop_rtt_cnt: u64,
-    /// Fewer round trips do not make a window smaller.
+    /// Minimum number of round trips to shrink the window.
     pub rtt_min_cnt: u64,
-    /// The round-trip time that shows congestion, or zero.
+    /// The round-trip time that indicates congestion, or zero.
     pub base_rtt: Dur,
 }
 
-/// When the least round-trip time is first forgotten.
+/// Time until the minimum round-trip time is first replaced.
 const FIRST_RESET: Dur = Dur::from_secs(2);
-/// Counts of samples and of round trips end here.
+/// Counts of samples and round trips saturate here.
 const MOST_COUNTED: u64 = 255;
-/// What one sample in a round trip may cover without being taken for a small window's, segments: at first, by how much that
-/// grows, and the most.
+/// Number of segments that a single sample per round trip may cover before it counts as that of a small window: initial
+/// value, step and maximum.
 const LEAST_LONE_WINDOW: u64 = 4;
 const LONE_WINDOW_STEP: u64 = 2;
 const MOST_LONE_WINDOW: u64 = 81;
-/// From how many segments on a threshold of slow start is none.
+/// A slow-start threshold of at least this many segments counts as infinite.
 const INFINITE_SSTHRESH: u64 = 0x7fff_ffff;
-/// A rate is in units of 100 bits a second: bytes in a microsecond times this.
+/// Rates are in units of 100 bits per second: bytes per microsecond times this.
 const RATE_UNITS: u64 = 80_000;
-/// Growth is slowed down, or doubled, as many times at most.
+/// Limits of the growth exponent: how often growth may be halved or doubled.
 const SLOWEST: i32 = -8;
 const FASTEST: i32 = 31;
 
-/// A loss, a timeout or a mark is being answered, or none.
+/// The reaction to a loss, a timeout or a mark in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
+enum Reaction {
     None,
-    /// A mark was answered; what is in flight at the next acknowledgment is its round trip.
+    /// A mark was handled. The volume in flight at the next acknowledgment defines its round trip.
     Marked,
-    /// A mark's round trip ends when more than so many bytes are acknowledged in sequence.
+    /// The round trip of a mark lasts until more than this many bytes are acknowledged in sequence.
     Until(u64),
-    /// Until nothing is repaired any more.
+    /// Until every loss is repaired.
     Repair,
 }
 
-/// The law. Names in brackets are those of Linux.
+/// The NV window law. Names in brackets are those of Linux.
 #[derive(Clone, Debug)]
 pub struct Nv {
     config: NvConfig,
-    answer: Answer,
+    reaction: Reaction,
     allows_growth: bool,
-    /// Growth is 2^this segments a round trip (cwnd_growth_factor).
+    /// Growth is two to the power of this in segments per round trip (cwnd_growth_factor).
     growth_factor: i32,
-    /// What acknowledgments have earned towards the next segment (snd_cwnd_cnt).
+    /// Credit towards the next segment (snd_cwnd_cnt).
     saved_segments: u64,
-    /// Samples since the last decision (nv_eval_call_cnt), and round trips (nv_rtt_cnt).
+    /// Samples since the last decision (nv_eval_call_cnt). `round_trips` counts round trips (nv_rtt_cnt).
     samples: u64,
     round_trips: u64,
-    /// Decisions for growth without one against it (nv_no_cong_cnt).
+    /// Decisions for growth since the last one against it (nv_no_cong_cnt).
     growths: u64,
-    /// A lone sample of fewer segments is of a small window (nv_min_cwnd of the connection).
+    /// A single sample of fewer segments belongs to a small window (nv_min_cwnd of the connection).
     lone_window: u64,
-    /// Round-trip times in microseconds: the average, zero where there is none; its least since it was last forgotten, and the
-    /// least for the time after that.
+    /// The average round-trip time in microseconds, zero if unknown. `least_us` is its minimum since the last reset,
+    /// and `next_least_us` the minimum for the time after the next reset.
     average_us: u64,
     least_us: u64,
     next_least_us: u64,
     forget_at: Time,
-    /// The largest rate since the last decision, 100 bits a second.
+    /// The largest rate since the last decision, in 100 bits per second.
     rate: u64,
-    /// Bytes of the connection that are acknowledged in sequence (snd_una), and delivered at all.
+    /// Bytes acknowledged in sequence (snd_una). `delivered_bytes` also counts those delivered out of order.
     acked_bytes: u64,
     delivered_bytes: u64,
-    /// As many were acknowledged at the last sample, and as many must be exceeded at the end of this round trip.
+    /// Bytes acknowledged at the last sample. The round trip ends when `round_end_bytes` is exceeded.
     acked_before_bytes: u64,
     round_end_bytes: u64,
 }
 
 impl Nv {
-    /// A law with these constants.
+    /// Creates a law with these constants.
     pub fn new(config: NvConfig) -> Nv {
         Nv {
             config,
-            answer: Answer::None,
+            reaction: Reaction::None,
             allows_growth: true,
             growth_factor: 0,
             saved_segments: 0,
@@ -314,27 +319,27 @@ impl Nv {
         }
     }
 
-    /// Measurement begins anew.
+    /// Restarts the measurement.
     fn reset(&mut self) {
-        self.answer = Answer::None;
+        self.reaction = Reaction::None;
         (self.growths, self.round_trips, self.samples) = (0, 0, 0);
         (self.average_us, self.rate) = (0, 0);
         (self.round_end_bytes, self.acked_before_bytes) = (self.acked_bytes, self.acked_bytes);
     }
 
-    /// Whether congestion is being answered at `ack`, and nothing is measured.
-    fn answers(&mut self, ack: &Ack, sent_bytes: u64) -> bool {
-        if self.answer == Answer::Marked {
-            self.answer = Answer::Until(sent_bytes);
+    /// Returns true if the law is reacting to congestion at `ack`, so that nothing is measured.
+    fn reacts(&mut self, ack: &Ack, sent_bytes: u64) -> bool {
+        if self.reaction == Reaction::Marked {
+            self.reaction = Reaction::Until(sent_bytes);
         }
         if ack.phase != Phase::Open {
-            self.answer = Answer::Repair;
+            self.reaction = Reaction::Repair;
             self.allows_growth = false;
             return true;
         }
-        match self.answer {
-            Answer::None => false,
-            Answer::Until(end) if self.acked_bytes <= end => true,
+        match self.reaction {
+            Reaction::None => false,
+            Reaction::Until(end) if self.acked_bytes <= end => true,
             _ => {
                 self.reset();
                 true
@@ -342,7 +347,7 @@ impl Nv {
         }
     }
 
-    /// A round-trip time joins the average, and that the least ones. The average then, microseconds.
+    /// Adds a round-trip time to the average. Returns the average in microseconds.
     fn average(&mut self, rtt_us: u64) -> u64 {
         let weight = self.config.rtt_factor;
         let mut average_us = rtt_us;
@@ -350,6 +355,7 @@ impl Nv {
             if self.average_us > 0 {
                 average_us = (rtt_us * weight + self.average_us * (256 - weight)) >> 8;
             } else {
+                // The first average doubles as an upper limit of the minimum.
                 self.least_us = 2 * average_us;
             }
             self.average_us = average_us;
@@ -357,7 +363,7 @@ impl Nv {
         average_us
     }
 
-    /// Notes an average among the least ones, within the bounds of the base round-trip time, and forgets the least of long ago.
+    /// Updates the minimum average within the bounds of `base_rtt`, and replaces it when its time is up.
     fn note_least(&mut self, average_us: u64, cx: &mut Cx<'_>) {
         let base_us = micros(self.config.base_rtt);
         let bounded_us = if base_us > 0 { average_us.clamp((base_us * 205) >> 8, base_us) } else { average_us };
@@ -378,10 +384,11 @@ impl Nv {
         self.note_least(average_us, cx);
     }
 
-    /// A round trip is over, in which so many bytes came with its last sample: what becomes of the window.
+    /// Ends a round trip whose last sample acknowledged `newly_bytes` and decides about the window.
     fn end_round(&mut self, window: &mut Window, sent_bytes: u64, newly_bytes: u64, mss_bytes: u64) {
         self.round_end_bytes = sent_bytes;
         self.round_trips = (self.round_trips + 1).min(MOST_COUNTED);
+        // Receive offload merges acknowledgments: growth is allowed until a round trip yields more samples.
         let is_lone = self.samples == 1 && newly_bytes >= (self.lone_window - 1) * mss_bytes;
         if is_lone && self.lone_window < MOST_LONE_WINDOW {
             self.lone_window = (self.lone_window + LONE_WINDOW_STEP).min(MOST_LONE_WINDOW);
@@ -390,6 +397,7 @@ impl Nv {
             self.allows_growth = true;
             return;
         }
+        // The largest rate times the minimum round-trip time: the window without a queue.
         let without_queue = u128::from(self.rate) * u128::from(self.least_us) / u128::from(RATE_UNITS * mss_bytes);
         let most = (without_queue as u64).saturating_add(self.config.pad);
         let segments = window.cwnd / mss_bytes;
@@ -399,17 +407,19 @@ impl Nv {
             segments <= most.saturating_sub(self.config.pad_buffer) && self.allow_growth()
         };
         if decides {
+            // A decision restarts the count of samples and the search for the largest rate.
             (self.samples, self.round_trips, self.rate) = (0, 0, 0);
             window.cwnd = window.cwnd.max(self.config.min_cwnd * mss_bytes);
         }
     }
 
-    /// The window of so many segments is above the most that it may have. Whether enough is known to make it smaller.
+    /// Shrinks a window of `segments` that exceeds `most`. Returns false if there are too few samples to decide.
     fn shrink(&mut self, window: &mut Window, segments: u64, most: u64, mss_bytes: u64) -> bool {
         let config = &self.config;
         if self.round_trips < config.rtt_min_cnt {
             return false;
         }
+        // The first slow start ends on fewer samples than a later decision needs.
         if window.ssthresh / mss_bytes >= INFINITE_SSTHRESH {
             if self.samples < config.ssthresh_eval_min_calls {
                 return false;
@@ -433,7 +443,7 @@ impl Nv {
         true
     }
 
-    /// The window is well below its bound. Whether enough is known to let it grow.
+    /// Allows growth of a window well below its bound. Returns false if there are too few samples to decide.
     fn allow_growth(&mut self) -> bool {
         if self.samples < self.config.inc_eval_min_calls {
             return false;
@@ -448,12 +458,12 @@ impl Nv {
         true
     }
 
-    /// Beyond slow start: grows by what `segments` earn.
+    /// Grows the window beyond slow start by the credit of `segments`.
     fn grow_by(&mut self, window: &mut Window, segments: u64, mss_bytes: u64) {
         let cwnd = window.cwnd / mss_bytes;
         let price =
             if self.growth_factor < 0 { cwnd << -self.growth_factor } else { (cwnd >> self.growth_factor).max(4) };
-        // The price has fallen below what was saved.
+        // The price has fallen below the credit saved so far.
         if self.saved_segments >= price {
             self.saved_segments = 0;
             window.cwnd += mss_bytes;
@@ -463,7 +473,7 @@ impl Nv {
         self.saved_segments %= price;
     }
 
-    /// A timeout: growth is slowed down.
+    /// Slows growth after a timeout.
     fn slow_down(&mut self) {
         self.growth_factor = self.growth_factor.min(0);
         if self.config.growth_rate_neg > 0 {
@@ -472,7 +482,7 @@ impl Nv {
     }
 }
 
-/// Whole microseconds.
+/// Returns whole microseconds.
 const fn micros(span: Dur) -> u64 {
     span.as_ps() / 1_000_000
 }
@@ -489,9 +499,9 @@ impl WindowLaw for Nv {
     fn observe(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
         self.acked_bytes += ack.acked_bytes;
         self.delivered_bytes += ack.delivered_bytes;
-        // Where nothing is lost, what was sent is there or under way (snd_nxt).
+        // Without losses, the bytes sent are those delivered and those in flight (snd_nxt).
         let sent_bytes = self.delivered_bytes + ack.in_flight_bytes;
-        if self.answers(ack, sent_bytes) {
+        if self.reacts(ack, sent_bytes) {
             return;
         }
         let Some(rtt) = ack.rtt.or(ack.resent_rtt) else { return };
@@ -524,7 +534,7 @@ impl WindowLaw for Nv {
     fn cut(&mut self, window: &Window, _flight_bytes: u64, event: Congestion, cx: &mut Cx<'_>) -> u64 {
         self.allows_growth = false;
         self.saved_segments = 0;
-        self.answer = if matches!(event, Congestion::Marked { .. }) { Answer::Marked } else { Answer::Repair };
+        self.reaction = if matches!(event, Congestion::Marked { .. }) { Reaction::Marked } else { Reaction::Repair };
         if matches!(event, Congestion::Timeout { .. }) {
             self.slow_down();
         }
@@ -573,13 +583,13 @@ mod tests {
     const LOSS: Congestion = Congestion::Loss { flight_bytes: 0 };
     const TIMEOUT: Congestion = Congestion::Timeout { flight_bytes: 0, first: true };
 
-    /// A connection over which an acknowledgment of one segment comes each 10 us, all with one round-trip time and one rate.
+    /// A connection with one acknowledgment of one segment every 10 us, all with the same round-trip time and rate.
     struct Flow {
         controller: Windowed<Nv>,
         rng: Stream,
         now: Time,
         rtt_us: u64,
-        /// Delivered since the segment of an acknowledgment was sent, segments.
+        /// Segments delivered since the segment of an acknowledgment was sent.
         rate: u64,
         in_flight: u64,
         phase: Phase,
@@ -607,8 +617,8 @@ mod tests {
             }
         }
 
-        /// The window after so many acknowledgments of so many segments each.
-        fn hears(&mut self, acks: u64, segments: u64) -> u64 {
+        /// Returns the window after `acks` acknowledgments of `segments` segments each.
+        fn acknowledge(&mut self, acks: u64, segments: u64) -> u64 {
             for _ in 0..acks {
                 self.now += Dur::from_us(10);
                 let delivery = Delivery {
@@ -634,7 +644,7 @@ mod tests {
             self.window()
         }
 
-        fn suffers(&mut self, event: Congestion) -> u64 {
+        fn congest(&mut self, event: Congestion) -> u64 {
             let (controller, mut cx) = self.cx();
             controller.on_congestion(event, &mut cx);
             self.window()
@@ -649,102 +659,113 @@ mod tests {
             self.controller.limits().cwnd_bytes / MSS
         }
 
-        fn told(&self, name: &'static str) -> f64 {
+        fn traced_value(&self, name: &'static str) -> f64 {
             traced(&self.controller, name)
         }
     }
 
-    /// 50 segments in 10 ms are a window of 50 and a bound of 60: 40 too many, of which 38/128 are 11. Rounds of ten end with
-    /// acknowledgments 1, 11, 21, ...: at the 31st there are 30 samples.
+    /// 50 segments in 10 ms are a window of 50 and a bound of 60: 38/128 of the excess of 40 is 11. Rounds of ten end
+    /// with acknowledgments 1, 11, 21, and so on; at the 31st there are 30 samples.
     #[test]
     fn the_first_excess_ends_slow_start_and_takes_thirty_eight_128ths_of_itself() {
         let mut flow = Flow::new(LINUX, 100, UNBOUNDED);
-        assert_eq!((flow.hears(30, 1), flow.hears(1, 1)), (100, 89));
-        assert_eq!((flow.told("ssthresh_bytes"), flow.told("allows_growth")), (60_000.0, 0.0));
-        // From now on 60 are needed: of 29 too many, 8 go.
-        assert_eq!((flow.hears(59, 1), flow.hears(1, 1)), (89, 81));
+        assert_eq!((flow.acknowledge(30, 1), flow.acknowledge(1, 1)), (100, 89));
+        assert_eq!((flow.traced_value("ssthresh_bytes"), flow.traced_value("allows_growth")), (60_000.0, 0.0));
+        // From here on 60 samples are needed: of an excess of 29, 8 segments go.
+        assert_eq!((flow.acknowledge(59, 1), flow.acknowledge(1, 1)), (89, 81));
     }
 
-    /// With a bound of 60 segments, 57 may grow and 58 too, 59 and 60 stay, 61 and 62 go there, and 63 lose two at least.
+    /// With a bound of 60 segments, windows of 57 and 58 may grow, 59 and 60 stay, 61 and 62 fall to the bound, and 63
+    /// loses two.
     #[test]
-    fn near_the_bound_nothing_changes_and_a_little_above_it_is_the_bound() {
+    fn near_the_bound_nothing_changes_and_slightly_above_it_the_window_falls_to_it() {
         for (initial, window, growth) in
             [(57, 57, 1.0), (58, 58, 1.0), (59, 59, 0.0), (60, 60, 0.0), (61, 60, 0.0), (62, 60, 0.0), (63, 61, 0.0)]
         {
             let mut flow = Flow::new(LINUX, initial, 2);
             // A loss forbids growth until a decision allows it.
-            flow.suffers(LOSS);
+            flow.congest(LOSS);
             flow.controller.window.cwnd = initial * MSS;
-            assert_eq!((flow.hears(62, 1), flow.told("allows_growth")), (window, growth), "from {initial} segments");
+            assert_eq!(
+                (flow.acknowledge(62, 1), flow.traced_value("allows_growth")),
+                (window, growth),
+                "from {initial} segments"
+            );
         }
     }
 
     #[test]
-    fn a_loss_leaves_819_of_1024_and_measurement_begins_anew_when_it_is_repaired() {
+    fn a_loss_leaves_819_of_1024_and_measurement_restarts_after_the_repair() {
         let mut flow = Flow::new(LINUX, 100, UNBOUNDED);
-        flow.hears(25, 1);
-        assert_eq!(flow.suffers(LOSS), 79);
+        flow.acknowledge(25, 1);
+        assert_eq!(flow.congest(LOSS), 79);
         (flow.phase, flow.rtt_us) = (Phase::Recovery, 1);
-        flow.hears(100, 1);
-        assert_eq!(flow.told("least_rtt_s"), 0.01);
-        // The acknowledgment that ends recovery is not measured, and the next one's round-trip time is the least.
+        flow.acknowledge(100, 1);
+        assert_eq!(flow.traced_value("least_rtt_s"), 0.01);
+        // The acknowledgment that ends recovery is not measured. The next round-trip time is the new minimum.
         (flow.phase, flow.rtt_us) = (Phase::Open, 20_000);
-        flow.hears(1, 1);
-        assert_eq!(flow.told("least_rtt_s"), 0.01);
-        flow.hears(1, 1);
-        assert_eq!(flow.told("least_rtt_s"), 0.02);
-        assert_eq!((flow.hears(59, 1), flow.hears(1, 1)), (79, 79 - 5), "of 19 too many, with the 61st sample");
+        flow.acknowledge(1, 1);
+        assert_eq!(flow.traced_value("least_rtt_s"), 0.01);
+        flow.acknowledge(1, 1);
+        assert_eq!(flow.traced_value("least_rtt_s"), 0.02);
+        assert_eq!(
+            (flow.acknowledge(59, 1), flow.acknowledge(1, 1)),
+            (79, 79 - 5),
+            "of 19 too many, with the 61st sample"
+        );
     }
 
-    /// In flight are 9 segments after the acknowledgment that comes next: more than ten must be acknowledged.
+    /// 9 segments are in flight after the next acknowledgment: more than ten must be acknowledged.
     #[test]
-    fn a_mark_is_answered_for_a_round_trip() {
+    fn a_mark_stops_growth_for_a_round_trip() {
         let mut flow = Flow::new(LINUX, 100, 2);
-        assert_eq!(flow.suffers(Congestion::Marked { flight_bytes: 0 }), 79);
+        assert_eq!(flow.congest(Congestion::Marked { flight_bytes: 0 }), 79);
         flow.rtt_us = 1;
-        flow.hears(11, 1);
-        assert_eq!(flow.told("least_rtt_s"), 0.0);
+        flow.acknowledge(11, 1);
+        assert_eq!(flow.traced_value("least_rtt_s"), 0.0);
         flow.rtt_us = 20_000;
-        flow.hears(1, 1);
-        assert_eq!(flow.told("least_rtt_s"), 0.02);
+        flow.acknowledge(1, 1);
+        assert_eq!(flow.traced_value("least_rtt_s"), 0.02);
     }
 
-    /// In slow start by all that is acknowledged, beyond by a segment for each window of it; where growth is not allowed, not at all.
+    /// Slow start grows by all acknowledged bytes, later growth is a segment per window. Without permission nothing
+    /// grows.
     #[test]
     fn growth_waits_for_twenty_samples_without_congestion() {
         let mut flow = Flow::new(LINUX, 10, UNBOUNDED);
         flow.cwnd_limited = true;
-        assert_eq!(flow.hears(5, 2), 20);
-        assert_eq!(flow.suffers(LOSS), 15);
-        assert_eq!(flow.hears(19, 1), 15);
-        // The first ends the repair. The 22nd ends the first round of ten with 20 samples or more; a window of 15 takes 15
-        // acknowledgments, the 22nd the first of them.
-        assert_eq!((flow.hears(16, 1), flow.hears(1, 1)), (15, 16));
+        assert_eq!(flow.acknowledge(5, 2), 20);
+        assert_eq!(flow.congest(LOSS), 15);
+        assert_eq!(flow.acknowledge(19, 1), 15);
+        // The first acknowledgment ends the repair. The 22nd ends the first round of ten with at least 20 samples. A
+        // window of 15 needs 15 acknowledgments, of which the 22nd is the first.
+        assert_eq!((flow.acknowledge(16, 1), flow.acknowledge(1, 1)), (15, 16));
     }
 
     #[test]
     fn each_timeout_halves_growth_until_it_is_allowed_more_than_eight_times() {
         let mut flow = Flow::new(LINUX, 20, 2);
-        assert_eq!(flow.suffers(TIMEOUT), 1);
-        assert_eq!(flow.suffers(Congestion::Timeout { flight_bytes: 0, first: false }), 1);
-        assert_eq!(flow.told("growth_factor"), -2.0);
-        (0..20).for_each(|_| _ = flow.suffers(Congestion::Timeout { flight_bytes: 0, first: false }));
-        assert_eq!(flow.told("growth_factor"), -8.0);
-        // A decision each twenty acknowledgments, after one that ends the repair, and the one that begins the first round.
-        flow.hears(2, 1);
+        assert_eq!(flow.congest(TIMEOUT), 1);
+        assert_eq!(flow.congest(Congestion::Timeout { flight_bytes: 0, first: false }), 1);
+        assert_eq!(flow.traced_value("growth_factor"), -2.0);
+        (0..20).for_each(|_| _ = flow.congest(Congestion::Timeout { flight_bytes: 0, first: false }));
+        assert_eq!(flow.traced_value("growth_factor"), -8.0);
+        // A decision comes every twenty acknowledgments, after one that ends the repair and one that begins the first
+        // round.
+        flow.acknowledge(2, 1);
         let after = |flow: &mut Flow, decisions: u64| {
-            flow.hears(20 * decisions, 1);
-            flow.told("growth_factor")
+            flow.acknowledge(20 * decisions, 1);
+            flow.traced_value("growth_factor")
         };
         assert_eq!([after(&mut flow, 8), after(&mut flow, 1), after(&mut flow, 9)], [-8.0, -7.0, -6.0]);
         let mut never = Flow::new(NvConfig { growth_rate_neg: 0, ..LINUX }, 20, 2);
-        never.suffers(TIMEOUT);
-        assert_eq!(never.told("growth_factor"), 0.0);
+        never.congest(TIMEOUT);
+        assert_eq!(never.traced_value("growth_factor"), 0.0);
     }
 
-    /// With one at 2 a window of 10 grows by a segment for each 5 that are acknowledged; slowed down once, for each 20.
+    /// At factor 2 a window of 10 grows by a segment per 5 acknowledged ones; slowed once, per 20.
     #[test]
-    fn growth_is_by_the_power_of_two_that_decisions_have_made_of_it() {
+    fn decisions_change_growth_by_powers_of_two() {
         let mut law = Nv::new(LINUX);
         let mut grown = |factor, segments| {
             let mut window = Window { cwnd: 10 * MSS, ssthresh: 0 };
@@ -755,17 +776,18 @@ mod tests {
         assert_eq!([grown(1, 4), grown(1, 5), grown(1, 10)], [10, 11, 12]);
         assert_eq!([grown(-1, 19), grown(-1, 20)], [10, 11]);
         assert_eq!([grown(31, 3), grown(31, 4)], [10, 11], "four at least");
-        // What was saved for a larger window pays for a segment, and is gone.
+        // Credit saved for a larger window pays for one segment and is dropped.
         let mut window = Window { cwnd: 10 * MSS, ssthresh: 0 };
         (law.growth_factor, law.saved_segments) = (0, 15);
         law.grow_by(&mut window, 3, MSS);
         assert_eq!((window.cwnd / MSS, law.saved_segments), (11, 3));
         let mut fast = Flow::new(NvConfig { growth_rate_pos: 2, ..LINUX }, 20, 2);
-        fast.hears(61, 1);
-        assert_eq!(fast.told("growth_factor"), 1.0, "the third decision");
+        fast.acknowledge(61, 1);
+        assert_eq!(fast.traced_value("growth_factor"), 1.0, "the third decision");
     }
 
-    /// 10 ms and 20 ms are 15 ms on average, then 17.5; the rate is over the average, and the largest one counts: 50 segments in 10 ms.
+    /// 10 ms and 20 ms average to 15 ms, then to 17.5. The rate is over the average, and the largest counts: 50
+    /// segments in 10 ms.
     #[test]
     fn round_trip_times_are_averaged_and_the_largest_rate_counts() {
         let mut law = Nv::new(LINUX);
@@ -773,65 +795,67 @@ mod tests {
         let mut exact = Nv::new(NvConfig { rtt_factor: 0, ..LINUX });
         assert_eq!([exact.average(10_000), exact.average(20_000)], [10_000, 20_000]);
         let mut flow = Flow::new(LINUX, 100, UNBOUNDED);
-        flow.hears(1, 1);
+        flow.acknowledge(1, 1);
         flow.rtt_us = 20_000;
-        assert_eq!(flow.hears(30, 1), 89, "as if all were at 10 ms");
+        assert_eq!(flow.acknowledge(30, 1), 89, "as if all were at 10 ms");
     }
 
-    /// 2 s after the beginning the least one becomes the least since then, which is the same here; 3.75 to 6.25 s later the least of
-    /// that time. Averages of whole microseconds come to 19,999 from below.
+    /// 2 s after the start the minimum becomes the one since then, which is the same here; 3.75 to 6.25 s later the
+    /// minimum of that time. Averages of whole microseconds approach 19,999 from below.
     #[test]
-    fn the_least_round_trip_time_is_forgotten() {
+    fn the_minimum_round_trip_time_is_replaced() {
         let mut flow = Flow::new(LINUX, 40, 2);
         let at = |flow: &mut Flow, ms: u64, rtt_us| {
             (flow.now, flow.rtt_us) = (Time::ZERO + Dur::from_ms(ms), rtt_us);
-            flow.hears(20, 1);
-            flow.told("least_rtt_s")
+            flow.acknowledge(20, 1);
+            flow.traced_value("least_rtt_s")
         };
         assert_eq!([at(&mut flow, 0, 10_000), at(&mut flow, 1, 20_000), at(&mut flow, 2000, 20_000)], [0.01; 3]);
         assert_eq!([at(&mut flow, 5700, 20_000), at(&mut flow, 8260, 20_000)], [0.01, 0.019999]);
     }
 
-    /// One acknowledgment a round trip, of all that is in flight: where it is of three segments, growth is allowed without a decision.
+    /// One acknowledgment per round trip covers all segments in flight. If it covers three, growth is allowed without a
+    /// decision.
     #[test]
-    fn one_sample_in_a_round_trip_is_of_a_small_window() {
+    fn a_single_sample_per_round_trip_allows_growth() {
         for (segments, allows_growth) in [(2, 0.0), (3, 1.0)] {
             let mut flow = Flow::new(LINUX, 100, UNBOUNDED);
-            flow.suffers(LOSS);
+            flow.congest(LOSS);
             flow.in_flight = 0;
-            flow.hears(1, 3);
-            flow.hears(1, segments);
-            assert_eq!(flow.told("allows_growth"), allows_growth);
+            flow.acknowledge(1, 3);
+            flow.acknowledge(1, segments);
+            assert_eq!(flow.traced_value("allows_growth"), allows_growth);
         }
     }
 
-    /// Windows of 100 with a bound of 60, and four samples in each of ten round trips: too few to cut, and in the eleventh growth ends.
+    /// Windows of 100 with a bound of 60, and four samples in each of ten round trips: too few to shrink. In the
+    /// eleventh growth stops.
     #[test]
     fn too_many_round_trips_without_a_decision_stop_growth() {
         let mut flow = Flow::new(LINUX, 100, 2);
         flow.in_flight = 3;
-        flow.hears(40, 1);
-        assert_eq!(flow.told("allows_growth"), 1.0);
-        assert_eq!(flow.hears(1, 1), 100);
-        assert_eq!(flow.told("allows_growth"), 0.0);
+        flow.acknowledge(40, 1);
+        assert_eq!(flow.traced_value("allows_growth"), 1.0);
+        assert_eq!(flow.acknowledge(1, 1), 100);
+        assert_eq!(flow.traced_value("allows_growth"), 0.0);
     }
 
-    /// With 10 ms as the threshold of congestion, the least is 8007 us at least, 205/256 of it, and 10 ms at most.
+    /// With 10 ms as the congestion threshold, the minimum is between 8007 us (205/256 of it) and 10 ms.
     #[test]
-    fn a_base_round_trip_time_bounds_the_least() {
+    fn a_base_round_trip_time_bounds_the_minimum() {
         for (rtt_us, least_s) in [(1000, 0.002), (5000, 0.008007), (9000, 0.009), (30_000, 0.01)] {
             let mut flow = Flow::new(NvConfig { base_rtt: Dur::from_ms(10), ..LINUX }, 100, 2);
             flow.rtt_us = rtt_us;
-            flow.hears(1, 1);
-            assert_eq!(flow.told("least_rtt_s"), least_s, "{rtt_us} us: twice the first sample at most");
+            flow.acknowledge(1, 1);
+            assert_eq!(flow.traced_value("least_rtt_s"), least_s, "{rtt_us} us: twice the first sample at most");
         }
     }
 
-    /// At a rate of nothing the bound is ten segments, and with no pad none: a window of three falls to two, and no further.
+    /// At a rate of zero the bound is ten segments, or none with no pad: a window of three falls to two and no further.
     #[test]
-    fn the_window_falls_no_further_than_its_least() {
+    fn the_window_falls_to_its_minimum() {
         let mut flow = Flow::new(NvConfig { pad: 0, pad_buffer: 0, ..LINUX }, 3, 2);
         flow.rate = 0;
-        assert_eq!(flow.hears(200, 1), 2);
+        assert_eq!(flow.acknowledge(200, 1), 2);
     }
 }

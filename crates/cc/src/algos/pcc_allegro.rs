@@ -1,18 +1,20 @@
-//! PCC Allegro: tries rates, scores what each brought by a utility, and moves to where the score is higher.
+//! PCC Allegro: tries rates, scores each by a utility, and moves towards the higher score.
 //!
-//! Source: Dong, Li, Zarchy, Godfrey, Schapira, "PCC: Re-architecting Congestion Control for Consistent High Performance",
-//! NSDI 2015, sections 2.2 and 3.
+//! Source: Dong, Li, Zarchy, Godfrey, Schapira, "PCC: Re-architecting Congestion Control for Consistent High
+//! Performance", NSDI 2015, sections 2.2 and 3.
 //!
-//! Needs news of single segments, and a timer. Time is cut into monitor intervals of ten packets or 1.7 to 2.2 round-trip times,
-//! whichever is longer. In an interval at rate x that loses the share L, the throughput is T = x (1 - L) and the utility
-//! u = T sigmoid(L - 0.05) - x L, with sigmoid(y) = 1 / (1 + e^(alpha y)). The rate doubles until the utility falls. Then come
-//! randomized trials: two pairs of intervals, each at rates above and below by epsilon, in random order. If both pairs prefer the
-//! same side, the rate moves there by steps that grow, until the utility falls; otherwise epsilon grows.
+//! The controller needs events of single segments and a timer. Time is divided into monitor intervals of ten packets or
+//! 1.7 to 2.2 round-trip times, whichever is longer. In an interval at rate x that loses the share L, the throughput is
+//! T = x (1 - L) and the utility u = T sigmoid(L - 0.05) - x L, with sigmoid(y) = 1 / (1 + e^(alpha y)). The rate
+//! doubles until the utility falls. Randomized trials follow: two pairs of intervals, each at rates above and below by
+//! epsilon, in random order. If both pairs prefer the same side, the rate moves there in growing steps until the
+//! utility falls; otherwise epsilon grows.
 //!
-//! Where we differ: a rate is judged before the next doubling or step, and kept until then: the paper does not say what is
-//! sent in the meantime. x is the rate that was asked for, and not counted packets over time, whose rounding would exceed
-//! epsilon. The rate is at most that of the interface and at least two packets a round trip, of 100 ms at least. An interval in which the
-//! application had too little to send is void. There is no window; losses are repaired at the pace.
+//! Differences: a rate is evaluated before the next doubling or step, and kept until then; the paper does not say which
+//! rate is sent meanwhile. x is the requested rate, not counted packets over time, whose rounding would exceed epsilon.
+//! The rate is at most that of the interface and at least two packets per round trip, where round trips count as at
+//! least 100 ms. An interval in which the application had too little data is void. There is no window; losses are
+//! repaired at the pace.
 
 use crate::contract::Cx;
 use crate::monitor::Outcome;
@@ -27,7 +29,7 @@ const EPSILON_MIN: Param = Param {
     name: "epsilon_min",
     kind: Kind::Number { min: 0.001, max: 0.5, unit: Unit::One },
     default: DefaultValue::Number(0.01),
-    meaning: "share of the rate by which trials first differ, and unit of the steps that follow",
+    meaning: " relative difference of the first trials, and unit of the steps that follow",
     source: PAPER,
 };
 
@@ -35,7 +37,7 @@ const EPSILON_MAX: Param = Param {
     name: "epsilon_max",
     kind: Kind::Number { min: 0.001, max: 0.5, unit: Unit::One },
     default: DefaultValue::Number(0.05),
-    meaning: "share of the rate by which trials differ at most",
+    meaning: " maximum relative difference of trials",
     source: PAPER,
 };
 
@@ -43,7 +45,7 @@ const LOSS_TOLERANCE: Param = Param {
     name: "loss_tolerance",
     kind: Kind::Number { min: 0.0, max: 1.0, unit: Unit::One },
     default: DefaultValue::Number(0.05),
-    meaning: "share of loss at which the utility collapses",
+    meaning: " share of losses at which the utility collapses",
     source: "Dong et al., NSDI 2015, section 2.2",
 };
 
@@ -55,10 +57,10 @@ const STEEPNESS: Param = Param {
     source: "Dong et al., NSDI 2015, section 2.2 (at least 2.2 (n - 1) for n senders, and 100)",
 };
 
-/// What the catalogue says of it.
+/// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "pcc-allegro",
-    summary: "PCC of 2015: tries rates, and moves to where throughput less loss is higher",
+    summary: "PCC of 2015: tries rates and moves towards more throughput with less loss",
     source: "Dong et al., NSDI 2015",
     params: &[EPSILON_MIN, EPSILON_MAX, LOSS_TOLERANCE, STEEPNESS],
     make: &|values, plan| {
@@ -73,24 +75,24 @@ pub const CONTROLLER: Controller = Controller {
     },
 };
 
-/// An interval lasts between so many round-trip times.
+/// The range of an interval's duration in round-trip times.
 const ROUND_TRIPS: (f64, f64) = (1.7, 2.2);
 
-/// Constants of the law, as declared, and the line.
+/// The constants of the law, as declared.
 #[derive(Clone, Copy, Debug)]
 pub struct AllegroConfig {
-    /// First difference of trials, and unit of steps.
+    /// Relative difference of the first trials, and unit of the steps.
     pub epsilon_min: f64,
-    /// Greatest difference of trials.
+    /// Maximum relative difference of trials.
     pub epsilon_max: f64,
-    /// Loss at which the utility collapses.
+    /// Share of losses at which the utility collapses.
     pub loss_tolerance: f64,
     /// Alpha of the sigmoid.
     pub steepness: f64,
 }
 
 impl AllegroConfig {
-    /// Section 2.2, in bits per second.
+    /// Section 2.2: returns the utility of an outcome, in bits per second.
     fn utility<P>(&self, outcome: &Outcome<P>) -> f64 {
         let (x, loss) = (outcome.rate.as_bps() as f64, outcome.loss);
         let sigmoid = 1.0 / (1.0 + libm::exp(self.steepness * (loss - self.loss_tolerance)));
@@ -98,16 +100,16 @@ impl AllegroConfig {
     }
 }
 
-/// What an interval is for.
+/// The purpose of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Doubling.
     Start,
     /// One of four trials on either side of a rate.
     Side(usize),
-    /// A step on the way that the trials showed.
+    /// A step in the direction that the trials preferred.
     Step,
-    /// To wait for an outcome.
+    /// Waiting for an outcome.
     Wait,
 }
 
@@ -115,12 +117,12 @@ pub enum Purpose {
 #[derive(Clone, Copy, Debug)]
 enum State {
     Starting {
-        /// The rate before, and its utility.
+        /// The previous rate and its utility.
         before: Option<(Rate, f64)>,
     },
     Deciding {
         epsilon: f64,
-        /// Whether the first of each pair of trials is the higher rate.
+        /// True for each pair of trials that begins with the higher rate.
         higher_first: [bool; 2],
         utilities: [f64; 4],
         is_void: bool,
@@ -129,24 +131,24 @@ enum State {
         /// 1 or -1.
         direction: f64,
         steps: u32,
-        /// The rate before, and its utility.
+        /// The previous rate and its utility.
         before: (Rate, f64),
     },
 }
 
-/// The law.
+/// The Allegro trial law.
 #[derive(Clone, Debug)]
 pub struct Allegro {
     config: AllegroConfig,
     state: State,
     /// The rate around which trials are made.
     base: Rate,
-    /// The rate that was tried last.
+    /// The rate tried last.
     rate: Rate,
 }
 
 impl Allegro {
-    /// The law at its start.
+    /// Creates the law in its initial state.
     pub fn new(config: AllegroConfig) -> Allegro {
         let none = Rate::default();
         Allegro { config, state: State::Starting { before: None }, base: none, rate: none }
@@ -171,7 +173,7 @@ impl Allegro {
         self.attempt_side(0, epsilon, higher_first, cx)
     }
 
-    /// r(n) = r(n - 1) (1 + n epsilon_min direction).
+    /// Moves by r(n) = r(n - 1) (1 + n epsilon_min direction).
     fn step(&mut self, direction: f64, steps: u32, before: (Rate, f64), cx: &mut Cx<'_>) -> Trial<Purpose> {
         let factor = 1.0 + f64::from(steps) * self.config.epsilon_min * direction;
         self.state = State::Moving { direction, steps, before };
@@ -206,7 +208,7 @@ impl Allegro {
         if n < 3 {
             return None;
         }
-        // For each pair, by how much the higher rate is better.
+        // The advantage of the higher rate in each pair.
         let gains = [0, 1].map(|pair| {
             let difference = utilities[2 * pair] - utilities[2 * pair + 1];
             if higher_first[pair] { difference } else { -difference }
@@ -218,7 +220,7 @@ impl Allegro {
             self.decide(base, epsilon, cx)
         } else if is_agreed {
             let direction = if gains[0] > 0.0 { 1.0 } else { -1.0 };
-            // The better of each pair, on average.
+            // The mean utility of the better trial of each pair.
             let sum: f64 = utilities.iter().sum();
             let better = (sum + gains[0].abs() + gains[1].abs()) / 4.0;
             self.step(direction, 1, (base.scaled(1.0 + direction * epsilon), better), cx)
@@ -276,7 +278,7 @@ mod tests {
         AllegroConfig { epsilon_min: 0.01, epsilon_max: 0.05, loss_tolerance: 0.05, steepness: 100.0 }
     }
 
-    fn brought(trial: Trial<Purpose>, loss: f64) -> Outcome<Purpose> {
+    fn outcome_of(trial: Trial<Purpose>, loss: f64) -> Outcome<Purpose> {
         Outcome { purpose: trial.purpose, rate: trial.rate, loss, rtt_gradient: 0.0, is_valid: true }
     }
 
@@ -285,7 +287,7 @@ mod tests {
         call(&mut Cx { now: Time::ZERO, mss_bytes: 960, srtt: None, min_rtt: None, rng: &mut rng })
     }
 
-    /// What a link of so many Mb/s loses at a rate.
+    /// Returns the share of losses at this rate on a link of `mbps` Mb/s.
     fn overload(rate: Rate, mbps: f64) -> f64 {
         (1.0 - mbps * 1e6 / rate.as_bps() as f64).max(0.0)
     }
@@ -293,7 +295,8 @@ mod tests {
     #[test]
     fn the_utility_is_the_throughput_up_to_five_per_cent_of_loss_and_negative_beyond() {
         let utility = |loss| {
-            let outcome = brought(Trial { purpose: Purpose::Wait, rate: Rate::from_mbps(10), round_trips: 1.0 }, loss);
+            let outcome =
+                outcome_of(Trial { purpose: Purpose::Wait, rate: Rate::from_mbps(10), round_trips: 1.0 }, loss);
             config().utility(&outcome) / 1e7
         };
         assert!((utility(0.0) - 0.9933).abs() < 1e-4);
@@ -301,7 +304,7 @@ mod tests {
         assert!((utility(0.1) + 0.0940).abs() < 1e-4);
     }
 
-    /// From 1 Mb/s on a link of 20 Mb/s: doublings to 32, back to 16, and from there upwards.
+    /// From 1 Mb/s on a link of 20 Mb/s: doublings to 32, back to 16, and upwards from there.
     #[test]
     fn the_rate_doubles_until_the_utility_falls_and_trials_lead_to_the_link_s_rate() {
         with_cx(|cx| {
@@ -310,7 +313,7 @@ mod tests {
             let mut rates = Vec::new();
             for _ in 0..400 {
                 rates.push(trial.rate.as_bps() as f64 / 1e6);
-                let outcome = brought(trial, overload(trial.rate, 20.0));
+                let outcome = outcome_of(trial, overload(trial.rate, 20.0));
                 let after = law.after(trial.purpose, cx);
                 trial = law.learn(&outcome, cx).unwrap_or(after);
             }
@@ -321,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn trials_that_disagree_are_made_again_with_more_difference() {
+    fn trials_that_disagree_are_repeated_with_a_larger_difference() {
         with_cx(|cx| {
             let mut law = Allegro::new(config());
             let mut trial = law.decide(Rate::from_mbps(100), 0.01, cx);
@@ -333,7 +336,7 @@ mod tests {
                     seen.push((difference.abs() * 100.0).round() as u32);
                     // The first pair prefers the higher rate, the second the lower one.
                     let is_better = (n < 2) == (difference > 0.0);
-                    let outcome = brought(trial, if is_better { 0.0 } else { 0.5 });
+                    let outcome = outcome_of(trial, if is_better { 0.0 } else { 0.5 });
                     let after = law.after(trial.purpose, cx);
                     trial = law.learn(&outcome, cx).unwrap_or(after);
                 }

@@ -1,26 +1,29 @@
 //! PCC Vivace: climbs the gradient of a utility of rate, growth of the round-trip time, and loss.
 //!
-//! Source: Dong, Meng, Zarchy, Arslan, Gilad, Godfrey, Schapira, "PCC Vivace: Online-Learning Congestion Control", NSDI 2018,
-//! sections 3 to 5.
+//! Source: Dong, Meng, Zarchy, Arslan, Gilad, Godfrey, Schapira, "PCC Vivace: Online-Learning Congestion Control", NSDI
+//! 2018, sections 3 to 5.
 //!
-//! Needs news of single segments, and a timer. In an interval of a round-trip time at rate x (Mb/s) whose round-trip times
-//! grow by dRTT/dT and that loses the share L, the utility is u = x^0.9 - 900 x dRTT/dT - 11.35 x L. The rate doubles until the
-//! utility falls. Then the law tries r (1 + epsilon) and r (1 - epsilon), in random order; the gradient is the difference of the
-//! utilities over that of the rates, and r moves by theta times m times the gradient. The confidence amplifier m counts the moves in
-//! one direction: their number up to 3, and twice the number less 3 beyond. A move is at most a share omega of r; omega
-//! starts at 5 % and grows by 10 % with each further move that would exceed it ("dynamic change boundary").
+//! The controller needs events of single segments and a timer. In an interval of a round-trip time at rate x (Mb/s)
+//! whose round-trip times grow by dRTT/dT and that loses the share L, the utility is u = x^0.9 - 900 x dRTT/dT - 11.35
+//! x L. The rate doubles until the utility falls. The law then tries r (1 + epsilon) and r (1 - epsilon), in random
+//! order. The gradient is the difference of the utilities over that of the rates, and r moves by theta times m times
+//! the gradient. The confidence amplifier m depends on the number of moves in one direction: the number itself up to 3,
+//! and twice the number minus 3 beyond. A move is at most a share omega of r; omega starts at 5 % and grows by 10 %
+//! with each further move that would exceed it ("dynamic change boundary").
 //!
-//! Where we differ: a rate is judged before the next doubling, and kept until then. A growth of the round-trip time
-//! by less than 1 % in size counts as none, the paper's filter of noise; its second one, to try again where a higher rate seems to
-//! lose less, is left out. x is the rate that was asked for, since counted packets over time round too coarsely. An interval has ten
-//! packets at least. The rate is at most that of the interface and at least two packets a round trip, of 100 ms at least. Trials
-//! beyond these bounds are made at them, and the rate moves from the mean of what was tried. An interval in which the
-//! application had too little to send is void. There is no window; losses are repaired at the pace.
+//! Differences: a rate is evaluated before the next doubling, and kept until then. A growth of the round-trip time of
+//! less than 1 % counts as zero (the paper's noise filter); the paper's second filter, which repeats a trial if a
+//! higher rate seems to lose less, is left out. x is the requested rate, because counted packets over time round too
+//! coarsely. An interval has at least ten packets. The rate is at most that of the interface and at least two packets
+//! per round trip, where round trips count as at least 100 ms. Trials beyond these limits are made at them, and the
+//! rate moves from the mean of the rates tried. An interval in which the application had too little data is void. There
+//! is no window; losses are repaired at the pace.
 //!
-//! On short queues it loses much, by its law: over an interval of ten packets the growth of the round-trip time is that of a
-//! queue which wanders by a packet, and weighs more than loss. Four flows at 10 Mb/s and 4 ms with a queue of three packets
-//! lose 34 to 53 % with FQ-CoDel and 27 to 35 % with FIFO; with `latency = 0`, Vivace-Loss, 16 to 20 %. A long queue it fills
-//! when it starts on a short path, and is moved by at most a share of its rate for each two round trips of that queue.
+//! With short queues the law loses many packets. Over an interval of ten packets the growth of the round-trip time
+//! reflects a queue that varies by a packet, and outweighs loss. Four flows at 10 Mb/s and 4 ms with a queue of three
+//! packets lose 34 to 53 % with FQ-CoDel and 27 to 35 % with FIFO; with `latency = 0` (Vivace-Loss) 16 to 20 %. On a
+//! short path the law fills a long queue when it starts, and the rate then changes by at most a share per two round
+//! trips of that queue.
 
 use crate::contract::Cx;
 use crate::monitor::Outcome;
@@ -51,7 +54,7 @@ const LOSS: Param = Param {
     name: "loss",
     kind: Kind::Number { min: 0.0, max: 1e6, unit: Unit::One },
     default: DefaultValue::Number(11.35),
-    meaning: "weight of loss in the utility",
+    meaning: " weight of losses in the utility",
     source: PAPER,
 };
 
@@ -59,7 +62,7 @@ const EPSILON: Param = Param {
     name: "epsilon",
     kind: Kind::Number { min: 0.001, max: 0.5, unit: Unit::One },
     default: DefaultValue::Number(0.05),
-    meaning: "share of the rate by which trials differ from it",
+    meaning: " relative difference of trials from the rate",
     source: PAPER,
 };
 
@@ -75,7 +78,7 @@ const OMEGA: Param = Param {
     name: "omega",
     kind: Kind::Number { min: 0.001, max: 1.0, unit: Unit::One },
     default: DefaultValue::Number(0.05),
-    meaning: "greatest first move, a share of the rate",
+    meaning: " maximum first move, as a share of the rate",
     source: PAPER,
 };
 
@@ -83,7 +86,7 @@ const OMEGA_STEP: Param = Param {
     name: "omega_step",
     kind: Kind::Number { min: 0.0, max: 1.0, unit: Unit::One },
     default: DefaultValue::Number(0.1),
-    meaning: "growth of that share with each further move that would exceed it",
+    meaning: " growth of that share with each further move that would exceed it",
     source: PAPER,
 };
 
@@ -91,11 +94,11 @@ const GRADIENT_FILTER: Param = Param {
     name: "gradient_filter",
     kind: Kind::Number { min: 0.0, max: 1.0, unit: Unit::One },
     default: DefaultValue::Number(0.01),
-    meaning: "growth of the round-trip time, seconds per second, that counts as none",
+    meaning: " growth of the round-trip time, in seconds per second, that counts as zero",
     source: PAPER,
 };
 
-/// What the catalogue says of it.
+/// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "pcc-vivace",
     summary: "PCC of 2018: climbs the gradient of a utility of rate, delay and loss",
@@ -118,29 +121,29 @@ pub const CONTROLLER: Controller = Controller {
 
 const BPS_PER_MBPS: f64 = 1e6;
 
-/// Constants of the law, as declared.
+/// The constants of the law, as declared.
 #[derive(Clone, Copy, Debug)]
 pub struct VivaceConfig {
     /// Power of the rate in the utility.
     pub exponent: f64,
     /// Weight of the growth of the round-trip time.
     pub latency: f64,
-    /// Weight of loss.
+    /// Weight of losses.
     pub loss: f64,
-    /// Difference of trials.
+    /// Relative difference of trials from the rate.
     pub epsilon: f64,
     /// Move in Mb/s for a gradient of one.
     pub theta: f64,
-    /// Greatest first move, a share of the rate.
+    /// Maximum first move, as a share of the rate.
     pub omega: f64,
-    /// Growth of that share.
+    /// Growth of that share per further move.
     pub omega_step: f64,
-    /// Growth of the round-trip time that counts as none.
+    /// Growth of the round-trip time that counts as zero.
     pub gradient_filter: f64,
 }
 
 impl VivaceConfig {
-    /// Eq. (1), with the noise filter of section 5.
+    /// Returns eq. (1), with the noise filter of section 5.
     fn utility<P>(&self, outcome: &Outcome<P>) -> f64 {
         let x = outcome.rate.as_bps() as f64 / BPS_PER_MBPS;
         let growth = outcome.rtt_gradient;
@@ -149,47 +152,47 @@ impl VivaceConfig {
     }
 }
 
-/// What an interval is for.
+/// The purpose of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Doubling.
     Start,
     /// The first or second of a pair of trials.
     Side(usize),
-    /// To wait for an outcome.
+    /// Waiting for an outcome.
     Wait,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum State {
     Starting {
-        /// The rate before, and its utility.
+        /// The previous rate and its utility.
         before: Option<(Rate, f64)>,
     },
     Learning {
         higher_first: bool,
-        /// Rate, in Mb/s, and utility of the first trial, if it was valid.
+        /// The rate in Mb/s and the utility of the first trial, if it was valid.
         first: Option<(f64, f64)>,
     },
 }
 
-/// The law.
+/// The Vivace trial law.
 #[derive(Clone, Debug)]
 pub struct Vivace {
     config: VivaceConfig,
     state: State,
     /// The rate around which trials are made.
     base: Rate,
-    /// The rate that was tried last.
+    /// The rate tried last.
     rate: Rate,
-    /// Moves in one direction, below zero downwards.
+    /// Number of moves in one direction, negative for downward moves.
     streak: i32,
-    /// Moves in a row that would have exceeded omega.
+    /// Number of moves in a row that would have exceeded omega.
     exceeded: u32,
 }
 
 impl Vivace {
-    /// The law at its start.
+    /// Creates the law in its initial state.
     pub fn new(config: VivaceConfig) -> Vivace {
         let none = Rate::default();
         Vivace { config, state: State::Starting { before: None }, base: none, rate: none, streak: 0, exceeded: 0 }
@@ -213,7 +216,7 @@ impl Vivace {
         self.attempt_side(0, higher_first)
     }
 
-    /// Sections 4.2 and 4.3: by how much the rate moves, Mb/s.
+    /// Sections 4.2 and 4.3: returns the change of the rate in Mb/s.
     fn step_mbps(&mut self, gradient: f64) -> f64 {
         let direction = if gradient > 0.0 { 1 } else { -1 };
         if self.streak.signum() != direction {
@@ -229,7 +232,7 @@ impl Vivace {
             self.exceeded = self.exceeded.saturating_add(1);
             return bound.copysign(wanted);
         }
-        // The least number of steps of the boundary that leaves room for this move.
+        // Keep the smallest boundary that leaves room for this move.
         let over = (wanted.abs() / base.max(f64::MIN_POSITIVE) - self.config.omega) / self.config.omega_step;
         self.exceeded = if over > 0.0 { (libm::ceil(over) as u32).min(self.exceeded) } else { 0 };
         wanted
@@ -259,8 +262,8 @@ impl Vivace {
         }
         let base = match (*first, found) {
             (Some((x1, u1)), Some((x2, u2))) => {
-                // The rates that were tried are within bounds; where those of both trials are a bound, the next pair lies
-                // around it, and one of them differs.
+                // Both trials are within the limits. If both were made at a limit, the next pair lies around it and one
+                // of them differs.
                 let step = if x1 == x2 { 0.0 } else { self.step_mbps((u1 - u2) / (x1 - x2)) };
                 Rate::from_bps((((x1 + x2) / 2.0 + step) * BPS_PER_MBPS) as u64)
             }
@@ -320,7 +323,7 @@ mod tests {
         law
     }
 
-    fn brought(mbps: u64, rtt_gradient: f64, loss: f64) -> Outcome<Purpose> {
+    fn outcome_of(mbps: u64, rtt_gradient: f64, loss: f64) -> Outcome<Purpose> {
         let rate = Rate::from_mbps(mbps);
         Outcome { purpose: Purpose::Wait, rate, loss, rtt_gradient, is_valid: true }
     }
@@ -328,18 +331,18 @@ mod tests {
     #[test]
     fn the_utility_weighs_rate_delay_and_loss_and_ignores_small_changes_of_delay() {
         let utility = |outcome| law().config.utility(&outcome);
-        assert!((utility(brought(10, 0.009, 0.0)) - libm::pow(10.0, 0.9)).abs() < 1e-9);
-        assert!((utility(brought(10, 0.02, 0.0)) - (libm::pow(10.0, 0.9) - 180.0)).abs() < 1e-9);
-        assert!((utility(brought(10, 0.0, 0.1)) - (libm::pow(10.0, 0.9) - 11.35)).abs() < 1e-9);
+        assert!((utility(outcome_of(10, 0.009, 0.0)) - libm::pow(10.0, 0.9)).abs() < 1e-9);
+        assert!((utility(outcome_of(10, 0.02, 0.0)) - (libm::pow(10.0, 0.9) - 180.0)).abs() < 1e-9);
+        assert!((utility(outcome_of(10, 0.0, 0.1)) - (libm::pow(10.0, 0.9) - 11.35)).abs() < 1e-9);
     }
 
-    /// Of a gradient of 0.6: 1, 2, 3, 5, 7 and 9 times that, and the same downwards once it turns.
+    /// For a gradient of 0.6: 1, 2, 3, 5, 7 and 9 times that, and the same downwards after it turns.
     #[test]
     fn moves_in_one_direction_are_amplified_until_it_turns() {
         let mut law = law();
         let moves: Vec<f64> = [0.6; 6].into_iter().chain([-0.6; 2]).map(|gradient| law.step_mbps(gradient)).collect();
         for (found, factor) in moves.iter().zip([1.0, 2.0, 3.0, 5.0, 7.0, 9.0, -1.0, -2.0]) {
-            // 5 % of 100 Mb/s is the first boundary: 0.6 * 9 = 5.4 exceeds it.
+            // 5 % of 100 Mb/s is the first boundary; 0.6 * 9 = 5.4 exceeds it.
             let expected: f64 = 0.6 * factor;
             assert!((found - expected.min(5.0)).abs() < 1e-9, "{moves:?}");
         }
@@ -365,7 +368,7 @@ mod tests {
         rates.sort_unstable();
         assert_eq!(rates, [95_000_000, 105_000_000]);
         let mut learn = |trial: Trial<Purpose>, loss| {
-            let outcome = Outcome { purpose: trial.purpose, rate: trial.rate, ..brought(100, 0.0, loss) };
+            let outcome = Outcome { purpose: trial.purpose, rate: trial.rate, ..outcome_of(100, 0.0, loss) };
             law.learn(&outcome, &mut cx)
         };
         assert!(learn(first, 0.0).is_none());
@@ -374,9 +377,9 @@ mod tests {
         assert!((law.base.as_bps() as f64 / 1e6 - 100.568).abs() < 0.001, "{}", law.base);
     }
 
-    /// The interface lets neither trial exceed 100 Mb/s: the next pair is 100 and 95 Mb/s, and what it shows counts.
+    /// The interface limits both trials to 100 Mb/s. The next pair is 100 and 95 Mb/s, and its gradient counts.
     #[test]
-    fn a_rate_beyond_the_interface_finds_its_way_back() {
+    fn a_rate_beyond_the_interface_recovers() {
         let mut rng = Stream::new(1, Domain::Test, 0);
         let mut cx = Cx { now: Time::ZERO, mss_bytes: 960, srtt: None, min_rtt: None, rng: &mut rng };
         let mut law = law();
@@ -388,7 +391,7 @@ mod tests {
                 let rate = trial.rate.min(line_rate);
                 // 10 Mb/s pass.
                 let loss = 1.0 - 10e6 / rate.as_bps() as f64;
-                law.learn(&Outcome { purpose: trial.purpose, rate, ..brought(100, 0.0, loss) }, &mut cx);
+                law.learn(&Outcome { purpose: trial.purpose, rate, ..outcome_of(100, 0.0, loss) }, &mut cx);
             }
             law.base
         };

@@ -1,19 +1,18 @@
-//! RCP, the Rate Control Protocol, at the host: send at the rate that the routers on the way allow.
+//! RCP, the Rate Control Protocol, at the host: sends at the rate that the routers on the path grant.
 //!
-//! Source: Dukkipati, Kobayashi, Zhang-Shen, McKeown, "Processor Sharing Flows in the Internet", IWQoS 2005;
-//! the host as in the RC3 authors' simulations (NSDI 2014 section 5.1.4). The routers' side is in the
-//! simulator's queues.
+//! Source: Dukkipati, Kobayashi, Zhang-Shen, McKeown, "Processor Sharing Flows in the Internet", IWQoS 2005; the host
+//! as in the RC3 authors' simulations (NSDI 2014 section 5.1.4). The routers' part is in the simulator's queues.
 //!
-//! Needs routers that compute rates. Every packet towards the receiver asks for the desired rate, every router
-//! lowers that to its own, and the receiver echoes the least of them, in the answer to the SYN and in each
-//! acknowledgment. From the first data segment on, segments are paced at this rate, (payload + header) bytes each,
-//! and the window holds rate * RTT / (MSS + header) segments, with the smoothed RTT. It is rounded up: the window
-//! bounds what is in flight where the path grows longer, and otherwise leaves the rate to the pace.
+//! RCP needs routers that compute rates. Every packet towards the receiver carries the desired rate, and every router
+//! lowers it to its own. The receiver echoes the result in the SYN-ACK and in each acknowledgment. From the first data
+//! segment on, segments are paced at this rate, headers included, and the window holds rate * RTT / (MSS + header)
+//! segments, with the smoothed RTT, rounded up. The window limits the volume in flight if the path becomes longer, and
+//! otherwise leaves the rate to the pace.
 //!
-//! Where we differ: RCP leaves loss to the transport. A loss is repaired (by SACK) at the same rate, since the
-//! routers tell what the path can bear. A retransmission timeout shows that no acknowledgment brought news for
-//! long: one segment goes, and its acknowledgment brings the rate. The window before there is a sample of the RTT
-//! takes one second for it, as RFC 6298 does. The authors' low-rate probes ("REF packets") are left out.
+//! Differences: RCP leaves losses to the transport. A loss is repaired (by SACK) at the same rate, because the routers
+//! report the rate that the path can carry. After a retransmission timeout one segment is sent, and its acknowledgment
+//! reports the rate. Before the first sample the RTT counts as one second, as in RFC 6298. The authors' low-rate probes
+//! ("REF packets") are left out.
 
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits};
 use crate::pace::{MAX_WINDOW_SEGMENTS, PacketSize};
@@ -25,44 +24,44 @@ const DESIRED_RATE: Param = Param {
     name: "desired_rate",
     kind: Kind::OptionalRate,
     default: DefaultValue::Rate(None),
-    meaning: "rate to ask the routers for, headers included; none asks for the rate of the host's interface",
+    meaning: " rate requested from the routers, headers included; none requests the rate of the host's interface",
     source: "the RC3 authors' code",
 };
 
-/// What the catalogue says of it.
+/// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "rcp",
-    summary: "the rate that the routers allow, paced; needs [queue.rcp]",
+    summary: "paced at the rate that the routers grant; needs [queue.rcp]",
     source: "Dukkipati et al., IWQoS 2005; NSDI 2014 section 5.1.4",
     params: &[DESIRED_RATE],
     make: &|values, plan| Ok(Box::new(Rcp::new(values.rate(&DESIRED_RATE), plan.packets()))),
 };
 
-/// Stands for the round-trip time before there is a sample.
+/// The assumed round-trip time before the first sample.
 const UNKNOWN_RTT: Dur = Dur::from_secs(1);
 
-/// Asks for as much as there is.
+/// The desired rate if none is given.
 const UNBOUNDED_RATE: Rate = Rate::from_bps(u64::MAX);
 
-/// The controller.
+/// The RCP controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Rcp {
     desired: Rate,
     rate: Rate,
-    /// A full packet.
+    /// Bytes of a full packet with its header.
     wire_bytes: u64,
     cwnd_bytes: u64,
 }
 
 impl Rcp {
-    /// A connection that asks for `desired`, or for all there is, in such packets.
+    /// Creates a controller that requests `desired`, or the highest rate available, for these packet sizes.
     pub fn new(desired: Option<Rate>, packets: PacketSize) -> Rcp {
         let desired = desired.unwrap_or(UNBOUNDED_RATE);
         Rcp { desired, rate: desired, wire_bytes: packets.wire_bytes(), cwnd_bytes: packets.mss_bytes }
     }
 
-    /// Takes over what the routers allow, and sizes the window to it.
-    fn obey(&mut self, explicit_rate: Option<Rate>, cx: &Cx<'_>) {
+    /// Adopts the rate that the routers grant and sizes the window to it.
+    fn adopt(&mut self, explicit_rate: Option<Rate>, cx: &Cx<'_>) {
         self.rate = explicit_rate.unwrap_or(self.rate).max(Rate::from_bps(1));
         let bytes = self.rate.bytes_in(cx.srtt.unwrap_or(UNKNOWN_RTT));
         let segments = bytes.div_ceil(self.wire_bytes);
@@ -76,11 +75,11 @@ impl CongestionControl for Rcp {
     }
 
     fn on_established(&mut self, explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
-        self.obey(explicit_rate, cx);
+        self.adopt(explicit_rate, cx);
     }
 
     fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
-        self.obey(ack.explicit_rate, cx);
+        self.adopt(ack.explicit_rate, cx);
     }
 
     fn on_congestion(&mut self, event: Congestion, cx: &mut Cx<'_>) {
@@ -125,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_is_what_the_rate_brings_in_a_round_trip_rounded_up() {
+    fn the_window_is_the_volume_of_a_round_trip_at_the_rate_rounded_up() {
         // 12 Mb/s * 30 ms = 45,000 bytes = 30 packets of 1500; at 12.2 Mb/s, 30.5.
         let mut rcp = established(12, Some(Dur::from_ms(30)));
         assert_eq!(rcp.limits(), Limits { cwnd_bytes: 30 * MSS, pacing: Some(Rate::from_mbps(12)) });
@@ -139,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_changes_nothing_and_a_timeout_waits_for_news() {
+    fn a_loss_changes_nothing_and_a_timeout_waits_for_an_acknowledgment() {
         let mut rcp = established(12, Some(Dur::from_ms(30)));
         let before = rcp.limits();
         let flight_bytes = 20 * MSS;

@@ -1,15 +1,16 @@
-//! Scalable TCP: a fixed share of the window more per round trip, an eighth less at a loss, so that recovery from a
-//! loss takes as many round trips at any rate.
+//! Scalable TCP: the window grows by a fixed share per round trip and loses an eighth at a loss, so that recovery takes
+//! the same number of round trips at any rate.
 //!
 //! Source: Kelly, "Scalable TCP: Improving Performance in Highspeed Wide Area Networks", ACM CCR 33(2), 2003. Constants
-//! as in Linux 2.6.32 (tcp_scalable.c): one segment for each 50 acknowledged, or for each window where that is less, as
-//! NewReno; cwnd / 8 less at a loss. It needs nothing but acknowledgments.
+//! are those of Linux 2.6.32 (tcp_scalable.c): one segment for each 50 acknowledged, or for each window if that is
+//! smaller, as in NewReno; a loss takes cwnd / 8. The law needs acknowledgments only.
 //!
-//! Where others differ: the paper adds one segment for 100; Linux took 50 since receivers that delay acknowledgments
-//! send one for two segments, and it counted acknowledgments (`growth_limit = 1`), not segments. Today it counts
-//! segments, and takes 100. The paper is NewReno up to a window of 16 segments, at losses, too; Linux grows as NewReno
-//! up to 50 and always cuts by an eighth. The counter of 2.6.32 needs 51 acknowledgments for a segment, not 50. ns-3
-//! (TcpScalable) takes its share of what is in flight, not of the window, and forgets what exceeds a segment.
+//! Other implementations: the paper adds one segment for 100. Linux chose 50 because receivers with delayed
+//! acknowledgments send one for two segments, and counted acknowledgments (`growth_limit = 1`), not segments. Current
+//! Linux counts segments and uses 100. The paper follows NewReno up to a window of 16 segments, including at losses;
+//! Linux grows as NewReno up to 50 and always cuts by an eighth. The counter of 2.6.32 needs 51 acknowledgments per
+//! segment, not 50. ns-3 (TcpScalable) cuts the volume in flight, not the window, and drops the remainder beyond a
+//! segment.
 
 use crate::contract::{Ack, Congestion, Cx};
 use crate::increase::Increase;
@@ -24,19 +25,19 @@ const SEGMENTS_PER_INCREASE: Param = Param {
     name: "segments_per_increase",
     kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
     default: DefaultValue::Whole(50),
-    meaning: "acknowledged segments that add one to the window, or a window of them where that is less",
-    source: "Linux 2.6.32, ns-3; 100 in the paper and in Linux today",
+    meaning: " acknowledged segments that add one to the window, or a window of them if that is smaller",
+    source: "Linux 2.6.32, ns-3; 100 in the paper and in current Linux",
 };
 
 const DECREASE: Param = Param {
     name: "decrease",
     kind: Kind::Number { min: 0.01, max: 0.9, unit: Unit::One },
     default: DefaultValue::Number(0.125),
-    meaning: "the share of the window that a loss takes",
+    meaning: " share of the window lost at a loss",
     source: "Kelly, CCR 2003; Linux",
 };
 
-/// What the catalogue says of it.
+/// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "scalable",
     summary: "a fixed share of the window more per round trip, an eighth less at a loss",
@@ -57,7 +58,7 @@ pub const CONTROLLER: Controller = Controller {
     },
 };
 
-/// The law.
+/// The Scalable window law.
 #[derive(Clone, Copy, Debug)]
 pub struct Scalable {
     segments_per_increase: u64,
@@ -66,7 +67,7 @@ pub struct Scalable {
 }
 
 impl Scalable {
-    /// A law that adds a segment for so many, and gives up this share at a loss.
+    /// Creates a law that adds a segment per `segments_per_increase` and gives up the share `decrease` at a loss.
     pub fn new(segments_per_increase: u64, decrease: f64) -> Scalable {
         Scalable { segments_per_increase, decrease, increase: Increase::default() }
     }
@@ -80,7 +81,7 @@ impl WindowLaw for Scalable {
         self.increase.grow(window, ack.acked_bytes, price, u64::MAX, mss);
     }
 
-    /// Whole segments, what is taken rounded down.
+    /// Returns whole segments; the reduction is rounded down.
     fn cut(&mut self, window: &Window, _flight_bytes: u64, _event: Congestion, cx: &mut Cx<'_>) -> u64 {
         self.increase.forget();
         let segments = window.cwnd / cx.mss_bytes;
@@ -95,7 +96,7 @@ mod tests {
 
     const MSS: u64 = 1460;
 
-    /// The window in segments after one round of `start` segments in acknowledgments of `batch`.
+    /// Returns the window in segments after one round of `start` segments in acknowledgments of `batch` segments.
     fn after_a_round(start: u64, batch: u64) -> u64 {
         let mut rng = Stream::new(1, Domain::Test, 0);
         let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng };

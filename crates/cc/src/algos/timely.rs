@@ -3,21 +3,27 @@
 //! Source: Mittal et al., "TIMELY: RTT-based Congestion Control for the Datacenter", SIGCOMM 2015, Algorithm 1 and
 //! section 4.
 //!
-//! Needs round-trip times that tell of queues of tens of microseconds. Data is in segments of 16 KB, of many packets each;
-//! when one has been acknowledged (a "completion event"), its round-trip time moves the rate: below `t_low` it grows by
-//! `delta`; above `t_high` it shrinks by `beta (1 - t_high / RTT)`; in between, it grows by `delta` while the filtered
-//! gradient is not above zero, five times that from the fifth such event in a row on ("hyperactive increase"), and otherwise
-//! shrinks by `beta` times the gradient. The gradient is the difference of successive round-trip times, filtered, per `min_rtt`.
+//! TIMELY needs round-trip times precise enough to show queues of tens of microseconds. Data is divided into segments
+//! of 16 KB, each of many packets. When a segment has been acknowledged (a "completion event"), its round-trip time
+//! moves the rate. Below `t_low` the rate grows by `delta`; above `t_high` it shrinks by `beta (1 - t_high / RTT)`. In
+//! between, it grows by `delta` while the filtered gradient is at most zero, and by five times that from the fifth such
+//! event in a row on ("hyperactive increase"); with a positive gradient it shrinks by `beta` times the gradient. The
+//! gradient is the filtered difference of successive round-trip times over `min_rtt`.
 //!
-//! Where we differ: The paper's network interface takes a segment in one burst and paces segments; ours paces packets, which
-//! the paper's section 5 also tries. A segment's round-trip time is that of the packet whose acknowledgment completes it, less the
-//! time that this packet takes at the line rate, as the paper takes off that of its burst. Where the paper's network loses
-//! nothing, ours may: losses are repaired at the same rate, and a retransmission timeout leaves one segment in flight until
-//! an acknowledgment comes. There is no window besides. Buffers should hold more than `t_high`: below, nothing but the gradient
-//! restrains the rate. The paper starts a flow at the line rate divided by one more than the flows that are active at its host;
-//! a controller does not see the others, and starts at `start` of the line rate: the default is for one other. The paper's
-//! code and its text give the weight of the gradient's filter in different ways; `alpha` is the weight of the history. A rate is at
-//! most the line rate and at least `min_rate`, where the paper says nothing.
+//! Differences from the paper:
+//!
+//! - The paper's network interface sends a segment in one burst and paces segments. This controller paces packets,
+//!   which section 5 of the paper also tries.
+//! - A segment's round-trip time is that of the packet whose acknowledgment completes it, minus the packet's time at
+//!   the line rate, as the paper subtracts that of its burst.
+//! - The paper's network is lossless. Here losses are repaired at the same rate, and a retransmission timeout leaves
+//!   one segment in flight until an acknowledgment arrives. There is no other window. Buffers should hold more than
+//!   `t_high`; in smaller ones only the gradient limits the rate.
+//! - The paper starts a flow at the line rate divided by the number of active flows at its host plus one. A controller
+//!   does not see the other flows and starts at the share `start` of the line rate; the default assumes one other flow.
+//! - The paper's code and text give the weight of the gradient's filter differently; `alpha` is the weight of the
+//!   history.
+//! - A rate is at most the line rate and at least `min_rate`, which the paper leaves open.
 
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits};
 use crate::pace::PacketSize;
@@ -27,7 +33,7 @@ use sparelane_core::{Dur, Rate};
 
 const PAPER: &str = "Mittal et al., SIGCOMM 2015";
 
-/// The longest span that a parameter may be.
+/// The longest time that a parameter may have.
 const LONGEST: Dur = Dur::from_secs(100);
 
 const ALPHA: Param = Param {
@@ -66,7 +72,7 @@ const MIN_RTT: Param = Param {
     name: "min_rtt",
     kind: Kind::Span { min: Dur::from_ns(100), max: LONGEST },
     default: DefaultValue::Span(Dur::from_us(20)),
-    meaning: "round-trip time without queues, that gradients are relative to",
+    meaning: " round-trip time without queues, to which gradients are relative",
     source: PAPER,
 };
 
@@ -82,7 +88,7 @@ const HAI_AFTER: Param = Param {
     name: "hai_after",
     kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::One },
     default: DefaultValue::Whole(5),
-    meaning: "completions in a row without positive gradient until hyperactive increase, by five times delta",
+    meaning: " completions in a row without positive gradient until hyperactive increase by five times delta",
     source: PAPER,
 };
 
@@ -90,7 +96,7 @@ const SEGMENT: Param = Param {
     name: "segment",
     kind: Kind::Size { min: 1, max: 1_000_000_000 },
     default: DefaultValue::Size(16_000),
-    meaning: "payload whose acknowledgment is one completion event; 1B takes every acknowledgment for one",
+    meaning: " payload of one completion event; 1B counts every acknowledgment",
     source: "Mittal et al., SIGCOMM 2015 (16 KB)",
 };
 
@@ -98,19 +104,19 @@ const START: Param = Param {
     name: "start",
     kind: Kind::Number { min: 0.0001, max: 1.0, unit: Unit::One },
     default: DefaultValue::Number(0.5),
-    meaning: "rate at the start, a share of the line rate: half of it by default",
-    source: "sparelane: as for one other flow at the host",
+    meaning: " initial rate as a share of the line rate",
+    source: " sparelane: assumes one other flow at the host",
 };
 
 const MIN_RATE: Param = Param {
     name: "min_rate",
     kind: Kind::Rate { min: Rate::from_bps(1), max: Rate::from_gbps(1000) },
     default: DefaultValue::Rate(Some(Rate::from_mbps(10))),
-    meaning: "the least rate, or the line rate if that is less",
+    meaning: " minimum rate, at most the line rate",
     source: "sparelane: one additive increase",
 };
 
-/// What the catalogue says of it.
+/// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "timely",
     summary: "a rate that follows the gradient of the round-trip time, for datacentres",
@@ -137,55 +143,55 @@ pub const CONTROLLER: Controller = Controller {
 /// The factor of hyperactive increase.
 const HAI_FACTOR: f64 = 5.0;
 
-/// No window binds.
+/// A window that never binds.
 const WINDOW_SEGMENTS: u64 = 1 << 32;
 
-/// Constants of the law, as declared, and the line.
+/// The constants of the law, as declared, and the line rate.
 #[derive(Clone, Copy, Debug)]
 pub struct TimelyConfig {
-    /// Weight of the history in the filter of the gradient.
+    /// Weight of the history in the gradient's filter.
     pub alpha: f64,
     /// Factor of multiplicative decrease.
     pub beta: f64,
-    /// Below, the rate grows.
+    /// The round-trip time below which the rate grows.
     pub t_low: Dur,
-    /// Above, the rate shrinks.
+    /// The round-trip time above which the rate shrinks.
     pub t_high: Dur,
-    /// What gradients are relative to.
+    /// The round-trip time to which gradients are relative.
     pub min_rtt: Dur,
-    /// Additive increase.
+    /// Additive increase of the rate.
     pub delta: Rate,
-    /// Completions until hyperactive increase.
+    /// Number of completions until hyperactive increase.
     pub hai_after: u64,
-    /// Payload of a completion event.
+    /// Payload bytes of a completion event.
     pub segment_bytes: u64,
-    /// Rate at the start, a share of the line rate.
+    /// Initial rate as a share of the line rate.
     pub start: f64,
-    /// The least rate.
+    /// Minimum rate.
     pub min_rate: Rate,
     /// The rate of the sender's interface.
     pub line_rate: Rate,
 }
 
-/// The controller.
+/// The TIMELY controller.
 #[derive(Clone, Debug)]
 pub struct Timely {
     config: TimelyConfig,
     rate: Rate,
-    /// A full packet.
+    /// Bytes of a full packet with its header.
     wire_bytes: u64,
     cwnd_bytes: u64,
     previous_rtt: Option<Dur>,
-    /// Filtered difference of successive round-trip times, seconds.
+    /// The filtered difference of successive round-trip times, seconds.
     rtt_diff_s: f64,
-    /// Completions in a row without positive gradient.
+    /// Number of completions in a row without positive gradient.
     without_gradient: u64,
-    /// Acknowledged since the last completion.
+    /// Bytes acknowledged since the last completion.
     acked_bytes: u64,
 }
 
 impl Timely {
-    /// A connection in such packets.
+    /// Creates a controller for a connection with these packet sizes.
     pub fn new(config: TimelyConfig, packets: PacketSize) -> Timely {
         let mut timely = Timely {
             config,
@@ -206,7 +212,7 @@ impl Timely {
         self.rate = rate.clamp(self.config.min_rate.min(most), most);
     }
 
-    /// Algorithm 1.
+    /// Algorithm 1: updates the rate at a completion event.
     fn complete(&mut self, rtt: Dur) {
         let TimelyConfig { alpha, beta, t_low, t_high, min_rtt, delta, hai_after, .. } = self.config;
         let difference_s = rtt.as_secs_f64() - self.previous_rtt.unwrap_or(rtt).as_secs_f64();
@@ -232,7 +238,7 @@ impl CongestionControl for Timely {
     fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
         self.cwnd_bytes = WINDOW_SEGMENTS * cx.mss_bytes;
         self.acked_bytes += ack.delivered_bytes;
-        // The event waits for an acknowledgment that tells a round-trip time, which that of a retransmission does not.
+        // A completion needs a round-trip time, which the acknowledgment of a retransmission does not have.
         if let Some(rtt) = ack.rtt
             && self.acked_bytes >= self.config.segment_bytes
         {
@@ -282,7 +288,7 @@ mod tests {
         }
     }
 
-    /// The rate, in Mb/s, after completions with these round-trip times in microseconds.
+    /// Returns the rate in Mb/s after completions with these round-trip times in microseconds.
     fn rates(rtts_us: &[u64]) -> Vec<f64> {
         let mut timely = Timely::new(config(), PacketSize::of(MSS));
         let rate_after = |rtt_us: &u64| {
@@ -316,7 +322,7 @@ mod tests {
     #[test]
     fn the_fifth_completion_without_gradient_begins_hyperactive_increase_and_a_gradient_ends_it() {
         assert_eq!(rates(&[100; 6]), [5010.0, 5020.0, 5030.0, 5040.0, 5090.0, 5140.0]);
-        // A growing delay, then falling ones: the count begins anew.
+        // A growing delay, then falling ones: the count restarts.
         let found = rates(&[100, 100, 100, 100, 100, 101, 90, 80, 70, 60]);
         let grown: Vec<f64> = found.windows(2).map(|pair| (pair[1] - pair[0]).round()).collect();
         assert!(grown[4] < 0.0);
@@ -324,12 +330,13 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_stays_between_its_least_and_the_line() {
+    fn the_rate_stays_between_the_minimum_and_the_line_rate() {
         assert_eq!(rates(&[100, 499]).last(), Some(&10.0), "a gradient above 1 / beta");
         assert_eq!(rates(&[20; 600]).last(), Some(&10_000.0));
     }
 
-    /// An acknowledgment of one packet after so long, at an interface that needs 0.832 us for one.
+    /// Delivers an acknowledgment of one packet with this round-trip time, at an interface that needs 0.832 us per
+    /// packet.
     fn acknowledge(timely: &mut Timely, rtt: Option<Dur>) -> u64 {
         let mut rng = Stream::new(1, Domain::Test, 0);
         let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng };
@@ -338,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn one_completion_is_counted_for_a_segment_and_not_for_a_packet() {
+    fn a_completion_is_counted_per_segment_not_per_packet() {
         let mut timely = Timely::new(config(), PacketSize::of(MSS));
         for packet in 1..=48 {
             // 50.8 us with the packet's own time: below T_low.

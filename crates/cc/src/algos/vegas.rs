@@ -1,22 +1,22 @@
-//! TCP Vegas: keep a few packets in the queue, as the round-trip time tells.
+//! TCP Vegas: keeps a few packets in the queue, estimated from the round-trip time.
 //!
-//! Source: Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC 13(8), 1995.
-//! Constants, and what the paper leaves open, as in Linux (tcp_vegas.c): alpha 2, beta 4, gamma 1.
+//! Source: Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC 13(8),
+//! 1995. Constants and details that the paper leaves open are those of Linux (tcp_vegas.c): alpha 2, beta 4, gamma 1.
 //!
-//! Once per window of data, with the least round-trip time RTT of that window and the least ever, BaseRTT, the flow has
-//! diff = cwnd (RTT - BaseRTT) / RTT packets in queues. Below alpha the window grows by a segment, above beta it shrinks by
-//! one. Slow start ends where diff exceeds gamma, with the window that fills the path and no queue. A window of data with two
-//! samples or fewer tells nothing, and counts as NewReno's. Losses are NewReno's too. BaseRTT is of data segments, and is
-//! kept as long as the connection lasts.
+//! Once per window of data, with RTT the minimum round-trip time of that window and BaseRTT the minimum of the
+//! connection, the flow has diff = cwnd (RTT - BaseRTT) / RTT packets in queues. Below alpha the window grows by a
+//! segment, above beta it shrinks by one. Slow start ends when diff exceeds gamma, with the window that fills the path
+//! without a queue. A window of data with at most two samples follows NewReno. Losses follow NewReno, too. BaseRTT is
+//! measured on data segments and kept for the whole connection.
 //!
-//! Where we differ: Linux divides by BaseRTT instead of RTT, which counts the rate of an empty path and comes to the same
-//! where the queue is short. Slow start doubles the window in every round trip, as in Linux, and not in every second. The
-//! paper's own timeouts and its retransmissions after one duplicate are the transport's matter, and left out.
+//! Differences: Linux divides by BaseRTT instead of RTT, which assumes the rate of an empty path; with a short queue
+//! the result is the same. Slow start doubles the window in every round trip, as in Linux, not in every second one. The
+//! paper's own timeouts and its retransmissions after one duplicate belong to the transport and are left out.
 //!
-//! With `like = "linux"` it counts as Linux 6.12 does: round-trip times in whole microseconds and one, and the packets in
-//! queues in whole ones, cwnd (RTT - BaseRTT) / BaseRTT rounded down: slow start ends with two of them, not with more than one.
+//! `like = "linux"` counts as Linux 6.12: round-trip times in whole microseconds plus one, and packets in queues as
+//! cwnd (RTT - BaseRTT) / BaseRTT, rounded down. Slow start then ends with two packets, not with more than one.
 //!
-//! ns-3 (TcpVegas) is told the smoothed round-trip time (3.44), and at a loss goes to the threshold of slow start,
+//! ns-3 (TcpVegas) uses the smoothed round-trip time (3.44). At a loss it sets the window to the slow-start threshold,
 //! which it keeps at three quarters of the window.
 
 use super::newreno::NewReno;
@@ -33,7 +33,7 @@ const ALPHA: Param = Param {
     name: "alpha",
     kind: THRESHOLD,
     default: DefaultValue::Number(2.0),
-    meaning: "grow with fewer packets than this in the queue",
+    meaning: " grow if fewer packets than this are in the queue",
     source: "Linux; 1 in ns-2",
 };
 
@@ -41,7 +41,7 @@ const BETA: Param = Param {
     name: "beta",
     kind: THRESHOLD,
     default: DefaultValue::Number(4.0),
-    meaning: "shrink with more packets than this in the queue, no fewer than alpha",
+    meaning: " shrink if more packets than this are in the queue; at least alpha",
     source: "Linux; 3 in ns-2",
 };
 
@@ -49,7 +49,7 @@ const GAMMA: Param = Param {
     name: "gamma",
     kind: THRESHOLD,
     default: DefaultValue::Number(1.0),
-    meaning: "end slow start with more packets than this in the queue",
+    meaning: " end slow start if more packets than this are in the queue",
     source: "Linux, ns-2",
 };
 
@@ -57,14 +57,14 @@ const LIKE: Param = Param {
     name: "like",
     kind: Kind::Choice(&["exact", "linux"]),
     default: DefaultValue::Word("exact"),
-    meaning: "whether packets in queues are counted exactly and by the rate that there is, or as in Linux 6.12",
+    meaning: " exact counts packets in queues exactly, at the current rate; linux counts as Linux 6.12 does",
     source: "Linux tcp_vegas.c",
 };
 
-/// What the catalogue says of it.
+/// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "vegas",
-    summary: "a few packets in the queue, as the round-trip time tells",
+    summary: "keeps a few packets in the queue, estimated from the round-trip time",
     source: "Brakmo and Peterson, IEEE JSAC 1995",
     params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, ALPHA, BETA, GAMMA, LIKE],
     make: &|values, plan| {
@@ -78,7 +78,7 @@ pub const CONTROLLER: Controller = Controller {
     },
 };
 
-/// What one acknowledgment may do to a window beyond slow start.
+/// The effect of one acknowledgment on a window beyond slow start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Hold,
@@ -86,7 +86,7 @@ enum Step {
     AsNewReno,
 }
 
-/// The law.
+/// The Vegas window law.
 #[derive(Clone, Debug)]
 pub struct Vegas {
     alpha: f64,
@@ -95,17 +95,17 @@ pub struct Vegas {
     like_linux: bool,
     base_rtt: Dur,
     round: Round,
-    /// Of this window of data.
+    /// The minimum round-trip time of this window of data. `samples` counts its samples.
     least_rtt: Dur,
     samples: u32,
-    /// Packets in queues, by the last window of data.
+    /// Packets in queues, from the last window of data.
     diff: f64,
     step: Step,
     newreno: NewReno,
 }
 
 impl Vegas {
-    /// A law with these thresholds, in packets.
+    /// Creates a law with these thresholds in packets.
     pub fn new(alpha: f64, beta: f64, gamma: f64) -> Vegas {
         Vegas {
             alpha,
@@ -122,7 +122,8 @@ impl Vegas {
         }
     }
 
-    /// Takes how many packets this window has in queues, and gives what fills the path without, in whole segments.
+    /// Estimates the packets that this window has in queues. Returns the window that fills the path without a queue, in
+    /// whole segments.
     fn compare(&mut self, cwnd_bytes: u64, mss_bytes: u64) -> u64 {
         if self.like_linux {
             let (cwnd, base, least) = (cwnd_bytes / mss_bytes, ticks(self.base_rtt), ticks(self.least_rtt));
@@ -135,7 +136,7 @@ impl Vegas {
         path as u64
     }
 
-    /// A window of data is complete.
+    /// Evaluates a complete window of data.
     fn judge(&mut self, window: &mut Window, mss_bytes: u64) {
         if self.samples <= 2 {
             self.step = Step::AsNewReno;
@@ -154,12 +155,12 @@ impl Vegas {
     }
 }
 
-/// A round-trip time as Linux counts it: never zero.
+/// Returns a round-trip time as Linux counts it, never zero.
 fn ticks(rtt: Dur) -> u64 {
     rtt.as_ps() / Dur::from_us(1).as_ps() + 1
 }
 
-/// Shrinks `window` to `cwnd`, though not below two segments, and beyond slow start.
+/// Shrinks `window` to `cwnd`, at least two segments, and ends slow start.
 fn shrink(window: &mut Window, cwnd: u64, mss_bytes: u64) {
     window.cwnd = window.cwnd.min(cwnd.max(2 * mss_bytes));
     window.ssthresh = window.ssthresh.min((window.cwnd - mss_bytes).max(2 * mss_bytes)).min(window.cwnd);
@@ -173,7 +174,7 @@ impl WindowLaw for Vegas {
             self.samples += 1;
         }
         if ack.phase != Phase::Open {
-            // As in Linux, Vegas begins anew when recovery is over.
+            // As in Linux, Vegas restarts when recovery is over.
             self.step = Step::AsNewReno;
             self.round.restart(ack);
         } else {
@@ -214,8 +215,8 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    /// Acknowledges windows of 20 segments, each with one of these round-trip times in milliseconds, and gives the window
-    /// after each, in segments. The last acknowledgment of each begins the next.
+    /// Acknowledges windows of 20 segments, each with one of these round-trip times in milliseconds. Returns the window
+    /// after each, in segments. The last acknowledgment of each window begins the next.
     fn windows(initial_ssthresh: u64, rtts_ms: &[u64]) -> Vec<u64> {
         windows_of(Vegas::new(2.0, 4.0, 1.0), initial_ssthresh, rtts_ms)
     }
@@ -237,12 +238,12 @@ mod tests {
             controller.on_ack(&ack, &mut cx);
             controller.limits().cwnd_bytes / MSS
         };
-        // Ends the empty round at the start.
+        // This acknowledgment ends the empty round at the start.
         acknowledge(100);
         rtts_ms.iter().map(|&rtt_ms| (0..20).map(|_| acknowledge(rtt_ms)).last().unwrap_or(0)).collect()
     }
 
-    /// 20 segments with 100 ms at least: 1 queued at 105 ms, 3 at 118 ms, 5 at 134 ms.
+    /// 20 segments with a minimum of 100 ms: 1 is queued at 105 ms, 3 at 118 ms, 5 at 134 ms.
     #[test]
     fn the_window_moves_by_a_segment_a_round_trip_towards_two_to_four_packets_in_the_queue() {
         assert_eq!(windows(2, &[105, 105]), [21, 22]);
@@ -252,13 +253,13 @@ mod tests {
 
     #[test]
     fn slow_start_ends_with_the_window_that_fills_the_path() {
-        // Of 60 segments less than one is queued at 101 ms, and of 80 at 111 ms 8 are.
+        // Of 60 segments less than one is queued at 101 ms; of 80 segments, 8 are at 111 ms.
         let grown = windows(UNBOUNDED, &[100, 101, 111, 111]);
         assert_eq!(grown[..2], [41, 61]);
         assert_eq!(grown[2..], [73, 72], "80 * 100 / 111 and one, and then one at a time");
     }
 
-    /// Of 60 segments 1.2 are queued at 102 ms, which is one in Linux; of 80 then 2.4 at 103 ms, which is two.
+    /// Of 60 segments 1.2 are queued at 102 ms, one in Linux; of 80 segments 2.4 at 103 ms, two in Linux.
     #[test]
     fn linux_counts_whole_packets_so_that_slow_start_goes_on_with_more_than_one() {
         let rounds = [100, 102, 103];
@@ -266,7 +267,7 @@ mod tests {
         assert_eq!(windows_of(like_linux(), UNBOUNDED, &rounds), [41, 61, 78], "80 * 100 / 103 and one");
     }
 
-    /// 20 segments have 1.98 queued at 111 ms by the rate that there is, and 2.2 by that of an empty path.
+    /// At 111 ms 20 segments have 1.98 queued at the current rate, and 2.2 at the rate of an empty path.
     #[test]
     fn linux_divides_by_the_round_trip_of_an_empty_path() {
         assert_eq!(windows(2, &[111]), [21]);

@@ -1,24 +1,24 @@
-//! TCP Veno: NewReno that tells from the packets in the queue whether a loss meant congestion.
+//! TCP Veno: NewReno that uses the packets in the queue to judge whether a loss meant congestion.
 //!
 //! Source: Fu and Liew, "TCP Veno: TCP Enhancement for Transmission Over Wireless Access Networks", IEEE JSAC 21(2),
 //! 2003; in the form of Linux 2.6.32 (tcp_veno.c).
 //!
-//! With RTT the least round-trip time since the last acknowledgment that could grow the window, and BaseRTT the least
-//! ever, the flow has N = cwnd (1 - BaseRTT / RTT) packets in queues. Below beta = 3 the path is taken to be free: the
-//! window grows by a segment a round trip, and a loss, which is then likely random, takes a fifth. From there on it
-//! grows by a segment every other round trip, and a loss takes half. Slow start is NewReno's, as is all growth outside
-//! the open state and before the third sample of the connection. A round trip here is as many acknowledgments as the
-//! window has segments.
+//! With RTT the minimum round-trip time since the last acknowledgment that could grow the window, and BaseRTT the
+//! minimum of the connection, the flow has N = cwnd (1 - BaseRTT / RTT) packets in queues. Below beta = 3 the path
+//! counts as free: the window grows by a segment per round trip, and a loss, which is then probably random, takes a
+//! fifth. From beta on the window grows by a segment every other round trip, and a loss takes half. Slow start is
+//! NewReno's, as is all growth outside the open state and before the third sample of the connection. A round trip here
+//! is as many acknowledged segments as the window has.
 //!
-//! Linux counts N in half packets, rounded up: with beta = 3, more than 2.5 packets are congestion. That is kept. As
-//! RTT begins anew with every acknowledgment, one packet's delay decides. Where we differ: Linux 2.6.32 takes one
-//! acknowledgment more for a round trip; it forgets BaseRTT when an idle connection sends again, and takes an
-//! acknowledgment without a sample for much delay, which we pass over. Today's Linux counts segments where the path is
-//! free, in place of acknowledgments. In the paper RTT is smoothed, and N is not rounded.
+//! Linux counts N in half packets, rounded up: with beta = 3, more than 2.5 packets are congestion. This law does the
+//! same. Because RTT restarts with every acknowledgment, a single packet's delay decides. Differences: Linux 2.6.32
+//! takes one acknowledgment more for a round trip. It resets BaseRTT when an idle connection resumes sending, and
+//! counts an acknowledgment without a sample as a large delay; this law ignores it. Current Linux counts segments
+//! instead of acknowledgments when the path is free. In the paper RTT is smoothed, and N is not rounded.
 //!
-//! ns-3 (TcpVeno) forgets the number of samples with every acknowledgment, so that it hardly ever reaches the third:
-//! its window grows as NewReno's throughout. It rounds N up to whole packets (more than 2 are congestion), and cuts
-//! what is in flight.
+//! ns-3 (TcpVeno) resets the number of samples with every acknowledgment, so that it almost never reaches three: its
+//! window always grows as NewReno's. It rounds N up to whole packets (more than 2 are congestion), and cuts the volume
+//! in flight.
 
 use crate::contract::{Ack, Congestion, Cx, Phase};
 use crate::param::{DefaultValue, Kind, Param, Unit};
@@ -33,14 +33,14 @@ const BETA: Param = Param {
     name: "beta",
     kind: Kind::Whole { min: 0, max: 1_000_000, unit: Unit::Segments },
     default: DefaultValue::Whole(3),
-    meaning: "so many packets in the queue, or half a packet less, are congestion",
+    meaning: " number of packets in the queue, minus one half, above which the path is congested",
     source: "Linux; Fu and Liew 2003",
 };
 
-/// What the catalogue says of it.
+/// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "veno",
-    summary: "NewReno that takes a loss for random where no queue was",
+    summary: "NewReno that treats a loss without a queue as random",
     source: "Fu and Liew, IEEE JSAC 2003; Linux 2.6.32",
     params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, SLOW_START, WINDOW_VALIDATION, BETA],
     make: &|values, plan| {
@@ -49,29 +49,29 @@ pub const CONTROLLER: Controller = Controller {
     },
 };
 
-/// With so many samples, or fewer, nothing is known.
+/// At most this many samples do not suffice for an estimate.
 const TOO_FEW_SAMPLES: u32 = 2;
 
-/// The law.
+/// The Veno window law.
 #[derive(Clone, Debug)]
 pub struct Veno {
-    /// Half packets.
+    /// The threshold in half packets.
     beta_halves: u64,
     base_rtt: Dur,
-    /// Since the last acknowledgment that could grow the window.
+    /// The minimum round-trip time since the last acknowledgment that could grow the window.
     least_rtt: Dur,
     samples: u32,
     /// Packets in queues, rounded up to half packets.
     queued_halves: u64,
     is_open: bool,
-    /// What came since the window last had a chance to grow, less what that took.
+    /// Bytes acknowledged and not yet spent on an opportunity to grow.
     acked_bytes: u64,
-    /// Whether the next chance counts in spite of congestion.
+    /// True if the next opportunity counts in spite of congestion.
     is_turn: bool,
 }
 
 impl Veno {
-    /// A law with this threshold, in packets.
+    /// Creates a law with this threshold in packets.
     pub fn new(beta: u64) -> Veno {
         Veno {
             beta_halves: 2 * beta,
@@ -89,7 +89,7 @@ impl Veno {
         self.queued_halves >= self.beta_halves
     }
 
-    /// Counts the packets in queues for a window of so many segments.
+    /// Estimates the packets in queues for a window of `segments` segments.
     fn count_queued(&mut self, segments: u64) {
         let rtt = self.least_rtt.as_ps().max(1);
         let path_halves = u128::from(2 * segments) * u128::from(self.base_rtt.as_ps()) / u128::from(rtt);
@@ -105,6 +105,7 @@ impl WindowLaw for Veno {
             self.samples = self.samples.saturating_add(1);
         }
         self.is_open = ack.phase == Phase::Open;
+        // Outside the open state round-trip times are not comparable: the estimate restarts.
         if !self.is_open {
             self.least_rtt = Dur::MAX;
         } else if ack.cwnd_limited && ack.acked_bytes > 0 {
@@ -153,14 +154,14 @@ mod tests {
     const MSS: u64 = 8948;
     const LOSS: Congestion = Congestion::Loss { flight_bytes: 0 };
 
-    /// A connection beyond slow start, on a path of 100 ms.
-    struct Life {
+    /// A connection beyond slow start on a path of 100 ms.
+    struct Connection {
         controller: Windowed<Veno>,
         rng: Stream,
     }
 
-    impl Life {
-        fn new(initial_window: u64) -> Life {
+    impl Connection {
+        fn new(initial_window: u64) -> Connection {
             let config = WindowConfig {
                 initial_window,
                 initial_ssthresh: 2,
@@ -168,11 +169,13 @@ mod tests {
                 growth_limit: UNBOUNDED,
                 ..WindowConfig::default()
             };
-            let mut life =
-                Life { controller: Windowed::new(Veno::new(3), config, MSS), rng: Stream::new(1, Domain::Test, 0) };
-            // Recovery ends what the samples before it told of the queue.
-            (0..3).for_each(|_| life.hear(100, Phase::Recovery, false));
-            life
+            let mut connection = Connection {
+                controller: Windowed::new(Veno::new(3), config, MSS),
+                rng: Stream::new(1, Domain::Test, 0),
+            };
+            // Recovery resets the estimate of the queue from the samples before it.
+            (0..3).for_each(|_| connection.acknowledge(100, Phase::Recovery, false));
+            connection
         }
 
         fn cx(&mut self) -> (&mut Windowed<Veno>, Cx<'_>) {
@@ -180,19 +183,19 @@ mod tests {
             (&mut self.controller, cx)
         }
 
-        fn hear(&mut self, rtt_ms: u64, phase: Phase, cwnd_limited: bool) {
+        fn acknowledge(&mut self, rtt_ms: u64, phase: Phase, cwnd_limited: bool) {
             let (controller, mut cx) = self.cx();
             let rtt = Some(Dur::from_ms(rtt_ms));
             controller.on_ack(&Ack { rtt, phase, cwnd_limited, ..Ack::in_sequence(MSS) }, &mut cx);
         }
 
-        /// The window after so many acknowledgments, segments.
+        /// Returns the window in segments after `acks` acknowledgments.
         fn after(&mut self, acks: u64, rtt_ms: u64, phase: Phase) -> u64 {
-            (0..acks).for_each(|_| self.hear(rtt_ms, phase, true));
+            (0..acks).for_each(|_| self.acknowledge(rtt_ms, phase, true));
             self.segments()
         }
 
-        fn suffer(&mut self, event: Congestion) -> u64 {
+        fn congest(&mut self, event: Congestion) -> u64 {
             let (controller, mut cx) = self.cx();
             controller.on_congestion(event, &mut cx);
             self.segments()
@@ -216,55 +219,55 @@ mod tests {
     #[test]
     fn a_free_path_gives_a_segment_a_round_trip_to_a_window_of_any_size() {
         for segments in [10, 999, 30_000] {
-            let mut life = Life::new(segments);
-            assert_eq!(life.after(segments - 1, 100, Phase::Open), segments);
-            assert_eq!(life.after(1, 100, Phase::Open), segments + 1);
-            assert_eq!(life.after(segments + 1, 100, Phase::Open), segments + 2);
+            let mut connection = Connection::new(segments);
+            assert_eq!(connection.after(segments - 1, 100, Phase::Open), segments);
+            assert_eq!(connection.after(1, 100, Phase::Open), segments + 1);
+            assert_eq!(connection.after(segments + 1, 100, Phase::Open), segments + 2);
         }
     }
 
     /// Of 50 segments at 106 ms, 2.83 are in queues: 3 in half packets.
     #[test]
     fn a_queue_gives_a_segment_every_other_round_trip() {
-        let mut life = Life::new(50);
-        assert_eq!(life.after(50, 106, Phase::Open), 51, "the first chance counts");
-        assert_eq!(life.after(51, 106, Phase::Open), 51);
-        assert_eq!(life.after(51, 106, Phase::Open), 52);
-        assert_eq!(life.after(52, 106, Phase::Open), 52);
-        assert_eq!(life.after(52, 100, Phase::Open), 53, "free again");
-        assert_eq!(life.after(53, 106, Phase::Open), 54, "and the next of every other one");
+        let mut connection = Connection::new(50);
+        assert_eq!(connection.after(50, 106, Phase::Open), 51, "the first chance counts");
+        assert_eq!(connection.after(51, 106, Phase::Open), 51);
+        assert_eq!(connection.after(51, 106, Phase::Open), 52);
+        assert_eq!(connection.after(52, 106, Phase::Open), 52);
+        assert_eq!(connection.after(52, 100, Phase::Open), 53, "free again");
+        assert_eq!(connection.after(53, 106, Phase::Open), 54, "and the next of every other one");
     }
 
-    /// Of 50 segments at 105 ms 2.38 are in queues, which are 2.5; at 106 ms 2.83, which are 3.
+    /// Of 50 segments, 2.38 are in queues at 105 ms, which counts as 2.5; at 106 ms 2.83, which counts as 3.
     #[test]
     fn a_loss_takes_a_fifth_up_to_two_and_a_half_packets_and_half_above() {
         for (rtt_ms, queued, left) in [(100, 0.0, 40), (105, 2.5, 40), (106, 3.0, 25), (200, 25.0, 25)] {
-            let mut life = Life::new(50);
-            life.after(1, rtt_ms, Phase::Open);
-            assert_eq!((life.queued(), life.suffer(LOSS)), (queued, left), "at {rtt_ms} ms");
+            let mut connection = Connection::new(50);
+            connection.after(1, rtt_ms, Phase::Open);
+            assert_eq!((connection.queued(), connection.congest(LOSS)), (queued, left), "at {rtt_ms} ms");
         }
     }
 
     #[test]
     fn only_the_round_trip_of_the_last_acknowledgment_counts() {
-        let mut life = Life::new(50);
-        life.after(1, 100, Phase::Open);
-        life.after(1, 200, Phase::Open);
-        assert_eq!(life.queued(), 25.0);
-        // Where nothing can grow, the least of several counts.
-        life.hear(125, Phase::Open, false);
-        life.after(1, 200, Phase::Open);
-        assert_eq!(life.queued(), 10.0);
+        let mut connection = Connection::new(50);
+        connection.after(1, 100, Phase::Open);
+        connection.after(1, 200, Phase::Open);
+        assert_eq!(connection.queued(), 25.0);
+        // While nothing can grow, the minimum of several counts.
+        connection.acknowledge(125, Phase::Open, false);
+        connection.after(1, 200, Phase::Open);
+        assert_eq!(connection.queued(), 10.0);
     }
 
     #[test]
-    fn outside_the_open_state_it_grows_as_newreno_and_learns_nothing() {
-        let mut life = Life::new(50);
-        life.after(1, 106, Phase::Open);
-        assert_eq!(life.after(49, 300, Phase::Timeout), 51);
-        assert_eq!(life.after(51, 300, Phase::Timeout), 52);
-        assert_eq!(life.queued(), 3.0);
-        assert_eq!(life.after(100, 300, Phase::Recovery), 52);
-        assert_eq!(life.suffer(LOSS), 26);
+    fn outside_the_open_state_it_grows_as_newreno_without_an_estimate() {
+        let mut connection = Connection::new(50);
+        connection.after(1, 106, Phase::Open);
+        assert_eq!(connection.after(49, 300, Phase::Timeout), 51);
+        assert_eq!(connection.after(51, 300, Phase::Timeout), 52);
+        assert_eq!(connection.queued(), 3.0);
+        assert_eq!(connection.after(100, 300, Phase::Recovery), 52);
+        assert_eq!(connection.congest(LOSS), 26);
     }
 }

@@ -1,26 +1,26 @@
-//! YeAH-TCP: grows as Scalable TCP while the path is free, as NewReno once a queue stands, which it takes away.
+//! YeAH-TCP: grows as Scalable TCP while the path is free, and as NewReno with a standing queue, which it removes.
 //!
 //! Source: Baiocchi, Castellani, Vacirca, "YeAH-TCP: Yet Another Highspeed TCP", PFLDnet 2007; in the form of Linux
-//! 2.6.32 (tcp_yeah.c), whose names the constants keep.
+//! 2.6.32 (tcp_yeah.c), which names the constants.
 //!
-//! Once per window of data of three samples or more, with the least round-trip time RTT of that window and the least
-//! ever, BaseRTT, the flow has queue = cwnd (RTT - BaseRTT) / RTT packets in queues. Slow mode is where queue > alpha
-//! (80), or RTT - BaseRTT > BaseRTT / phy (8). In fast mode the window grows by a segment for every `ai_count` (100)
-//! acknowledged, or for every cwnd where that is less; in slow mode as NewReno's. With queue > alpha, the queue is
-//! taken off the window at once (precautionary decongestion), but no more than half of the window, and not below
-//! `reno_count`: an estimate of the window that a NewReno flow beside it would have. That starts at half the window,
-//! grows by one per window of data in slow mode, halves at a loss, and is forgotten after 50 (zeta) windows of data in
-//! fast mode.
+//! Once per window of data with at least three samples, with RTT the minimum round-trip time of that window and BaseRTT
+//! that of the connection, the flow has queue = cwnd (RTT - BaseRTT) / RTT packets in queues. Slow mode applies if
+//! queue > alpha (80) or RTT - BaseRTT > BaseRTT / phy (8). In fast mode the window grows by a segment per `ai_count`
+//! (100) acknowledged ones, or per cwnd if that is less; in slow mode it grows as NewReno's. If queue > alpha, the
+//! queue is subtracted from the window at once (precautionary decongestion). This takes at most half of the window and
+//! leaves at least `reno_count`, an estimate of the window that a competing NewReno flow would have. The estimate
+//! starts at half the window, grows by one per window of data in slow mode, halves at a loss, and is reset after 50
+//! (zeta) windows of data in fast mode.
 //!
-//! A loss takes the queue, though an eighth of the window (delta 3) at least and half at most; after 16 (rho) windows
-//! of data in slow mode, which tell of NewReno flows, half.
+//! A loss takes the queue, at least an eighth of the window (delta 3) and at most half. After 16 (rho) windows of data
+//! in slow mode, which indicate NewReno flows, it takes half.
 //!
-//! Where we differ: Linux 2.6.32 grows where more than 100 segments are counted, so for every 101st, and forgets what
-//! is beyond; ours keeps it. It judges after growing, we before; and it judges during a timeout's recovery, too, where
-//! we wait. It forgets BaseRTT when an idle connection sends again. Today's Linux has the same law and grows for every
-//! 100th. The hundredth is that of Scalable TCP's paper; Linux's Scalable TCP has a fiftieth.
+//! Differences: Linux 2.6.32 grows when more than 100 segments are counted, hence with every 101st, and drops the
+//! remainder; this law keeps it. Linux evaluates after growth, this law before. Linux also evaluates during a timeout's
+//! recovery, and resets BaseRTT when an idle connection resumes sending. Current Linux has the same law and grows with
+//! every 100th segment. The hundredth is that of Scalable TCP's paper; Linux's Scalable TCP uses a fiftieth.
 //!
-//! ns-3 (TcpYeah) divides 1 by phy in whole numbers, which gives 0: any delay at all is slow mode. It cuts what is in
+//! ns-3 (TcpYeah) divides 1 by phy in whole numbers, which gives 0: any delay is slow mode. It cuts the volume in
 //! flight.
 
 use super::newreno::NewReno;
@@ -38,7 +38,7 @@ const ALPHA: Param = Param {
     name: "alpha",
     kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
     default: DefaultValue::Whole(80),
-    meaning: "most packets in the queue in fast mode",
+    meaning: " maximum number of packets in the queue in fast mode",
     source: LINUX,
 };
 
@@ -46,7 +46,7 @@ const GAMMA: Param = Param {
     name: "gamma",
     kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::One },
     default: DefaultValue::Whole(1),
-    meaning: "the queue by this is taken off the window in slow mode",
+    meaning: " divisor of the queue that is subtracted from the window in slow mode",
     source: LINUX,
 };
 
@@ -54,7 +54,7 @@ const DELTA: Param = Param {
     name: "delta",
     kind: Kind::Whole { min: 1, max: 32, unit: Unit::One },
     default: DefaultValue::Whole(3),
-    meaning: "a loss takes the window by 2 to the power of this, at least",
+    meaning: " a loss takes at least the window divided by 2 to the power of this",
     source: LINUX,
 };
 
@@ -62,7 +62,7 @@ const EPSILON: Param = Param {
     name: "epsilon",
     kind: Kind::Whole { min: 1, max: 32, unit: Unit::One },
     default: DefaultValue::Whole(1),
-    meaning: "slow mode takes the window by 2 to the power of this, at most",
+    meaning: " slow mode takes at most the window divided by 2 to the power of this",
     source: LINUX,
 };
 
@@ -70,7 +70,7 @@ const PHY: Param = Param {
     name: "phy",
     kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::One },
     default: DefaultValue::Whole(8),
-    meaning: "most delay in fast mode is the least round-trip time by this",
+    meaning: " maximum delay in fast mode: the minimum round-trip time divided by this",
     source: LINUX,
 };
 
@@ -78,7 +78,7 @@ const RHO: Param = Param {
     name: "rho",
     kind: Kind::Whole { min: 0, max: 1_000_000, unit: Unit::One },
     default: DefaultValue::Whole(16),
-    meaning: "after so many windows of data in slow mode a loss takes half",
+    meaning: " number of windows of data in slow mode after which a loss takes half",
     source: LINUX,
 };
 
@@ -86,7 +86,7 @@ const ZETA: Param = Param {
     name: "zeta",
     kind: Kind::Whole { min: 0, max: 1_000_000, unit: Unit::One },
     default: DefaultValue::Whole(50),
-    meaning: "more windows of data in fast mode than this forget other flows",
+    meaning: " number of windows of data in fast mode after which competing flows are forgotten",
     source: LINUX,
 };
 
@@ -94,14 +94,14 @@ const AI_COUNT: Param = Param {
     name: "ai_count",
     kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
     default: DefaultValue::Whole(100),
-    meaning: "so many acknowledged segments add one in fast mode",
+    meaning: " acknowledged segments that add one to the window in fast mode",
     source: LINUX,
 };
 
-/// What the catalogue says of it.
+/// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "yeah",
-    summary: "Scalable TCP while the path is free, NewReno that empties the queue once one stands",
+    summary: "Scalable TCP while the path is free, otherwise NewReno that removes the queue",
     source: "Baiocchi, Castellani, Vacirca, PFLDnet 2007; Linux 2.6.32",
     params: &[
         INITIAL_WINDOW,
@@ -125,7 +125,7 @@ pub const CONTROLLER: Controller = Controller {
     },
 };
 
-/// Constants of the law, by Linux's names: the parameters say what they mean.
+/// The constants of the law by Linux's names, described by the parameters of the same names.
 #[derive(Clone, Copy, Debug)]
 #[expect(missing_docs, reason = "the parameters of the same names say it")]
 pub struct YeahConfig {
@@ -139,38 +139,38 @@ pub struct YeahConfig {
     pub ai_count: u64,
 }
 
-/// With so many samples, or fewer, a window of data tells nothing.
+/// At most this many samples do not suffice to evaluate a window of data.
 const TOO_FEW_SAMPLES: u32 = 2;
 
-/// Without an estimate of what a NewReno flow would have, and the least, segments.
+/// The minimum of `reno_count`, and its value without an estimate, segments.
 const LEAST_RENO_COUNT: u64 = 2;
 
-/// The law.
+/// The YeAH window law.
 #[derive(Clone, Debug)]
 pub struct Yeah {
     config: YeahConfig,
     base_rtt: Dur,
     round: Round,
-    /// The window of data is complete, and not judged yet.
+    /// True if the window of data is complete and not yet evaluated.
     is_due: bool,
-    /// Of this window of data.
+    /// The minimum round-trip time of this window of data. `samples` counts its samples.
     least_rtt: Dur,
     samples: u32,
-    /// Packets in queues, by the last window of data.
+    /// Packets in queues, from the last window of data.
     queue: u64,
-    /// Windows of data in slow mode, since the last one in fast mode.
+    /// Windows of data in slow mode since the last one in fast mode.
     slow_windows: u64,
-    /// Windows of data in fast mode, since the last loss or since `reno_count` was forgotten.
+    /// Windows of data in fast mode since the last loss or since `reno_count` was reset.
     fast_windows: u64,
-    /// What a NewReno flow would have, segments.
+    /// The estimated window of a competing NewReno flow, segments.
     reno_count: u64,
-    /// In fast mode.
+    /// Growth in fast mode.
     increase: Increase,
     newreno: NewReno,
 }
 
 impl Yeah {
-    /// A law with these constants.
+    /// Creates a law with these constants.
     pub fn new(config: YeahConfig) -> Yeah {
         Yeah {
             config,
@@ -192,7 +192,7 @@ impl Yeah {
         self.slow_windows == 0
     }
 
-    /// A window of data is complete.
+    /// Evaluates a complete window of data.
     fn judge(&mut self, window: &mut Window, mss_bytes: u64) {
         let delay = self.least_rtt.saturating_sub(self.base_rtt);
         let segments = window.cwnd / mss_bytes;
@@ -200,6 +200,7 @@ impl Yeah {
         self.queue = (u128::from(segments) * u128::from(delay.as_ps()) / rtt) as u64;
         if self.queue > self.config.alpha {
             self.decongest(window, mss_bytes);
+        // Fast mode: neither a queue nor a delay that indicates one.
         } else if delay <= self.base_rtt / self.config.phy {
             self.fast_windows += 1;
             if self.fast_windows > self.config.zeta {
@@ -216,7 +217,7 @@ impl Yeah {
         };
     }
 
-    /// Takes the queue off the window, which ends slow start.
+    /// Subtracts the queue from the window, which ends slow start.
     fn decongest(&self, window: &mut Window, mss_bytes: u64) {
         let segments = window.cwnd / mss_bytes;
         if segments <= self.reno_count {
@@ -299,7 +300,7 @@ mod tests {
         run(&mut Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng })
     }
 
-    /// A law on a path of 100 ms.
+    /// Returns a law on a path of 100 ms.
     fn law() -> Yeah {
         let default = |param: &Param| Values::default().whole(param);
         let [alpha, gamma, delta, epsilon, phy, rho, zeta, ai_count] =
@@ -308,7 +309,7 @@ mod tests {
         Yeah { base_rtt: Dur::from_ms(100), ..Yeah::new(config) }
     }
 
-    /// Judges a window of so many segments at this round-trip time, and gives what is left of it.
+    /// Evaluates a window of `segments` segments at this round-trip time. Returns the remaining window.
     fn judge(law: &mut Yeah, segments: u64, rtt_us: u64) -> u64 {
         let mut window = Window { cwnd: segments * MSS, ssthresh: 0 };
         law.least_rtt = Dur::from_us(rtt_us);
@@ -322,7 +323,7 @@ mod tests {
         with_context(|cx| law.cut(&Window { cwnd: segments * MSS, ssthresh: 0 }, 0, LOSS, cx)) / MSS
     }
 
-    /// Bytes that a round of acknowledgments adds.
+    /// Returns the bytes that a round of acknowledgments adds.
     fn round(law: &mut Yeah, segments: u64) -> u64 {
         let mut window = Window { cwnd: segments * MSS, ssthresh: 0 };
         for _ in 0..segments {
@@ -342,7 +343,7 @@ mod tests {
         assert!(slow.abs_diff(MSS) <= 1, "{slow} bytes");
     }
 
-    /// 8,100 segments at 101 ms: 80.2 in queues, and not more than 80. At 101.02 ms 81.8.
+    /// 8,100 segments at 101 ms have 80.2 in queues, not more than 80. At 101.02 ms they have 81.8.
     #[test]
     fn more_than_eighty_packets_in_the_queue_are_taken_off_the_window() {
         let mut law = law();
@@ -366,9 +367,9 @@ mod tests {
         assert!(law.is_fast() && law.reno_count == 51, "still known");
     }
 
-    /// 1,000 segments at 300 ms: 666 in queues, of which half the window goes, and not what a NewReno flow would have.
+    /// 1,000 segments at 300 ms have 666 in queues. Half of the window goes, but not the share of a NewReno flow.
     #[test]
-    fn no_more_than_half_goes_and_never_what_newreno_would_have() {
+    fn decongestion_takes_at_most_half_and_leaves_the_share_of_newreno() {
         let mut law = law();
         assert_eq!(judge(&mut law, 1_000, 300_000), 500);
         assert_eq!(law.reno_count, 250);
@@ -408,7 +409,7 @@ mod tests {
 
     /// Windows of 200 segments at 100 ms and at 250 ms, where 120 of them wait.
     #[test]
-    fn every_window_of_data_is_judged_by_its_least_round_trip() {
+    fn every_window_of_data_is_judged_by_its_minimum_round_trip_time() {
         let config = WindowConfig {
             initial_window: 200,
             initial_ssthresh: UNBOUNDED,

@@ -25,7 +25,7 @@ pub const SLOW_START_LIMIT: Param = Param {
     name: "slow_start_limit",
     kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
     default: DefaultValue::Whole(1),
-    meaning: "most that one acknowledgment adds to the window in slow start; 2 is byte counting",
+    meaning: " maximum growth per acknowledgment in slow start; 2 is byte counting",
     source: "RFC 5681 section 3.1; RFC 3465 for 2",
 };
 
@@ -34,8 +34,8 @@ pub const GROWTH_LIMIT: Param = Param {
     name: "growth_limit",
     kind: Kind::Bound { min: 1, unit: Unit::Segments },
     default: DefaultValue::Whole(UNBOUNDED),
-    meaning: "segments that one acknowledgment counts for at most, in slow start (beside slow_start_limit) and after; \
-              1 counts acknowledgments",
+    meaning: " maximum number of segments that one acknowledgment counts for, in slow start (together with \
+               slow_start_limit) and later; 1 counts acknowledgments",
     source: "none by default (RFC 5681 section 3.1); 1 in ns-3; 2 in the Linux of NSDI 2014 section 5.2",
 };
 
@@ -44,7 +44,7 @@ pub const SLOW_START: Param = Param {
     name: "slow_start",
     kind: Kind::Choice(&["standard", "hystart++"]),
     default: DefaultValue::Word("standard"),
-    meaning: "whether the first slow start goes on until a loss, or slows down where delay rises",
+    meaning: " whether the first slow start continues until a loss, or slows down when delay rises",
     source: "RFC 5681 section 3.1; RFC 9406 (HyStart++)",
 };
 
@@ -53,37 +53,36 @@ pub const WINDOW_VALIDATION: Param = Param {
     name: "window_validation",
     kind: Kind::Choice(&["none", "rfc7661"]),
     default: DefaultValue::Word("none"),
-    meaning: "whether a window that the application does not fill is kept for five minutes, does not grow meanwhile, and counts \
-              at congestion as what was in use; without, it grows where it was what last stopped the sender",
+    meaning: " rfc7661 keeps a window that the application does not fill for five minutes without growth, and cuts \
+               the volume in use at congestion; with none, a window grows if it was what last stopped the sender",
     source: "RFC 7661",
 };
 
-/// How the first slow start of a connection ends.
+/// The rule that ends the first slow start of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SlowStart {
-    /// With a loss, a mark, or at the threshold.
+    /// A loss, a mark or the threshold ends it.
     #[default]
     Standard,
-    /// As RFC 9406 says, too.
+    /// A rise in delay ends it, too (RFC 9406).
     HyStartPlusPlus,
 }
 
-/// What every window controller lets a scenario set.
+/// The parameters that every window controller has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowConfig {
     /// Window of a new connection, segments.
     pub initial_window: u64,
     /// Slow-start threshold of a new connection, segments, or [`UNBOUNDED`](crate::param::UNBOUNDED).
     pub initial_ssthresh: u64,
-    /// In slow start one acknowledgment grows the window by at most this many segments:
-    /// RFC 5681 says 1, RFC 3465's byte counting 2.
+    /// Maximum growth per acknowledgment in slow start, segments: 1 in RFC 5681, 2 with the byte counting of RFC 3465.
     pub slow_start_limit: u64,
-    /// Whatever one acknowledgment covers, it counts as at most this many segments, in slow start and after, or
+    /// Maximum number of segments that one acknowledgment counts for, in slow start and later, or
     /// [`UNBOUNDED`](crate::param::UNBOUNDED).
     pub growth_limit: u64,
-    /// How the first slow start ends.
+    /// The rule that ends the first slow start.
     pub slow_start: SlowStart,
-    /// Whether windows are validated as RFC 7661 says.
+    /// True if windows are validated (RFC 7661).
     pub validation: bool,
 }
 
@@ -94,7 +93,7 @@ impl Default for WindowConfig {
 }
 
 impl WindowConfig {
-    /// The configuration in the values of a controller that declares these parameters.
+    /// Returns the configuration in the values of a controller that declares these parameters.
     pub fn of(values: &Values) -> WindowConfig {
         WindowConfig {
             initial_window: values.whole(&INITIAL_WINDOW),

@@ -1,4 +1,4 @@
-//! Window laws, and the controller that is made of one.
+//! Window laws, and the controller that drives one.
 
 use super::config::{SlowStart, WindowConfig};
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Phase, Sent};
@@ -9,68 +9,68 @@ use std::fmt::Debug;
 /// A congestion window, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Bytes that may be in flight.
+    /// Congestion window: bytes that may be in flight.
     pub cwnd: u64,
-    /// Slow start ends here.
+    /// Slow-start threshold, bytes.
     pub ssthresh: u64,
 }
 
-/// How a window grows outside slow start, and how it is cut.
+/// A window law: growth outside slow start, and the cut at congestion.
 pub trait WindowLaw: Debug + Send {
-    /// What this law wants to be told.
+    /// Returns the optional signals that this law requests.
     fn needs(&self) -> Needs {
         Needs::default()
     }
 
-    /// The connection is established, with the initial window: for laws that choose another.
+    /// Reports an established connection with its initial window. Laws may choose another window here.
     fn start(&mut self, window: &mut Window, cx: &mut Cx<'_>) {
         let _ = (window, cx);
     }
 
-    /// Every acknowledgment, whatever the phase, before it grows the window: for laws that measure. A law may end slow
-    /// start here, by lowering `ssthresh` to the window.
+    /// Reports every acknowledgment, whatever the phase, before it grows the window. Laws take their measurements here.
+    /// A law may end slow start by lowering `ssthresh` to the window.
     #[inline]
     fn observe(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
         let _ = (window, ack, cx);
     }
 
-    /// Slow start: grows `window` for one acknowledgment, of which `counted_bytes` count.
+    /// Slow start: grows `window` for one acknowledgment that counts for `counted_bytes`.
     #[inline]
     fn slow_start(&mut self, window: &mut Window, ack: &Ack, counted_bytes: u64, cx: &mut Cx<'_>) {
         let _ = (ack, cx);
         window.cwnd = (window.cwnd + counted_bytes).min(window.ssthresh.max(window.cwnd));
     }
 
-    /// Congestion avoidance: grows `window` for one acknowledgment, whose `acked_bytes` are those that count.
+    /// Congestion avoidance: grows `window` for one acknowledgment that counts for its `acked_bytes`.
     fn grow(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>);
 
-    /// A congestion episode starts: the new slow-start threshold, in bytes. The floor of two segments
-    /// is applied afterwards. `flight_bytes` is sent and not cumulatively acknowledged.
+    /// Returns the new slow-start threshold in bytes at the start of a congestion episode. The caller applies the floor
+    /// of two segments. `flight_bytes` are sent and not cumulatively acknowledged.
     fn cut(&mut self, window: &Window, flight_bytes: u64, event: Congestion, cx: &mut Cx<'_>) -> u64;
 
-    /// The last cut was mistaken and the window is restored.
+    /// Reports that the last cut was spurious and that the window has been restored.
     fn undo(&mut self) {}
 
-    /// After [`cut`](Self::cut) at a timeout, the timer fired again for the same data.
+    /// Reports that the timer fired again for the same data, after [`cut`](Self::cut) at the first timeout.
     fn timed_out_again(&mut self) {}
 
-    /// As [`CongestionControl::on_sent`].
+    /// Same as [`CongestionControl::on_sent`].
     fn on_sent(&mut self, sent: &Sent, cx: &mut Cx<'_>) {
         let _ = (sent, cx);
     }
 
-    /// As [`CongestionControl::on_lost`].
+    /// Same as [`CongestionControl::on_lost`].
     fn on_lost(&mut self, lost: &Lost, cx: &mut Cx<'_>) {
         let _ = (lost, cx);
     }
 
-    /// Reports quantities of its own, for traces.
+    /// Reports the law's own quantities, for traces.
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
         let _ = put;
     }
 }
 
-/// A controller made of a law.
+/// The controller that drives a window law.
 #[derive(Debug)]
 pub struct Windowed<L> {
     law: L,
@@ -78,12 +78,12 @@ pub struct Windowed<L> {
     pub(crate) before_cut: Window,
     slow_start_limit: u64,
     growth_limit_bytes: u64,
-    /// In the first slow start, where it is to end so.
+    /// State of HyStart++ in the first slow start, if enabled.
     plus_plus: Option<Box<HyStartPlusPlus>>,
 }
 
 impl<L: WindowLaw> Windowed<L> {
-    /// A controller for a new connection with segments of `mss_bytes`.
+    /// Creates a controller for a new connection with segments of `mss_bytes`.
     pub fn new(law: L, config: WindowConfig, mss_bytes: u64) -> Windowed<L> {
         let window = Window {
             cwnd: config.initial_window.max(1) * mss_bytes,
@@ -100,7 +100,7 @@ impl<L: WindowLaw> Windowed<L> {
         }
     }
 
-    /// An acknowledgment that covers more than it counts for.
+    /// Grows the window for an acknowledgment that covers more than it counts for.
     #[cold]
     #[inline(never)]
     fn grow_by_part(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
@@ -115,8 +115,10 @@ impl<L: WindowLaw> Windowed<L> {
     fn grow_by_hystart(&mut self, counted_bytes: u64, ack: &Ack, cx: &mut Cx<'_>) {
         let Some(plus_plus) = &mut self.plus_plus else { return };
         if let Some(growth_bytes) = plus_plus.growth_bytes(ack, counted_bytes) {
+            // The law's own slow start applies, with the slower growth of HyStart++.
             self.law.slow_start(&mut self.window, ack, growth_bytes, cx);
         } else {
+            // HyStart++ ended slow start: this acknowledgment already belongs to congestion avoidance.
             self.plus_plus = None;
             self.window.ssthresh = self.window.cwnd;
             self.law.grow(&mut self.window, ack, cx);
@@ -174,6 +176,7 @@ impl<L: WindowLaw + 'static> CongestionControl for Windowed<L> {
             Congestion::Timeout { flight_bytes, first } => {
                 if !first {
                     self.law.timed_out_again();
+                    // The law cut at the first timeout; a repetition only collapses the window again.
                     self.window.cwnd = cx.mss_bytes;
                     return;
                 }
@@ -184,6 +187,7 @@ impl<L: WindowLaw + 'static> CongestionControl for Windowed<L> {
                 return;
             }
             Congestion::Spurious => {
+                // The connection keeps whatever it has gained since the spurious cut.
                 self.window.cwnd = self.window.cwnd.max(self.before_cut.cwnd);
                 self.window.ssthresh = self.window.ssthresh.max(self.before_cut.ssthresh);
                 self.law.undo();
@@ -191,8 +195,10 @@ impl<L: WindowLaw + 'static> CongestionControl for Windowed<L> {
             }
         };
         self.before_cut = self.window;
+        // RFC 9406 recommends HyStart++ for the first slow start only.
         self.plus_plus = None;
         let ssthresh = self.law.cut(&self.window, flight_bytes, event, cx);
+        // RFC 5681 equation 4: at least two segments.
         self.window.ssthresh = ssthresh.max(2 * cx.mss_bytes);
         self.window.cwnd = if timeout { cx.mss_bytes } else { self.window.ssthresh.min(self.window.cwnd) };
     }
@@ -223,7 +229,7 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    /// The window after one acknowledgment of ten segments.
+    /// Returns the window after one acknowledgment of ten segments.
     fn grown<L: WindowLaw + 'static>(law: L, initial_ssthresh: u64, slow_start_limit: u64, growth_limit: u64) -> u64 {
         let config = WindowConfig {
             initial_window: 100,
@@ -247,11 +253,12 @@ mod tests {
     fn an_acknowledgment_of_many_segments_counts_as_two_where_growth_is_limited() {
         let newreno = |limit| grown(NewReno::default(), UNBOUNDED, 100, limit);
         assert_eq!((newreno(UNBOUNDED), newreno(10), newreno(2)), (110 * MSS, 110 * MSS, 102 * MSS));
-        // Beyond slow start, where Reno's estimate is ahead of the cubic: alpha segments a window of acknowledgments, rounded down.
+        // Beyond slow start, with Reno's estimate ahead of the cubic: alpha segments per window of acknowledgments,
+        // rounded down.
         let cubic = |limit| grown(Cubic::new(CubicConfig::RFC_9438), 50, 100, limit) - 100 * MSS;
         assert_eq!((cubic(UNBOUNDED), cubic(2)), (99, 19));
     }
-    /// A hole of one segment is filled, behind which 79 had been reported.
+    /// A retransmission fills a hole of one segment, behind which SACK had reported 79.
     #[test]
     fn the_end_of_a_repair_counts_for_what_it_delivered() {
         let end = Ack { delivered_bytes: MSS, ..Ack::in_sequence(80 * MSS) };
@@ -275,8 +282,8 @@ mod tests {
         let after = |growth_limit| grown(NewReno::default(), 50, 1, growth_limit);
         assert_eq!((after(UNBOUNDED), after(1)), (100 * MSS + MSS / 10, 100 * MSS + MSS / 100));
     }
-    /// A round with 100 ms and then six with 120: from the eighth acknowledgment of the second on a quarter counts, and after
-    /// five rounds congestion avoidance begins. A loss ends it before.
+    /// One round at 100 ms and six at 120 ms: from the eighth acknowledgment of the second round on, growth is a
+    /// quarter, and after five rounds congestion avoidance begins. A loss ends slow start earlier.
     #[test]
     fn hystart_plus_plus_ends_the_first_slow_start() {
         let config = WindowConfig {

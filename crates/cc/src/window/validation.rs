@@ -1,13 +1,14 @@
-//! Window validation: what a window is worth that the application does not fill (RFC 7661).
+//! Window validation (RFC 7661): limits the use of a window that the application does not fill.
 //!
-//! `pipeACK` is the most that was acknowledged in a round trip, of the last three round trips or the last second. While that is half
-//! of the window or more, the window is validated and grows as its law says, whether or not it was what last stopped the sender. Below
-//! that it neither grows nor shrinks, so that an application may pause and go on as before; but what congestion then finds is not the
-//! window that was kept but what is in use, and after five minutes in which nothing has shown that the path bears it, half of it goes.
+//! `pipeACK` is the largest volume acknowledged in a round trip, over the last three round trips or the last second.
+//! While it is at least half of the window, the window is validated and grows by its law, whether or not it last
+//! stopped the sender. Otherwise the window neither grows nor shrinks, so that an application may pause and resume.
+//! Congestion then cuts the volume in use instead of the preserved window. After five minutes without validation the
+//! window is halved.
 //!
-//! Where we differ: the volume of a round trip is counted over the last 1 to 9/8 smoothed round trips, at every acknowledgment, and not
-//! once a round trip (section 4.2 leaves the method open); and in slow start a quarter of the window is enough, since the window
-//! doubles in the very round trip that is counted.
+//! Differences from the RFC: the volume of a round trip is measured over the last 1 to 9/8 smoothed round trips at
+//! every acknowledgment, not once per round trip (section 4.2 leaves the method open). In slow start a quarter of the
+//! window suffices, because the window doubles within the round trip that is measured.
 
 use super::law::{Window, WindowLaw, Windowed};
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Phase, Sent};
@@ -17,44 +18,45 @@ use std::collections::VecDeque;
 /// The non-validated period (section 4.4.3).
 const NON_VALIDATED_PERIOD: Dur = Dur::from_secs(300);
 
-/// The least time that a sample of `pipeACK` counts (section 4.2).
+/// The minimum time for which a sample of `pipeACK` counts (section 4.2).
 const LEAST_SAMPLING_PERIOD: Dur = Dur::from_secs(1);
 
-/// And the round trips that it counts.
+/// The number of round trips for which a sample counts, if that is longer.
 const SAMPLING_ROUND_TRIPS: u64 = 3;
 
-/// Marks a round trip.
+/// Number of measuring points per round trip.
 const MARKS: u64 = 8;
 
-/// A `pipeACK` that validates this window, bytes.
+/// Returns the `pipeACK` in bytes that validates this window.
 fn enough_bytes(window: &Window) -> u64 {
     window.cwnd / if window.cwnd < window.ssthresh { 4 } else { 2 }
 }
 
-/// What was seen of one connection.
+/// The validation state of one connection.
 #[derive(Clone, Debug, Default)]
 pub struct Validation {
     delivered_bytes: u64,
-    /// What had been delivered at some instants of the last round trip, the oldest first.
+    /// Delivered bytes at several times of the last round trip, the oldest first.
     marks: VecDeque<(Time, u64)>,
-    /// What was delivered in a round trip, and until when that counts: later ones are smaller.
+    /// Bytes delivered in a round trip, with the time until which the sample counts. Later samples are smaller.
     samples: VecDeque<(Time, u64)>,
-    /// From when on `pipeACK` is defined: two round trips after the first acknowledgment, or the first since the last recovery.
+    /// The time from which `pipeACK` is defined: two round trips after the first acknowledgment of the connection or
+    /// since the last recovery.
     defined_from: Option<Time>,
-    /// When a half of the window goes, if nothing validates it.
+    /// The time at which the window is halved if nothing validates it before.
     expires: Option<Time>,
-    /// What was in use when an episode of recovery began in a window that was not validated.
+    /// The volume in use when recovery began, if the window was not validated.
     in_use_before_recovery: Option<u64>,
 }
 
 impl Validation {
-    /// An acknowledgment delivers this much.
+    /// Counts an acknowledgment and takes a sample of `pipeACK`.
     pub fn observe(&mut self, now: Time, ack: &Ack, srtt: Option<Dur>) {
         self.delivered_bytes += ack.delivered_bytes;
         let Some(srtt) = srtt else { return };
         self.defined_from.get_or_insert(now + srtt * 2);
         match self.marks.back_mut() {
-            // Of what comes at one instant, all counts as delivered then.
+            // Simultaneous acknowledgments share one measuring point.
             Some((at, delivered_bytes)) if *at == now => *delivered_bytes = self.delivered_bytes,
             Some((at, _)) if *at + srtt / MARKS > now => {}
             _ => self.marks.push_back((now, self.delivered_bytes)),
@@ -62,9 +64,11 @@ impl Validation {
         while self.marks.get(1).is_some_and(|&(at, _)| at + srtt <= now) {
             self.marks.pop_front();
         }
+        // The oldest point lies a round trip or slightly more in the past.
         let Some(&(at, before)) = self.marks.front().filter(|&&(at, _)| at + srtt <= now) else { return };
         debug_assert!(at <= now, "a mark of the future");
         let sample = self.delivered_bytes - before;
+        // A larger sample outlives the smaller ones before it (a monotonic queue).
         while self.samples.back().is_some_and(|&(_, smaller)| smaller <= sample) {
             self.samples.pop_back();
         }
@@ -79,14 +83,15 @@ impl Validation {
         }
     }
 
-    /// The variable of section 4.2, bytes; `None` while it is undefined.
+    /// Returns `pipeACK` (section 4.2) in bytes, or `None` while it is undefined.
     fn pipe_ack(&mut self, now: Time) -> Option<u64> {
         self.forget(now);
         let is_defined = self.defined_from.is_some_and(|from| now >= from);
         is_defined.then(|| self.samples.front().map_or(0, |&(_, sample)| sample))
     }
 
-    /// Whether the window may grow (section 4.3). From the first time on that it may not, five minutes run.
+    /// Returns true if the window may grow (section 4.3). Otherwise the five minutes of the non-validated period start,
+    /// if they are not running.
     pub fn validates(&mut self, now: Time, window: &Window) -> bool {
         let is_validated = self.pipe_ack(now).is_none_or(|bytes| bytes >= enough_bytes(window));
         if is_validated {
@@ -97,14 +102,14 @@ impl Validation {
         is_validated
     }
 
-    /// When time alone may change something.
+    /// Returns the next time at which the passage of time may change the state.
     pub fn next_timer(&self) -> Time {
         let of_samples = || self.samples.front().map_or(Time::NEVER, |&(until, _)| until + Dur::from_ps(1));
         self.expires.unwrap_or_else(of_samples)
     }
 
-    /// Time has passed. After five minutes the window is halved, though to no less than `initial_bytes`, and what slow start may find
-    /// again is three quarters of it (section 4.4.3).
+    /// Advances the state to `now`. After five minutes the window is halved, down to `initial_bytes` at the lowest, and
+    /// slow start may regain three quarters of it (section 4.4.3).
     pub fn handle_timer(&mut self, now: Time, window: &mut Window, initial_bytes: u64) {
         if self.expires.is_some_and(|at| now >= at) {
             window.ssthresh = window.ssthresh.max(window.cwnd / 4 * 3);
@@ -114,19 +119,20 @@ impl Validation {
         self.validates(now, window);
     }
 
-    /// Congestion, with so much in flight: what the law is to cut, in place of a window that is not validated (section 4.4.1).
+    /// Returns the volume to cut at congestion instead of a window that is not validated (section 4.4.1), or `None` if
+    /// the window is validated.
     pub fn in_use(&mut self, now: Time, window: &Window, flight_bytes: u64) -> Option<u64> {
         let pipe_ack = self.pipe_ack(now).filter(|&bytes| bytes < enough_bytes(window))?;
         Some(pipe_ack.max(flight_bytes))
     }
 
-    /// Losses are to be repaired, in a window of which so much was in use if it was not validated.
+    /// Records the start of recovery. `in_use` is the volume in use if the window was not validated.
     pub fn begin_recovery(&mut self, in_use: Option<u64>) {
         self.in_use_before_recovery = in_use;
     }
 
-    /// They are repaired, and took so much to be sent again: the window then, where it was not validated before (section 4.4.1).
-    /// `pipeACK` is undefined once more.
+    /// Records the end of recovery, in which `resent_bytes` were retransmitted. Returns the new window if it was not
+    /// validated before (section 4.4.1). `pipeACK` becomes undefined.
     pub fn end_recovery(&mut self, resent_bytes: u64) -> Option<u64> {
         self.defined_from = None;
         self.marks.clear();
@@ -136,7 +142,7 @@ impl Validation {
     }
 }
 
-/// A controller made of a law, with a window that is validated.
+/// A window controller whose window is validated.
 #[derive(Debug)]
 pub struct Validated<L> {
     windowed: Windowed<L>,
@@ -145,7 +151,7 @@ pub struct Validated<L> {
 }
 
 impl<L: WindowLaw + 'static> Validated<L> {
-    /// `windowed`, which is new.
+    /// Wraps `windowed`, which must be new.
     pub fn of(windowed: Windowed<L>) -> Validated<L> {
         let initial_bytes = windowed.limits().cwnd_bytes;
         Validated { windowed, validation: Validation::default(), initial_bytes }
@@ -165,6 +171,7 @@ impl<L: WindowLaw + 'static> CongestionControl for Validated<L> {
         if ack.phase == Phase::Open {
             self.validation.observe(cx.now, ack, cx.srtt);
         }
+        // Validation replaces the usual test whether the window was full.
         let cwnd_limited = self.validation.validates(cx.now, &self.windowed.window);
         self.windowed.on_ack(&Ack { cwnd_limited, ..*ack }, cx);
     }
@@ -184,6 +191,7 @@ impl<L: WindowLaw + 'static> CongestionControl for Validated<L> {
             return;
         };
         let before = self.windowed.window;
+        // The law cuts the volume in use.
         self.windowed.window.cwnd = in_use.min(before.cwnd);
         let judged = match event {
             Congestion::Loss { .. } => Congestion::Loss { flight_bytes: in_use },
@@ -191,6 +199,7 @@ impl<L: WindowLaw + 'static> CongestionControl for Validated<L> {
             _ => Congestion::Timeout { flight_bytes: in_use, first: true },
         };
         self.windowed.on_congestion(judged, cx);
+        // A spurious event restores the whole window.
         self.windowed.before_cut = before;
     }
 
@@ -242,17 +251,17 @@ mod tests {
     const MSS: u64 = 1000;
     const RTT: Dur = Dur::from_ms(100);
 
-    /// A connection whose round trip is 100 ms.
-    struct Life {
+    /// A connection with a round-trip time of 100 ms.
+    struct Connection {
         controller: Validated<NewReno>,
         now: Time,
         rng: Stream,
     }
 
-    impl Life {
-        fn new() -> Life {
+    impl Connection {
+        fn new() -> Connection {
             let windowed = Windowed::new(NewReno::default(), WindowConfig::of(&Values::default()), MSS);
-            Life { controller: Validated::of(windowed), now: Time::ZERO, rng: Stream::new(1, Domain::Test, 0) }
+            Connection { controller: Validated::of(windowed), now: Time::ZERO, rng: Stream::new(1, Domain::Test, 0) }
         }
 
         fn with<R>(&mut self, call: impl FnOnce(&mut Validated<NewReno>, &mut Cx<'_>) -> R) -> R {
@@ -260,12 +269,12 @@ mod tests {
             call(&mut self.controller, &mut cx)
         }
 
-        /// For so many round trips the application sends so many segments in each, at even distances.
+        /// Simulates an application that sends `segments` evenly spaced segments in each of `round_trips` round trips.
         fn sends(&mut self, round_trips: u64, segments: u64) {
             for _ in 0..round_trips * segments {
                 self.now += RTT / segments;
                 self.fire();
-                // Whether the window was full is no question where it is validated.
+                // A validated window grows whether or not it was full.
                 let ack = Ack { cwnd_limited: false, ..Ack::in_sequence(MSS) };
                 self.with(|controller, cx| controller.on_ack(&ack, cx));
             }
@@ -301,92 +310,92 @@ mod tests {
     /// An application that fills the window doubles it in every round trip, as without validation.
     #[test]
     fn slow_start_validates_itself() {
-        let mut life = Life::new();
+        let mut connection = Connection::new();
         let windows: Vec<_> = (0..5)
             .map(|_| {
-                life.sends(1, life.cwnd());
-                life.cwnd()
+                connection.sends(1, connection.cwnd());
+                connection.cwnd()
             })
             .collect();
         assert_eq!(windows, [20, 40, 80, 160, 320]);
     }
 
-    /// Section 4.3: half of the window is enough, less is not.
+    /// Section 4.3: half of the window suffices.
     #[test]
     fn the_window_grows_while_half_of_it_is_in_use_and_is_kept_while_less_is() {
-        let mut life = Life::new();
-        life.grows_to(160);
-        life.controller.windowed.window.ssthresh = 160 * MSS;
-        life.sends(100, 100);
-        let grown = life.cwnd();
+        let mut connection = Connection::new();
+        connection.grows_to(160);
+        connection.controller.windowed.window.ssthresh = 160 * MSS;
+        connection.sends(100, 100);
+        let grown = connection.cwnd();
         assert!((200..=226).contains(&grown), "{grown}: up to twice what is in use, and to an eighth above");
-        life.sends(20, 20);
-        let kept = life.cwnd();
+        connection.sends(20, 20);
+        let kept = connection.cwnd();
         assert!((grown..=grown + 3).contains(&kept), "{kept}: what was in use counts for a second");
-        life.sends(2000, 20);
-        assert_eq!(life.cwnd(), kept, "kept for 200 s");
+        connection.sends(2000, 20);
+        assert_eq!(connection.cwnd(), kept, "kept for 200 s");
     }
 
-    /// Section 4.2: the most of a second counts, so that a short pause is none.
+    /// Section 4.2: samples count for at least a second, so that a short pause has no effect.
     #[test]
     fn a_pause_of_less_than_a_second_changes_nothing() {
-        let mut life = Life::new();
-        life.grows_to(160);
-        life.waits(Dur::from_ms(900));
-        let before = life.cwnd();
-        life.sends(1, before);
-        assert!(life.cwnd() > before);
+        let mut connection = Connection::new();
+        connection.grows_to(160);
+        connection.waits(Dur::from_ms(900));
+        let before = connection.cwnd();
+        connection.sends(1, before);
+        assert!(connection.cwnd() > before);
     }
 
     /// Section 4.4.3.
     #[test]
     fn after_five_minutes_half_of_the_window_goes_and_slow_start_may_find_three_quarters_again() {
-        let mut life = Life::new();
-        life.grows_to(160);
-        life.waits(Dur::from_secs(299));
-        assert_eq!(life.cwnd(), 160);
-        life.waits(Dur::from_secs(4));
-        assert_eq!((life.cwnd(), life.controller.windowed.window.ssthresh >= 120 * MSS), (80, true));
-        life.waits(Dur::from_secs(3600));
-        assert_eq!(life.cwnd(), 10, "never below the initial window");
+        let mut connection = Connection::new();
+        connection.grows_to(160);
+        connection.waits(Dur::from_secs(299));
+        assert_eq!(connection.cwnd(), 160);
+        connection.waits(Dur::from_secs(4));
+        assert_eq!((connection.cwnd(), connection.controller.windowed.window.ssthresh >= 120 * MSS), (80, true));
+        connection.waits(Dur::from_secs(3600));
+        assert_eq!(connection.cwnd(), 10, "never below the initial window");
     }
 
-    /// Section 4.4.1: the window is what was in use, less what had to be sent again, halved.
+    /// Section 4.4.1: the new window is half of the volume in use minus the retransmitted bytes.
     #[test]
-    fn congestion_finds_what_is_in_use() {
-        let mut life = Life::new();
-        life.grows_to(160);
-        life.controller.windowed.window.ssthresh = 160 * MSS;
-        life.sends(30, 20);
-        let kept = life.cwnd();
+    fn congestion_cuts_the_volume_in_use() {
+        let mut connection = Connection::new();
+        connection.grows_to(160);
+        connection.controller.windowed.window.ssthresh = 160 * MSS;
+        connection.sends(30, 20);
+        let kept = connection.cwnd();
         assert!((160..=165).contains(&kept), "{kept}");
-        life.with(|controller, cx| controller.on_congestion(Congestion::Loss { flight_bytes: 15 * MSS }, cx));
-        assert!((10..=12).contains(&life.cwnd()), "{}: half of pipeACK, 20 to 22.5", life.cwnd());
-        life.with(|controller, cx| controller.on_repaired(4 * MSS, cx));
-        assert!((8..=9).contains(&life.cwnd()), "{}: half of 16 to 18.5", life.cwnd());
-        // pipeACK is undefined until there is a sample, and what is sent counts.
-        life.sends(1, life.cwnd());
-        assert!(life.cwnd() >= 9);
+        connection.with(|controller, cx| controller.on_congestion(Congestion::Loss { flight_bytes: 15 * MSS }, cx));
+        assert!((10..=12).contains(&connection.cwnd()), "{}: half of pipeACK, 20 to 22.5", connection.cwnd());
+        connection.with(|controller, cx| controller.on_repaired(4 * MSS, cx));
+        assert!((8..=9).contains(&connection.cwnd()), "{}: half of 16 to 18.5", connection.cwnd());
+        // `pipeACK` is undefined until there is a new sample, so that the window may grow.
+        connection.sends(1, connection.cwnd());
+        assert!(connection.cwnd() >= 9);
     }
 
     #[test]
-    fn congestion_in_a_window_that_is_full_is_what_it_always_was() {
-        let mut life = Life::new();
-        life.grows_to(160);
-        life.with(|controller, cx| controller.on_congestion(Congestion::Loss { flight_bytes: 160 * MSS }, cx));
-        life.with(|controller, cx| controller.on_repaired(50 * MSS, cx));
-        assert_eq!(life.cwnd(), 80);
+    fn congestion_cuts_a_full_window_as_without_validation() {
+        let mut connection = Connection::new();
+        connection.grows_to(160);
+        connection.with(|controller, cx| controller.on_congestion(Congestion::Loss { flight_bytes: 160 * MSS }, cx));
+        connection.with(|controller, cx| controller.on_repaired(50 * MSS, cx));
+        assert_eq!(connection.cwnd(), 80);
     }
 
     #[test]
-    fn a_mistaken_cut_gives_the_whole_window_back() {
-        let mut life = Life::new();
-        life.grows_to(160);
-        life.sends(30, 20);
-        let before = life.cwnd();
-        life.with(|controller, cx| controller.on_congestion(Congestion::Loss { flight_bytes: 15 * MSS }, cx));
-        assert!(life.cwnd() < before / 10);
-        life.with(|controller, cx| controller.on_congestion(Congestion::Spurious, cx));
-        assert_eq!(life.cwnd(), before);
+    fn a_spurious_cut_restores_the_whole_window() {
+        let mut connection = Connection::new();
+        connection.grows_to(160);
+        connection.sends(30, 20);
+        let before = connection.cwnd();
+        connection.with(|controller, cx| controller.on_congestion(Congestion::Loss { flight_bytes: 15 * MSS }, cx));
+        assert!(connection.cwnd() < before / 10);
+        connection.with(|controller, cx| controller.on_congestion(Congestion::Spurious, cx));
+        assert_eq!(connection.cwnd(), before);
     }
 }

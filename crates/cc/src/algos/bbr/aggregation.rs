@@ -1,33 +1,34 @@
-//! What is allowed in flight for acknowledgments that come in bundles.
+//! The allowance in flight for aggregated acknowledgments.
 //!
-//! Source: Linux, net/ipv4/tcp_bbr.c (bbr_update_ack_aggregation, 2019; not in the draft). Where a receiver, an interface or a busy
-//! host holds acknowledgments back, two bandwidth-delay products of a short round trip are less than what waits to be
-//! acknowledged, and the window, not the path, sets the rate. So the window is larger by the most that was acknowledged in one
-//! epoch beyond what the bandwidth explains, of the last five to ten round trips. An epoch ends as soon as no more than that has come.
+//! Source: Linux, net/ipv4/tcp_bbr.c (bbr_update_ack_aggregation, 2019; not in the draft). When a receiver, an
+//! interface or a busy host holds acknowledgments back, the volume waiting to be acknowledged can exceed two
+//! bandwidth-delay products of a short path. The window, not the path, then sets the rate. The window is therefore
+//! enlarged by the largest excess of acknowledged bytes over the bandwidth's prediction in one epoch, over the last
+//! five to ten round trips. An epoch ends when no excess is left.
 
 use sparelane_core::{Dur, Rate, Time};
 
-/// Each of the two halves of the window of the greatest excess lasts so many round trips.
+/// Duration in round trips of each of the two halves of the filter of the largest excess.
 const ROUNDS: u32 = 5;
 
-/// An epoch in which so many segments have come ends: it may be long past what it was about.
+/// An epoch ends at this number of segments, because its start may no longer be relevant.
 const MOST_SEGMENTS: u64 = 1 << 20;
 
-/// At most what the bandwidth brings in so long.
+/// Upper bound of the allowance: the volume that the bandwidth delivers in this time.
 const LONGEST: Dur = Dur::from_ms(100);
 
-/// The excess of acknowledgments.
+/// The excess of acknowledged bytes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Aggregation {
     epoch_began: Time,
     epoch_bytes: u64,
-    /// The greatest excess of the five round trips under way and of the five before.
+    /// The largest excess in the current five round trips and in the five before.
     excess_bytes: [u64; 2],
     rounds: u32,
 }
 
 impl Aggregation {
-    /// A round trip begins.
+    /// Begins a round trip.
     pub(super) fn begin_round(&mut self) {
         self.rounds += 1;
         if self.rounds >= ROUNDS {
@@ -36,7 +37,7 @@ impl Aggregation {
         }
     }
 
-    /// So much was acknowledged now.
+    /// Counts newly acknowledged bytes.
     pub(super) fn note(&mut self, delivered_bytes: u64, bandwidth: Rate, cwnd_bytes: u64, mss_bytes: u64, now: Time) {
         let mut expected = bandwidth.bytes_in(now - self.epoch_began);
         if self.epoch_bytes <= expected || self.epoch_bytes + delivered_bytes >= MOST_SEGMENTS * mss_bytes {
@@ -47,7 +48,7 @@ impl Aggregation {
         self.excess_bytes[0] = self.excess_bytes[0].max(excess);
     }
 
-    /// By so much the window is larger.
+    /// Returns the bytes by which the window is enlarged.
     pub(super) fn allowance_bytes(&self, bandwidth: Rate) -> u64 {
         self.excess_bytes[0].max(self.excess_bytes[1]).min(bandwidth.bytes_in(LONGEST))
     }
@@ -60,11 +61,11 @@ mod tests {
     const RATE: Rate = Rate::from_mbps(80);
 
     #[test]
-    fn acknowledgments_at_the_rate_of_the_path_allow_one_and_bundles_what_they_hold() {
+    fn the_allowance_is_one_acknowledgment_at_the_rate_of_the_path_and_a_bundle_otherwise() {
         let mut smooth = Aggregation::default();
         let mut bundled = Aggregation::default();
         for at in 1..=100 {
-            // 1000 bytes in 100 us are 80 Mb/s.
+            // 1000 bytes in 100 us is 80 Mb/s.
             let now = Time::ZERO + Dur::from_us(100) * at;
             smooth.note(1000, RATE, 1 << 20, 1000, now);
             if at % 20 == 0 {

@@ -1,4 +1,4 @@
-//! What can be set about BBRv1.
+//! The parameters of BBRv1.
 
 use super::Bbr;
 use crate::param::{DefaultValue, Kind, Param, Unit};
@@ -41,7 +41,7 @@ pub(super) const MIN_RTT_WINDOW: Param = Param {
     name: "min_rtt_window",
     kind: Kind::Span { min: Dur::from_ms(10), max: Dur::from_secs(3600) },
     default: DefaultValue::Span(Dur::from_secs(10)),
-    meaning: "time for which the smallest round-trip time counts; then PROBE_RTT looks again",
+    meaning: " time for which the smallest round-trip time counts; PROBE_RTT follows",
     source: "draft-cardwell-iccrg-bbr-congestion-control-00 section 4.1.2.1",
 };
 
@@ -49,7 +49,7 @@ pub(super) const PROBE_RTT_TIME: Param = Param {
     name: "probe_rtt_time",
     kind: Kind::Span { min: Dur::ZERO, max: Dur::from_secs(10) },
     default: DefaultValue::Span(Dur::from_ms(200)),
-    meaning: "how long PROBE_RTT keeps four segments in flight, a round trip at least",
+    meaning: " time for which PROBE_RTT keeps four segments in flight, at least a round trip",
     source: "draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.5",
 };
 
@@ -57,7 +57,7 @@ pub(super) const PACING_MARGIN: Param = Param {
     name: "pacing_margin",
     kind: Kind::Number { min: 0.0, max: 0.5, unit: Unit::One },
     default: DefaultValue::Number(0.01),
-    meaning: "by how much the pace stays below gain times bandwidth",
+    meaning: " fraction by which the pace stays below gain times bandwidth",
     source: "Linux tcp_bbr.c (bbr_pacing_margin_percent)",
 };
 
@@ -65,7 +65,7 @@ pub(super) const ACK_AGGREGATION: Param = Param {
     name: "ack_aggregation",
     kind: Kind::Flag,
     default: DefaultValue::Flag(false),
-    meaning: "the window is larger by what bundles of acknowledgments hold",
+    meaning: " enlarge the window by the volume that aggregated acknowledgments hold back",
     source: "Linux tcp_bbr.c (bbr_update_ack_aggregation); not in the draft",
 };
 
@@ -73,7 +73,8 @@ pub(super) const QUANTUM: Param = Param {
     name: "quantum",
     kind: Kind::Whole { min: 1, max: 1000, unit: Unit::Segments },
     default: DefaultValue::Whole(1),
-    meaning: "the largest chunk that the host sends at once, otherwise what the pace sends in a millisecond; the window has room for three",
+    meaning: " largest chunk that the host sends at once, at most the volume paced in a millisecond; the window \
+               allows for three",
     source: "draft-cardwell-iccrg-bbr-congestion-control-00 section 4.2.2 (64 kB)",
 };
 
@@ -81,7 +82,8 @@ pub(super) const LIKE: Param = Param {
     name: "like",
     kind: Kind::Choice(&["draft", "linux"]),
     default: DefaultValue::Word("draft"),
-    meaning: "the room of the window: as the keys here say, or the kernel's three chunks of up to 64 kB with its `ack_aggregation`",
+    meaning: " allowance of the window: draft follows the keys here; linux is three chunks of up to 64 kB and \
+               ack_aggregation",
     source: "Linux tcp_bbr.c (bbr_quantization_budget, bbr_tso_segs_goal)",
 };
 
@@ -89,14 +91,15 @@ pub(super) const RTT_FLOOR: Param = Param {
     name: "rtt_floor",
     kind: Kind::Span { min: Dur::ZERO, max: Dur::from_secs(1) },
     default: DefaultValue::Span(Dur::ZERO),
-    meaning: "a round trip counts as no less: what a host itself adds at times, which the least of ten seconds does not show",
-    source: "ours",
+    meaning: " lower limit of the round-trip time, for delays that a host adds at times and that the minimum of ten \
+               seconds does not show",
+    source: " this project",
 };
 
-/// What the catalogue says of it.
+/// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "bbr",
-    summary: "BBRv1: pace at the bottleneck's bandwidth, two bandwidth-delay products in flight at most",
+    summary: "BBRv1: paces at the bottleneck's bandwidth, at most two bandwidth-delay products in flight",
     source: "draft-cardwell-iccrg-bbr-congestion-control-00; Linux tcp_bbr.c",
     params: &[
         INITIAL_WINDOW,
@@ -129,19 +132,19 @@ pub const CONTROLLER: Controller = Controller {
     },
 };
 
-/// How large the chunks are for which a window has room.
+/// The chunk size that the window allows for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantum {
-    /// Up to so many segments, and what the pace sends in a millisecond.
+    /// At most this number of segments, and at most the volume paced in a millisecond.
     Segments(u64),
-    /// As Linux reckons them.
+    /// Chunks as Linux computes them.
     Kernel,
 }
 
-/// Constants of the law, as declared.
+/// The constants of the law, as declared.
 #[derive(Clone, Copy, Debug)]
 pub struct BbrConfig {
-    /// Window at the start, segments.
+    /// Initial window, segments.
     pub initial_window_segments: u64,
     /// Gain of pace and window in STARTUP.
     pub startup_gain: f64,
@@ -151,14 +154,14 @@ pub struct BbrConfig {
     pub bandwidth_window_rounds: u64,
     /// Length of the filter of the round-trip time.
     pub min_rtt_window: Dur,
-    /// Shortest stay in PROBE_RTT.
+    /// Minimum duration of PROBE_RTT.
     pub probe_rtt_time: Dur,
-    /// By how much the pace stays below gain times bandwidth.
+    /// The fraction by which the pace stays below gain times bandwidth.
     pub pacing_margin: f64,
-    /// The window allows for aggregated acknowledgments.
+    /// True if the window allows for aggregated acknowledgments.
     pub ack_aggregation: bool,
-    /// For which chunks the window has room.
+    /// The chunk size that the window allows for.
     pub quantum: Quantum,
-    /// A round trip counts as no less.
+    /// The lower limit of the round-trip time.
     pub rtt_floor: Dur,
 }

@@ -1,4 +1,4 @@
-//! The laws of BBRv1, told of a path a round trip at a time.
+//! Tests of BBRv1's rules, driven one round trip at a time.
 
 use super::config::*;
 use super::*;
@@ -7,7 +7,7 @@ use sparelane_core::{Domain, Stream};
 const MSS: u64 = 1000;
 const RTT: Dur = Dur::from_ms(100);
 
-/// A connection on a path of 100 ms, told of a round trip at a time.
+/// A connection on a path of 100 ms, driven one round trip at a time.
 struct Path {
     bbr: Bbr,
     now: Time,
@@ -45,7 +45,7 @@ impl Path {
         call(&mut self.bbr, &mut cx)
     }
 
-    /// One acknowledgment that ends a round trip in which so many segments were delivered.
+    /// Delivers one acknowledgment that ends a round trip in which `segments` segments were delivered.
     fn round(&mut self, segments: u64, in_flight_segments: u64, phase: Phase) {
         self.now += RTT;
         let prior = self.bbr.rounds.delivered_bytes;
@@ -80,14 +80,14 @@ fn startup_ends_after_three_round_trips_of_less_than_a_quarter_of_growth() {
         path.round(segments, 100, Phase::Open);
         assert_eq!(path.bbr.state, State::Startup, "{segments}");
     }
-    // 50 was a quarter more than 40, 61 is not: one round trip; then two more.
+    // 50 is a quarter more than 40, 61 is not a quarter more than 50: one round trip without growth, then two more.
     path.round(61, 100, Phase::Open);
     assert_eq!(path.bbr.state, State::Startup);
     path.round(61, 100, Phase::Open);
     assert_eq!(path.bbr.state, State::Drain);
     let gain = path.bbr.pacing_gain();
     assert!((gain * 2.885 - 1.0).abs() < 1e-9);
-    // Three segments above the product of 61 count for what acknowledgments hold back.
+    // The window allows for three segments above the product of 61.
     path.round(61, 65, Phase::Open);
     assert_eq!(path.bbr.state, State::Drain);
     path.round(61, 64, Phase::Open);
@@ -119,7 +119,7 @@ fn a_sample_of_the_bandwidth_counts_for_ten_round_trips() {
 }
 
 #[test]
-fn recovery_sends_what_arrives_for_a_round_trip_and_its_end_restores_the_window() {
+fn recovery_conserves_packets_for_a_round_trip_and_its_end_restores_the_window() {
     let mut path = Path::new();
     (0..8).for_each(|_| path.round(50, 40, Phase::Open));
     let before = path.bbr.cwnd_bytes;
@@ -136,7 +136,7 @@ fn recovery_sends_what_arrives_for_a_round_trip_and_its_end_restores_the_window(
 }
 
 #[test]
-fn the_window_has_room_for_three_chunks_as_the_quantum_says() {
+fn the_window_allows_for_three_chunks_of_the_quantum() {
     // A bandwidth of 50 segments of 1000 bytes in a round trip of 100 ms, which is 4 Mb/s.
     let product = 50;
     let room = |quantum: Quantum, pace: Rate| {
@@ -146,19 +146,20 @@ fn the_window_has_room_for_three_chunks_as_the_quantum_says() {
         path.bbr.inflight_bytes(1.0) / MSS - product
     };
     assert_eq!(room(Quantum::Segments(1), Rate::from_gbps(1)), 3);
-    // 125 kB in a millisecond, 20 segments at most.
+    // The volume of a millisecond is 125 kB; the limit is 20 segments.
     assert_eq!(room(Quantum::Segments(20), Rate::from_gbps(1)), 60);
-    // 65,215 bytes at most, which is 65 segments; 195 and 50 make an odd number, which becomes even.
+    // The limit is 65,215 bytes, which is 65 segments. 195 and 50 make an odd number, which is rounded up to even.
     assert_eq!(room(Quantum::Kernel, Rate::from_gbps(1)), 196);
-    // 100 Mb/s are 12,207 bytes in 1 / 1024 s.
+    // 100 Mb/s is 12,207 bytes in 1/1024 s.
     assert_eq!(room(Quantum::Kernel, Rate::from_mbps(100)), 36);
-    // Two segments at least, and one where the pace is low.
+    // The minimum is two segments, or one at a low pace.
     assert_eq!(room(Quantum::Kernel, Rate::from_mbps(4)), 6);
     assert_eq!(room(Quantum::Kernel, Rate::from_mbps(1)), 4);
 }
 
-/// 80 segments a round trip, and three chunks of two: probing for more is over in Linux with 1.25 * 80 + 6, rounded to an even number,
-/// and two, of which the chunk that goes next is two; others wait until as many are in flight.
+/// 80 segments per round trip and chunks of two. In Linux probing for more ends at 1.25 * 80 + 6, rounded to an even
+/// number, plus two. The departing chunk contributes two of these. Without `like = "linux"` all of them must be in
+/// flight.
 #[test]
 fn like_linux_probing_counts_the_chunk_that_goes_next() {
     let is_over_with = |quantum, in_flight_segments: u64| {
@@ -174,14 +175,14 @@ fn like_linux_probing_counts_the_chunk_that_goes_next() {
     assert_eq!([104, 105].map(|flight| is_over_with(Quantum::Segments(1), flight)), [(105, false), (105, true)]);
 }
 
-/// Draining is over in Linux by what will be left when the pace lets the next segment go.
+/// In Linux, draining ends by the volume that will be left when the pace releases the next segment.
 #[test]
-fn like_linux_what_is_delivered_before_the_next_departure_is_not_in_the_network() {
+fn like_linux_deliveries_before_the_next_departure_leave_the_network() {
     let mut path = Path::with(Quantum::Kernel);
     path.bbr.bandwidth.update(0, Rate::of(80 * MSS, RTT));
     path.bbr.state = State::Drain;
     let now = Time::ZERO + RTT;
-    // A segment takes 1.25 ms.
+    // A segment takes 1.25 ms at the pace.
     path.bbr.departs_at = now + Dur::from_us(2_600);
     assert_eq!(path.bbr.in_network_bytes(90 * MSS, now), 88 * MSS);
 }

@@ -1,4 +1,4 @@
-//! What can be set about BBRv3.
+//! The parameters of BBRv3.
 
 use super::Bbr3;
 use crate::param::{DefaultValue, Kind, Param, Unit};
@@ -19,7 +19,7 @@ pub(super) const LOSS_THRESHOLD: Param = Param {
     name: "loss_threshold",
     kind: Kind::Number { min: 0.0, max: 0.5, unit: Unit::One },
     default: DefaultValue::Number(0.02),
-    meaning: "share of loss in a round trip above which too much is in flight",
+    meaning: " share of losses in a round trip above which too much is in flight",
     source: DRAFT,
 };
 
@@ -27,7 +27,7 @@ pub(super) const BETA: Param = Param {
     name: "beta",
     kind: Kind::Number { min: 0.1, max: 0.99, unit: Unit::One },
     default: DefaultValue::Number(0.7),
-    meaning: "what is left of a bound after losses, at least",
+    meaning: " minimum share of a bound that is kept after losses",
     source: DRAFT,
 };
 
@@ -35,7 +35,7 @@ pub(super) const HEADROOM: Param = Param {
     name: "headroom",
     kind: Kind::Number { min: 0.0, max: 0.9, unit: Unit::One },
     default: DefaultValue::Number(0.15),
-    meaning: "share of inflight_longterm that is left to others while cruising",
+    meaning: " share of inflight_longterm left to other flows while cruising",
     source: DRAFT,
 };
 
@@ -43,7 +43,7 @@ pub(super) const PROBE_RTT_INTERVAL: Param = Param {
     name: "probe_rtt_interval",
     kind: Kind::Span { min: Dur::from_ms(10), max: Dur::from_secs(3600) },
     default: DefaultValue::Span(Dur::from_secs(5)),
-    meaning: "time without a lower round-trip time after which PROBE_RTT looks for one",
+    meaning: " time without a lower round-trip time after which PROBE_RTT begins",
     source: DRAFT,
 };
 
@@ -51,7 +51,7 @@ pub(super) const PROBE_RTT_TIME: Param = Param {
     name: "probe_rtt_time",
     kind: Kind::Span { min: Dur::ZERO, max: Dur::from_secs(10) },
     default: DefaultValue::Span(Dur::from_ms(200)),
-    meaning: "how long PROBE_RTT keeps half a bandwidth-delay product in flight, a round trip at least",
+    meaning: " time for which PROBE_RTT keeps half a bandwidth-delay product in flight, at least a round trip",
     source: DRAFT,
 };
 
@@ -59,14 +59,14 @@ pub(super) const FULL_LOSS_COUNT: Param = Param {
     name: "full_loss_count",
     kind: Kind::Whole { min: 1, max: 1000, unit: Unit::One },
     default: DefaultValue::Whole(6),
-    meaning: "loss events in a round trip that end STARTUP",
+    meaning: " number of loss events in a round trip that end STARTUP",
     source: DRAFT,
 };
 
-/// What the catalogue says of it.
+/// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "bbr3",
-    summary: "BBRv3: BBR with bounds on what is in flight that losses above 2 % teach it",
+    summary: "BBRv3: BBR with bounds on the volume in flight learned from losses above 2 %",
     source: DRAFT,
     params: &[INITIAL_WINDOW, LOSS_THRESHOLD, BETA, HEADROOM, PROBE_RTT_INTERVAL, PROBE_RTT_TIME, FULL_LOSS_COUNT],
     make: &|values, plan| {
@@ -83,21 +83,21 @@ pub const CONTROLLER: Controller = Controller {
     },
 };
 
-/// Constants of the law, as declared.
+/// The constants of the law, as declared.
 #[derive(Clone, Copy, Debug)]
 pub struct Bbr3Config {
-    /// Window at the start, segments.
+    /// Initial window, segments.
     pub initial_window_segments: u64,
-    /// Share of loss above which too much is in flight.
+    /// Share of losses above which too much is in flight.
     pub loss_threshold: f64,
-    /// What is left of a bound after losses.
+    /// Minimum share of a bound that is kept after losses.
     pub beta: f64,
-    /// Share of the long-term bound that is left to others.
+    /// Share of the long-term bound left to other flows.
     pub headroom: f64,
-    /// Time from PROBE_RTT to PROBE_RTT.
+    /// Time between two PROBE_RTTs.
     pub probe_rtt_interval: Dur,
-    /// Shortest stay in PROBE_RTT.
+    /// Minimum duration of PROBE_RTT.
     pub probe_rtt_time: Dur,
-    /// Loss events in a round trip that end STARTUP.
+    /// Number of loss events in a round trip that end STARTUP.
     pub full_loss_count: u64,
 }

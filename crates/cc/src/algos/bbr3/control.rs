@@ -19,6 +19,7 @@ impl Bbr3 {
     }
 
     pub(super) fn set_cwnd(&mut self, ack: &Ack) {
+        // Recovery is over: its cut does not outlive it.
         let before = std::mem::replace(&mut self.phase, ack.phase);
         if ack.phase == Phase::Open && before != Phase::Open {
             self.restore_cwnd();
@@ -26,6 +27,7 @@ impl Bbr3 {
         let most = self.inflight(self.bw(), self.cwnd_gain());
         let grown = self.cwnd_bytes + ack.delivered_bytes;
         let initial = self.segments(self.config.initial_window_segments);
+        // Before the pipe is full the window only grows.
         if self.full_bw_reached {
             self.cwnd_bytes = grown.min(most);
         } else if self.cwnd_bytes < most || self.rounds.delivered_bytes < initial {
@@ -36,6 +38,7 @@ impl Bbr3 {
         if self.state == State::ProbeRtt {
             self.cwnd_bytes = self.cwnd_bytes.min(self.probe_rtt_cwnd());
         }
+        // Cruising leaves headroom to other flows; STARTUP and DRAIN have no long-term bound yet.
         let longterm = match self.state {
             State::Down | State::Refill | State::Up => self.inflight_longterm,
             State::Cruise | State::ProbeRtt => self.inflight_with_headroom(),

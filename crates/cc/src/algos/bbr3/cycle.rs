@@ -1,4 +1,4 @@
-//! The cycle in which BBRv3 probes for bandwidth: down, cruise, refill, up (draft-ietf-ccwg-bbr-04 section 5.3.3).
+//! BBRv3's cycle of probing for bandwidth: DOWN, CRUISE, REFILL, UP (draft-ietf-ccwg-bbr-04 section 5.3.3).
 
 use super::{AckPhase, Bbr3, PROBE_WAIT, PROBE_WAIT_SPREAD_S, RENO_ROUNDS, State};
 use crate::contract::{Ack, Cx, Delivery};
@@ -7,7 +7,9 @@ use sparelane_core::{Dur, Rate, Time};
 impl Bbr3 {
     pub(super) fn start_down(&mut self, cx: &mut Cx<'_>) {
         self.reset_congestion_signals();
+        // The bound does not rise until the next probe sets a slope.
         self.up_bytes_per_segment = u64::MAX;
+        // A random wait keeps flows from probing in step.
         self.rounds_since_probe = cx.rng.below(2);
         self.probe_wait = PROBE_WAIT + Dur::from_secs_f64(PROBE_WAIT_SPREAD_S * cx.rng.unit());
         self.probe_ended = cx.now;
@@ -61,6 +63,7 @@ impl Bbr3 {
             State::Down | State::Cruise if self.is_time_to_probe(cx.now) => self.start_refill(),
             State::Down if self.is_time_to_cruise(ack.in_flight_bytes) => self.state = State::Cruise,
             State::Refill if self.rounds.starts => self.start_up(rate),
+            // The bound, not the path, limits the flow: bandwidth may still grow once the bound is raised.
             State::Up if self.is_bound_by_longterm(ack) => self.reset_full_bw(rate),
             State::Up if self.full_bw_now => self.start_down(cx),
             _ => {}
@@ -72,7 +75,7 @@ impl Bbr3 {
             self.ack_phase = AckPhase::ProbeFeedback;
         }
         if self.rounds.starts && self.ack_phase == AckPhase::ProbeStopping {
-            // The last samples of the probe are in (Linux: the draft does not say that this happens once).
+            // The last samples of the probe have arrived. Linux does this once; the draft leaves it open.
             self.bw_probe_samples = false;
             self.ack_phase = AckPhase::Other;
             if self.probes_bandwidth() && !self.probe_rtt.limits(sample) {

@@ -1,10 +1,11 @@
-//! The propagation delay, and the state in which BBRv3 looks for it (draft-ietf-ccwg-bbr-04 section 5.3.4).
+//! BBRv3's propagation delay estimate and the PROBE_RTT state (draft-ietf-ccwg-bbr-04 section 5.3.4).
 
 use super::{AckPhase, Bbr3, MIN_RTT_WINDOW, MIN_WINDOW_SEGMENTS, PROBE_RTT_CWND_GAIN, State};
 use crate::contract::{Ack, Cx};
 
 impl Bbr3 {
     pub(super) fn update_min_rtt(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
+        // Two filters: one decides when to enter PROBE_RTT, the other, of 10 s, is the estimate.
         let is_old = cx.now - self.probe_rtt_min_at > self.config.probe_rtt_interval;
         if let Some(rtt) = ack.rtt
             && (is_old || self.probe_rtt_min.is_none_or(|least| rtt < least))
@@ -17,6 +18,7 @@ impl Bbr3 {
         {
             (self.min_rtt, self.min_rtt_at) = (Some(rtt), self.probe_rtt_min_at);
         }
+        // A flow that was idle has drained its queue already.
         if is_old && !self.idle_restart && self.state != State::ProbeRtt {
             self.save_cwnd();
             self.state = State::ProbeRtt;

@@ -1,5 +1,5 @@
-//! What acknowledgments and losses tell BBRv3: round trips, the bandwidth, the bounds that losses teach, and whether the pipe
-//! is full (draft-ietf-ccwg-bbr-04 sections 5.3.1, 5.5.1 to 5.5.6 and 5.5.10).
+//! BBRv3's congestion signals: round trips, the bandwidth, the bounds learned from losses, and the full-pipe test
+//! (draft-ietf-ccwg-bbr-04 sections 5.3.1, 5.5.1 to 5.5.6 and 5.5.10).
 
 use super::{Bbr3, State};
 use crate::contract::{Cx, Delivery, Lost, Phase};
@@ -21,7 +21,7 @@ impl Bbr3 {
         }
     }
 
-    /// Once a round trip with losses, outside probes.
+    /// Lowers the short-term bounds once per round trip with losses, outside probes.
     pub(super) fn adapt_shortterm(&mut self) {
         if self.loss_in_round && !self.is_accelerating() {
             let beta = self.config.beta;
@@ -46,9 +46,10 @@ impl Bbr3 {
         lost_bytes as f64 > in_flight_bytes as f64 * self.config.loss_threshold
     }
 
-    /// At which volume in flight losses crossed the threshold.
+    /// Returns the volume in flight at which losses crossed the threshold.
     pub(super) fn inflight_at_loss(&self, lost: &Lost) -> u64 {
         let threshold = self.config.loss_threshold;
+        // Solve (lost_before + x) / (before + x) = threshold for the volume x up to the crossing.
         let before = lost.in_flight_bytes.saturating_sub(lost.bytes) as f64;
         let lost_before = lost.lost_bytes.saturating_sub(lost.bytes) as f64;
         let prefix = (threshold * before - lost_before) / (1.0 - threshold);
@@ -66,7 +67,7 @@ impl Bbr3 {
         }
     }
 
-    /// Section 5.3.1.3.
+    /// Section 5.3.1.3: ends STARTUP at persistent losses.
     pub(super) fn check_startup_losses(&mut self, sample: &Delivery, phase: Phase) {
         if self.full_bw_reached {
             return;

@@ -1,4 +1,4 @@
-//! The laws of BBRv3, one by one.
+//! Tests of BBRv3's rules, one by one.
 
 use super::config::*;
 use super::*;
@@ -7,7 +7,7 @@ use sparelane_core::{Domain, Stream};
 const MSS: u64 = 1000;
 const RTT: Dur = Dur::from_ms(100);
 
-/// A flow that cruises with 100 segments a round trip of 100 ms, and a window of twice that.
+/// Returns a flow that cruises at 100 segments per round trip of 100 ms, with a window of twice that.
 fn cruising() -> Bbr3 {
     let none = crate::Values::default();
     let config = Bbr3Config {
@@ -52,7 +52,7 @@ fn a_probe_that_loses_more_than_two_per_cent_bounds_what_is_in_flight_and_ends()
     with_cx(|cx| bbr.on_lost(&lost(150, 3), cx));
     assert_eq!((bbr.inflight_longterm, bbr.state), (None, State::Up), "3 of 150 are 2 %");
     with_cx(|cx| bbr.on_lost(&lost(151, 4), cx));
-    // Before it 150 were in flight and 3 of them lost, exactly 2 %: the threshold is crossed there.
+    // Before the loss 150 segments were in flight and 3 of them lost, exactly 2 %: the threshold is crossed there.
     assert_eq!((bbr.inflight_longterm, bbr.state), (Some(150 * MSS), State::Down));
     with_cx(|cx| bbr.on_lost(&lost(20, 9), cx));
     assert_eq!(bbr.inflight_longterm, Some(150 * MSS), "once a probe");
@@ -68,7 +68,7 @@ fn the_bound_of_a_probe_is_no_less_than_seven_tenths_of_the_target() {
 }
 
 #[test]
-fn a_loss_while_cruising_lowers_the_short_term_bounds_to_what_was_delivered_or_seven_tenths() {
+fn a_loss_while_cruising_lowers_the_short_term_bounds_to_the_delivered_volume_or_seven_tenths() {
     for (delivered, bw, inflight) in [(90, 90, 140), (20, 70, 140), (160, 160, 160)] {
         let mut bbr = cruising();
         with_cx(|cx| bbr.on_lost(&lost(100, 1), cx));
@@ -81,7 +81,7 @@ fn a_loss_while_cruising_lowers_the_short_term_bounds_to_what_was_delivered_or_s
     }
 }
 
-/// 1, 2 and 4 segments more in flight in the first three round trips that fill the window.
+/// The bound rises by 1, 2 and 4 segments in the first three round trips that fill the window.
 #[test]
 fn a_probe_raises_the_bound_by_twice_as_much_every_round_trip() {
     let mut bbr = cruising();

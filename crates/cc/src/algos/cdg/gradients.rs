@@ -1,16 +1,16 @@
-//! What CDG measures: how the least and the largest round-trip times change from round to round.
+//! CDG's gradients: the changes of the minimum and maximum round-trip times from round to round.
 
 use crate::contract::Ack;
 use sparelane_core::Dur;
 use std::collections::VecDeque;
 
-/// Smaller changes of a sum of gradients are none, where it is asked for its sign.
+/// Smaller changes of a sum of gradients count as noise when its sign is tested.
 const NOISE_PS: i64 = 32_000_000;
 
-/// Acknowledgments of one segment that are distrusted after some of several.
+/// Maximum number of single-segment acknowledgments that are distrusted after acknowledgments of several segments.
 const MOST_DISTRUST: u32 = 5;
 
-/// Round-trip times of a round, or what became of them between two rounds, picoseconds.
+/// The extreme round-trip times of a round, or their change between two rounds, picoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Extremes {
     least: i64,
@@ -28,34 +28,34 @@ impl Extremes {
     }
 }
 
-/// What the gradients say of the queue.
+/// The state of the queue inferred from the gradients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queue {
-    /// Nothing yet.
+    /// No inference yet.
     Unknown,
-    /// The largest round-trip time rises with the least, or falls.
+    /// The maximum round-trip time rises with the minimum, or falls.
     NotFull,
-    /// The least round-trip time rises, and the largest cannot.
+    /// The minimum round-trip time rises, and the maximum no longer can.
     Full,
 }
 
-/// Sums of gradients.
+/// The sums of the last gradients.
 #[derive(Clone, Debug)]
 pub struct Gradients {
-    /// So many are added up.
+    /// Number of gradients in a sum.
     window: usize,
     rtt: Option<Extremes>,
     rtt_before: Option<Extremes>,
-    /// The last ones, the newest last.
+    /// The last gradients, the newest last.
     gradients: VecDeque<Extremes>,
     sum: Extremes,
-    /// Acknowledgments of one segment to come that may be late ones.
+    /// Number of single-segment acknowledgments to come that may be delayed ones.
     distrust: u32,
     queue: Queue,
 }
 
 impl Gradients {
-    /// None yet; the last `window` of them will be added up.
+    /// Creates sums over the last `window` gradients, initially without any.
     pub fn over(window: usize) -> Gradients {
         Gradients {
             window,
@@ -68,14 +68,14 @@ impl Gradients {
         }
     }
 
-    /// Takes the round-trip time of the handshake, before any other.
+    /// Adds the round-trip time of the handshake before any other sample.
     pub fn begin(&mut self, handshake: Dur) {
         let rtt = handshake.as_ps() as i64;
         self.rtt = Some(Extremes { least: rtt, largest: rtt });
     }
 
-    /// Takes a round-trip time. One segment alone, after several at once, may have waited for a delayed acknowledgment:
-    /// it only counts where it is the least of its round.
+    /// Adds a round-trip time. An acknowledgment of one segment, after ones of several, may have been delayed by the
+    /// receiver: it only counts if it is the minimum of its round.
     pub fn sample(&mut self, ack: &Ack, mss_bytes: u64) {
         let Some(rtt) = ack.rtt.filter(|_| ack.acked_bytes > 0) else { return };
         let rtt = rtt.as_ps() as i64;
@@ -95,30 +95,30 @@ impl Gradients {
         self.rtt = Some(Extremes { least: least.min(rtt), largest: largest.max(rtt) });
     }
 
-    /// The least round-trip time of this round so far.
+    /// Returns the minimum round-trip time of this round so far.
     pub fn least_rtt(&self) -> Option<Dur> {
         self.rtt.map(|rtt| Dur::from_ps(rtt.least.unsigned_abs()))
     }
 
-    /// A round is complete: the sum that counts, picoseconds, where this round and the one before it had samples.
+    /// Ends a round. Returns the sum that counts in picoseconds, if this round and the previous one had samples.
     pub fn end_round(&mut self) -> Option<i64> {
         let rtt = self.rtt.take()?;
         let before = self.rtt_before.replace(rtt)?;
         Some(self.sum_with(rtt.minus(before)))
     }
 
-    /// A round is complete in which the window was reduced: it is only compared with the next.
+    /// Ends a round in which the window was reduced: only the next round is compared with it.
     pub fn skip_round(&mut self) {
         self.rtt_before = self.rtt.take();
         self.queue = Queue::Unknown;
     }
 
-    /// Whether a sum falls by more than noise.
+    /// Returns true if a sum falls by more than noise.
     pub const fn is_falling(&self) -> bool {
         self.sum.least <= -NOISE_PS || self.sum.largest <= -NOISE_PS
     }
 
-    /// What the sums say of the queue.
+    /// Returns the inferred state of the queue.
     pub const fn queue(&self) -> Queue {
         self.queue
     }
@@ -129,7 +129,7 @@ impl Gradients {
         put("largest_gradients_s", self.sum.largest as f64 / 1e12);
     }
 
-    /// Takes the gradient of a round, and gives the sum that counts, as if of a full window of gradients, picoseconds.
+    /// Adds the gradient of a round. Returns the sum that counts, scaled to a full window of gradients, in picoseconds.
     fn sum_with(&mut self, newest: Extremes) -> i64 {
         if self.gradients.len() == self.window {
             let oldest = self.gradients.pop_front().unwrap_or_default();

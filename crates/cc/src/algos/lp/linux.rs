@@ -1,44 +1,44 @@
-//! The delays that TCP-LP in Linux 6.12 calculates (tcp_lp.c), which are hardly those of the path.
+//! The delays that TCP-LP in Linux 6.12 computes (tcp_lp.c), which hardly resemble those of the path.
 //!
-//! Timestamps are 32 bits of milliseconds: the receiver's begin anywhere, since each connection draws an offset for those that
-//! it sends, and so do the sender's, which are the time since it was started. From two acknowledgments with other timestamps
-//! Linux guesses the ticks that the receiver's clock has in a second, in whole ones: 1000 times the advance of the one by that
-//! of the other. It keeps 63/64 of the old guess, rounded down, and multiplies the receiver's timestamps by 1000 / guess, in
-//! whole numbers: by 1 where the guess is 501 to 1000, by 2 below that, and by 0 above. What remains when the sender's is taken
-//! off is a delay, modulo 2^32. Eight times its average is kept in 32 bits as well, and overflows where the delay is 2^29 or
-//! more: then the average is below the threshold, and the flow never gives way.
+//! Timestamps are 32-bit milliseconds. The receiver's start at a random offset that each connection draws, and the
+//! sender's at the time since it was booted. From two acknowledgments with different timestamps Linux estimates the
+//! ticks per second of the receiver's clock: 1000 times the advance of one clock over that of the other, in whole
+//! ticks. It keeps 63/64 of the old estimate, rounded down, and multiplies the receiver's timestamps by 1000 / estimate
+//! in whole numbers: by 1 for estimates of 501 to 1000, by 2 below, and by 0 above. The delay is that minus the
+//! sender's timestamp, modulo 2^32. Eight times its average is kept in 32 bits as well and overflows for delays of 2^29
+//! or more: the average is then below the threshold, and the flow never backs off.
 
 use sparelane_core::{Dur, Stream, Time};
 
-/// The clock of timestamps.
+/// The tick of the timestamps.
 pub(super) const TICK: Dur = Dur::from_ms(1);
 
-/// Ticks in a second.
+/// Ticks per second.
 const RESOLUTION: u32 = 1000;
 
-/// What a clock that began with 0 shows.
+/// Returns the reading of a clock that started at 0.
 pub(super) fn ticks(at: Time) -> u32 {
     (at.as_ps() / TICK.as_ps()) as u32
 }
 
-/// What a sender knows of both clocks and of delays.
+/// The sender's knowledge of both clocks and of delays.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clocks {
-    /// What the sender's and the receiver's clock show at time 0.
+    /// The readings of the sender's and the receiver's clock at time 0.
     begin: (u32, u32),
-    /// Timestamps of the acknowledgment before, the sender's and the receiver's; 0 is none.
+    /// The timestamps of the previous acknowledgment, the sender's and the receiver's; 0 is none.
     reference: (u32, u32),
-    /// The receiver's ticks in a second, as guessed; 0 is unknown.
+    /// The estimated ticks per second of the receiver's clock; 0 if unknown.
     receiver_hz: u32,
     smoothed_by_8: u32,
     least: u32,
     most: u32,
-    /// The largest, before another exceeds it.
+    /// The largest delay, until another one exceeds it.
     reserved: u32,
 }
 
 impl Clocks {
-    /// Of two hosts that were started at some time.
+    /// Creates the clocks of two hosts that were started at random times.
     pub(super) fn drawn(rng: &mut Stream) -> Clocks {
         let mut begin = || rng.below(1 << 32) as u32;
         Clocks::that_begin(begin(), begin())
@@ -56,8 +56,8 @@ impl Clocks {
         }
     }
 
-    /// A segment was sent and arrived at these times.
-    pub(super) fn hear(&mut self, sent: Time, arrived: Time) {
+    /// Processes the send and arrival times of a segment.
+    pub(super) fn observe(&mut self, sent: Time, arrived: Time) {
         let echoed = self.begin.0.wrapping_add(ticks(sent));
         let received = self.begin.1.wrapping_add(ticks(arrived));
         self.guess(echoed, received);
@@ -98,8 +98,8 @@ impl Clocks {
         };
     }
 
-    /// Whether the smoothed delay shows early congestion, that is this share of the range above the least; if so, the range
-    /// begins anew.
+    /// Returns true if the smoothed delay shows early congestion, which begins at this share of the range above the
+    /// minimum. The range then restarts.
     pub(super) fn indicate_congestion(&mut self, threshold_percent: u32) -> bool {
         let range = self.most.wrapping_sub(self.least);
         let threshold = self.least.wrapping_add(threshold_percent.wrapping_mul(range) / 100);
@@ -121,10 +121,10 @@ mod tests {
         Time::ZERO + Dur::from_ms(ms)
     }
 
-    /// Segments that are sent at these milliseconds and under way for ten each: which show early congestion.
+    /// Returns which of the segments sent at these milliseconds, each 10 ms on the way, show early congestion.
     fn shown(clocks: &mut Clocks, sent_ms: impl IntoIterator<Item = u64>) -> Vec<bool> {
         let hear = |ms| {
-            clocks.hear(at_ms(ms), at_ms(ms + 10));
+            clocks.observe(at_ms(ms), at_ms(ms + 10));
             clocks.indicate_congestion(15)
         };
         sent_ms.into_iter().map(hear).collect()
@@ -133,28 +133,28 @@ mod tests {
     #[test]
     fn the_first_delay_that_can_be_calculated_shows_congestion_and_sets_a_range_to_twice_itself() {
         let mut clocks = Clocks::that_begin(5000, 105_000);
-        // The first acknowledgment is a reference for the second, which gives 1000 ticks a second.
+        // The first acknowledgment is the reference for the second, which gives 1000 ticks per second.
         assert_eq!(shown(&mut clocks, [0, 1, 2, 3]), [false, true, false, false]);
         assert_eq!((clocks.receiver_hz, clocks.least, clocks.most), (1000, 100_010, 200_020));
     }
 
-    /// 2^29 ms and more, of which eight times is beyond 32 bits.
+    /// Delays from 2^29 ms on, eight times which exceeds 32 bits.
     #[test]
-    fn most_offsets_are_too_large_for_a_flow_to_ever_give_way() {
+    fn most_offsets_are_too_large_for_a_flow_to_ever_back_off() {
         let mut clocks = Clocks::that_begin(5000, 1 << 30);
         assert!(shown(&mut clocks, 0..2000).iter().all(|&shown| !shown));
     }
 
-    /// Segments that leave together and arrive 5 ms apart: the clock seems to tick 5000 times a second, and its timestamps
-    /// count for nothing; what is left is 2^32 less the sender's.
+    /// Segments that leave together and arrive 5 ms apart: the clock seems to tick 5000 times per second, and its
+    /// timestamps count as zero. What remains is 2^32 minus the sender's timestamp.
     #[test]
     fn a_burst_that_a_queue_spreads_looks_like_another_clock() {
         let mut clocks = Clocks::that_begin(5000, 105_000);
-        clocks.hear(at_ms(0), at_ms(10));
-        clocks.hear(at_ms(1), at_ms(15));
+        clocks.observe(at_ms(0), at_ms(10));
+        clocks.observe(at_ms(1), at_ms(15));
         assert_eq!((clocks.receiver_hz, clocks.least), (5000, 0u32.wrapping_sub(5001)));
-        // A guess of 1000 keeps 63/64 of 5000: 4937 after rounding down.
-        clocks.hear(at_ms(2), at_ms(16));
+        // After an estimate of 5000, 63/64 of it remain at 1000: 4937 after rounding down.
+        clocks.observe(at_ms(2), at_ms(16));
         assert_eq!(clocks.receiver_hz, 4937);
     }
 }
