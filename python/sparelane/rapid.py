@@ -1,7 +1,7 @@
-"""Inside TCP RAPID: the gaps of its p-streams, how BASS smooths noisy ones, and what they say of the bandwidth.
+"""The parts of TCP RAPID: the gaps of p-streams, their smoothing by BASS, and the bandwidth estimate.
 
-These are the simulator's own functions, apart from a connection. Gaps are in seconds, rates in bits per second. The
-defaults are those of the controller `rapid`.
+These are the simulator's own functions, usable without a connection. Gaps are in seconds, rates in bits per second.
+The defaults are those of the controller `rapid`.
 
     >>> from sparelane import rapid
     >>> stream = rapid.p_stream(5e9)
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparelane import _native
 
-# A jumbo frame of 9000 bytes less the headers of IP and TCP with time stamps, and with the simulator's headers again.
+# A jumbo frame of 9000 bytes minus IP and TCP headers with timestamps, plus the simulator's headers.
 WIRE_BYTES = 8988
 
 Numbers = NDArray[np.float64]
@@ -30,8 +30,8 @@ class PStream:
     """The packets of one p-stream, in order.
 
     Attributes:
-        gap_s: the time before each packet.
-        rate_bps: the rate that each packet probes, on the wire.
+        gap_s: time before each packet.
+        rate_bps: wire rate that each packet probes.
     """
 
     gap_s: Numbers
@@ -43,9 +43,9 @@ class Bass:
     """Thresholds of Buffering-Aware Spike Smoothing (section IV-D of the paper).
 
     Attributes:
-        passes: at most so many; zero leaves all gaps as they are.
-        factor: a spike exceeds the receive gap before it by so many medians of the receive gaps,
-        floor_s: and by this at least.
+        passes: maximum number of passes; 0 uses the raw gaps.
+        factor: a spike exceeds the previous receive gap by this many medians of the receive gaps.
+        floor_s: minimum excess of a spike over the previous receive gap.
     """
 
     passes: int = 3
@@ -55,12 +55,13 @@ class Bass:
 
 @dataclass(frozen=True, slots=True)
 class Excursion:
-    """What counts as packets that wait at the bottleneck, consistently.
+    """The definition of an excursion: packets that wait at the bottleneck consistently.
 
     Attributes:
-        share: a packet waited if its receive gap exceeds its send gap by more than this share; so must an excursion.
-        persistence: the least share of an excursion's packets that waited.
-        samples: of the shortest excursion.
+        share: share by which the receive gap of a delayed packet exceeds its send gap; also required of a whole
+            excursion.
+        persistence: minimum share of an excursion's packets that were delayed.
+        samples: minimum number of samples in an excursion.
     """
 
     share: float = 0.03
@@ -73,9 +74,9 @@ class Smoothed:
     """Gaps after BASS.
 
     Attributes:
-        send_s: send gaps, each that of its event on average.
-        receive_s: receive gaps, likewise.
-        end: from here on, the last event is incomplete and left as it was: it belongs to the next p-stream.
+        send_s: send gaps, averaged over each event.
+        receive_s: receive gaps, averaged over each event.
+        end: index of the first gap of an incomplete last event, which is unchanged and belongs to the next p-stream.
     """
 
     send_s: Numbers
@@ -95,32 +96,32 @@ def p_stream(
     spread: float = 1.1487,
     wire_bytes: int = WIRE_BYTES,
 ) -> PStream:
-    """The p-stream of an average rate: `rates` rates, each `spread` times the one before (section II).
+    """Returns the p-stream of an average rate: `rates` rates, each `spread` times the previous one (section II).
 
     Args:
-        average_bps: R_avg: the p-stream lasts as long as its packets take at this rate.
-        rates: N_r.
-        packets_per_rate: N_p.
-        spread: s.
-        wire_bytes: P, the size of a packet.
+        average_bps: R_avg; the p-stream lasts as long as its packets take at this rate.
+        rates: N_r, the number of rates.
+        packets_per_rate: N_p, the number of packets at each rate.
+        spread: s, the ratio of each rate to the previous one.
+        wire_bytes: P, the size of a packet with headers.
 
     Raises:
-        ValueError: a number is not above 0.
+        ValueError: If a number is not positive.
     """
     return PStream(*_native.rapid_gaps(rates, packets_per_rate, spread, round(average_bps), wire_bytes))
 
 
 def smooth(send_s: ArrayLike, receive_s: ArrayLike, bass: Bass = DEFAULT_BASS, *, in_event: bool = False) -> Smoothed:
-    """BASS: events of buffering are found by their spikes, and their gaps replaced by their averages.
+    """Applies BASS: finds events of buffering by their spikes and replaces the gaps of each by their averages.
 
     Args:
-        send_s: the gaps with which packets were sent.
-        receive_s: the gaps with which they arrived.
+        send_s: send gaps.
+        receive_s: receive gaps.
         bass: thresholds.
-        in_event: the first gap is a spike in any case: it was left over from the p-stream before.
+        in_event: treat the first gap as a spike, because the previous p-stream left an event incomplete.
 
     Raises:
-        ValueError: there are not as many of one kind as of the other, or one is not a time.
+        ValueError: If the numbers of send and receive gaps differ, or a gap is not a time.
     """
     return Smoothed(
         *_native.bass(_numbers(send_s), _numbers(receive_s), bass.passes, bass.factor, bass.floor_s, in_event)
@@ -134,7 +135,7 @@ def estimate(
     bass: Bass = DEFAULT_BASS,
     excursion: Excursion = DEFAULT_EXCURSION,
 ) -> float | None:
-    """The available bandwidth (ABest) that one p-stream tells of, b/s; none if it has a single gap."""
+    """Returns the available bandwidth (ABest) from one p-stream in b/s, or None for a single gap."""
     return estimates(send_s, receive_s, rate_bps, [len(_numbers(rate_bps))], bass, excursion)[0]
 
 
@@ -146,20 +147,20 @@ def estimates(
     bass: Bass = DEFAULT_BASS,
     excursion: Excursion = DEFAULT_EXCURSION,
 ) -> list[float | None]:
-    """The available bandwidth by each of the p-streams that follow one another, b/s.
+    """Returns the available bandwidth from each of several consecutive p-streams, in b/s.
 
-    What one leaves over, an event that was not complete, goes before the gaps of the next.
+    The gaps of an event that a p-stream leaves incomplete are prepended to the next p-stream.
 
     Args:
-        send_s: the gaps with which all their packets were sent.
-        receive_s: the gaps with which they arrived.
-        rate_bps: the rates that they probe.
-        lengths: how many gaps each p-stream has.
-        bass: how gaps are smoothed.
-        excursion: what counts as waiting.
+        send_s: send gaps of all packets.
+        receive_s: receive gaps of all packets.
+        rate_bps: rates that the packets probe.
+        lengths: number of gaps of each p-stream.
+        bass: thresholds of the smoothing.
+        excursion: definition of an excursion.
 
     Raises:
-        ValueError: the numbers of gaps, rates and lengths do not fit, or one is not a time.
+        ValueError: If the numbers of gaps, rates and lengths do not match, or a gap is not a time.
     """
     return _native.rapid_estimates(
         _numbers(send_s),

@@ -1,4 +1,4 @@
-//! What every registered controller keeps to, alone and inside RC3.
+//! The contract that every registered controller keeps, alone and inside RC3.
 
 use sparelane_cc::{
     Ack, BuildError, Built, Congestion, CongestionControl, Controller, Cx, Delivery, Departure, Kind, Lost, Needs,
@@ -10,17 +10,17 @@ use sparelane_core::{Domain, Dur, Rate, Stream, Time};
 const MSS: u64 = 1460;
 const OPERATIONS: u32 = 100_000;
 
-/// Whether a controller contains another.
+/// Returns true if a controller contains another.
 fn is_wrapper(controller: &Controller) -> bool {
     controller.params.iter().any(|param| param.kind == Kind::Controller)
 }
 
-/// A controller with these values.
+/// Creates a controller with these values.
 fn with(name: &str, values: &Values) -> Built {
     build(name, values, &Blueprint::of_any(MSS, &Values::default()))
 }
 
-/// A controller with its defaults, and around `inner` if given.
+/// Creates a controller with its defaults, around `inner` if given.
 fn built(name: &str, inner: Option<&str>) -> Box<dyn CongestionControl> {
     let mut values = Values::default();
     if let Some(inner) = inner {
@@ -29,7 +29,7 @@ fn built(name: &str, inner: Option<&str>) -> Box<dyn CongestionControl> {
     with(name, &values).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Every controller, and every wrapper around every other one.
+/// Every controller, and every wrapper around every other controller.
 fn every_composition() -> Vec<(&'static str, Option<&'static str>)> {
     let registry = Registry::built_in();
     let (wrappers, alone): (Vec<_>, Vec<&Controller>) =
@@ -42,8 +42,8 @@ fn every_composition() -> Vec<(&'static str, Option<&'static str>)> {
     all
 }
 
-/// A connection that lives through random events, and holds its controller to the contract after each.
-struct Life {
+/// A connection that goes through random events and checks the contract after each.
+struct Connection {
     cc: Box<dyn CongestionControl>,
     name: String,
     now: Time,
@@ -58,11 +58,11 @@ struct Life {
     lost_bytes: u64,
 }
 
-impl Life {
-    fn new((name, inner): (&str, Option<&str>), seed: u64) -> Life {
+impl Connection {
+    fn new((name, inner): (&str, Option<&str>), seed: u64) -> Connection {
         let cc = built(name, inner);
         let (is_paced, wants_rate) = (cc.limits().pacing.is_some(), cc.desired_rate().is_some());
-        let mut life = Life {
+        let mut connection = Connection {
             cc,
             name: format!("{name} {}", inner.unwrap_or_default()),
             now: Time::ZERO,
@@ -76,18 +76,18 @@ impl Life {
             sent_segments: 0,
             lost_bytes: 0,
         };
-        life.needs = life.cc.needs();
+        connection.needs = connection.cc.needs();
         let explicit_rate = wants_rate.then_some(Rate::from_mbps(3));
-        let mut cx = Cx { now: life.now, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut life.rng };
-        life.cc.on_established(explicit_rate, &mut cx);
-        life
+        let mut cx = Cx { now: connection.now, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut connection.rng };
+        connection.cc.on_established(explicit_rate, &mut cx);
+        connection
     }
 
     fn coin(&mut self) -> bool {
         self.events.below(2) == 0
     }
 
-    /// Up to `most`, the small more often than the large.
+    /// A number up to `most`; small ones are more likely than large ones.
     fn some(&mut self, most: u64) -> u64 {
         let bound = 1 + self.events.below(most);
         self.events.below(bound)
@@ -123,7 +123,7 @@ impl Life {
         let limits = self.cc.limits();
         assert!(limits.cwnd_bytes >= MSS, "{}: a window of {} bytes", self.name, limits.cwnd_bytes);
         assert_ne!(limits.pacing, Some(Rate::from_bps(0)), "{}: a pace of zero", self.name);
-        assert_eq!(limits.pacing.is_some(), self.is_paced, "{}: pacing changed sides", self.name);
+        assert_eq!(limits.pacing.is_some(), self.is_paced, "{}: pacing changed during the connection", self.name);
     }
 
     fn acknowledge(&mut self) {
@@ -153,7 +153,7 @@ impl Life {
         }
     }
 
-    /// Some instant in the last while.
+    /// A random time in the recent past.
     fn some_time_ago(&mut self) -> Time {
         Time::from_ps(self.now.as_ps() - self.some(self.now.as_ps() / 2 + 1))
     }
@@ -167,7 +167,7 @@ impl Life {
         self.sent_segments - 1
     }
 
-    /// Some segment, mostly one of those that were just sent, arrived at some time.
+    /// The arrival of some segment, mostly one of those just sent.
     fn receipt(&mut self) -> Received {
         let segment = self.sent_segments.saturating_sub(1 + self.some(100));
         Received { segment, at: self.some_time_ago() }
@@ -204,7 +204,7 @@ impl Life {
         self.cc.on_lost(&lost, &mut cx);
     }
 
-    /// Something that the transport could report in this phase.
+    /// An event that the transport could report in this phase.
     fn congestion(&mut self) -> Congestion {
         let flight_bytes = self.some(2 * self.cc.limits().cwnd_bytes / MSS) * MSS;
         match (self.events.below(5), self.phase) {
@@ -227,7 +227,7 @@ impl Life {
         }
     }
 
-    /// A segment leaves the scheduler, when it is due or later.
+    /// Lets a segment leave the scheduler when it is due or later.
     fn depart(&mut self) {
         let is_retransmission = self.coin();
         let segment = self.number(is_retransmission);
@@ -279,7 +279,7 @@ impl Life {
         }
     }
 
-    /// What the controller reports about itself.
+    /// The values that the controller traces.
     fn trace(&self) -> Vec<(&'static str, u64)> {
         let mut trace = Vec::new();
         self.cc.trace(&mut |name, value| trace.push((name, value.to_bits())));
@@ -288,11 +288,11 @@ impl Life {
 }
 
 #[test]
-fn the_contract_holds_through_any_life() {
+fn the_contract_holds_for_any_sequence_of_events() {
     for composition in every_composition() {
-        let mut life = Life::new(composition, 11);
+        let mut connection = Connection::new(composition, 11);
         for _ in 0..OPERATIONS {
-            life.step();
+            connection.step();
         }
     }
 }
@@ -300,7 +300,7 @@ fn the_contract_holds_through_any_life() {
 #[test]
 fn the_same_seed_gives_the_same_trace() {
     for composition in every_composition() {
-        let (mut one, mut other) = (Life::new(composition, 12), Life::new(composition, 12));
+        let (mut one, mut other) = (Connection::new(composition, 12), Connection::new(composition, 12));
         for _ in 0..OPERATIONS / 10 {
             one.step();
             other.step();
@@ -309,42 +309,42 @@ fn the_same_seed_gives_the_same_trace() {
     }
 }
 
-/// A transport tells apart one that uses the tail from one that does not, once per connection.
+/// A transport checks once per connection whether its controller uses the tail.
 #[test]
-fn what_a_controller_is_does_not_change_with_what_it_lives_through() {
+fn the_properties_of_a_controller_do_not_change_during_a_connection() {
     for composition in every_composition() {
-        let mut life = Life::new(composition, 13);
-        let nature = |cc: &dyn CongestionControl| {
-            let sends_by_its_own = (cc.owns_send_clock(), cc.schedules_departures());
-            (sends_by_its_own, cc.uses_tail(), cc.lowest_class(), cc.desired_rate().is_some(), cc.needs())
+        let mut connection = Connection::new(composition, 13);
+        let properties = |cc: &dyn CongestionControl| {
+            let sends_on_its_own = (cc.owns_send_clock(), cc.schedules_departures());
+            (sends_on_its_own, cc.uses_tail(), cc.lowest_class(), cc.desired_rate().is_some(), cc.needs())
         };
-        let before = nature(&*life.cc);
+        let before = properties(&*connection.cc);
         for _ in 0..1000 {
-            life.step();
+            connection.step();
         }
-        assert_eq!(nature(&*life.cc), before, "{}", life.name);
-        let sends_from_the_tail = life.cc.tail_class(&TailOffer { sent_in_write: 0 }).is_some();
-        assert!(life.cc.uses_tail() || !sends_from_the_tail, "{}", life.name);
+        assert_eq!(properties(&*connection.cc), before, "{}", connection.name);
+        let sends_from_the_tail = connection.cc.tail_class(&TailOffer { sent_in_write: 0 }).is_some();
+        assert!(connection.cc.uses_tail() || !sends_from_the_tail, "{}", connection.name);
     }
 }
 
 #[test]
-fn every_declared_default_is_allowed_and_is_what_silence_builds() {
+fn every_declared_default_is_allowed_and_equals_an_absent_value() {
     for controller in Registry::built_in().all() {
         for param in controller.params {
             let default = Value::from(param.default);
             param.check(&default).unwrap_or_else(|error| panic!("{}: {error}", controller.name));
             let mut values = Values::default();
             values.set(param.name, default);
-            let said = with(controller.name, &values).expect("a default");
-            let silent = built(controller.name, None);
-            assert_eq!(format!("{said:?}"), format!("{silent:?}"), "{} {}", controller.name, param.name);
+            let explicit = with(controller.name, &values).expect("a default");
+            let absent = built(controller.name, None);
+            assert_eq!(format!("{explicit:?}"), format!("{absent:?}"), "{} {}", controller.name, param.name);
         }
     }
 }
 
 #[test]
-fn every_parameter_says_what_it_means_and_is_declared_once() {
+fn every_parameter_has_a_meaning_and_is_declared_once() {
     for controller in Registry::built_in().all() {
         let mut names: Vec<_> = controller.params.iter().map(|param| param.name).collect();
         names.sort_unstable();
@@ -389,7 +389,7 @@ fn out_of_range(param: &Param) -> Vec<Value> {
     }
 }
 
-/// One value of every type that a value can have.
+/// One value of every type.
 fn every_type() -> Vec<Value> {
     vec![
         Value::Whole(5),
@@ -405,7 +405,7 @@ fn every_type() -> Vec<Value> {
 }
 
 #[test]
-fn every_parameter_refuses_what_it_does_not_allow() {
+fn every_parameter_rejects_other_values() {
     for controller in Registry::built_in().all() {
         for param in controller.params {
             let default = Value::from(param.default);

@@ -15,7 +15,7 @@
 //! segment waits in a queue while the head reaches it and sends it a second time.
 //!
 //! The papers do not limit the tail: it leaves at the interface's rate, and the path drops the excess. With `tail_rate
-//! = "delivered"` it follows the delivery rate (`tail_rate.rs`). That rule is ours.
+//! = "delivered"` it follows the delivery rate (`tail_rate.rs`). That rule is not from the papers.
 
 mod tail_rate;
 
@@ -61,7 +61,8 @@ const TAIL_RATE: Param = Param {
     name: "tail_rate",
     kind: Kind::Choice(&["unbounded", "delivered"]),
     default: DefaultValue::Word("unbounded"),
-    meaning: "limit of the tail: the interface's rate only (unbounded), or the acknowledged deliveries after the first round trip (delivered)",
+    meaning: " limit of the tail: the interface's rate only (unbounded), or the acknowledged deliveries after the \
+               first round trip (delivered)",
     source: "unbounded: NSDI 2014 section 2.1; delivered: sparelane",
 };
 
@@ -107,7 +108,7 @@ pub const CONTROLLER: Controller = Controller {
     },
 };
 
-/// When tail segments are handed to the network interface.
+/// The time at which tail segments are handed to the network interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feed {
     /// All at once, into the interface's priority queue, as in the authors' code.

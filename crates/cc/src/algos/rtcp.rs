@@ -56,13 +56,13 @@ const ALPHA: Param = Param {
     kind: Kind::Number { min: 0.0, max: 1e12, unit: Unit::Named("bytes/KB") },
     default: DefaultValue::Number(500.0),
     meaning: "weight of congestion against utility: a larger value keeps queues shorter",
-    source: "RTCP section V-B2; the unit is our reading",
+    source: " weight of congestion relative to utility: a larger value keeps queues shorter",
 };
 const DELTA: Param = Param {
     name: "delta",
     kind: Kind::Number { min: 0.0, max: 1e12, unit: Unit::Named("KB/ms") },
     default: DefaultValue::Number(10_000.0),
-    meaning: "weight of queueing delay on the path against the queue at the interface",
+    meaning: " weight of queueing delay on the path relative to the queue at the interface",
     source: "RTCP section V-B1 (simulations; the testbed has 125); the unit is our reading",
 };
 const ALPHA_UNIT: Param = Param {
@@ -125,7 +125,8 @@ const X_MAX: Param = Param {
     name: "x_max",
     kind: Kind::Number { min: 1e-3, max: 1e9, unit: Unit::Named("line rates") },
     default: DefaultValue::Number(2.0),
-    meaning: "maximum rate of a flow: bounds the window at this many bandwidth-delay products of line rate and minimum round-trip time",
+    meaning: " maximum rate of a flow: limits the window to this many bandwidth-delay products of line rate and \
+               minimum round-trip time",
     source: "RTCP eqs. (4) and (7), section III-A; the value is a fit",
 };
 const MAX_RATE: Param = Param {
@@ -146,7 +147,8 @@ const INTERFACE: Param = Param {
     name: "interface",
     kind: Kind::Choice(&["apart", "twice", "delay"]),
     default: DefaultValue::Word("apart"),
-    meaning: "whether the wait at the sender's own interface counts in Q only (apart), in Q and D (twice), or in D only, without Q (delay)",
+    meaning: " whether the wait at the sender's own interface counts in Q only (apart), in Q and D (twice), or in D \
+               only, without Q (delay)",
     source: "RTCP section IV-A: delay on the testbed, Q in the simulations",
 };
 
@@ -239,7 +241,7 @@ pub struct RtcpConfig {
     pub initial_window_bytes: u64,
     /// The minimum window.
     pub min_window_bytes: u64,
-    /// Whether the minimum window also follows the number of segments that the receiver acknowledges at once.
+    /// True if the minimum window also follows the number of segments that the receiver acknowledges at once.
     pub heeds_receiver: bool,
     /// The maximum rate of the flow.
     pub x_max: Rate,
@@ -249,11 +251,11 @@ pub struct RtcpConfig {
     pub unit_rate: Rate,
     /// The rate of the sender's interface.
     pub line_rate: Rate,
-    /// How the wait at the sender's own interface counts as congestion.
+    /// The role of the wait at the sender's own interface in the congestion estimate.
     pub interface: Interface,
 }
 
-/// How the wait at the sender's own interface counts as congestion.
+/// The role of the wait at the sender's own interface in the congestion estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interface {
     /// The wait counts in Q only.

@@ -12,7 +12,7 @@ pub struct Filter {
     pub eta: f64,
     /// gamma: the number of p-streams per update.
     pub gamma: u32,
-    /// Whether l is the duration of all p-streams of an update instead of the last one.
+    /// True if l is the duration of all p-streams of an update instead of the last one.
     pub spans_all: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A bound on RC3's low-priority traffic that follows the delivery rate. The rule is ours, not the papers'.
+//! A bound on RC3's low-priority traffic that follows the delivery rate. The rule is not from the papers.
 //!
 //! The tail is unbounded until the first acknowledgment, as in the papers, because nothing is known about the path.
 //! From then on each segment reported as delivered, in any class, lets the tail send `gain` segments. So the tail
