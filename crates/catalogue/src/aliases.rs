@@ -1,21 +1,21 @@
-//! Other names of what the catalogue has, and names of what it lacks.
+//! Other names of things in the catalogue, and names of things that it lacks.
 //!
-//! The rule is one for controllers, queues, topologies, workloads and sizes: a scenario is written with the names of the
-//! catalogue alone, so that saved scenarios, sweeps and the JSON Schema have one name for one thing. Another name is refused, and
-//! the message gives the precise one. `sparelane list` finds both.
+//! One rule holds for controllers, queues, topologies, workloads and sizes. Scenarios use the names of the catalogue
+//! only, so that saved scenarios, sweeps and the JSON Schema have one name per thing. Another name is rejected, and the
+//! message gives the precise one. `sparelane list` finds both.
 
 /// A name from another tool or paper, and its name in the catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alias {
     /// Other names, in the form of [`normalized`].
     pub words: &'static [&'static str],
-    /// The names in the catalogue. For something that is not built in, the nearest names.
+    /// The names in the catalogue, or the nearest names of something that is not built in.
     pub names: &'static [&'static str],
-    /// Keys of a scenario that do this, as `TABLE KEY`.
+    /// Keys of a scenario that have this effect, as `TABLE KEY`.
     pub keys: &'static [&'static str],
-    /// A sentence for users, without its full stop. It states if the thing is not built in.
+    /// A sentence for users without its full stop. It states whether the thing is built in.
     pub remark: &'static str,
-    /// True if the catalogue has it.
+    /// True if the catalogue has the thing.
     pub is_here: bool,
 }
 
@@ -31,7 +31,7 @@ const fn lacking(words: &'static [&'static str], nearest: &'static [&'static str
     Alias { words, names: nearest, keys: &[], remark, is_here: false }
 }
 
-/// All of them. A word may be in several, for things of several kinds.
+/// All aliases. A word may occur in several, for things of several kinds.
 pub static ALIASES: &[Alias] = &[
     // Controllers.
     called(&["reno", "aimd", "rfc5681", "rfc6582"], &["newreno"], "Reno with the fast recovery of RFC 6582 is newreno"),
@@ -170,11 +170,11 @@ pub static ALIASES: &[Alias] = &[
     ),
     // Choices.
     called(&["rfc3168"], &["classic"], "ECN by RFC 3168 is ecn = \"classic\""),
-    // What has no name of its own, but keys.
+    // Features that have keys instead of a name.
     done_by(
         &["netem"],
         &["[[link]] delay", "[[link]] loss", "[[link]] rate", "[[link]] limit", "[[emulate.change]] at"],
-        "what tc's netem does to an interface belongs to a cable: its delay, loss, rate and limit",
+        "the effects of tc's netem belong to a cable: its delay, loss, rate and limit",
     ),
     done_by(
         &["bandwidth", "capacity", "speed", "throughput"],
@@ -247,25 +247,25 @@ pub static ALIASES: &[Alias] = &[
     done_by(
         &["stagger", "staggered", "arrival"],
         &["[[workload]] scheme"],
-        "when flows start is said by their kind of workload: start, gap and spread of bulk",
+        "the workload's kind decides when flows start: start, gap and spread of bulk",
     ),
 ];
 
-/// A word without case and without `-`, `_`, blanks and points; and without `tcp` before or behind a name.
+/// Returns a word in lower case without `-`, `_`, blanks and points, and without `tcp` before or after a name.
 pub fn normalized(word: &str) -> String {
     let plain: String = word.to_lowercase().chars().filter(|c| !matches!(c, '-' | '_' | ' ' | '.' | '/')).collect();
     let bare = plain.strip_prefix("tcp").or_else(|| plain.strip_suffix("tcp").filter(|rest| rest.len() > 2));
     bare.filter(|rest| !rest.is_empty()).unwrap_or(&plain).to_owned()
 }
 
-/// The entries for `word`.
+/// Returns the entries for `word`.
 pub fn of(word: &str) -> impl Iterator<Item = &'static Alias> {
     let (short, long) = (normalized(word), word.to_lowercase().replace(['-', '_', ' '], ""));
     ALIASES.iter().filter(move |alias| alias.words.iter().any(|other| *other == short || *other == long))
 }
 
-/// Returns the advice for `word` if only `allowed` names are accepted: a text that begins with `; `. Returns `None` if no
-/// alias and no other spelling is known.
+/// Returns the advice for `word` if only `allowed` names are accepted, beginning with `; `. Returns `None` if no alias
+/// and no other spelling is known.
 pub fn advice<'a>(word: &str, allowed: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
     let plain = normalized(word);
     if let Some(name) = allowed.clone().find(|name| normalized(name) == plain) {
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn every_alias_is_written_in_its_plain_form_and_is_the_name_of_nothing() {
+    fn every_alias_is_normalized_and_not_a_name() {
         let names = names();
         for alias in ALIASES {
             assert!(!alias.remark.is_empty() && !alias.remark.ends_with('.'), "{alias:?}");
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn another_name_gets_the_precise_one_and_never_one_that_only_looks_like_it() {
+    fn another_name_yields_the_precise_one_and_never_a_lookalike() {
         let names = names();
         for (word, wanted, unwanted) in [
             ("reno", "\"newreno\"", "veno"),

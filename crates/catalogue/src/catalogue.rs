@@ -1,4 +1,4 @@
-//! The catalogue as a value: what is built in, and what another crate adds.
+//! The catalogue as a value: the built-in kinds, plus those of other crates.
 
 use crate::queue::{QUEUES, QueueForm, Queues};
 use crate::topology::{TOPOLOGIES, TopologyForm};
@@ -7,8 +7,8 @@ use sparelane_cc::Registry;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Everything that a scenario can name. Whoever parses scenarios passes one in: the built-in one, or that with kinds of another
-/// crate.
+/// Everything that a scenario can name. Callers pass a catalogue to the parser: the built-in one, or one extended with
+/// kinds of another crate.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
     /// Controllers.
@@ -23,7 +23,7 @@ pub struct Catalogue {
     pub sizes: Vec<&'static SizeForm>,
 }
 
-/// A kind whose name is taken.
+/// The error for a kind whose name is taken.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("there is a {what} called \"{name}\" already; allowed: another name")]
 pub struct NameTaken {
@@ -38,7 +38,7 @@ impl Default for Catalogue {
 }
 
 impl Catalogue {
-    /// What is built in.
+    /// Returns the built-in catalogue.
     pub fn built_in() -> Catalogue {
         Catalogue {
             controllers: Registry::built_in(),
@@ -49,45 +49,45 @@ impl Catalogue {
         }
     }
 
-    /// This catalogue with the controllers of `registry` in place of its own.
+    /// Replaces the controllers of this catalogue by those of `registry`.
     pub fn with_controllers(self, registry: Registry) -> Catalogue {
         Catalogue { controllers: Arc::new(registry), ..self }
     }
 
-    /// This catalogue and a law of active queue management.
+    /// Adds a kind of queue to this catalogue.
     ///
     /// # Errors
-    /// The name is taken.
+    /// Fails if the name is taken.
     pub fn with_queue(mut self, form: &'static QueueForm) -> Result<Catalogue, NameTaken> {
         free("kind of queue", form.name, self.queues.names())?;
         self.queues.0.push(form);
         Ok(self)
     }
 
-    /// This catalogue and a topology.
+    /// Adds a topology to this catalogue.
     ///
     /// # Errors
-    /// The name is taken.
+    /// Fails if the name is taken.
     pub fn with_topology(mut self, form: &'static TopologyForm) -> Result<Catalogue, NameTaken> {
         free("topology", form.name, self.topologies.iter().map(|form| form.name))?;
         self.topologies.push(form);
         Ok(self)
     }
 
-    /// This catalogue and a workload.
+    /// Adds a workload to this catalogue.
     ///
     /// # Errors
-    /// The name is taken.
+    /// Fails if the name is taken.
     pub fn with_workload(mut self, form: &'static WorkloadForm) -> Result<Catalogue, NameTaken> {
         free("workload", form.name, self.workloads.iter().map(|form| form.name))?;
         self.workloads.push(form);
         Ok(self)
     }
 
-    /// This catalogue and a distribution of sizes.
+    /// Adds a distribution of sizes to this catalogue.
     ///
     /// # Errors
-    /// The name is taken.
+    /// Fails if the name is taken.
     pub fn with_sizes(mut self, form: &'static SizeForm) -> Result<Catalogue, NameTaken> {
         free("distribution of sizes", form.name, self.sizes.iter().map(|form| form.name))?;
         self.sizes.push(form);

@@ -1,9 +1,10 @@
-//! What a scenario can name besides controllers: topologies, workloads and laws of active queue management, each kind in a file
-//! of its own with its keys, its documentation and what builds it; and the formats of their files.
+//! The kinds that a scenario can name besides controllers: topologies, workloads and queues, and the formats of their
+//! files.
 //!
-//! A kind is a [`Form`](schema::Form): a line in the list of its room ([`topology::TOPOLOGIES`], [`workload::WORKLOADS`],
-//! [`queue::QUEUES`]) adds it to what scenarios, the command line and the documentation know. A crate outside adds its own to a
-//! [`Catalogue`], without a line here.
+//! A kind is a [`Form`](schema::Form) in a file of its own, with its keys, its documentation and its builder. One line
+//! in the list of its module ([`topology::TOPOLOGIES`], [`workload::WORKLOADS`], [`queue::QUEUES`]) makes it known to
+//! scenarios, the command line and the documentation. Another crate adds its own kinds to a [`Catalogue`] value
+//! instead.
 
 pub mod aliases;
 mod catalogue;

@@ -1,7 +1,7 @@
-//! The vocabulary of sparelane: time, rates, segment numbers, seeded randomness and rings.
+//! Basic types of sparelane: time, rates, segment numbers, seeded randomness and rings.
 //!
-//! Nothing in here does I/O, reads a clock, or depends on another crate. Every quantity that a
-//! result depends on is an integer, so that a run repeats to the bit on any machine.
+//! Nothing here does I/O, reads a clock or depends on another crate. Every quantity that affects a result is an
+//! integer, so that a run is bit-identical on any machine.
 
 pub mod maths;
 mod prefetch;

@@ -1,12 +1,15 @@
-//! Integer maths that the standard library does not offer.
+//! Integer arithmetic missing from the standard library.
 
-/// A mask of the `count` lowest bits, `count` at most 64.
+/// Returns a mask of the `count` lowest bits; `count` is at most 64.
 #[inline(always)]
 pub const fn low_bits(count: u32) -> u64 {
     if count >= 64 { u64::MAX } else { (1u64 << count) - 1 }
 }
 
-/// `value * numerator / denominator` without overflow on the way, rounded down.
+/// Returns `value * numerator / denominator`, rounded down, with an intermediate of 128 bits. Saturates at `u64::MAX`.
+///
+/// # Panics
+/// If `denominator` is zero.
 pub fn mul_div(value: u64, numerator: u64, denominator: u64) -> u64 {
     assert!(denominator != 0, "division by zero");
     let exact = u128::from(value) * u128::from(numerator) / u128::from(denominator);

@@ -1,16 +1,17 @@
-//! Asking for memory before it is needed.
+//! Prefetching of memory before it is needed.
 
-/// Asks the processor to bring the cache line at `place` near, without waiting for it. It changes no result, whatever
-/// `place` is, and does nothing on processors that it does not know. An address that is no memory costs time.
+/// Asks the processor to load the cache line at `place`, without waiting for it. Results never depend on it, whatever
+/// `place` is. It does nothing on processors other than x86-64. An invalid address costs time but is harmless.
 ///
-/// It pays for what is certain to be read some hundred instructions later and is read too seldom to be still cached: the
-/// packets of long links, say.
+/// It pays off for data that is certain to be read some hundred instructions later but too rarely to be cached, such as
+/// the packets of long links.
 #[inline(always)]
 pub fn prefetch<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: the instruction is a hint; it reads and writes nothing and does not fault, whatever the address.
+        // // SAFETY: the instruction is a hint; it accesses no memory architecturally and does not fault, whatever the
+        // address.
         #[expect(unsafe_code, reason = "there is no safe form of this instruction")]
         unsafe {
             _mm_prefetch::<_MM_HINT_T0>(place.cast::<i8>());

@@ -1,4 +1,4 @@
-//! Data rates, and the time that bytes take at them.
+//! Data rates, and the time that bytes take at a rate.
 
 use crate::time::Dur;
 use std::fmt;
@@ -7,31 +7,31 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(u64);
 
-/// Bits behind the binary point of [`ByteTime`].
+/// Fractional bits of [`ByteTime`].
 const FRACTION_BITS: u32 = 14;
 
 impl Rate {
-    /// `bps` bits per second.
+    /// Creates a rate of `bps` bits per second.
     pub const fn from_bps(bps: u64) -> Rate {
         Rate(bps)
     }
 
-    /// `mbps` megabits (10^6 bits) per second.
+    /// Creates a rate of `mbps` megabits (10^6 bits) per second.
     pub const fn from_mbps(mbps: u64) -> Rate {
         Rate(mbps * 1_000_000)
     }
 
-    /// `gbps` gigabits (10^9 bits) per second.
+    /// Creates a rate of `gbps` gigabits (10^9 bits) per second.
     pub const fn from_gbps(gbps: u64) -> Rate {
         Rate(gbps * 1_000_000_000)
     }
 
-    /// Bits per second.
+    /// Returns the rate in bits per second.
     pub const fn as_bps(self) -> u64 {
         self.0
     }
 
-    /// The time that `bytes` take at this rate, to the nearest picosecond; [`Dur::MAX`] at rate zero.
+    /// Returns the time that `bytes` take at this rate, to the nearest picosecond; [`Dur::MAX`] at rate zero.
     pub fn time_for(self, bytes: u64) -> Dur {
         if self.0 == 0 {
             return Dur::MAX;
@@ -40,24 +40,28 @@ impl Rate {
         Dur::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
     }
 
-    /// The rate at which `bytes` pass in `span`, which is not zero, rounded down; at most what a rate can hold.
+    /// Returns the rate at which `bytes` pass in `span`, rounded down and saturating. A span of zero counts as a
+    /// picosecond.
     pub fn of(bytes: u64, span: Dur) -> Rate {
         let bps = u128::from(bytes) * 8_000_000_000_000 / u128::from(span.as_ps().max(1));
         Rate(u64::try_from(bps).unwrap_or(u64::MAX))
     }
 
-    /// This rate times `factor`, to the nearest bit per second; negative and not-a-number become zero.
+    /// Returns this rate times `factor`, to the nearest bit per second; negative results and NaN become zero.
     pub fn scaled(self, factor: f64) -> Rate {
         Rate((self.0 as f64 * factor + 0.5) as u64)
     }
 
-    /// The whole bytes that pass at this rate in `span`.
+    /// Returns the whole bytes that pass at this rate in `span`.
     pub fn bytes_in(self, span: Dur) -> u64 {
         let bytes = u128::from(self.0) * u128::from(span.as_ps()) / 8_000_000_000_000;
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 
-    /// This rate as a precomputed time per byte, for the hot path.
+    /// Returns this rate as a precomputed time per byte, for the hot path.
+    ///
+    /// # Panics
+    /// If the rate is below 1 kb/s.
     pub fn byte_time(self) -> ByteTime {
         assert!(self.0 >= 1_000, "a link needs at least 1 kb/s, not {self}");
         let scaled = (8_000_000_000_000u128 << FRACTION_BITS) / u128::from(self.0);
@@ -65,13 +69,13 @@ impl Rate {
     }
 }
 
-/// The time of one byte on a link, in fixed point: exact where the rate divides 8 * 10^12, else
-/// below the exact value by less than 2^-14 ps a byte.
+/// The time of one byte on a link, in fixed point. It is exact if the rate divides 8 * 10^12; otherwise it is too small
+/// by less than 2^-14 ps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByteTime(u64);
 
 impl ByteTime {
-    /// The time of `bytes` bytes, rounded down to a picosecond. `bytes` is a packet's size, at most 65,535.
+    /// Returns the time of `bytes` bytes, rounded down to a picosecond. `bytes` is a packet's size, at most 65,535.
     #[inline(always)]
     pub fn of(self, bytes: u64) -> Dur {
         Dur::from_ps((bytes * self.0) >> FRACTION_BITS)

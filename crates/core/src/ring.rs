@@ -1,11 +1,11 @@
-//! A growing ring with absolute positions.
+//! A growing ring buffer with absolute positions.
 
 use crate::prefetch::prefetch;
 
-/// Asks for what comes a few items after the oldest, so that it is here when it is read. At the end of the slots, where the ring
-/// goes on at their beginning, it asks in vain: that is rare, and cheaper than knowing.
+/// Prefetches the item that follows a few positions after the oldest. At the wrap-around it prefetches a useless
+/// address, which is rare and cheaper than a check.
 #[inline(always)]
-fn expect_after<T>(oldest: &T) {
+fn prefetch_after<T>(oldest: &T) {
     prefetch(std::ptr::from_ref(oldest).wrapping_add(4));
 }
 
@@ -16,14 +16,14 @@ fn expect_after<T>(oldest: &T) {
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Ring<T> {
-    /// As many as a power of two.
+    /// The slots; their number is a power of two.
     slots: Box<[T]>,
     head: u64,
     tail: u64,
 }
 
 impl<T: Copy + Default> Ring<T> {
-    /// An empty ring with room for `capacity` items, rounded up to a power of two.
+    /// Creates an empty ring with room for `capacity` items, rounded up to a power of two.
     pub fn with_capacity(capacity: usize) -> Ring<T> {
         let slots = capacity.max(4).next_power_of_two();
         Ring { slots: vec![T::default(); slots].into_boxed_slice(), head: 0, tail: 0 }
@@ -34,31 +34,31 @@ impl<T: Copy + Default> Ring<T> {
         at as usize & (self.slots.len() - 1)
     }
 
-    /// The number of items held.
+    /// Returns the number of items.
     #[inline(always)]
     pub fn len(&self) -> u64 {
         self.tail - self.head
     }
 
-    /// Whether the ring holds nothing.
+    /// Returns true if the ring is empty.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.tail == self.head
     }
 
-    /// Whether one more item makes the ring grow.
+    /// Returns true if one more item makes the ring grow.
     #[inline(always)]
     pub fn is_full(&self) -> bool {
         self.len() >= self.slots.len() as u64
     }
 
-    /// The absolute position of the oldest item: how many items were ever popped.
+    /// Returns the absolute position of the oldest item, which is the number of items ever popped.
     #[inline(always)]
     pub fn head(&self) -> u64 {
         self.head
     }
 
-    /// The absolute position that the next pushed item gets: how many items were ever pushed.
+    /// Returns the absolute position of the next pushed item, which is the number of items ever pushed.
     #[inline(always)]
     pub fn tail(&self) -> u64 {
         self.tail
@@ -70,7 +70,7 @@ impl<T: Copy + Default> Ring<T> {
         *self.push_slot() = item;
     }
 
-    /// Appends a slot and returns it, with whatever was in it: for items that are cheaper to write in place.
+    /// Appends a slot with stale content and returns it, for items that are cheaper to write in place.
     #[inline(always)]
     pub fn push_slot(&mut self) -> &mut T {
         if self.is_full() {
@@ -81,14 +81,14 @@ impl<T: Copy + Default> Ring<T> {
         &mut self.slots[slot]
     }
 
-    /// Removes the oldest item of a ring that holds one, and leaves it to be read until the next push.
+    /// Removes the oldest item of a non-empty ring. The item can be read until the next push.
     #[inline(always)]
     pub fn pop_in_place(&mut self) -> &T {
         debug_assert!(!self.is_empty(), "popped an empty ring");
         let slot = self.slot(self.head);
         self.head += 1;
         let item = &self.slots[slot];
-        expect_after(item);
+        prefetch_after(item);
         item
     }
 
@@ -100,12 +100,12 @@ impl<T: Copy + Default> Ring<T> {
         }
         let item = &self.slots[self.slot(self.head)];
         self.head += 1;
-        expect_after(item);
+        prefetch_after(item);
         Some(*item)
     }
 
-    /// An empty ring begins again at position zero: one that is often empty then uses the same few cache lines, however long
-    /// it once was. Returns whether it is empty.
+    /// Moves an empty ring back to position zero. A ring that is often empty then reuses the same few cache lines,
+    /// however long it once was. Returns true if the ring is empty.
     #[inline(always)]
     pub fn rewind_if_empty(&mut self) -> bool {
         let is_empty = self.is_empty();
@@ -115,17 +115,19 @@ impl<T: Copy + Default> Ring<T> {
         is_empty
     }
 
-    /// Removes the oldest items as long as `goes` holds, which it does for none that comes after one for which it does not.
-    pub fn pop_while(&mut self, goes: impl Fn(&T) -> bool) {
+    /// Removes the oldest items for which `is_done` holds. It must hold for a prefix of the items and for none after
+    /// it.
+    pub fn pop_while(&mut self, is_done: impl Fn(&T) -> bool) {
         let (mut stays, mut unknown) = (self.tail, self.head);
+        // Binary search for the first item that stays.
         while unknown < stays {
             let middle = unknown + (stays - unknown) / 2;
-            if goes(&self.slots[self.slot(middle)]) { unknown = middle + 1 } else { stays = middle }
+            if is_done(&self.slots[self.slot(middle)]) { unknown = middle + 1 } else { stays = middle }
         }
         self.head = stays;
     }
 
-    /// Removes and returns the newest item; what is pushed next gets its position.
+    /// Removes and returns the newest item; the next pushed item gets its position.
     pub fn pop_newest(&mut self) -> Option<T> {
         if self.is_empty() {
             return None;
@@ -134,25 +136,25 @@ impl<T: Copy + Default> Ring<T> {
         Some(self.slots[self.slot(self.tail)])
     }
 
-    /// The oldest item.
+    /// Returns the oldest item.
     #[inline(always)]
     pub fn front(&self) -> Option<&T> {
         if self.is_empty() { None } else { Some(&self.slots[self.slot(self.head)]) }
     }
 
-    /// The slot of the oldest item: of an empty ring, whatever is in it.
+    /// Returns the slot of the oldest item, with stale content if the ring is empty.
     #[inline(always)]
     pub fn oldest_slot(&self) -> &T {
         &self.slots[self.slot(self.head)]
     }
 
-    /// The slot of the newest item: of an empty ring, whatever is in it.
+    /// Returns the slot of the newest item, with stale content if the ring is empty.
     #[inline(always)]
     pub fn newest_slot(&self) -> &T {
         &self.slots[self.slot(self.tail.wrapping_sub(1))]
     }
 
-    /// The item at absolute position `at`, where `head() <= at < tail()`.
+    /// Returns the item at absolute position `at`, where `head() <= at < tail()`.
     #[inline(always)]
     pub fn at(&self, at: u64) -> T {
         self.slots[self.slot(at)]
@@ -161,7 +163,7 @@ impl<T: Copy + Default> Ring<T> {
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
-        // Twice the old slots, one after the other: an item lies in both, and so where the longer mask looks for it, too.
+        // Two copies of the old slots, one after the other: the longer mask then finds each item in one of them.
         let slots = [&*self.slots, &*self.slots].concat().into_boxed_slice();
         self.slots = slots;
     }
@@ -191,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_order_goes_as_far_as_asked() {
+    fn a_prefix_of_the_items_is_removed() {
         let mut ring = Ring::with_capacity(4);
         (0..4).for_each(|item| ring.push(item));
         ring.pop_while(|_| false);
@@ -207,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn an_emptied_ring_can_begin_again() {
+    fn an_emptied_ring_restarts_at_zero() {
         let mut ring = Ring::with_capacity(4);
         for item in 0..3 {
             ring.push(item);

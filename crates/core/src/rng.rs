@@ -1,37 +1,37 @@
-//! Seeded randomness by counter: one independent stream per purpose and object.
+//! Counter-based seeded randomness: one independent stream per purpose and object.
 //!
-//! A draw depends on the seed, the stream and how many draws came before it in that stream, and on
-//! nothing else. Threads, event order and the other streams cannot change it.
+//! A draw depends only on the seed, the stream and the number of earlier draws in that stream. Threads, the order of
+//! events and other streams cannot change it.
 
-/// What a stream is for. The number is part of the stream's key: never reuse one.
+/// The purpose of a stream. The number is part of the stream's key: never reuse one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Domain {
-    /// When flows arrive, and between whom, at one source.
+    /// Arrival times and endpoints of flows at one source.
     Arrivals = 1,
-    /// How large flows are, at one source.
+    /// Flow sizes at one source.
     Sizes = 2,
     /// Random loss on one link.
     Loss = 3,
     /// One flow's controller.
     Controller = 4,
-    /// The choice among equal paths: the seed of one flow, and under it the pick at one router.
+    /// The choice among equal-cost paths: the seed of one flow, and below it the choice at one router.
     Paths = 6,
-    /// The rates of core cables that are drawn at random.
+    /// Randomly drawn rates of core cables.
     CoreRates = 8,
-    /// By which scheme flows are sent, in one workload.
+    /// The scheme of each flow in one workload.
     Schemes = 7,
-    /// Which queues differ from the others.
+    /// The choice of queues that differ from the others.
     Queues = 9,
-    /// Early drops, and the hash of flows, at one link.
+    /// Early drops and flow hashes at one link.
     ActiveQueue = 20,
-    /// When datagrams are sent, at one source of cross traffic.
+    /// Departure times of datagrams at one source of cross traffic.
     CrossTraffic = 30,
-    /// How long acknowledgments wait at one host.
+    /// Delays of acknowledgments at one host.
     AckDelay = 31,
-    /// How late the timers of one flow's sender are.
+    /// Timer errors of one flow's sender.
     TimerError = 32,
-    /// When one host does not take what its interface has.
+    /// Stalls of one host's receive processing.
     Stalls = 33,
     /// Random tests and generated scenarios.
     Test = 5,
@@ -53,48 +53,51 @@ const fn mix(mut z: u64) -> u64 {
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The streams of all objects in one domain, for those who need many.
+/// The streams of all objects in one domain. Cheaper than [`Stream::new`] for many objects.
 #[derive(Clone, Copy, Debug)]
 pub struct Streams(u64);
 
 impl Streams {
-    /// The streams in `domain`, under `seed`.
+    /// Creates the streams of `domain` under `seed`.
     pub const fn new(seed: u64, domain: Domain) -> Streams {
         Streams(mix(seed ^ GOLDEN).wrapping_add(mix((domain as u64).wrapping_mul(GOLDEN))))
     }
 
-    /// The stream of object number `index`.
+    /// Returns the stream of object number `index`.
     pub const fn of(self, index: u64) -> Stream {
         Stream { key: mix(self.0 ^ mix(index.wrapping_add(GOLDEN))), counter: 0 }
     }
 }
 
 impl Stream {
-    /// The stream of object number `index` in `domain`, under `seed`.
+    /// Creates the stream of object number `index` in `domain` under `seed`.
     pub const fn new(seed: u64, domain: Domain, index: u64) -> Stream {
         Streams::new(seed, domain).of(index)
     }
 
-    /// 64 uniform bits.
+    /// Returns 64 uniform bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         self.counter = self.counter.wrapping_add(1);
         mix(mix(self.counter.wrapping_mul(GOLDEN) ^ self.key).wrapping_add(self.key))
     }
 
-    /// A uniform number in [0, 1), a multiple of 2^-53.
+    /// Returns a uniform number in [0, 1), a multiple of 2^-53.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// A uniform number in (0, 1]: safe to take the logarithm of.
+    /// Returns a uniform number in (0, 1], which has a finite logarithm.
     pub fn unit_above_zero(&mut self) -> f64 {
         1.0 - self.unit()
     }
 
-    /// A uniform whole number below `bound`, which must not be zero. The bias is below 2^-32 for bounds below 2^32.
+    /// Returns a uniform whole number below `bound`. The bias is below 2^-32 for bounds below 2^32.
+    ///
+    /// # Panics
+    /// If `bound` is zero.
     pub fn below(&mut self, bound: u64) -> u64 {
-        assert!(bound > 0, "a draw below zero has no answer");
+        assert!(bound > 0, "the bound of a draw must be above zero");
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 }

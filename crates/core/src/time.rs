@@ -1,7 +1,7 @@
 //! Simulated time: instants and durations in whole picoseconds.
 //!
-//! A byte at 100 Gb/s lasts 80 ps, so picoseconds keep every serialization time of today's links
-//! exact; 64 bits of them last 213 days.
+//! A byte at 100 Gb/s takes 80 ps, so picoseconds represent every serialization time of current links exactly. 64 bits
+//! of them last 213 days.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
@@ -22,107 +22,107 @@ pub struct Dur(u64);
 impl Time {
     /// The start of the run.
     pub const ZERO: Time = Time(0);
-    /// Later than any event: "never".
+    /// Later than any event.
     pub const NEVER: Time = Time(u64::MAX);
 
-    /// The instant `ps` picoseconds after the start.
+    /// Creates the instant `ps` picoseconds after the start.
     pub const fn from_ps(ps: u64) -> Time {
         Time(ps)
     }
 
-    /// The instant `ns` nanoseconds after the start.
+    /// Creates the instant `ns` nanoseconds after the start.
     pub const fn from_ns(ns: u64) -> Time {
         Time(ns * PS_PER_NS)
     }
 
-    /// Picoseconds since the start.
+    /// Returns the picoseconds since the start.
     pub const fn as_ps(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the start, for reports only.
+    /// Returns the seconds since the start, for reports only.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / PS_PER_S as f64
     }
 
-    /// The time since `earlier`, or zero where `earlier` is later.
+    /// Returns the time since `earlier`, or zero if `earlier` is later.
     pub const fn saturating_since(self, earlier: Time) -> Dur {
         Dur(self.0.saturating_sub(earlier.0))
     }
 
-    /// `self + span`, or [`Time::NEVER`] where that would overflow.
+    /// Returns `self + span`, or [`Time::NEVER`] on overflow.
     pub const fn saturating_add(self, span: Dur) -> Time {
         Time(self.0.saturating_add(span.0))
     }
 }
 
 impl Dur {
-    /// No time at all.
+    /// A duration of zero.
     pub const ZERO: Dur = Dur(0);
-    /// The longest span: stands for "unbounded".
+    /// The longest duration; stands for "unbounded".
     pub const MAX: Dur = Dur(u64::MAX);
 
-    /// `ps` picoseconds.
+    /// Creates a duration of `ps` picoseconds.
     pub const fn from_ps(ps: u64) -> Dur {
         Dur(ps)
     }
 
-    /// `ns` nanoseconds.
+    /// Creates a duration of `ns` nanoseconds.
     pub const fn from_ns(ns: u64) -> Dur {
         Dur(ns * PS_PER_NS)
     }
 
-    /// `us` microseconds.
+    /// Creates a duration of `us` microseconds.
     pub const fn from_us(us: u64) -> Dur {
         Dur(us * PS_PER_US)
     }
 
-    /// `ms` milliseconds.
+    /// Creates a duration of `ms` milliseconds.
     pub const fn from_ms(ms: u64) -> Dur {
         Dur(ms * PS_PER_MS)
     }
 
-    /// `s` seconds.
+    /// Creates a duration of `s` seconds.
     pub const fn from_secs(s: u64) -> Dur {
         Dur(s * PS_PER_S)
     }
 
-    /// The nearest whole number of picoseconds to `seconds`; negative and not-a-number become zero.
+    /// Returns `seconds` rounded to whole picoseconds; negative values and NaN become zero.
     pub fn from_secs_f64(seconds: f64) -> Dur {
         Dur((seconds * PS_PER_S as f64 + 0.5) as u64)
     }
 
-    /// Whole picoseconds.
+    /// Returns the whole picoseconds.
     pub const fn as_ps(self) -> u64 {
         self.0
     }
 
-    /// Seconds, for laws that need a float and for reports.
+    /// Returns the seconds, for control laws and reports.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / PS_PER_S as f64
     }
 
-    /// Whether this is no time at all.
+    /// Returns true if the duration is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// This span times `factor`, to the nearest picosecond; negative and not-a-number become zero.
+    /// Returns this duration times `factor`, to the nearest picosecond; negative results and NaN become zero.
     pub fn scaled(self, factor: f64) -> Dur {
         Dur((self.0 as f64 * factor + 0.5) as u64)
     }
 
-    /// `self - other`, or zero.
+    /// Returns `self - other`, or zero if `other` is longer.
     pub const fn saturating_sub(self, other: Dur) -> Dur {
         Dur(self.0.saturating_sub(other.0))
     }
 
-    /// `self * factor`, or [`Dur::MAX`] where that would overflow.
+    /// Returns `self * factor`, or [`Dur::MAX`] on overflow.
     pub const fn saturating_mul(self, factor: u64) -> Dur {
         Dur(self.0.saturating_mul(factor))
     }
 
-    /// The distance between two spans.
+    /// Returns the absolute difference of two durations.
     pub const fn abs_diff(self, other: Dur) -> Dur {
         Dur(self.0.abs_diff(other.0))
     }
@@ -143,7 +143,7 @@ impl AddAssign<Dur> for Time {
 
 impl Sub<Time> for Time {
     type Output = Dur;
-    /// The span from `earlier` to `self`; time runs forward, so a negative span is a broken law.
+    /// Returns the time from `earlier` to `self`. Simulated time only moves forward, so debug builds assert the order.
     fn sub(self, earlier: Time) -> Dur {
         debug_assert!(self >= earlier, "time ran backwards: {earlier} to {self}");
         Dur(self.0.wrapping_sub(earlier.0))
@@ -184,7 +184,7 @@ impl fmt::Display for Time {
 }
 
 impl fmt::Display for Dur {
-    /// The largest unit that leaves a whole number before the point, as in `44ms` or `1.5us`.
+    /// Writes the duration in the largest unit with a value of at least one, as in `44ms` or `1.5us`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, name) = match self.0 {
             0 => return f.write_str("0s"),

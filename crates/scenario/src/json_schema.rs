@@ -42,7 +42,7 @@ pub fn json_schema(in_catalogue: &Catalogue, document: Document) -> Json {
         let holds_tables = matches!(key.kind, Kind::Special(_, Shape::Named(_))) || takes.0;
         let schema = key.kind.json_schema();
         let schema = if document == Document::Sweep && !holds_tables { several(schema, takes) } else { schema };
-        (key.name.to_owned(), described(key.words(), schema))
+        (key.name.to_owned(), described(key.description(), schema))
     });
     let required = SCENARIO.iter().filter(|key| key.is_required()).map(|key| Json::text(key.name));
     Json::object([

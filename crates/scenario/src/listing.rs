@@ -172,7 +172,7 @@ fn parameter(key: &Key) -> Parameter {
         is_required: key.is_required(),
         takes: key.kind.takes(),
         schema: key.kind.json_schema(),
-        words: key.words(),
+        words: key.description(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Values of parameters that are declared as controllers declare theirs.
+//! Values of parameters that controllers declare.
 
 use super::document::Item;
 use super::error::ScenarioError;
@@ -7,10 +7,10 @@ use super::units;
 use sparelane_cc::{Kind, Param, UNBOUNDED, Value};
 
 impl Field<'_> {
-    /// A parameter's value, checked against its declaration.
+    /// Reads a parameter's value and checks it against its declaration.
     ///
     /// # Errors
-    /// The value is not of the parameter's kind, or out of its range.
+    /// Fails if the value is not of the parameter's kind or outside its range.
     pub fn declared(&self, param: &Param) -> Result<Value, ScenarioError> {
         let value = match (param.kind, self.item()) {
             (Kind::Whole { .. } | Kind::Bound { .. }, Item::Whole(_)) => Value::Whole(self.any_whole()?),
@@ -35,7 +35,7 @@ impl Field<'_> {
         Ok(value)
     }
 
-    /// A whole number; its range is for the parameter's own check.
+    /// Reads a whole number. The parameter's own check applies the range.
     fn any_whole(&self) -> Result<u64, ScenarioError> {
         match self.item() {
             Item::Whole(number) => u64::try_from(*number).map_err(|_| self.refuse("out of range")),

@@ -1,4 +1,4 @@
-//! A scenario file as a tree that remembers where each value was written.
+//! A scenario file as a tree that keeps the origin of each value.
 
 use super::error::ScenarioError;
 use super::formats::{self, Purpose};
@@ -7,38 +7,38 @@ use std::collections::HashSet;
 use std::fmt::{self, Write};
 use toml::de::{DeTable, DeValue};
 
-/// Where a value was written.
+/// The origin of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// On a line of the scenario file, from 1.
+    /// A line of the scenario file, counted from 1.
     Line(u32),
-    /// In an override.
+    /// An override (`--set`).
     Set,
-    /// Nowhere: a default, or the file as a whole.
+    /// No place: a default, or the file as a whole.
     Nowhere,
 }
 
-/// A value and where it was written.
+/// A value and its origin.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// The value.
     pub item: Item,
-    /// Where its key (or, in a list, the value itself) stands.
+    /// The place of its key or, in a list, of the value itself.
     pub origin: Origin,
 }
 
-/// A value of TOML.
+/// A TOML value.
 #[derive(Clone, Debug)]
 pub enum Item {
     /// A string.
     Text(String),
     /// A whole number.
     Whole(i128),
-    /// A number with a point or an exponent.
+    /// A number with a decimal point or an exponent.
     Number(f64),
     /// True or false.
     Flag(bool),
-    /// A date or a time of day, which no key takes.
+    /// A date or a time of day, which no key accepts.
     Moment(String),
     /// An array.
     List(Vec<Node>),
@@ -46,30 +46,30 @@ pub enum Item {
     Table(Table),
 }
 
-/// Keys with values, in the order of the file.
+/// The entries of a table, in the order of the file.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     entries: Vec<(String, Node)>,
 }
 
-/// A scenario file, parsed but not yet understood.
+/// A scenario file, parsed but not yet interpreted.
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// The file's name, as messages give it.
+    /// The file's name in messages.
     pub file: String,
-    /// The whole file, always a table.
+    /// The whole file; always a table.
     pub root: Node,
-    /// The dotted paths of the values that were read.
+    /// The dotted paths of the values that have been read.
     reads: RefCell<HashSet<String>>,
 }
 
 static NO_TABLE: Table = Table { entries: Vec::new() };
 
 impl Document {
-    /// Parses TOML, with or without a mark of byte order before it.
+    /// Parses TOML, with or without a byte order mark.
     ///
     /// # Errors
-    /// Names the line of a syntax error; or the format of the text, if it is another one that is known.
+    /// Names the line of a syntax error, or the format of the text if it is a known other format.
     pub fn parse(text: &str, file: &str) -> Result<Document, ScenarioError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let table = DeTable::parse(text).map_err(|error| {
@@ -84,7 +84,7 @@ impl Document {
         Ok(Document { file: file.to_owned(), root: Node { item, origin: Origin::Nowhere }, reads: RefCell::default() })
     }
 
-    /// Records that the value at `path` was read. Elements of lists are not recorded: their list is.
+    /// Records that the value at `path` was read. Elements of lists are not recorded, only their list.
     pub(super) fn mark_read(&self, path: &str) {
         let is_element = path.rsplit('.').next().is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
         if !is_element && !self.reads.borrow().contains(path) {
@@ -92,7 +92,7 @@ impl Document {
         }
     }
 
-    /// The keys whose values nothing has read, by their dotted paths, in the order of the file.
+    /// Returns the dotted paths of the keys whose values have not been read, in the order of the file.
     pub fn unread(&self) -> Vec<String> {
         let mut found = Vec::new();
         self.collect_unread(&self.root.item, "", &mut found);
@@ -116,19 +116,19 @@ impl Document {
         }
     }
 
-    /// The whole file.
+    /// Returns the whole file as a table.
     pub fn table(&self) -> &Table {
         if let Item::Table(table) = &self.root.item { table } else { &NO_TABLE }
     }
 }
 
-/// The dotted path of `key` in the table at `path`.
+/// Returns the dotted path of `key` in the table at `path`.
 pub(super) fn joined(path: &str, key: &str) -> String {
     let key = bare_or_quoted(key);
     if path.is_empty() { key } else { format!("{path}.{key}") }
 }
 
-/// The line of a byte offset, from 1.
+/// Returns the line of a byte offset, counted from 1.
 fn line_of(text: &str, offset: usize) -> u32 {
     text.as_bytes()[..offset.min(text.len())].iter().filter(|&&byte| byte == b'\n').count() as u32 + 1
 }
@@ -142,27 +142,27 @@ impl Table {
         Table { entries: table.iter().map(entry).collect() }
     }
 
-    /// Keys and values, in the order of the file.
+    /// Iterates over keys and values, in the order of the file.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Node)> {
         self.entries.iter().map(|(key, node)| (key.as_str(), node))
     }
 
-    /// The values, to be changed.
+    /// Iterates over the values, mutably.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Node> {
         self.entries.iter_mut().map(|(_, node)| node)
     }
 
-    /// The value of `key`.
+    /// Returns the value of `key`.
     pub fn find(&self, key: &str) -> Option<&Node> {
         self.iter().find(|(other, _)| *other == key).map(|(_, node)| node)
     }
 
-    /// Takes `key` away, where it is there.
+    /// Removes `key` if it exists.
     pub fn remove(&mut self, key: &str) {
         self.entries.retain(|(other, _)| other != key);
     }
 
-    /// The value of `key`, added as an empty table where there is none.
+    /// Returns the value of `key`. A missing key is added as an empty table.
     pub fn entry(&mut self, key: &str) -> &mut Node {
         let found = self.entries.iter().position(|(other, _)| other == key);
         let index = found.unwrap_or_else(|| {
@@ -175,7 +175,7 @@ impl Table {
 }
 
 impl Item {
-    /// Copies a parsed value; `text` is what its positions count in.
+    /// Converts a parsed value. `text` is the source that its positions refer to.
     pub fn read(text: &str, value: &DeValue<'_>) -> Item {
         match value {
             DeValue::String(string) => Item::Text(string.to_string()),
@@ -198,7 +198,7 @@ impl Item {
         }
     }
 
-    /// Whether this is an array of tables, which TOML writes under `[[...]]`.
+    /// Returns true for an array of tables, which TOML writes under `[[...]]`.
     fn is_list_of_tables(&self) -> bool {
         matches!(self, Item::List(list) if !list.is_empty()
             && list.iter().all(|node| matches!(node.item, Item::Table(_))))
@@ -206,7 +206,7 @@ impl Item {
 }
 
 impl fmt::Display for Item {
-    /// The value on one line, as TOML.
+    /// Writes the value on one line, as TOML.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Item::Text(text) => f.write_str(&quoted(text)),
@@ -232,7 +232,7 @@ impl fmt::Display for Item {
     }
 }
 
-/// A string as TOML writes it.
+/// Returns a string in TOML's quotes.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -248,13 +248,13 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// A key as TOML writes it.
+/// Returns a key as TOML writes it: bare if possible, otherwise quoted.
 pub fn bare_or_quoted(key: &str) -> String {
     let bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
     if bare { key.to_owned() } else { quoted(key) }
 }
 
-/// The document as TOML text: values first, then tables under their headers.
+/// Returns the document as TOML text: values first, then tables under their headers.
 pub fn write_toml(table: &Table) -> String {
     let mut out = String::new();
     write_table(table, "", &mut out);

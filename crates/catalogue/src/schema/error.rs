@@ -1,37 +1,37 @@
-//! What a user is told when a scenario cannot be run.
+//! Errors in scenarios, as shown to users.
 
 use crate::aliases;
 use std::borrow::Cow;
 use std::fmt;
 use thiserror::Error;
 
-/// The first mistake found in a scenario: where it is, and what is wrong with it.
+/// The first error found in a scenario: its place and its cause.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub struct ScenarioError {
-    /// The file in which the mistake is, or [`ScenarioError::OVERRIDE`].
+    /// The file with the error, or [`ScenarioError::OVERRIDE`].
     pub file: String,
-    /// The line, from 1, where the mistake is in one.
+    /// The line of the error, counted from 1, if it has one.
     pub line: Option<u32>,
-    /// The key as a dotted path, in the form that `--set` takes; empty where the file as a whole is wrong.
+    /// The key as a dotted path, in the form that `--set` takes; empty if the file as a whole is wrong.
     pub key: String,
-    /// The value that was given, as a scenario would write it.
+    /// The given value, as a scenario would write it.
     pub value: Option<String>,
-    /// What is wrong, and what is allowed.
+    /// The cause, and the allowed values.
     pub message: String,
 }
 
 impl ScenarioError {
-    /// The `file` of a mistake that was made on the command line.
+    /// The `file` of an error on the command line.
     pub const OVERRIDE: &'static str = "--set";
 
-    /// A mistake in another file than the scenario, such as a topology.
+    /// Creates an error in a file other than the scenario, such as a topology.
     pub fn in_file(file: impl Into<String>, line: Option<u32>, message: impl Into<String>) -> ScenarioError {
         ScenarioError { file: file.into(), line, key: String::new(), value: None, message: message.into() }
     }
 }
 
 impl fmt::Display for ScenarioError {
-    /// `FILE:LINE: KEY = VALUE: what is wrong`, or `--set KEY = VALUE: what is wrong`.
+    /// Writes `FILE:LINE: KEY = VALUE: MESSAGE`, or `--set KEY = VALUE: MESSAGE`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
         if let Some(line) = self.line {
@@ -49,10 +49,10 @@ impl fmt::Display for ScenarioError {
     }
 }
 
-/// The most of a value that a message repeats, characters.
+/// The maximum number of characters of a value that a message repeats.
 const MOST_REPEATED: usize = 200;
 
-/// `value`, or its beginning and how long it is.
+/// Returns `value`, or its beginning and its length if it is long.
 fn shortened(value: &str) -> Cow<'_, str> {
     match value.char_indices().nth(MOST_REPEATED) {
         None => Cow::Borrowed(value),
@@ -60,15 +60,16 @@ fn shortened(value: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns the hint for a word that is not in `allowed`: the precise name if the word is an alias, else a close name, else
-/// nothing.
+/// Returns a hint for a word that is not in `allowed`: the precise name if the word is an alias, otherwise a similar
+/// name, otherwise nothing.
 pub fn name_hint<'a>(given: &str, allowed: impl Iterator<Item = &'a str> + Clone) -> String {
     aliases::advice(given, allowed.clone()).unwrap_or_else(|| did_you_mean(given, allowed))
 }
 
-/// `; did you mean "..."?` where one of `allowed` is close to `given`, else nothing.
+/// Returns `; did you mean "..."?` if one of `allowed` is similar to `given`, otherwise nothing.
 pub fn did_you_mean<'a>(given: &str, allowed: impl Iterator<Item = &'a str>) -> String {
     let lower = given.to_lowercase();
+    // A third of the letters may differ, at least one.
     let reach = ((given.chars().count() + 1) / 3).max(1);
     let distance = |name: &str| strsim::osa_distance(&lower, &name.to_lowercase());
     let nearest = |name: &&str| (distance(name), !name.starts_with(given));

@@ -1,4 +1,4 @@
-//! Typed values out of the tree: each read by its key, each mistake told with its place.
+//! Typed values from the tree. Each is read by its key, and each error names its place.
 
 use super::document::{Document, Item, Node, Origin, Table, joined};
 use super::error::{ScenarioError, did_you_mean, name_hint};
@@ -9,10 +9,10 @@ use sparelane_core::{Dur, Rate};
 use sparelane_sim::Limit;
 use std::borrow::Cow;
 
-/// The longest value that a warning quotes, in characters.
+/// Maximum length of a value that a warning quotes, in characters.
 const LONGEST_VALUE: usize = 60;
 
-/// One value, where it stands, and what it may be.
+/// One value with its place and its allowed kind.
 #[derive(Clone, Debug)]
 pub struct Field<'d> {
     document: &'d Document,
@@ -27,18 +27,18 @@ pub struct Field<'d> {
 pub struct Section<'d> {
     field: Field<'d>,
     keys: Vec<Key>,
-    /// Another table, whose values hold where this one is silent.
-    usual: Option<Field<'d>>,
+    /// Another table that supplies the values missing from this one.
+    supplement: Option<Field<'d>>,
 }
 
 impl<'d> Field<'d> {
-    /// The whole file.
+    /// Returns the whole file as a field.
     pub fn root(document: &'d Document) -> Field<'d> {
         let kind = Kind::TABLE;
         Field { document, path: String::new(), node: Cow::Borrowed(&document.root), kind }
     }
 
-    /// A mistake at this value.
+    /// Returns an error at this value.
     pub fn error(&self, message: impl Into<String>) -> ScenarioError {
         let value = match &self.node.item {
             Item::Table(_) => None,
@@ -48,7 +48,7 @@ impl<'d> Field<'d> {
         self.error_at(self.path.clone(), value, self.node.origin, message.into())
     }
 
-    /// A mistake at this value, which is not what its key allows.
+    /// Returns an error at this value that states the allowed kind.
     pub fn refuse(&self, message: &str) -> ScenarioError {
         self.error(format!("{message}; allowed: {}", self.kind))
     }
@@ -69,18 +69,18 @@ impl<'d> Field<'d> {
         Field { document: self.document, path: joined(&self.path, name), node, kind }
     }
 
-    /// This value, read as something else.
+    /// Returns this value as a field of another kind.
     pub fn with_kind(self, kind: Kind) -> Field<'d> {
         Field { kind, ..self }
     }
 
-    /// The value itself. The document records that it was read.
+    /// Returns the value itself and records that it was read.
     pub fn item(&self) -> &Item {
         self.document.mark_read(&self.path);
         &self.node.item
     }
 
-    /// The warning that this value has no effect, for `reason`.
+    /// Returns the warning that this value has no effect, because of `reason`.
     pub fn without_effect(&self, reason: &str) -> String {
         match &self.node.item {
             Item::Table(_) => format!("{} has no effect: {reason}", self.path),
@@ -92,23 +92,23 @@ impl<'d> Field<'d> {
         }
     }
 
-    /// What this value may be.
+    /// Returns the allowed kind of this value.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Whether this is exactly `text`.
+    /// Returns true if this value is exactly `text`.
     pub fn is_text(&self, text: &str) -> bool {
         matches!(self.item(), Item::Text(given) if given == text)
     }
 
-    /// A table without keys in the place of this value.
+    /// Returns an empty table in the place of this value.
     pub fn empty_table(&self) -> Field<'d> {
         let node = Node { item: Item::Table(Table::default()), origin: self.node.origin };
         Field { node: Cow::Owned(node), ..self.clone() }
     }
 
-    /// The entry of a table that decides which other keys it has.
+    /// Returns the entry of a table that decides which other keys the table has.
     pub fn entry(&self, name: &str, kind: Kind) -> Result<Field<'_>, ScenarioError> {
         let Item::Table(table) = self.item() else { return Err(self.refuse("not a table")) };
         match table.find(name) {
@@ -117,7 +117,8 @@ impl<'d> Field<'d> {
         }
     }
 
-    /// That the key `name` is missing; or, where a key close to it is there, that this one is unknown.
+    /// Returns the error for a missing key `name`; or, if the table has a similar key, the error that this one is
+    /// unknown.
     fn missing(&self, name: &str, allowed: &str) -> ScenarioError {
         if let Item::Table(table) = self.item() {
             let misspelt = |(given, _): &(&str, &Node)| !did_you_mean(given, std::iter::once(name)).is_empty();
@@ -131,31 +132,31 @@ impl<'d> Field<'d> {
         self.error_at(key, None, self.node.origin, format!("missing; allowed: {allowed}"))
     }
 
-    /// Whether this is a table.
+    /// Returns true if this value is a table.
     pub fn is_table(&self) -> bool {
         matches!(self.item(), Item::Table(_))
     }
 
-    /// The elements of a list, each read as `kind`.
+    /// Returns the elements of a list as fields of `kind`.
     pub fn list(&self, kind: Kind) -> Result<Vec<Field<'_>>, ScenarioError> {
         let Item::List(list) = self.item() else { return Err(self.refuse("not a list")) };
         let element = |(index, node)| self.child(&format!("{index}"), Cow::Borrowed(node), kind);
         Ok(list.iter().enumerate().map(element).collect())
     }
 
-    /// The elements of an array of tables, or the one table that stands for such an array.
+    /// Returns the elements of an array of tables, or the single table that stands for such an array.
     pub fn tables(&self) -> Result<Vec<Field<'_>>, ScenarioError> {
         if self.is_table() { Ok(vec![self.clone()]) } else { self.list(Kind::TABLE) }
     }
 
-    /// The entries of a table whose keys the user chooses.
+    /// Returns the entries of a table whose keys the user chooses.
     pub fn named(&self) -> Result<Vec<(&str, Field<'_>)>, ScenarioError> {
         let Item::Table(table) = self.item() else { return Err(self.refuse("not a table")) };
         let entry = |(name, node)| (name, self.child(name, Cow::Borrowed(node), Kind::TABLE));
         Ok(table.iter().map(entry).collect())
     }
 
-    /// A string.
+    /// Reads a string.
     pub fn text(&self) -> Result<&str, ScenarioError> {
         match self.item() {
             Item::Text(text) => Ok(text),
@@ -163,32 +164,32 @@ impl<'d> Field<'d> {
         }
     }
 
-    /// A span of time within the key's bounds.
+    /// Reads a time within the key's bounds.
     pub fn time(&self) -> Result<Dur, ScenarioError> {
         let Kind::Time { min, max } = self.kind else { return Err(self.of_another_kind("a time")) };
         let span = self.with_unit(units::time, &units::TIME)?;
         if min <= span && span <= max { Ok(span) } else { Err(self.refuse("out of range")) }
     }
 
-    /// A rate that a link can have.
+    /// Reads a rate that a link can have.
     pub fn rate(&self) -> Result<Rate, ScenarioError> {
         let rate = self.with_unit(units::rate, &units::RATE)?;
         if RATES.0 <= rate && rate <= RATES.1 { Ok(rate) } else { Err(self.refuse("out of range")) }
     }
 
-    /// Bytes within the key's bounds.
+    /// Reads a number of bytes within the key's bounds.
     pub fn size(&self) -> Result<u64, ScenarioError> {
         let Kind::Size { min, max } = self.kind else { return Err(self.of_another_kind("a size")) };
         let bytes = self.with_unit(units::size, &units::SIZE)?;
         if min <= bytes && bytes <= max { Ok(bytes) } else { Err(self.refuse("out of range")) }
     }
 
-    /// Bytes, packets, or bandwidth-delay products.
+    /// Reads bytes, packets, or bandwidth-delay products.
     pub fn amount(&self) -> Result<Amount, ScenarioError> {
         self.with_unit(units::amount, &units::AMOUNT)
     }
 
-    /// The size of a queue, where `bdp_bytes` is what one bandwidth-delay product is.
+    /// Reads the size of a queue. `bdp_bytes` is one bandwidth-delay product.
     pub fn limit(&self, bdp_bytes: u64) -> Result<Limit, ScenarioError> {
         Ok(match self.amount()? {
             Amount::Bytes(bytes) => Limit::Bytes(bytes),
@@ -197,7 +198,7 @@ impl<'d> Field<'d> {
         })
     }
 
-    /// A text with a unit of `measure`, in any range.
+    /// Reads a text with a unit of `measure`, without bounds.
     pub fn with_unit<T>(
         &self,
         parse: fn(&str) -> Result<T, UnitError>,
@@ -210,7 +211,7 @@ impl<'d> Field<'d> {
         }
     }
 
-    /// A whole number within the key's bounds.
+    /// Reads a whole number within the key's bounds.
     pub fn whole(&self) -> Result<u64, ScenarioError> {
         let Kind::Whole { min, max } = self.kind else { return Err(self.of_another_kind("a whole number")) };
         let Item::Whole(number) = self.item() else { return Err(self.refuse("not a whole number")) };
@@ -220,14 +221,14 @@ impl<'d> Field<'d> {
         }
     }
 
-    /// A number above zero, within the key's bound.
+    /// Reads a number above zero within the key's bound.
     pub fn positive(&self) -> Result<f64, ScenarioError> {
         let Kind::Positive { max } = self.kind else { return Err(self.of_another_kind("a positive number")) };
         let number = self.number()?;
         if number > 0.0 && number <= max { Ok(number) } else { Err(self.refuse("out of range")) }
     }
 
-    /// A share of one: a number, or a percentage in quotes.
+    /// Reads a share of one: a number, or a percentage in quotes.
     pub fn share(&self) -> Result<f64, ScenarioError> {
         let Kind::Share { max } = self.kind else { return Err(self.of_another_kind("a share")) };
         let share = match self.item() {
@@ -237,7 +238,7 @@ impl<'d> Field<'d> {
         if (0.0..=max).contains(&share) { Ok(share) } else { Err(self.refuse("out of range")) }
     }
 
-    /// Any number.
+    /// Reads any number.
     pub fn number(&self) -> Result<f64, ScenarioError> {
         match self.item() {
             Item::Whole(number) => Ok(*number as f64),
@@ -246,7 +247,7 @@ impl<'d> Field<'d> {
         }
     }
 
-    /// True or false.
+    /// Reads true or false.
     pub fn flag(&self) -> Result<bool, ScenarioError> {
         match self.item() {
             Item::Flag(flag) => Ok(*flag),
@@ -254,14 +255,14 @@ impl<'d> Field<'d> {
         }
     }
 
-    /// One of the key's words.
+    /// Reads one of the key's words.
     pub fn choice(&self) -> Result<&'static str, ScenarioError> {
         let Kind::Choice(words) = self.kind else { return Err(self.of_another_kind("a word")) };
         let word = self.word(words.iter().copied())?;
         Ok(words.iter().copied().find(|other| *other == word).unwrap_or_default())
     }
 
-    /// One of `words`.
+    /// Reads one of `words`.
     pub fn word<'w>(&self, words: impl Iterator<Item = &'w str> + Clone) -> Result<&str, ScenarioError> {
         let allowed = words.clone().collect::<Vec<_>>().join(", ");
         let Item::Text(text) = self.item() else { return Err(self.error(format!("not a word; allowed: {allowed}"))) };
@@ -271,7 +272,7 @@ impl<'d> Field<'d> {
         Err(self.error(format!("unknown; allowed: {allowed}{}", name_hint(text, words))))
     }
 
-    /// A table that has no other keys than these.
+    /// Returns a table as a section with these keys. Any other key is an error.
     pub fn section(self, keys: &[&[Key]]) -> Result<Section<'d>, ScenarioError> {
         let keys = keys.concat();
         let Item::Table(table) = self.item() else { return Err(self.refuse("not a table")) };
@@ -283,13 +284,13 @@ impl<'d> Field<'d> {
             let child = self.child(name, Cow::Borrowed(node), self.kind);
             return Err(self.error_at(child.path, None, node.origin, message));
         }
-        Ok(Section { field: self, keys, usual: None })
+        Ok(Section { field: self, keys, supplement: None })
     }
 
-    /// A table in one of several forms: the form that its `kind` names, and its keys.
+    /// Returns the form that a table's `kind` names and the table as a section with that form's keys.
     ///
     /// # Errors
-    /// `kind` is missing or unknown, or a key is unknown.
+    /// Fails if `kind` is missing or unknown, or a key is unknown.
     pub fn form<R>(
         self,
         shared: &[Key],
@@ -317,7 +318,8 @@ impl<'d> Field<'d> {
         Ok((form, self.section(&[&[kind], shared, form.keys])?))
     }
 
-    /// The tables and the code that reads by them disagree: a programmer's mistake, but no reason to crash.
+    /// Returns the error for a key that is read as a kind other than its declared one. This is a programming error,
+    /// which fails only debug builds.
     fn of_another_kind(&self, expected: &str) -> ScenarioError {
         debug_assert!(false, "{} is declared as {:?}, and read as {expected}", self.path, self.kind);
         self.refuse(&format!("not {expected}"))
@@ -325,32 +327,32 @@ impl<'d> Field<'d> {
 }
 
 impl<'d> Section<'d> {
-    /// The table as a value, for mistakes about it as a whole.
+    /// Returns the table as a field, for errors about it as a whole.
     pub fn whole_table(&self) -> &Field<'d> {
         &self.field
     }
 
-    /// This section, with the values of `usual` where it is silent.
-    pub fn or(&self, usual: &Section<'d>) -> Section<'d> {
-        Section { usual: Some(usual.field.clone()), ..self.clone() }
+    /// Returns this section with the values of `supplement` for missing keys.
+    pub fn or(&self, supplement: &Section<'d>) -> Section<'d> {
+        Section { supplement: Some(supplement.field.clone()), ..self.clone() }
     }
 
-    /// This section, whose `keys` are declared as here.
+    /// Returns this section with the additional declared `keys`.
     pub fn with_keys(&self, keys: &[Key]) -> Section<'d> {
         Section { keys: [keys, &self.keys].concat(), ..self.clone() }
     }
 
-    /// The value of `name` as given, here or in the table that holds where this one is silent, if it is.
+    /// Returns the value of `name` if it is given, in this table or in the one that supplies missing values.
     pub fn given(&self, name: &str) -> Option<Field<'_>> {
-        self.own(name).or_else(|| self.entry_of(self.usual.as_ref()?, name))
+        self.own(name).or_else(|| self.entry_of(self.supplement.as_ref()?, name))
     }
 
-    /// The value of `name` as given in this very table, if it is.
+    /// Returns the value of `name` if it is given in this table itself.
     pub fn own(&self, name: &str) -> Option<Field<'_>> {
         self.entry_of(&self.field, name)
     }
 
-    /// The value of `name` as given in this very table, if it differs from the default.
+    /// Returns the value of `name` if it is given in this table itself and differs from the default.
     pub fn changed(&self, name: &str) -> Option<Field<'_>> {
         let field = self.own(name)?;
         let given = field.node.item.to_string();
@@ -368,7 +370,7 @@ impl<'d> Section<'d> {
         Some(field.child(name, Cow::Borrowed(node), self.key(name).kind))
     }
 
-    /// The value of `name`, given or by default; a key that has neither is an error.
+    /// Returns the value of `name`, given or default. Fails if it has neither.
     pub fn need(&self, name: &str) -> Result<Field<'_>, ScenarioError> {
         let key = self.key(name);
         if let Some(field) = self.given(name) {
@@ -382,17 +384,17 @@ impl<'d> Section<'d> {
         Ok(self.field.child(name, Cow::Owned(Node { item, origin: Origin::Nowhere }), key.kind))
     }
 
-    /// That `name` is missing.
+    /// Returns the error that `name` is missing.
     pub fn missing(&self, name: &str) -> ScenarioError {
         self.field.missing(name, &self.key(name).kind.to_string())
     }
 
-    /// That `name` is missing, where what is allowed depends on the rest of the file.
+    /// Returns the error that `name` is missing, for keys whose allowed values depend on the rest of the file.
     pub fn missing_of(&self, name: &str, allowed: &str) -> ScenarioError {
         self.field.missing(name, allowed)
     }
 
-    /// What `read` makes of `name`, or `None` where the file does not give it.
+    /// Reads `name` with `read`, or returns `None` if it is not given.
     pub fn maybe<'s, T>(
         &'s self,
         name: &str,

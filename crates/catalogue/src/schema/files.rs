@@ -1,4 +1,4 @@
-//! Files that a scenario names: topologies, flow lists, size distributions.
+//! Files that a scenario names: topologies, flow lists and size distributions.
 
 use super::error::ScenarioError;
 use super::field::Field;
@@ -6,12 +6,12 @@ use super::formats::{self, NotText, Purpose};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Where a scenario comes from.
+/// The place of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Its name in messages.
+    /// The scenario's name in messages.
     pub file: String,
-    /// The folder that relative paths in it start from.
+    /// The folder to which its relative paths refer.
     pub folder: PathBuf,
 }
 
@@ -29,7 +29,7 @@ pub struct Input {
 }
 
 impl Source {
-    /// The scenario file at `path`.
+    /// Returns the source of the scenario file at `path`.
     pub fn at(path: &Path) -> Source {
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         Source { file: path.display().to_string(), folder }
@@ -38,7 +38,7 @@ impl Source {
     /// Reads the file that `field` names for this purpose.
     ///
     /// # Errors
-    /// The file does not exist, or it is not text. The message names its format if that is known.
+    /// Fails if the file does not exist or is not text. The message names its format if that is known.
     pub fn read(&self, field: &Field<'_>, purpose: Purpose) -> Result<Input, ScenarioError> {
         let path = self.folder.join(field.text()?);
         let name = path.display().to_string();
@@ -51,10 +51,10 @@ impl Source {
     }
 }
 
-/// The text of the file at `path`, without a mark of byte order.
+/// Reads the text of the file at `path`, without a byte order mark.
 ///
 /// # Errors
-/// What is wrong with it, and what is allowed.
+/// States the problem and what is allowed.
 pub fn read_text(path: &Path) -> Result<String, NotText> {
     let content = std::fs::read(path).map_err(|error| {
         let message = match error.kind() {
@@ -68,7 +68,7 @@ pub fn read_text(path: &Path) -> Result<String, NotText> {
 }
 
 impl Input {
-    /// A mistake in this file; or that it is of another tool's format, if it is of one that is known.
+    /// Returns an error in this file, or that the file has another tool's format, if that is recognized.
     pub fn error(&self, line: Option<usize>, message: impl Into<String>) -> ScenarioError {
         match formats::recognized(&self.text, self.purpose, &self.extension) {
             Some(what) => ScenarioError::in_file(&self.name, None, what),
@@ -76,7 +76,7 @@ impl Input {
         }
     }
 
-    /// Returns the error for a file name whose ending is not in `allowed`; `field` is the key that names the file.
+    /// Returns the error for a file name whose extension is not in `allowed`. `field` is the key that names the file.
     pub fn unknown_kind(&self, field: &Field<'_>, allowed: &str) -> ScenarioError {
         let what = formats::recognized(&self.text, self.purpose, &self.extension)
             .map_or_else(String::new, |what| format!("; {what}"));

@@ -1,7 +1,7 @@
 //! Hints for units of other tools, such as `10Mbit`, `1.25MB/s` or `1h`.
 //!
-//! A suggestion never differs from what was meant by a factor: a unit with two meanings, such as tc's `mbps`, which is megabytes
-//! per second, gets one suggestion for each. Sources: tc(8) (UNITS), iperf3(1).
+//! A suggestion never misses the intended value by a factor. A unit with two meanings, such as tc's `mbps` (megabytes
+//! per second), gets one suggestion for each. Sources: tc(8) (UNITS), iperf3(1).
 
 use super::number::Decimal;
 use super::units::{AMOUNT, Measure, RATE, TIME};
@@ -9,7 +9,7 @@ use super::units::{AMOUNT, Measure, RATE, TIME};
 /// Bits of a full packet, for rates in packets.
 const PACKET_BITS: u128 = 12_000;
 
-/// Units in which values are suggested, the largest first.
+/// Units of suggested values, the largest first.
 const RATES: [(&str, u128); 5] =
     [("Tbps", 1_000_000_000_000), ("Gbps", 1_000_000_000), ("Mbps", 1_000_000), ("kbps", 1_000), ("bps", 1)];
 const SIZES: [(&str, u128); 4] = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000), ("B", 1)];
@@ -18,7 +18,7 @@ const TIMES: [(&str, u128); 5] = [("s", SECOND), ("ms", 1_000_000_000), ("us", 1
 /// A second in picoseconds.
 const SECOND: u128 = 1_000_000_000_000;
 
-/// Words for times, in lower case, and their size in picoseconds.
+/// Words for times, in lower case, with their size in picoseconds.
 const TIME_WORDS: [(&[&str], u128); 8] = [
     (&["w", "week", "weeks"], 604_800 * SECOND),
     (&["d", "day", "days"], 86_400 * SECOND),
@@ -50,8 +50,8 @@ const PACKETS: [&str; 16] = [
     "datagrams",
 ];
 
-/// Returns the meaning of `unit` for a value of `measure`, and the text to write instead. `text` is `number` and `unit` as
-/// the user wrote them. Returns `None` for a unit of no known tool.
+/// Returns the meaning of `unit` for a value of `measure` and the text to write instead. `text` is the number and the
+/// unit as the user wrote them. Returns `None` for a unit of no known tool.
 pub(super) fn hint(measure: &'static Measure, number: Decimal, unit: &str, text: &str) -> Option<String> {
     let given = Given { number, unit, text };
     let found = match measure {
@@ -73,12 +73,12 @@ struct Given<'t> {
     text: &'t str,
 }
 
-/// The thing that a unit counts.
+/// The quantity that a unit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Noun {
     Bits,
     Bytes,
-    /// Bits to some, bytes to others.
+    /// Bits in some tools, bytes in others.
     Either,
     Packets,
 }
@@ -97,8 +97,8 @@ struct Parts {
 }
 
 impl Given<'_> {
-    /// The number times a fraction, in quotes, in the largest of `units` of which it has at least one; exact, unless the number
-    /// is finer than the smallest unit.
+    /// Returns the number times a fraction, in quotes, in the largest of `units` of which it has at least one. The
+    /// result is exact unless the number is finer than the smallest unit.
     fn written(self, numerator: u128, denominator: u128, units: &[(&str, u128)]) -> Option<String> {
         let value = self.number.ratio(numerator, denominator)?;
         let fits = |(_, size): &&(&str, u128)| value >= *size && (value % *size == 0 || is_power_of_ten(*size));
@@ -116,12 +116,12 @@ impl Given<'_> {
         let Parts { factor, noun, is_of_tc, is_bare, .. } = parts(body)?;
         let bits = self.written(factor, 1, &RATES);
         let bytes = self.written(8 * factor, 1, &RATES);
-        // In `MBPS` the case of the B tells nothing.
+        // In `MBPS` the case of the B carries no meaning.
         let is_shouted = per_second == Some("ps") && self.unit.ends_with("PS");
         Some(match noun {
             Noun::Packets => {
                 let full = self.written(PACKET_BITS, 1, &RATES)?;
-                format!("rates are in bits per second; so many packets of 1500 bytes per second are {full}")
+                format!("rates are in bits per second; this rate in packets of 1500 bytes is {full}")
             }
             Noun::Bits if !is_shouted => format!("write {}", bits?),
             Noun::Bytes if !is_shouted => {
@@ -152,7 +152,8 @@ impl Given<'_> {
         Some(format!("write {}", self.as_time_of(size)?))
     }
 
-    /// Returns the time of this many units of `size` picoseconds: in the same unit if scenarios have it, else in minutes.
+    /// Returns the time of this number of units of `size` picoseconds: in the same unit if scenarios have it, otherwise
+    /// in minutes.
     fn as_time_of(self, size: u128) -> Option<String> {
         let same = TIMES.into_iter().find(|(_, other)| *other == size).unwrap_or(("min", 60 * SECOND));
         self.written(size, 1, &[same]).or_else(|| self.written(size, 1, &TIMES))
@@ -202,12 +203,12 @@ fn is_power_of_ten(size: u128) -> bool {
     10_u128.pow(size.ilog10()) == size
 }
 
-/// The power of 1024 for the letter that stands for this power of 1000 or 1024.
+/// Returns the power of 1024 for the prefix that stands for this power of 1000 or 1024.
 fn binary_of(factor: u128) -> u128 {
     1 << (10 * (factor.max(1).ilog10() / 3))
 }
 
-/// The parts of a unit of data, without what says "per second".
+/// Returns the parts of a unit of data without its "per second".
 fn parts(body: &str) -> Option<Parts> {
     let lower = body.to_ascii_lowercase();
     if PACKETS.contains(&lower.as_str()) {
@@ -219,7 +220,7 @@ fn parts(body: &str) -> Option<Parts> {
     let word = binary.unwrap_or(rest);
     let exponent = power.map_or(0, |place| place as u32 + 1);
     let factor = if binary.is_some() { 1024_u128.pow(exponent) } else { 1000_u128.pow(exponent) };
-    // The case of the prefix tells whether its author keeps to the rule that b is a bit and B a byte.
+    // An upper-case prefix suggests that the author distinguishes b (bit) from B (byte).
     let is_careful = body.starts_with(|first: char| first.is_ascii_uppercase());
     let noun = match word {
         "" if (1..=4).contains(&exponent) && binary.is_none() => Noun::Either,
@@ -240,11 +241,11 @@ fn parts(body: &str) -> Option<Parts> {
 mod tests {
     use crate::schema::units::{AMOUNT, Measure, RATE, SIZE, TIME};
 
-    /// The suggestions of each answer are exactly the listed ones.
+    /// Each hint contains exactly the listed suggestions.
     #[test]
     fn each_meaning_of_a_unit_of_another_tool_is_suggested_with_its_value() {
         let cases: &[(&'static Measure, &str, &[&str])] = &[
-            // tc and iperf: bits, whatever the case.
+            // tc and iperf: bits, in any case.
             (&RATE, "10Mbit", &["10Mbps"]),
             (&RATE, "10mbit", &["10Mbps"]),
             (&RATE, "1.5gbit", &["1.5Gbps"]),
@@ -261,7 +262,7 @@ mod tests {
             (&RATE, "10Bps", &["80bps"]),
             (&RATE, "10MBytes/sec", &["80Mbps"]),
             (&RATE, "10MB", &["80Mbps"]),
-            // Bits to some, bytes to others.
+            // Bits in some tools, bytes in others.
             (&RATE, "10mbps", &["10Mbps", "80Mbps"]),
             (&RATE, "10gbps", &["10Gbps", "80Gbps"]),
             (&RATE, "10kibps", &["10.24kbps", "81.92kbps"]),

@@ -1,6 +1,6 @@
-//! Files of other tools, told by their content, so that a message can name the format and the way out.
+//! Recognizes files of other tools by their content, so that a message can name the format and a remedy.
 //!
-//! Nothing here is read for its meaning: a file is recognised only after our own reader has refused it.
+//! The content is not interpreted. A file is examined only after sparelane's own reader has rejected it.
 
 /// The purpose for which a scenario names a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,19 +15,19 @@ pub enum Purpose {
     Sizes,
 }
 
-/// A format of another tool, or one of ours in the wrong place.
+/// A format of another tool, or one of sparelane's in the wrong place.
 struct Format {
-    /// The name of the format, as a message states it.
+    /// The format's name in messages.
     what: &'static str,
-    /// The ending under which sparelane reads it, if it does.
+    /// The file extension under which sparelane reads it, if it does.
     ending: &'static str,
     /// The advice to the user, by the purpose of the file.
     advice: &'static [(Purpose, &'static str)],
     /// Returns true for a file of this format. Formats are tried in order.
-    is_it: fn(&Sample<'_>, Purpose) -> bool,
+    matches: fn(&Sample<'_>, Purpose) -> bool,
 }
 
-/// The beginning of a text, and its last line, without comments and empty lines.
+/// The first lines and the last line of a text, without comments and empty lines.
 struct Sample<'t> {
     text: &'t str,
     lines: Vec<&'t str>,
@@ -36,9 +36,9 @@ struct Sample<'t> {
 
 use Purpose::{Flows, Scenario, Sizes, Topology};
 
-/// The number of lines that are examined, besides the last.
+/// Number of lines that are examined, besides the last.
 const LINES: usize = 40;
-/// The number of bytes of a binary file that are examined.
+/// Number of bytes of a binary file that are examined.
 const PREFIX_BYTES: usize = 4096;
 
 const AS_TOPO: (Purpose, &str) = (
@@ -54,7 +54,7 @@ const AS_SCENARIO: (Purpose, &str) =
     (Scenario, "a scenario is a TOML file: `sparelane new FILE` writes one to begin with");
 const REWRITE: &[(Purpose, &str)] = &[AS_TOPO, AS_FLOWS, AS_SIZES, AS_SCENARIO];
 
-/// Every format of text that is known.
+/// All known text formats.
 static FORMATS: &[Format] = &[
     Format {
         what: "htsim's .topo format, which describes the tiers of a fat tree",
@@ -62,19 +62,19 @@ static FORMATS: &[Format] = &[
         advice: &[
             (
                 Topology,
-                "use kind = \"fat-tree\" or \"spine-leaf\", or list each host, router and link in a .topo file of ours",
+                "use kind = \"fat-tree\" or \"spine-leaf\", or list each host, router and link in a sparelane .topo file",
             ),
             AS_FLOWS,
             AS_SIZES,
             AS_SCENARIO,
         ],
-        is_it: |sample, _| sample.begins_with("nodes") && (sample.has_line("tiers") || sample.has_line("podsize")),
+        matches: |sample, _| sample.begins_with("nodes") && (sample.has_line("tiers") || sample.has_line("podsize")),
     },
     Format {
         what: "htsim's connection matrix (.cm)",
         ending: "",
         advice: REWRITE,
-        is_it: |sample, _| {
+        matches: |sample, _| {
             let has_arrow = sample.lines.iter().any(|line| line.contains("->") && line.contains("size"));
             has_arrow && (sample.begins_with("nodes") || sample.has_line("connections"))
         },
@@ -83,7 +83,7 @@ static FORMATS: &[Format] = &[
         what: "the topology format of the HPCC and ns-3 RDMA simulators",
         ending: "",
         advice: REWRITE,
-        is_it: |sample, _| {
+        matches: |sample, _| {
             let is_link = |line: &&&str| {
                 let words: Vec<_> = line.split_whitespace().collect();
                 words.len() >= 4 && words[2].ends_with("bps") && words[3].ends_with('s')
@@ -103,7 +103,7 @@ static FORMATS: &[Format] = &[
             AS_SIZES,
             AS_SCENARIO,
         ],
-        is_it: |sample, _| {
+        matches: |sample, _| {
             sample.numbers(0).is_some_and(|row| row.len() == 1)
                 && sample.numbers(1).is_some_and(|row| (5..=6).contains(&row.len()))
         },
@@ -116,12 +116,12 @@ static FORMATS: &[Format] = &[
             AS_FLOWS,
             (
                 Sizes,
-                "the second column is in per cent, and ours is a probability, 0 to 1, after a comma: divide it by 100, by \
+                "the second column is in per cent; sparelane needs a probability, 0 to 1, after a comma. Divide it by 100: \
                  `awk -F'[ ,\\t]+' '{print $1 \",\" $2 / 100}'`",
             ),
             AS_SCENARIO,
         ],
-        is_it: |sample, purpose| {
+        matches: |sample, purpose| {
             let ends_at_100 =
                 sample.last_numbers().is_some_and(|row| row.len() == 2 && (99.0..=100.5).contains(&row[1]));
             purpose == Sizes && ends_at_100 && sample.columns(2)
@@ -135,11 +135,11 @@ static FORMATS: &[Format] = &[
             AS_FLOWS,
             (
                 Sizes,
-                "ours has a comma between bytes and cumulative probability: write it so, by `awk '{print $1 \",\" $2}'`",
+                "sparelane needs a comma between bytes and cumulative probability. Convert it: `awk '{print $1 \",\" $2}'`",
             ),
             AS_SCENARIO,
         ],
-        is_it: |sample, purpose| {
+        matches: |sample, purpose| {
             let ends_at_1 = sample.last_numbers().is_some_and(|row| row.len() == 2 && (row[1] - 1.0).abs() < 0.01);
             purpose == Sizes && ends_at_1 && sample.columns(2) && !sample.text.contains(',')
         },
@@ -152,12 +152,12 @@ static FORMATS: &[Format] = &[
             AS_FLOWS,
             (
                 Sizes,
-                "ours has two columns, bytes and cumulative probability: the first of theirs is in packets, so multiply it by \
-                 their payload, by `awk '{print $1 * 1460 \",\" $3}'`",
+                "sparelane needs two columns, bytes and cumulative probability. The first column here is in packets: multiply it by \
+                 their payload, `awk '{print $1 * 1460 \",\" $3}'`",
             ),
             AS_SCENARIO,
         ],
-        is_it: |sample, purpose| {
+        matches: |sample, purpose| {
             let ends_at_1 = sample.last_numbers().is_some_and(|row| row.len() == 3 && (row[2] - 1.0).abs() < 0.01);
             purpose == Sizes && ends_at_1 && sample.columns(3)
         },
@@ -177,7 +177,7 @@ static FORMATS: &[Format] = &[
                 "links here have a constant rate: write a scenario whose [[link]] has the mean rate of the trace",
             ),
         ],
-        is_it: |sample, purpose| {
+        matches: |sample, purpose| {
             let rows: Vec<_> = (0..sample.lines.len()).filter_map(|line| sample.numbers(line)).collect();
             let is_single =
                 rows.len() == sample.lines.len() && rows.iter().all(|row| row.len() == 1 && row[0].fract() == 0.0);
@@ -188,7 +188,7 @@ static FORMATS: &[Format] = &[
         what: "a packet trace of ns-2",
         ending: "",
         advice: REWRITE,
-        is_it: |sample, _| {
+        matches: |sample, _| {
             let words: Vec<_> = sample.lines.first().map_or_else(Vec::new, |line| line.split_whitespace().collect());
             words.len() >= 8 && ["+", "-", "r", "d"].contains(&words[0]) && words[1].parse::<f64>().is_ok()
         },
@@ -197,7 +197,7 @@ static FORMATS: &[Format] = &[
         what: "a Tcl script of ns-2",
         ending: "",
         advice: REWRITE,
-        is_it: |sample, _| sample.text.contains("new Simulator]") || sample.begins_with("set ns"),
+        matches: |sample, _| sample.text.contains("new Simulator]") || sample.begins_with("set ns"),
     },
     Format {
         what: "SNDlib's native format",
@@ -208,13 +208,13 @@ static FORMATS: &[Format] = &[
             AS_SIZES,
             AS_SCENARIO,
         ],
-        is_it: |sample, _| sample.text.trim_start().starts_with("?SNDlib"),
+        matches: |sample, _| sample.text.trim_start().starts_with("?SNDlib"),
     },
     Format {
         what: "SNDlib's XML",
         ending: "xml",
         advice: &[(Topology, "give its file the ending .xml"), AS_FLOWS, AS_SIZES, AS_SCENARIO],
-        is_it: |sample, _| sample.element() == "network" && sample.text.contains("networkStructure"),
+        matches: |sample, _| sample.element() == "network" && sample.text.contains("networkStructure"),
     },
     Format {
         what: "GraphML",
@@ -225,7 +225,7 @@ static FORMATS: &[Format] = &[
             AS_SIZES,
             (Scenario, "name it in a scenario, by [topology] kind = \"file\" and path"),
         ],
-        is_it: |sample, _| sample.element() == "graphml",
+        matches: |sample, _| sample.element() == "graphml",
     },
     Format {
         what: "an HTML page, perhaps in place of a download",
@@ -236,7 +236,7 @@ static FORMATS: &[Format] = &[
             (Sizes, "fetch the file itself"),
             AS_SCENARIO,
         ],
-        is_it: |sample, _| {
+        matches: |sample, _| {
             sample.element().eq_ignore_ascii_case("html")
                 || sample.text.trim_start().to_ascii_lowercase().starts_with("<!doctype html")
         },
@@ -250,7 +250,7 @@ static FORMATS: &[Format] = &[
             AS_SIZES,
             AS_SCENARIO,
         ],
-        is_it: |sample, _| !sample.element().is_empty(),
+        matches: |sample, _| !sample.element().is_empty(),
     },
     Format {
         what: "GML, the Graph Modelling Language",
@@ -261,7 +261,7 @@ static FORMATS: &[Format] = &[
             AS_SIZES,
             (Scenario, "name it in a scenario, by [topology] kind = \"file\" and path"),
         ],
-        is_it: |sample, purpose| {
+        matches: |sample, purpose| {
             let begins = sample.lines.iter().any(|line| {
                 line.split_whitespace().collect::<Vec<_>>().starts_with(&["graph", "["]) || *line == "graph"
             });
@@ -280,7 +280,7 @@ static FORMATS: &[Format] = &[
             AS_SIZES,
             AS_SCENARIO,
         ],
-        is_it: |sample, _| {
+        matches: |sample, _| {
             ["graph", "digraph", "strict"].iter().any(|word| sample.begins_with(word)) && sample.text.contains('{')
         },
     },
@@ -296,7 +296,7 @@ static FORMATS: &[Format] = &[
             AS_SIZES,
             AS_SCENARIO,
         ],
-        is_it: |sample, _| {
+        matches: |sample, _| {
             sample.lines.first().is_some_and(|line| line.starts_with("Topology: (") && line.contains("Nodes"))
         },
     },
@@ -304,19 +304,19 @@ static FORMATS: &[Format] = &[
         what: "a graph of GT-ITM",
         ending: "",
         advice: REWRITE,
-        is_it: |sample, _| sample.text.trim_start().starts_with("GRAPH (#nodes"),
+        matches: |sample, _| sample.text.trim_start().starts_with("GRAPH (#nodes"),
     },
     Format {
         what: "a map of Rocketfuel",
         ending: "",
         advice: REWRITE,
-        is_it: |sample, _| sample.lines.first().is_some_and(|line| line.contains(" @") && line.contains("->")),
+        matches: |sample, _| sample.lines.first().is_some_and(|line| line.contains(" @") && line.contains("->")),
     },
     Format {
         what: "a relationship file of CAIDA",
         ending: "",
         advice: REWRITE,
-        is_it: |sample, _| {
+        matches: |sample, _| {
             let is_row = |line: &&str| line.split('|').count() >= 3 && line.starts_with(|c: char| c.is_ascii_digit());
             sample.lines.first().is_some_and(is_row)
         },
@@ -325,12 +325,17 @@ static FORMATS: &[Format] = &[
         what: "a network of OMNeT++ (.ned)",
         ending: "",
         advice: REWRITE,
-        is_it: |sample, _| {
+        matches: |sample, _| {
             (sample.begins_with("network") || sample.begins_with("package") || sample.begins_with("import ned"))
                 && sample.text.contains("submodules:")
         },
     },
-    Format { what: "a Pajek network", ending: "", advice: REWRITE, is_it: |sample, _| sample.begins_with("*vertices") },
+    Format {
+        what: "a Pajek network",
+        ending: "",
+        advice: REWRITE,
+        matches: |sample, _| sample.begins_with("*vertices"),
+    },
     Format {
         what: "a Python program",
         ending: "",
@@ -338,9 +343,9 @@ static FORMATS: &[Format] = &[
             AS_TOPO,
             AS_FLOWS,
             AS_SIZES,
-            (Scenario, "controllers and traffic in Python are given by --plugin FILE, beside a scenario"),
+            (Scenario, "load controllers and traffic in Python with --plugin FILE, in addition to a scenario"),
         ],
-        is_it: |sample, _| {
+        matches: |sample, _| {
             let is_code = |line: &&str| {
                 let is_import = line.starts_with("import ") || (line.starts_with("from ") && line.contains(" import "));
                 is_import
@@ -362,7 +367,7 @@ static FORMATS: &[Format] = &[
             AS_SIZES,
             AS_SCENARIO,
         ],
-        is_it: |sample, _| {
+        matches: |sample, _| {
             let text = sample.text.trim_start();
             text.starts_with('{')
                 || (text.starts_with('[') && text[1..].trim_start().starts_with(['{', '[', '"']) && text.contains(':'))
@@ -376,7 +381,7 @@ static FORMATS: &[Format] = &[
             (Flows, "name a file of flows: .flows or .csv"),
             (Sizes, "name a CSV file of bytes and cumulative probability"),
         ],
-        is_it: |sample, purpose| {
+        matches: |sample, purpose| {
             let is_table = |line: &&str| ["[topology]", "[[workload]]", "[workload]", "[queue]"].contains(line);
             purpose != Scenario && sample.lines.iter().any(is_table)
         },
@@ -390,7 +395,7 @@ static FORMATS: &[Format] = &[
             (Sizes, "name it under [topology]: kind = \"file\" and path"),
             (Scenario, "name it in a scenario, by [topology] kind = \"file\" and path"),
         ],
-        is_it: |sample, _| {
+        matches: |sample, _| {
             let words = ["host", "router", "link"];
             let is_ours = |line: &&str| {
                 line.split_whitespace().next().is_some_and(|word| words.contains(&word))
@@ -409,7 +414,7 @@ static FORMATS: &[Format] = &[
             (Sizes, "name it under [[workload]]: kind = \"flows\" and path"),
             (Scenario, "name it in a scenario, by [[workload]] kind = \"flows\" and path"),
         ],
-        is_it: |sample, purpose| {
+        matches: |sample, purpose| {
             purpose != Sizes && !sample.lines.is_empty() && sample.columns(4) && !sample.text.contains(',')
         },
     },
@@ -422,7 +427,7 @@ static FORMATS: &[Format] = &[
             (Sizes, "write it with commas, and with points in numbers"),
             AS_SCENARIO,
         ],
-        is_it: |sample, _| {
+        matches: |sample, _| {
             !sample.lines.is_empty()
                 && sample
                     .lines
@@ -439,7 +444,7 @@ static FORMATS: &[Format] = &[
             (Sizes, "write it as CSV, with commas"),
             AS_SCENARIO,
         ],
-        is_it: |sample, _| {
+        matches: |sample, _| {
             !sample.lines.is_empty()
                 && sample.lines.iter().all(|line| line.contains('\t'))
                 && !sample.text.contains(',')
@@ -449,14 +454,14 @@ static FORMATS: &[Format] = &[
         what: "a list of edges, without rates and delays",
         ending: "",
         advice: REWRITE,
-        is_it: |sample, purpose| {
+        matches: |sample, purpose| {
             let is_whole = !sample.text.contains([',', '.']);
             purpose == Topology && is_whole && sample.lines.len() > 1 && sample.columns(2)
         },
     },
 ];
 
-/// The first bytes of files that are no text, what they are, and what to do.
+/// The first bytes of binary files, with their description and advice.
 const NOT_TEXT: &[(&[u8], &str)] = &[
     (b"\x1f\x8b", "gzip-compressed data; unpack it first, by `gunzip`"),
     (b"BZh", "bzip2-compressed data; unpack it first, by `bunzip2`"),
@@ -483,22 +488,22 @@ const NOT_TEXT: &[(&[u8], &str)] = &[
     (b"\xfe\xff", "text in UTF-16; write it in UTF-8, by `iconv -f UTF-16 -t UTF-8`"),
 ];
 
-/// The mark of byte order that some editors put before UTF-8.
+/// The byte order mark that some editors write before UTF-8.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// The error for content that is not text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotText {
-    /// The line where the text ends, from 1, if the file begins as text.
+    /// The line where the text ends, counted from 1, if the file begins as text.
     pub line: Option<u32>,
-    /// The format of the file, and the advice to the user.
+    /// The format of the file and the advice to the user.
     pub message: String,
 }
 
-/// The text of a file's content, without a mark of byte order.
+/// Decodes a file's content as text, without a byte order mark.
 ///
 /// # Errors
-/// The content is not UTF-8. The error names the format and gives advice.
+/// Fails if the content is not UTF-8. The error names the format and gives advice.
 pub fn decoded(content: Vec<u8>) -> Result<String, NotText> {
     let not_text = |what: &str| NotText { line: None, message: format!("not a text file: this is {what}") };
     if let Some((_, what)) = NOT_TEXT.iter().find(|(magic, _)| content.starts_with(magic)) {
@@ -519,18 +524,18 @@ pub fn decoded(content: Vec<u8>) -> Result<String, NotText> {
     Ok(text.strip_prefix(BYTE_ORDER_MARK).map_or_else(|| text.clone(), str::to_owned))
 }
 
-/// Returns the format of a text that was refused as a file for `purpose`, with advice: `this is GraphML: give its file the
-/// ending .graphml`. Returns `None` if the format is unknown, or if it is the right one for this extension.
+/// Returns the format of a text that was rejected as a file for `purpose`, with advice: `this is GraphML: give its file
+/// the ending .graphml`. Returns `None` if the format is unknown, or if it is the right one for this extension.
 pub fn recognized(text: &str, purpose: Purpose, extension: &str) -> Option<String> {
     if text.trim().is_empty() {
         return Some("this file is empty".to_owned());
     }
     let sample = Sample::of(text);
-    // A condition on all lines holds for a file without any, such as one of comments alone.
+    // A condition on all lines would hold for a file without any, such as one with only comments.
     if sample.lines.is_empty() {
         return None;
     }
-    let format = FORMATS.iter().find(|format| (format.is_it)(&sample, purpose))?;
+    let format = FORMATS.iter().find(|format| (format.matches)(&sample, purpose))?;
     let is_ours = !format.ending.is_empty() && format.ending == extension;
     if is_ours && purpose == if extension == "flows" { Flows } else { Topology } {
         return None;
@@ -541,9 +546,9 @@ pub fn recognized(text: &str, purpose: Purpose, extension: &str) -> Option<Strin
 
 impl<'t> Sample<'t> {
     fn of(text: &'t str) -> Sample<'t> {
-        let says_something = |line: &&str| !line.is_empty() && !line.starts_with('#');
-        let lines: Vec<_> = text.lines().map(str::trim).filter(says_something).take(LINES).collect();
-        let last = text.lines().rev().map(str::trim).find(says_something).unwrap_or_default();
+        let is_content = |line: &&str| !line.is_empty() && !line.starts_with('#');
+        let lines: Vec<_> = text.lines().map(str::trim).filter(is_content).take(LINES).collect();
+        let last = text.lines().rev().map(str::trim).find(is_content).unwrap_or_default();
         Sample { text, lines, last }
     }
 
@@ -557,7 +562,7 @@ impl<'t> Sample<'t> {
         self.lines.iter().any(|line| begins_with(line, word))
     }
 
-    /// The line of this number, as numbers alone, between blanks or commas.
+    /// Returns line number `line` if it consists of numbers, separated by blanks or commas.
     fn numbers(&self, line: usize) -> Option<Vec<f64>> {
         self.lines.get(line).and_then(|line| numbers(line))
     }
@@ -573,7 +578,7 @@ impl<'t> Sample<'t> {
         self.lines.len() > header && self.lines[header..].iter().all(is_row)
     }
 
-    /// The name of the outermost element, if this looks like XML.
+    /// Returns the name of the outermost element if this looks like XML, otherwise an empty string.
     fn element(&self) -> &'t str {
         let mut rest = self.text.trim_start();
         while let Some(inside) = rest.strip_prefix("<?").or_else(|| rest.strip_prefix("<!")) {
@@ -602,7 +607,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_alone_are_no_format() {
+    fn a_file_of_comments_has_no_format() {
         for purpose in [Topology, Flows, Sizes, Scenario] {
             assert_eq!(recognized("# a comment\n\n# another\n", purpose, "topo"), None);
         }
@@ -612,9 +617,9 @@ mod tests {
         "host 0\nhost 1\nrouter 2 west\nlink 0 2 1000000000 1000000 20\nlink 1 2 1000000000 1000000 20\n";
     const GML: &str = "Creator \"Topology Zoo\"\ngraph [\n  directed 0\n  node [\n    id 0\n  ]\n]\n";
 
-    /// Each answer contains the listed words in order.
+    /// Each message contains the listed words in order.
     #[test]
-    fn each_format_of_the_field_is_named_with_the_way_out() {
+    fn each_known_format_is_named_with_a_remedy() {
         let cases: &[(Purpose, &str, &str, &[&str])] = &[
             (
                 Topology,
@@ -712,7 +717,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_our_own_with_a_mistake_is_not_taken_for_another_format() {
+    fn a_sparelane_file_with_an_error_is_not_taken_for_another_format() {
         for (purpose, ending, text) in [
             (Topology, "topo", TOPO),
             (Topology, "topo", "host 0\nhost 0\nswitch 3\n"),
@@ -731,7 +736,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_text_is_named() {
+    fn a_binary_file_is_named() {
         for (content, words) in [
             (&b"\x1f\x8b\x08\x00"[..], "gunzip"),
             (b"\xd4\xc3\xb2\xa1\x02\x00", "packet capture (pcap)"),

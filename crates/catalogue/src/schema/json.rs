@@ -1,16 +1,17 @@
-//! What values a key takes, as JSON Schema (draft 7), which editors check and complete scenarios by.
+//! The allowed values of keys as JSON Schema (draft 7), with which editors check and complete scenarios.
 //!
-//! Bounds of times, rates and sizes cannot be said there, since these are texts with units; all else can.
+//! JSON Schema cannot express bounds of times, rates and sizes, because these are texts with units. Everything else is
+//! included.
 
 use super::keys::{Key, Kind, Shape};
 use super::units::{AMOUNT, Measure, RATE, SIZE, TIME};
 use sparelane_cc::Kind as Declared;
 use std::fmt::{self, Write};
 
-/// A number as texts with units have it.
+/// The pattern of a number in texts with units.
 const NUMBER: &str = "[0-9]+(\\.[0-9]+)?([eE][+-]?[0-9]+)?";
 
-/// A value of JSON.
+/// A JSON value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Json {
     /// True or false.
@@ -23,22 +24,22 @@ pub enum Json {
     Text(String),
     /// An array.
     List(Vec<Json>),
-    /// An object, whose keys keep their order.
+    /// An object whose keys keep their order.
     Object(Vec<(String, Json)>),
 }
 
 impl Json {
-    /// A string.
+    /// Creates a string.
     pub fn text(text: impl Into<String>) -> Json {
         Json::Text(text.into())
     }
 
-    /// An object with these keys.
+    /// Creates an object with these keys.
     pub fn object<const N: usize>(entries: [(&str, Json); N]) -> Json {
         Json::Object(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
     }
 
-    /// This object with another key behind the others; what is no object stays as it is.
+    /// Appends a key to this object. Other values are returned unchanged.
     pub fn with(mut self, key: &str, value: Json) -> Json {
         if let Json::Object(entries) = &mut self {
             entries.push((key.to_owned(), value));
@@ -46,7 +47,7 @@ impl Json {
         self
     }
 
-    /// This object with the keys of another behind its own.
+    /// Appends the keys of `other` to this object.
     pub fn and(self, other: Json) -> Json {
         match other {
             Json::Object(entries) => entries.into_iter().fold(self, |object, (key, value)| object.with(&key, value)),
@@ -54,7 +55,7 @@ impl Json {
         }
     }
 
-    /// This schema of tables without keys that have to be there.
+    /// Returns this table schema without its list of required keys.
     pub fn without_required(mut self) -> Json {
         if let Json::Object(entries) = &mut self {
             entries.retain(|(key, _)| key != "required");
@@ -62,7 +63,7 @@ impl Json {
         self
     }
 
-    /// This schema of tables with another key, in place of the one of the same name if there is one, and one that has to be there.
+    /// Adds a required key to this table schema, in place of one of the same name.
     pub fn with_property(self, key: &str, schema: Json) -> Json {
         let Json::Object(mut entries) = self else { return self };
         for (name, value) in &mut entries {
@@ -81,27 +82,27 @@ impl Json {
         Json::Object(entries)
     }
 
-    /// A schema that all of these have to fit.
+    /// Creates a schema that requires all of `schemas`.
     pub fn all_of(schemas: Vec<Json>) -> Json {
         Json::object([("allOf", Json::List(schemas))])
     }
 
-    /// A schema that one of these has to fit.
+    /// Creates a schema that requires one of `schemas`.
     pub fn any_of(schemas: Vec<Json>) -> Json {
         Json::object([("anyOf", Json::List(schemas))])
     }
 
-    /// A schema that is written elsewhere, in the definitions.
+    /// Creates a reference to a schema in the definitions.
     pub fn reference(definition: &str) -> Json {
         Json::object([("$ref", Json::text(format!("#/definitions/{definition}")))])
     }
 
-    /// A schema of these words.
+    /// Creates a schema of these words.
     pub fn words<'w>(words: impl IntoIterator<Item = &'w str>) -> Json {
         Json::object([("enum", Json::List(words.into_iter().map(Json::text).collect()))])
     }
 
-    /// A schema of lists whose entries fit `entries`.
+    /// Creates a schema of lists whose entries match `entries`.
     pub fn list_of(entries: Json) -> Json {
         Json::object([("type", Json::text("array")), ("items", entries)])
     }
@@ -147,15 +148,15 @@ fn write_quoted(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 impl Key {
-    /// What the key means, for people, and what stands behind it if nothing is given.
-    pub fn words(&self) -> String {
+    /// Returns the description of the key for people: its meaning, its allowed values and its default.
+    pub fn description(&self) -> String {
         format!("{}.\nAllowed: {}.\nDefault: {}.", self.meaning, self.kind, self.default)
     }
 }
 
 impl Kind {
-    /// The values of this kind. Definitions that it refers to are `table.` and the name of a table in the listing, and the name
-    /// of a kind of entry for the names of all its entries.
+    /// Returns the schema of the values of this kind. It refers to definitions named `table.` plus the name of a table
+    /// in the listing, and to the names of kinds of entries.
     pub fn json_schema(&self) -> Json {
         match self {
             Kind::Text | Kind::Path | Kind::Node => of_type("string"),
@@ -181,7 +182,7 @@ impl Kind {
 }
 
 impl Shape {
-    /// The values of this shape.
+    /// Returns the schema of the values of this shape.
     fn json_schema(&self) -> Json {
         match self {
             Shape::Of(kind) => kind.json_schema(),
@@ -201,7 +202,7 @@ impl Shape {
         }
     }
 
-    /// Whether a list is a value of this shape, or a table is, in that order.
+    /// Returns whether this shape accepts a list and whether it accepts a table, in that order.
     pub fn takes(&self) -> (bool, bool) {
         match self {
             Shape::Of(Kind::Special(_, shape)) => shape.takes(),
@@ -217,7 +218,7 @@ impl Shape {
 }
 
 impl Kind {
-    /// Whether a list is a value of this kind, or a table is, in that order.
+    /// Returns whether this kind accepts a list and whether it accepts a table, in that order.
     pub fn takes(&self) -> (bool, bool) {
         match self {
             Kind::Special(_, shape) => shape.takes(),
@@ -243,22 +244,22 @@ fn pattern(inside: &str) -> Json {
     of_type("string").with("pattern", Json::text(format!("^[ \\t]*{inside}[ \\t]*$")))
 }
 
-/// Texts such as `"40ms"`: what `definitions` says of them.
+/// Returns the schema of texts such as `"40ms"`: a reference to `definitions`.
 fn with_unit(measure: &Measure) -> Json {
     let (name, _) = MEASURES.iter().find(|(_, other)| std::ptr::eq(*other, measure)).unwrap_or(&MEASURES[0]);
     Json::reference(name)
 }
 
-/// What texts with units are called in the definitions.
+/// The names of texts with units in the definitions.
 static MEASURES: [(&str, &Measure); 4] = [("time", &TIME), ("rate", &RATE), ("size", &SIZE), ("amount", &AMOUNT)];
 
-/// The definitions of texts with units, which schemas of keys refer to.
+/// Returns the definitions of texts with units, to which schemas of keys refer.
 pub fn definitions() -> Vec<(String, Json)> {
     MEASURES.iter().map(|(name, measure)| ((*name).to_owned(), texts_of(measure))).collect()
 }
 
 fn texts_of(measure: &Measure) -> Json {
-    // The sign for micro has two characters, and each may stand for the u; of one packet one says "packet", too.
+    // The micro sign has two code points, and each may stand for the u. A single packet is also written "packet".
     let names = measure.names().map(|name| match name {
         "us" => "[u\u{b5}\u{3bc}]s".to_owned(),
         "packets" => "packets?".to_owned(),
@@ -268,7 +269,7 @@ fn texts_of(measure: &Measure) -> Json {
     texts.with("description", Json::text(measure.examples()))
 }
 
-/// What a controller declares.
+/// Returns the schema of a parameter that a controller declares.
 fn declared(kind: &Declared) -> Json {
     match kind {
         Declared::Whole { min, max, .. } => whole(*min, *max),
@@ -298,14 +299,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_quoted_as_json_has_them() {
+    fn texts_are_quoted_as_in_json() {
         assert_eq!(Json::text("a \"b\"\\\n").to_string(), r#""a \"b\"\\\u000a""#);
         let object = Json::object([("a", Json::List(vec![Json::Whole(u64::MAX), Json::Number(0.5)]))]);
         assert_eq!(object.with("b", Json::Flag(true)).to_string(), r#"{"a":[18446744073709551615,0.5],"b":true}"#);
     }
 
     #[test]
-    fn bounds_of_numbers_are_said_and_units_are_referred_to() {
+    fn bounds_of_numbers_are_included_and_units_are_references() {
         let whole = Kind::Whole { min: 1, max: 9 }.json_schema();
         assert_eq!(whole.to_string(), r#"{"type":"integer","minimum":1,"maximum":9}"#);
         assert_eq!(Kind::SPAN.json_schema().to_string(), r##"{"$ref":"#/definitions/time"}"##);
@@ -314,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_tables_are_told_from_single_values() {
+    fn lists_and_tables_are_distinguished_from_single_values() {
         assert_eq!(Kind::SPAN.takes(), (false, false));
         assert_eq!(Kind::TABLE.takes(), (false, true));
         assert_eq!(Kind::Special("", &Shape::Tables("drop")).takes(), (true, true));

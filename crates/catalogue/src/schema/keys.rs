@@ -1,4 +1,4 @@
-//! Every key of a scenario as data: the parser reads by these tables, and `sparelane list` prints them.
+//! Every key of a scenario as data. The parser reads by these tables, and `sparelane list` prints them.
 
 use sparelane_cc::{DefaultValue, Param};
 use sparelane_core::{Dur, Rate};
@@ -7,32 +7,32 @@ use std::fmt;
 /// One key of a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Key {
-    /// As the file writes it.
+    /// The name in the file.
     pub name: &'static str,
-    /// What it may be.
+    /// The allowed values.
     pub kind: Kind,
-    /// What holds where the file is silent.
+    /// The value if the file does not set the key.
     pub default: Fallback,
-    /// What it means.
+    /// The description.
     pub meaning: &'static str,
-    /// Where the default comes from, if from elsewhere.
+    /// The origin of the default; `sparelane` if it is the project's own.
     pub source: &'static str,
 }
 
-/// What holds where the file is silent about a key.
+/// The value of a key that the file does not set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fallback {
-    /// Nothing: the file must say.
+    /// None: the file must set the key.
     Required,
     /// This value, as a scenario would write it (strings without quotes).
     Value(&'static str),
-    /// What a controller declares.
+    /// The default that a controller declares.
     Declared(DefaultValue),
-    /// No value at all, which means this.
+    /// No value, with the meaning of its absence.
     Nothing(&'static str),
 }
 
-/// What values a key takes.
+/// The values that a key accepts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// Any text.
@@ -43,35 +43,35 @@ pub enum Kind {
     Node,
     /// A span of time in a closed range.
     Time {
-        /// Shortest allowed.
+        /// Minimum.
         min: Dur,
-        /// Longest allowed.
+        /// Maximum.
         max: Dur,
     },
     /// A data rate that a link can have.
     Rate,
     /// Bytes, in a closed range.
     Size {
-        /// Fewest allowed.
+        /// Minimum.
         min: u64,
-        /// Most allowed.
+        /// Maximum.
         max: u64,
     },
     /// A whole number in a closed range.
     Whole {
-        /// Smallest allowed.
+        /// Minimum.
         min: u64,
-        /// Largest allowed.
+        /// Maximum.
         max: u64,
     },
     /// A number above zero, up to a maximum.
     Positive {
-        /// Largest allowed.
+        /// Maximum.
         max: f64,
     },
     /// A share of one: a number from 0 to `max`, or a percentage.
     Share {
-        /// Largest allowed.
+        /// Maximum.
         max: f64,
     },
     /// True or false.
@@ -82,47 +82,47 @@ pub enum Kind {
     Limit,
     /// The size of a flow.
     Volume,
-    /// What a controller declares.
+    /// A parameter that a controller declares.
     Declared(&'static Param),
-    /// Something with a structure of its own, described in words, and of this shape.
+    /// A value with a structure of its own: its description and its shape.
     Special(&'static str, &'static Shape),
 }
 
-/// What a value with a structure of its own is made of.
+/// The structure of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shape {
-    /// What another kind takes.
+    /// A value of another kind.
     Of(Kind),
-    /// The name of something in the catalogue: a kind of entry, as the listing calls it.
+    /// The name of something in the catalogue, given by its kind of entry in the listing.
     Entry(&'static str),
-    /// A list whose entries are of one shape.
+    /// A list whose entries have the same shape.
     List(&'static Shape),
-    /// Two, in a list.
+    /// A list of two entries of the same shape.
     Pair(&'static Shape),
-    /// A table with the keys of this table in the listing, named there with or without brackets.
+    /// A table with the keys of this table in the listing, named with or without brackets.
     Table(&'static str),
-    /// That table, or a list of such tables.
+    /// Such a table, or a list of such tables.
     Tables(&'static str),
-    /// A table of names that the author chooses, each with a value of this shape.
+    /// A table with names that the author chooses; all values have the same shape.
     Named(&'static Shape),
-    /// Any of these.
+    /// Any of these shapes.
     Either(&'static [Shape]),
 }
 
-/// One of several forms of a table, told apart by its `kind`, and what reads it.
+/// One of several forms of a table, selected by its `kind`, and its reader.
 ///
-/// `R` is a function that makes what the table stands for out of its section.
+/// `R` is a function that builds the object from the table's section.
 #[derive(Clone, Copy)]
 pub struct Form<R: 'static> {
     /// The word in `kind`.
     pub name: &'static str,
-    /// One line for people.
+    /// A one-line description.
     pub summary: &'static str,
-    /// Where it is defined.
+    /// The paper, RFC or program that defines it.
     pub source: &'static str,
     /// The keys that only this form has.
     pub keys: &'static [Key],
-    /// Reads a section with these keys.
+    /// The reader of a section with these keys.
     pub read: R,
 }
 
@@ -132,7 +132,7 @@ impl<R> fmt::Debug for Form<R> {
     }
 }
 
-/// The slowest and the fastest link.
+/// The minimum and maximum rate of a link.
 pub const RATES: (Rate, Rate) = (Rate::from_bps(1_000), Rate::from_gbps(100_000));
 
 /// The longest propagation delay.
@@ -147,26 +147,26 @@ pub const MAX_FLOW_BYTES: u64 = 1_000_000_000_000_000;
 impl Kind {
     /// A propagation delay.
     pub const DELAY: Kind = Kind::Time { min: Dur::ZERO, max: MAX_DELAY };
-    /// A moment of the run.
+    /// A time within the run.
     pub const MOMENT: Kind = Kind::Time { min: Dur::ZERO, max: MAX_DURATION };
-    /// A table, of which more is known where its keys are.
+    /// A table whose keys are described elsewhere.
     pub const TABLE: Kind = Kind::Special("a table", &Shape::Named(&Shape::Either(&[])));
-    /// A span that is not empty.
+    /// A time above zero.
     pub const SPAN: Kind = Kind::Time { min: Dur::from_ps(1), max: MAX_DURATION };
 }
 
 impl Key {
-    /// A key of sparelane's own, whose default needs no source.
+    /// Creates a key of sparelane's own, whose default needs no source.
     pub const fn new(name: &'static str, kind: Kind, default: Fallback, meaning: &'static str) -> Key {
         Key { name, kind, default, meaning, source: "sparelane" }
     }
 
-    /// Whether a table has to have this key.
+    /// Returns true if a table must have this key.
     pub const fn is_required(&self) -> bool {
         matches!(self.default, Fallback::Required)
     }
 
-    /// A controller's parameter as a key.
+    /// Creates a key from a controller's parameter.
     pub const fn declared(param: &'static Param) -> Key {
         Key {
             name: param.name,
@@ -177,14 +177,14 @@ impl Key {
         }
     }
 
-    /// This key with the source of its default.
+    /// Returns this key with the given source of its default.
     pub const fn from(self, source: &'static str) -> Key {
         Key { source, ..self }
     }
 }
 
 impl fmt::Display for Kind {
-    /// What is allowed, as an error message or a table says it.
+    /// Writes the allowed values, for error messages and tables.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Kind::Text => f.write_str("text"),

@@ -5,10 +5,10 @@ use super::field::Field;
 use super::keys::Kind;
 use sparelane_sim::{Network, NodeId, NodeKind};
 
-/// The most names that a message lists.
+/// Maximum number of names that a message lists.
 const LISTED: usize = 8;
 
-/// The node that `field` names.
+/// Returns the node that `field` names.
 pub fn node(field: &Field<'_>, network: &Network) -> Result<NodeId, ScenarioError> {
     let name = field.text()?;
     network.find(name).ok_or_else(|| {
@@ -28,13 +28,13 @@ pub fn host(field: &Field<'_>, network: &Network) -> Result<NodeId, ScenarioErro
     Err(field.error(format!("a router; allowed are hosts: {}", listed(names))))
 }
 
-/// The two elements of a list.
+/// Returns the two elements of a list.
 pub fn pair<'f>(field: &'f Field<'_>) -> Result<[Field<'f>; 2], ScenarioError> {
     let elements = field.list(Kind::Node)?;
     <[Field<'f>; 2]>::try_from(elements).map_err(|_| field.error("not a list of two nodes, as in [\"r0\", \"r1\"]"))
 }
 
-/// The cable, by its index, that joins the node that `from` names to the one that `to` names, and these nodes.
+/// Returns the index of the cable that joins the two named nodes, and these nodes.
 pub fn cable(from: &Field<'_>, to: &Field<'_>, network: &Network) -> Result<(usize, NodeId, NodeId), ScenarioError> {
     let ends = (node(from, network)?, node(to, network)?);
     let joins = |a, b| (a, b) == ends || (b, a) == ends;
@@ -51,7 +51,7 @@ pub fn cable(from: &Field<'_>, to: &Field<'_>, network: &Network) -> Result<(usi
     Err(to.error(format!("no cable leads there from \"{near}\"; allowed: {}", listed(names))))
 }
 
-/// The first few of `names`.
+/// Returns the first few of `names` as text.
 pub fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<_> = names.collect();
     let shown = names[..names.len().min(LISTED)].join(", ");

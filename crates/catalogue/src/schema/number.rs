@@ -1,13 +1,13 @@
-//! Decimal numbers, read exactly, as people and scripts write them.
+//! Exact decimal numbers, as people and scripts write them.
 
-/// The most significant digits that are kept; a double has 17, and 24 of them times any unit fit 128 bits.
+/// Maximum number of significant digits that are kept. A double has 17, and 24 of them times any unit fit 128 bits.
 const MOST_DIGITS: usize = 24;
 /// The largest power of ten below 2^128.
 const MOST_SCALE: u32 = 38;
 /// Rounding to whole steps may change a number by one part in this many.
 const COARSEST: u128 = 500;
 
-/// A decimal number of zero or more: `digits / 10^scale`. It is exact up to 24 significant digits, and rounded beyond.
+/// A non-negative decimal number, `digits / 10^scale`. It is exact up to 24 significant digits and rounded beyond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decimal {
     digits: u128,
@@ -17,7 +17,7 @@ pub struct Decimal {
 /// The error for a text that is not a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NumberError {
-    /// Something else than digits, a point and a power of ten.
+    /// Contains something other than digits, a point and a power of ten.
     Malformed,
     /// Above 10^24.
     TooLarge,
@@ -26,9 +26,9 @@ pub(super) enum NumberError {
 /// The error for a number that is not a whole number of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StepError {
-    /// The nearest whole number differs by more than 0.2 %.
+    /// The nearest whole number of steps differs by more than 0.2 %.
     TooFine,
-    /// 64 bits do not hold it.
+    /// The number of steps does not fit 64 bits.
     TooLarge,
 }
 
@@ -36,7 +36,7 @@ impl Decimal {
     /// One.
     pub const ONE: Decimal = Decimal { digits: 1, scale: 0 };
 
-    /// Reads digits with at most one point, which has digits on both sides, and an optional power of ten.
+    /// Parses digits with at most one point, which has digits on both sides, and an optional power of ten.
     pub(super) fn parse(text: &str) -> Result<Decimal, NumberError> {
         let (mantissa, exponent) = match text.split_once(['e', 'E']) {
             Some((mantissa, power)) => (mantissa, power_of_ten(power)?),
@@ -52,7 +52,7 @@ impl Decimal {
             return Err(NumberError::Malformed);
         }
         let all = format!("{whole}{fraction}");
-        // As few digits as the number needs: zeros at either end only move the point.
+        // Keep only the digits that the number needs: zeros at either end only move the point.
         let significant = all.trim_end_matches('0');
         let dropped = all.len() - significant.len();
         let significant = significant.trim_start_matches('0');
@@ -77,12 +77,12 @@ impl Decimal {
         }
     }
 
-    /// `self * size`, rounded to a whole number of steps. Scripts print 0.1 s + 0.2 s as 0.30000000000000004s.
+    /// Returns `self * size`, rounded to a whole number of steps. Scripts print 0.1 s + 0.2 s as 0.30000000000000004s.
     pub(super) fn steps(self, size: u64) -> Result<u64, StepError> {
         if self.digits == 0 {
             return Ok(0);
         }
-        // Below 10^24 * 10^14: it fits.
+        // The product is below 10^24 * 10^14 and fits 128 bits.
         let product = self.digits * u128::from(size);
         let divisor = power(self.scale).ok_or(StepError::TooFine)?;
         let (below, rest) = (product / divisor, product % divisor);
@@ -93,17 +93,18 @@ impl Decimal {
         u64::try_from(steps).map_err(|_| StepError::TooLarge)
     }
 
-    /// `self * numerator / denominator`, rounded; `None` where that has more than 128 bits on the way, or is below one.
+    /// Returns `self * numerator / denominator`, rounded; `None` if an intermediate exceeds 128 bits or the result is
+    /// below one.
     pub(super) fn ratio(self, numerator: u128, denominator: u128) -> Option<u128> {
         let divisor = power(self.scale)?.checked_mul(denominator)?;
         let product = self.digits.checked_mul(numerator)?;
         Some((product.checked_add(divisor / 2)?) / divisor).filter(|whole| *whole > 0)
     }
 
-    /// `self * value`, rounded down.
+    /// Returns `self * value`, rounded down.
     pub fn of(self, value: u64) -> u64 {
         let Decimal { mut digits, mut scale } = self;
-        // Twenty digits are enough here, and leave room for the product.
+        // Twenty digits suffice here and leave room for the product.
         while scale > 0 && (digits > u128::from(u64::MAX) || scale > MOST_SCALE) {
             (digits, scale) = (digits / 10, scale - 1);
             if digits == 0 {
@@ -115,14 +116,14 @@ impl Decimal {
         product.and_then(|product| u64::try_from(product / divisor).ok()).unwrap_or(u64::MAX)
     }
 
-    /// The float nearest to this number divided by `10^shift`.
+    /// Returns the float nearest to this number divided by `10^shift`.
     pub(super) fn nearest(self, shift: u32) -> f64 {
         // The digits and a power of ten, read as one decimal literal, round only once.
         format!("{}e-{}", self.digits, u64::from(self.scale) + u64::from(shift)).parse().unwrap_or(f64::NAN)
     }
 }
 
-/// The power behind the `e`: signed digits, clipped far beyond what any quantity takes.
+/// Parses the power after the `e`: signed digits, clipped far beyond any quantity.
 fn power_of_ten(text: &str) -> Result<i64, NumberError> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_and_what_is_too_large_are_told_apart() {
+    fn malformed_and_too_large_numbers_are_distinguished() {
         for text in ["", ".5", "5.", "1.2.3", "1e", "1e+-3", "0x1", "\u{661}"] {
             assert_eq!(Decimal::parse(text), Err(NumberError::Malformed), "{text}");
         }

@@ -4,16 +4,16 @@ use super::document::{Item, Node, Origin};
 use super::error::ScenarioError;
 use toml::de::{DeTable, DeValue};
 
-/// Keys of a workload that exclude one another: an override of one takes the place of the other.
+/// Keys of a workload that exclude each other: overriding one removes the other.
 const ALTERNATIVES: [&str; 2] = ["scheme", "mix"];
 
 /// Writes one override, `key=value`, into the tree.
 ///
-/// The key is a dotted path; in a list, a number names the element. The value is TOML where it parses as
-/// such, else a string. Whether the key exists is judged later, as for any key of the file.
+/// The key is a dotted path; within a list, a number selects the element. The value is TOML if it parses as such,
+/// otherwise a string. Unknown keys are detected later, as for any key of the file.
 ///
 /// # Errors
-/// The override is not of that form, or its path leads through something that is not a table.
+/// Fails if the override does not have this form, or its path leads through something that is not a table.
 pub fn apply(root: &mut Node, text: &str) -> Result<(), ScenarioError> {
     let refuse = |key: &str, value: Option<&str>, message: String| ScenarioError {
         file: ScenarioError::OVERRIDE.to_owned(),
@@ -62,7 +62,7 @@ fn drop_alternative(node: &mut Node, name: &str) {
     }
 }
 
-/// The child of `node` called `name`, made where a table lacks it.
+/// Returns the child of `node` called `name`. A missing key of a table is added.
 fn step<'n>(node: &'n mut Node, name: &str) -> Result<&'n mut Node, String> {
     let is_index = name.bytes().all(|byte| byte.is_ascii_digit());
     // A single table may be addressed as the first of a list, and the only element of a list as itself.
@@ -85,7 +85,7 @@ fn step<'n>(node: &'n mut Node, name: &str) -> Result<&'n mut Node, String> {
     }
 }
 
-/// The parts of a dotted key, which may be quoted as in TOML.
+/// Returns the parts of a dotted key, which may be quoted as in TOML.
 fn split(key: &str) -> Option<Vec<String>> {
     let text = format!("{key} = 0");
     let document = DeTable::parse(&text).ok()?;
@@ -102,7 +102,7 @@ fn split(key: &str) -> Option<Vec<String>> {
     }
 }
 
-/// A value as TOML, or else as a string.
+/// Parses a value as TOML, or returns it as a string.
 pub fn parse_value(text: &str) -> Item {
     let line = format!("value = {text}");
     match DeTable::parse(&line) {
@@ -114,7 +114,7 @@ pub fn parse_value(text: &str) -> Item {
     }
 }
 
-/// Marks everything below `node` as written by an override.
+/// Marks `node` and everything below it as written by an override.
 fn set_origin(node: &mut Node) {
     node.origin = Origin::Set;
     match &mut node.item {
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn an_override_of_a_workloads_mix_takes_the_place_of_its_scheme_and_the_other_way_round() {
+    fn an_override_of_a_workloads_mix_replaces_its_scheme_and_vice_versa() {
         let mixed = "\n[[workload]]\nload = 1\n\n[workload.mix]\na = 0.5\nb = 0.5\n";
         for path in ["workload.mix", "workload.0.mix"] {
             let after = after("[[workload]]\nscheme = \"a\"\nload = 1\n", &[&format!("{path}={{a=0.5,b=0.5}}")]);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_leads_nowhere_is_refused() {
+    fn a_path_to_a_missing_element_is_refused() {
         let cases = [
             ("load", "--set load: an override is KEY=VALUE, as in duration=10s"),
             ("=3", "--set not a key; it is names joined by points, as in queue.limit"),

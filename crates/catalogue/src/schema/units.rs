@@ -1,7 +1,8 @@
-//! Numbers with units: `"0.1ms"` and `"1e-4s"` are 100,000,000 ps, without a float on the way.
+//! Numbers with units: `"0.1ms"` and `"1e-4s"` are 100,000,000 ps, computed without floats.
 //!
-//! A number is rounded to the nearest whole picosecond, bit per second, byte or packet if that changes it by at most 0.2 %, as
-//! scripts print 0.1 s + 0.2 s as `0.30000000000000004s`. Coarser rounding is an error, so that nothing becomes zero silently.
+//! A number is rounded to the nearest whole picosecond, bit per second, byte or packet if that changes it by at most
+//! 0.2 %: scripts print 0.1 s + 0.2 s as `0.30000000000000004s`. Coarser rounding is an error, so that nothing silently
+//! becomes zero.
 
 use super::foreign_units;
 use super::number::{NumberError, StepError};
@@ -11,7 +12,7 @@ use thiserror::Error;
 
 pub use super::number::Decimal;
 
-/// How large a queue or a flow is, before the scenario's bandwidth-delay product is known.
+/// The size of a queue or a flow, before the scenario's bandwidth-delay product is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
     /// Bytes.
@@ -22,40 +23,40 @@ pub enum Amount {
     Bdp(Decimal),
 }
 
-/// What a text with a unit fails on.
+/// The error for a text that should have a unit.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum UnitError {
-    /// A number alone.
+    /// The number has no unit.
     #[error("{0} needs a unit, as in \"{example}\"; allowed: {allowed}", example = .0.example, allowed = .0.allowed())]
     Missing(&'static Measure),
-    /// A number with a unit that is not one of this measure.
+    /// The unit does not belong to this measure.
     #[error("unknown unit \"{unit}\" for {measure}{hint}; allowed: {allowed}", allowed = .measure.allowed())]
     Unknown {
-        /// What was expected.
+        /// The expected measure.
         measure: &'static Measure,
-        /// The unit that was given.
+        /// The given unit.
         unit: String,
         /// The text to write instead, such as `: write "10Mbps"`, or an example.
         hint: String,
     },
-    /// No number in front.
+    /// The text does not begin with a number.
     #[error("not {0}, as in \"{example}\"; allowed: {allowed}", example = .0.example, allowed = .0.allowed())]
     NotANumber(&'static Measure),
-    /// A comma, an apostrophe or a space between digits, or a point without a digit on one side.
+    /// The number has a comma, an apostrophe or a space between digits, or a point without a digit on one side.
     #[error("not a number with a decimal point and nothing between its digits: write {0}")]
     Separated(String),
-    /// Below zero.
+    /// The number is negative.
     #[error("{0} cannot be negative; allowed: 0 or more")]
     Negative(&'static Measure),
-    /// Finer than the measure's smallest step.
+    /// The number is finer than the measure's smallest step.
     #[error("not a whole number of {0}, nor within 0.2 % of one")]
     Fraction(&'static str),
-    /// More than 64 bits hold.
+    /// The number does not fit 64 bits.
     #[error("too large for {0}; allowed: up to {most}", most = .0.most())]
     TooLarge(&'static Measure),
 }
 
-/// A kind of quantity: its units, each with its size in the smallest one.
+/// A kind of quantity with its units. Each unit has its size in the smallest one.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Measure {
     what: &'static str,
@@ -64,7 +65,7 @@ pub struct Measure {
     units: &'static [(&'static str, u64)],
 }
 
-/// Spans of time, in picoseconds.
+/// Times, in picoseconds.
 pub static TIME: Measure = Measure {
     what: "a time",
     example: "40ms",
@@ -117,17 +118,17 @@ const AMOUNTS: [(&str, u64); 10] = {
 /// Amounts of data, in bytes.
 pub static SIZE: Measure = Measure { what: "a size", example: "5MB", step: "bytes", units: &BYTES };
 
-/// Amounts of data in bytes, packets, or bandwidth-delay products. The last two are here for their names;
-/// [`amount`] reads them.
+/// Amounts of data in bytes, packets, or bandwidth-delay products. Only the names of the last two are used here;
+/// [`amount`] reads their values.
 pub static AMOUNT: Measure = Measure { what: "a size", example: "5MB", step: "bytes", units: &AMOUNTS };
 
 impl Measure {
-    /// The names of the units.
+    /// Returns the names of the units.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.units.iter().map(|(name, _)| *name)
     }
 
-    /// The most that 64 bits hold, in the largest unit.
+    /// Returns the largest value that 64 bits hold, in the largest unit.
     fn most(&self) -> String {
         let largest = self.units.iter().max_by_key(|(_, size)| size);
         largest.map(|(name, size)| format!("{}{name}", u64::MAX / size)).unwrap_or_default()
@@ -137,18 +138,18 @@ impl Measure {
         self.names().collect::<Vec<_>>().join(", ")
     }
 
-    /// What is allowed, for the messages of other files: `a time such as "40ms" (units: ps, ns, ...)`.
+    /// Returns the allowed form for messages about other files: `a time such as "40ms" (units: ps, ns, ...)`.
     pub fn examples(&self) -> String {
         format!("{} such as \"{}\" (units: {})", self.what, self.example, self.allowed())
     }
 
-    /// Reads `text` as a whole number of this measure's smallest unit.
+    /// Parses `text` as a whole number of this measure's smallest unit.
     ///
     /// # Errors
-    /// Says what is missing, unknown, or out of range.
+    /// States which part is missing, unknown or out of range.
     pub fn parse(&'static self, text: &str) -> Result<u64, UnitError> {
         let (number, unit) = self.split(text)?;
-        // The sign for micro, in both of its characters, is a u here.
+        // Both code points of the micro sign count as u.
         let ascii = unit.replace(['\u{b5}', '\u{3bc}'], "u");
         match self.units.iter().find(|(name, _)| *name == ascii) {
             Some((_, size)) => number.steps(*size).map_err(|error| self.refused(error)),
@@ -167,7 +168,7 @@ impl Measure {
         }
     }
 
-    /// The number in front, and the unit behind it.
+    /// Returns the number at the start and the unit after it.
     fn split<'t>(&'static self, text: &'t str) -> Result<(Decimal, &'t str), UnitError> {
         let text = text.trim();
         if text.strip_prefix(['-', '\u{2212}']).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
@@ -188,11 +189,11 @@ impl Measure {
     }
 }
 
-/// Separators between digits in the notations of other languages.
+/// Separators between digits in other languages' notations.
 const SEPARATORS: [char; 7] = [',', '_', '\'', '\u{2019}', ' ', '\u{a0}', '\u{202f}'];
 
-/// Returns the text to write for a number with separators, such as `1,5Mbps` or `10 000B`, in quotes. If the number has two
-/// meanings, both are given. Returns `None` for a number without separators.
+/// Returns the text to write, in quotes, for a number with separators such as `1,5Mbps` or `10 000B`. If the number has
+/// two meanings, both are given. Returns `None` for a number without separators.
 fn without_separators(text: &str) -> Option<String> {
     if let Some(fraction) = text.strip_prefix('.').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
         return Some(format!("\"0.{fraction}\""));
@@ -216,7 +217,8 @@ fn without_separators(text: &str) -> Option<String> {
     })
 }
 
-/// How much of the front of `text` is a number: digits and points, and a power of ten, such as `e-5`, if one follows.
+/// Returns the length of the number at the start of `text`: digits and points, and a power of ten such as `e-5` if one
+/// follows.
 fn number_length(text: &str) -> usize {
     let digits = |from: usize| text[from..].bytes().take_while(u8::is_ascii_digit).count();
     let plain = text.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
@@ -236,34 +238,34 @@ impl fmt::Display for Measure {
     }
 }
 
-/// Reads a span of time, as in `"40ms"`.
+/// Parses a time, as in `"40ms"`.
 ///
 /// # Errors
-/// Says what is missing, unknown, or out of range.
+/// States which part is missing, unknown or out of range.
 pub fn time(text: &str) -> Result<Dur, UnitError> {
     TIME.parse(text).map(Dur::from_ps)
 }
 
-/// Reads a data rate in bits, as in `"1.5Mb/s"`.
+/// Parses a data rate in bits, as in `"1.5Mb/s"`.
 ///
 /// # Errors
-/// Says what is missing, unknown, or out of range.
+/// States which part is missing, unknown or out of range.
 pub fn rate(text: &str) -> Result<Rate, UnitError> {
     RATE.parse(text).map(Rate::from_bps)
 }
 
-/// Reads an amount of data in bytes, as in `"64KiB"`.
+/// Parses an amount of data in bytes, as in `"64KiB"`.
 ///
 /// # Errors
-/// Says what is missing, unknown, or out of range.
+/// States which part is missing, unknown or out of range.
 pub fn size(text: &str) -> Result<u64, UnitError> {
     SIZE.parse(text)
 }
 
-/// Reads bytes (`"5MB"`), packets (`"100packets"`) or bandwidth-delay products (`"1bdp"`).
+/// Parses bytes (`"5MB"`), packets (`"100packets"`) or bandwidth-delay products (`"1bdp"`).
 ///
 /// # Errors
-/// Says what is missing, unknown, or out of range.
+/// States which part is missing, unknown or out of range.
 pub fn amount(text: &str) -> Result<Amount, UnitError> {
     match AMOUNT.split(text)? {
         (number, "packets" | "packet") => match number.steps(1) {
@@ -276,18 +278,18 @@ pub fn amount(text: &str) -> Result<Amount, UnitError> {
     }
 }
 
-/// Reads a rate of a file other than a scenario, as [`rate`] does. The error states the allowed form, as in `a rate such as
-/// "10Gbps"`, and the text to write instead of a unit of another tool.
+/// Parses a rate in a file other than a scenario, as [`rate`] does. The error states the allowed form, as in `a rate
+/// such as "10Gbps"`, and the text to write instead of a unit of another tool.
 pub fn rate_of(text: &str) -> Result<Rate, String> {
     rate(text).map_err(|error| allowed(&RATE, error))
 }
 
-/// As [`rate_of`], for [`time`].
+/// Same as [`rate_of`], for [`time`].
 pub fn time_of(text: &str) -> Result<Dur, String> {
     time(text).map_err(|error| allowed(&TIME, error))
 }
 
-/// As [`rate_of`], for [`size`].
+/// Same as [`rate_of`], for [`size`].
 pub fn size_of(text: &str) -> Result<u64, String> {
     size(text).map_err(|error| allowed(&SIZE, error))
 }
@@ -301,7 +303,7 @@ fn allowed(measure: &Measure, error: UnitError) -> String {
     }
 }
 
-/// Reads a share: `"30%"`, or a plain number as text.
+/// Parses a share: `"30%"`, or a plain number as text.
 pub fn share(text: &str) -> Option<f64> {
     let text = text.trim();
     match text.strip_suffix('%') {
@@ -315,7 +317,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn micro_can_be_written_with_its_own_sign() {
+    fn micro_can_be_written_with_the_micro_sign() {
         assert_eq!([TIME.parse("100\u{b5}s"), TIME.parse("100\u{3bc}s")], [Ok(100_000_000), Ok(100_000_000)]);
     }
 
@@ -344,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_power_of_ten_that_is_none_or_too_large_is_refused() {
+    fn a_malformed_or_too_large_power_of_ten_is_refused() {
         let not_a_time = "not a time, as in \"40ms\"";
         let unknown = |unit: &str| format!("unknown unit \"{unit}\" for a time");
         for (text, message) in [

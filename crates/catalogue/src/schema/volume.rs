@@ -1,20 +1,20 @@
-//! How much one flow carries.
+//! The size of a flow.
 
 use super::error::ScenarioError;
 use super::field::Field;
 use super::units::Amount;
 use sparelane_sim::MAX_FLOW_SEGMENTS;
 
-/// How much one flow carries.
+/// The size of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Volume {
     /// Payload bytes, at least one.
     Bytes(u64),
-    /// Without end.
+    /// An unlimited flow.
     Unlimited,
 }
 
-/// The volume that `field` asks for: packets are full segments of `mss_bytes`, and `"1bdp"` is `bdp` bytes.
+/// Reads the flow size that `field` gives. Packets are full segments of `mss_bytes`, and `"1bdp"` is `bdp` bytes.
 pub fn volume(field: &Field<'_>, mss_bytes: u64, bdp: u64) -> Result<Volume, ScenarioError> {
     if field.is_text("unlimited") {
         return Ok(Volume::Unlimited);
@@ -29,10 +29,10 @@ pub fn volume(field: &Field<'_>, mss_bytes: u64, bdp: u64) -> Result<Volume, Sce
         return Ok(Volume::Bytes(bytes));
     }
     Err(field
-        .error(format!("{bytes} bytes; allowed: 1 to {max}, as many segments of {mss_bytes} bytes as have numbers")))
+        .error(format!("{bytes} bytes; allowed: 1 to {max}, the number of segments of {mss_bytes} bytes is limited")))
 }
 
-/// The largest flow of segments of `mss_bytes`.
+/// Returns the size of the largest flow in segments of `mss_bytes`.
 pub fn max_flow_bytes(mss_bytes: u64) -> u64 {
     MAX_FLOW_SEGMENTS * mss_bytes
 }

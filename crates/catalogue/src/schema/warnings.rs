@@ -1,18 +1,18 @@
-//! Warnings about a scenario: it is valid, but its author should know.
+//! Warnings about a valid scenario, for its author.
 
 use std::cell::RefCell;
 
-/// Warnings, one sentence each, in the order in which they were found.
+/// Warnings, one sentence each, in order of discovery.
 #[derive(Debug, Default)]
 pub struct Warnings(RefCell<Vec<String>>);
 
 impl Warnings {
-    /// No warning yet.
+    /// Creates an empty list.
     pub const fn new() -> Warnings {
         Warnings(RefCell::new(Vec::new()))
     }
 
-    /// Adds a warning, unless it is there already.
+    /// Adds a warning unless the list already contains it.
     pub fn add(&self, warning: impl Into<String>) {
         let (warning, mut list) = (warning.into(), self.0.borrow_mut());
         if !list.contains(&warning) {
@@ -20,7 +20,7 @@ impl Warnings {
         }
     }
 
-    /// All of them.
+    /// Returns all warnings.
     pub fn list(&self) -> Vec<String> {
         self.0.borrow().clone()
     }

@@ -1,5 +1,7 @@
-//! How a scenario is read: a text becomes a tree that remembers lines, tables become sections whose keys are declared as data, and
-//! each value is read by its key, with its unit and its bounds. Every mistake is told with its place.
+//! Reads scenarios.
+//!
+//! A text becomes a tree that keeps line numbers. Its tables become sections whose keys are declared as data. Each
+//! value is read by its key, with its unit and its bounds. Every error names the place in the file.
 
 mod declared;
 pub mod document;
