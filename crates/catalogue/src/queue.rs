@@ -1,6 +1,7 @@
-//! Laws of active queue management: each a file with its keys, its settings and its law, and a line in [`QUEUES`].
+//! Kinds of queue: laws of active queue management, each in a file with its keys, settings and law, and a line in
+//! [`QUEUES`].
 //!
-//! FIFO and strict priority are the engine's own.
+//! The engine itself implements FIFO and strict priority.
 
 mod cells;
 mod codel;
@@ -19,16 +20,16 @@ pub use weighted_tail_drop::WeightedTailDropSpec;
 use crate::schema::{Fallback, Form, Key, Kind, ScenarioError, Section};
 use sparelane_sim::Discipline;
 
-/// A law as a scenario names it. It is read from the table of a queue, beside what one bandwidth-delay product is, bytes.
+/// The form of a queue in a scenario. Its reader takes the queue's table and the bandwidth-delay product in bytes.
 pub type QueueForm = Form<fn(&Section<'_>, u64) -> Result<Discipline, ScenarioError>>;
 
-/// The orders of service that the engine has without a law, and the laws.
+/// The built-in kinds of queue: the two service orders of the engine, then the laws.
 pub static QUEUES: &[QueueForm] =
     &[FIFO, PRIORITY, red::FORM, codel::FORM, fq_codel::FORM, pie::FORM, cells::FORM, weighted_tail_drop::FORM];
 
 const FIFO: QueueForm = Form {
     name: "fifo",
-    summary: "first in, first out; what does not fit is dropped",
+    summary: "first in, first out; packets that do not fit are dropped",
     source: "sparelane",
     keys: &[],
     read: |_, _| Ok(Discipline::Fifo),
@@ -36,7 +37,7 @@ const FIFO: QueueForm = Form {
 
 const PRIORITY: QueueForm = Form {
     name: "priority",
-    summary: "strict priority over one shared buffer; the newest packets of the lowest class make room for higher classes",
+    summary: "strict priority in one shared buffer; the newest packets of the lowest class make room for higher classes",
     source: "NSDI 2014 section 5; the authors' code",
     keys: &[],
     read: |_, _| Ok(Discipline::Priority),
@@ -46,7 +47,7 @@ const GAIN: Kind = Kind::Positive { max: 1e9 };
 const PROBABILITY: Kind = Kind::Positive { max: 1.0 };
 const MARKS: &str = "mark ECN-capable packets instead of dropping them early";
 
-/// The word for a discipline.
+/// Returns the name of a discipline.
 pub fn kind_of(discipline: &Discipline) -> &'static str {
     match discipline {
         Discipline::Fifo => FIFO.name,
@@ -60,27 +61,27 @@ pub fn kind_of(discipline: &Discipline) -> &'static str {
 pub struct Queues(pub Vec<&'static QueueForm>);
 
 impl Queues {
-    /// Their names.
+    /// Returns the names of the kinds.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone {
         self.0.iter().map(|form| form.name)
     }
 
-    /// The keys of all laws, each name once.
+    /// Returns the keys of all kinds, each name once.
     pub fn all_keys(&self) -> Vec<Key> {
         let mut keys: Vec<Key> = Vec::new();
         for key in self.0.iter().flat_map(|form| form.keys) {
             if keys.iter().all(|other| other.name != key.name) {
-                // What holds where a table is silent depends on the law.
-                keys.push(Key { default: Fallback::Nothing("as the kind of queue says"), ..*key });
+                // The default depends on the kind.
+                keys.push(Key { default: Fallback::Nothing("depends on the kind of queue"), ..*key });
             }
         }
         keys
     }
 
-    /// The discipline of kind `kind` that a table asks for. Where the table is silent, [`Section::or`] decides what holds.
+    /// Reads the discipline of kind `kind` from a table. [`Section::or`] supplies missing values.
     ///
     /// # Errors
-    /// The table has a key of another law, or misses one, or a value is out of range.
+    /// Fails if the table has a key of another kind, lacks a required key, or a value is out of range.
     pub fn read(&self, section: &Section<'_>, kind: &str, bdp_bytes: u64) -> Result<Discipline, ScenarioError> {
         let with_key = |name: &'static str| {
             self.0.iter().filter(move |form| form.keys.iter().any(|key| key.name == name)).map(|form| form.name)
@@ -99,17 +100,17 @@ impl Queues {
     }
 }
 
-/// Packets for the tests of single laws.
+/// Packets for tests of single laws.
 #[cfg(test)]
 pub(crate) mod packets {
     use sparelane_sim::qdisc::Packet;
 
-    /// Data of 1000 bytes on the wire.
+    /// Returns a data packet of 1000 bytes on the wire.
     pub(crate) fn data(flow: u32, seq: u32, ecn: bool) -> Packet {
         Packet::example(flow, seq, 1000, ecn)
     }
 
-    /// The sequence numbers of `packets`.
+    /// Returns the sequence numbers of `packets`.
     pub(crate) fn numbers<'p>(packets: impl IntoIterator<Item = &'p Packet>) -> Vec<u32> {
         packets.into_iter().map(Packet::seq).collect()
     }

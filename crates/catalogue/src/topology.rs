@@ -1,4 +1,5 @@
-//! Ready-made networks, and networks from files: each kind a file with its keys and what builds it, and a line in [`TOPOLOGIES`].
+//! Ready-made networks, and networks from files. Each kind is a file with its keys and its builder, and a line in
+//! [`TOPOLOGIES`].
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -33,18 +34,18 @@ pub(crate) use error::place;
 use crate::schema::{Fallback, Field, Form, Key, Kind, ScenarioError, Section, Source, Warnings};
 use sparelane_sim::Network;
 
-/// What a topology is read against.
+/// The surroundings in which a topology is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
-    /// Where other files are.
+    /// The place of other files.
     pub source: &'a Source,
     /// The run's seed.
     pub seed: u64,
-    /// The list that takes warnings about the network.
+    /// Collects warnings about the network.
     pub warnings: &'a Warnings,
 }
 
-/// A topology as a scenario names it.
+/// The form of a topology in a scenario.
 pub type TopologyForm = Form<fn(&Section<'_>, &Context<'_>) -> Result<Network, ScenarioError>>;
 
 /// Every form of `[topology]`.
@@ -56,10 +57,10 @@ const ACCESS_RATE: Key = Key::new("access_rate", Kind::Rate, Fallback::Value("1G
 const ACCESS_DELAY: Key =
     Key::new("access_delay", Kind::DELAY, Fallback::Value("1ms"), "propagation delay of each host's cable, one way");
 
-/// The network that `field` describes, of one of these forms.
+/// Builds the network that `field` describes, in one of these forms.
 ///
 /// # Errors
-/// The first mistake, with its place and with what is allowed.
+/// Returns the first error, with its place and the allowed values.
 pub fn read(
     field: Field<'_>,
     forms: &[&'static TopologyForm],
@@ -69,7 +70,7 @@ pub fn read(
     (form.read)(&section, context)
 }
 
-/// A mistake in what was built is one of the whole table.
+/// Attributes an error in the network to the whole table.
 fn built(section: &Section<'_>, network: Result<Network, TopologyError>) -> Result<Network, ScenarioError> {
     network.map_err(|error| section.whole_table().error(error.to_string()))
 }

@@ -287,7 +287,7 @@ fn mistakes_in_the_network() {
         (
             kind,
             "kind = \"file\"\npath = \"small.topo\"\ncapacity = \"given\"",
-            "x.toml:5: topology.capacity = \"given\": only for maps; a .topo file says everything itself",
+            "x.toml:5: topology.capacity = \"given\": only for maps; a .topo file is complete",
         ),
     ]);
 }
@@ -487,7 +487,7 @@ fn mistakes_in_active_queues() {
         ),
         (
             "kind = \"red\"\nmin = \"0B\"\nmax = \"90kB\"",
-            "x.toml:6: queue.min = \"0B\": nothing; allowed: 1B or more, or 1packets or more",
+            "x.toml:6: queue.min = \"0B\": zero; allowed: 1B or more, or 1packets or more",
         ),
         (
             "kind = \"red\"\nmin = \"5packets\"\nmax = \"15packets\"\nweight = 0",

@@ -1,7 +1,7 @@
-//! First in, first out in a memory of cells of one size: every packet occupies whole cells, so that small packets take more
-//! of the memory than their bytes.
+//! First in, first out in a memory of fixed-size cells. Every packet occupies whole cells, so that small packets take
+//! more memory than their bytes.
 //!
-//! A limit in bytes is of the cells. As with every queue here, a packet that finds the transmitter idle does not wait and
+//! A limit in bytes counts cells. As with every queue here, a packet that finds the transmitter idle does not wait and
 //! is never dropped.
 
 use super::QueueForm;
@@ -11,29 +11,29 @@ use sparelane_sim::qdisc::{ActiveLaw, ActiveSpec, Buffer, Fates, Packet, Place};
 use sparelane_sim::{Discipline, Limit};
 use std::any::Any;
 
-/// What a scenario can say of it.
+/// The form in a scenario.
 pub const FORM: QueueForm = Form {
     name: "cells",
-    summary: "first in, first out, in a memory of cells, of which each packet occupies whole ones",
+    summary: "first in, first out, in a memory of cells; each packet occupies whole cells",
     source: "sparelane",
     keys: &[Key::new(
         "cell",
         Kind::Size { min: 1, max: 1 << 20 },
         Fallback::Required,
-        "the size of a cell of the switch's memory; a packet occupies whole ones, and a limit in bytes is of these",
+        "size of a cell of the switch's memory; a packet occupies whole cells, and a limit in bytes counts them",
     )],
     read: |section, _| Ok(Discipline::of(CellsSpec { cell_bytes: section.need("cell")?.size()? })),
 };
 
-/// A memory of cells, with its settings.
+/// The settings of a memory of cells.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CellsSpec {
-    /// The size of a cell, at least 1.
+    /// The size of a cell in bytes, at least 1.
     pub cell_bytes: u64,
 }
 
 impl CellsSpec {
-    /// What a packet of so many bytes occupies, bytes.
+    /// Returns the bytes that a packet occupies.
     pub fn occupied_bytes(self, packet_bytes: u64) -> u64 {
         packet_bytes.div_ceil(self.cell_bytes) * self.cell_bytes
     }
@@ -65,12 +65,12 @@ impl ActiveSpec for CellsSpec {
     }
 }
 
-/// The queue.
+/// A queue in a memory of cells.
 #[derive(Clone, Debug)]
 struct Cells {
     spec: CellsSpec,
     limit: Limit,
-    /// Bytes of the occupied cells.
+    /// Total bytes of the occupied cells.
     occupied_bytes: u64,
     buffer: Buffer,
 }
@@ -119,7 +119,7 @@ mod tests {
         left.len()
     }
 
-    /// Packets of 1000 bytes take four cells of 256 bytes, which are 1024, and two of 600, which are 1200.
+    /// Packets of 1000 bytes take four cells of 256 bytes, which is 1024, and two of 600, which is 1200.
     #[test]
     fn packets_occupy_whole_cells() {
         assert_eq!(admitted(1, Limit::Bytes(10_000)), 10);

@@ -1,12 +1,12 @@
-//! CoDel, Controlled Delay: once packets have waited for longer than a target for a whole interval, they are dropped
-//! as they leave, ever faster until the delay is below the target.
+//! CoDel, Controlled Delay: once the queueing delay has exceeded a target for a whole interval, packets are dropped on
+//! departure, increasingly often until the delay is below the target.
 //!
-//! Source: RFC 8289, section 5 (the pseudo-code); marks as in RFC 8290 section 4.2 and Linux: a packet that is marked
-//! leaves, where one that is dropped makes room for the next.
+//! Source: RFC 8289, section 5 (the pseudo-code). Marks follow RFC 8290 section 4.2 and Linux: a marked packet departs,
+//! while a dropped one makes room for the next.
 //!
-//! Needs: the time at which each packet came, and to be asked for a packet whenever the transmitter is free.
+//! Needs the arrival time of each packet, and a request for a packet whenever the transmitter is free.
 //!
-//! Differs: MAXPACKET, with which a queue is as good as empty, is the largest packet of the run.
+//! Difference: MAXPACKET, the backlog at which a queue counts as empty, is the largest packet of the run.
 
 use super::{MARKS, QueueForm};
 use crate::schema::{Fallback, Form, Key, Kind, ScenarioError, Section};
@@ -15,10 +15,10 @@ use sparelane_sim::qdisc::{ActiveLaw, ActiveSpec, Buffer, Fates, Packet, Place};
 use sparelane_sim::{Discipline, Limit};
 use std::any::Any;
 
-const TARGET: &str = "the delay that a queue may keep";
-const INTERVAL: &str = "for how long the delay may be above the target";
+const TARGET: &str = "delay that a queue may keep";
+const INTERVAL: &str = "time for which the delay may exceed the target";
 
-/// The keys of the law, here and with flows that take turns.
+/// The keys of the law, for a single queue and for FQ-CoDel.
 pub(super) const fn codel_keys(ecn: &'static str) -> [Key; 3] {
     [
         Key::new("target", Kind::SPAN, Fallback::Value("5ms"), TARGET).from("RFC 8289"),
@@ -27,7 +27,7 @@ pub(super) const fn codel_keys(ecn: &'static str) -> [Key; 3] {
     ]
 }
 
-/// What a scenario can say of it.
+/// The form in a scenario.
 pub const FORM: QueueForm = Form {
     name: "codel",
     summary: "controlled delay: drops or marks at the head once the delay stays above a target",
@@ -48,14 +48,14 @@ pub(super) fn read_law(section: &Section<'_>) -> Result<CoDelSpec, ScenarioError
     Ok(CoDelSpec { target, interval, ecn: section.need("ecn")?.flag()? })
 }
 
-/// CoDel, with its settings.
+/// The settings of CoDel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CoDelSpec {
-    /// The delay that may stand.
+    /// The delay that a queue may keep.
     pub target: Dur,
-    /// For how long it may be above.
+    /// The time for which the delay may exceed the target.
     pub interval: Dur,
-    /// Marks ECN-capable packets instead of dropping them.
+    /// True to mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
 }
 
@@ -87,10 +87,10 @@ impl ActiveSpec for CoDelSpec {
     }
 }
 
-/// The law of one queue: section 5.3's variables.
+/// The state of one queue's law: the variables of section 5.3.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CoDelLaw {
-    /// When the delay will have been above the target for an interval, if it is above.
+    /// The time at which the delay will have exceeded the target for an interval, if it exceeds it now.
     first_above: Option<Time>,
     drop_next: Time,
     count: u32,
@@ -98,11 +98,11 @@ pub(super) struct CoDelLaw {
     dropping: bool,
 }
 
-/// How far back `count` is remembered, in intervals (section 5.6 of the RFC; 8 in older code).
+/// The time for which `count` is remembered, in intervals (section 5.6 of the RFC; 8 in older code).
 const MEMORY_INTERVALS: u64 = 16;
 
 impl CoDelLaw {
-    /// The packet that leaves `buffer` at `now`.
+    /// Returns the packet that leaves `buffer` at `now`.
     pub(super) fn dequeue(
         &mut self,
         now: Time,
@@ -113,6 +113,7 @@ impl CoDelLaw {
         let (mut packet, mut ok_to_drop) = self.take(now, at, buffer);
         if self.dropping {
             self.dropping = ok_to_drop;
+            // Several drops may be due since the last departure.
             while self.dropping && now >= self.drop_next {
                 self.count = self.count.saturating_add(1);
                 let kept = self.signal(packet, at, fates);
@@ -132,6 +133,7 @@ impl CoDelLaw {
                 kept => kept,
             };
             self.dropping = true;
+            // A new dropping state soon after the last one continues at its rate (section 5.5).
             let since = self.count.saturating_sub(self.last_count);
             let is_recent = now.saturating_since(self.drop_next) < at.spec.interval.saturating_mul(MEMORY_INTERVALS);
             self.count = if since > 1 && is_recent { since } else { 1 };
@@ -141,7 +143,7 @@ impl CoDelLaw {
         packet
     }
 
-    /// The pseudo-code's dodequeue: the oldest packet, and whether it may be dropped.
+    /// The pseudo-code's dodequeue: returns the oldest packet and whether it may be dropped.
     fn take(&mut self, now: Time, at: &CoDelAt, buffer: &mut Buffer) -> (Option<Packet>, bool) {
         let packet = buffer.pop();
         let is_above =
@@ -155,7 +157,7 @@ impl CoDelLaw {
         (packet, ok_to_drop)
     }
 
-    /// Drops a packet, or marks it and gives it back.
+    /// Drops a packet, or marks and returns it.
     fn signal(&self, packet: Option<Packet>, at: &CoDelAt, fates: &mut Fates) -> Option<Packet> {
         let mut packet = packet?;
         if at.spec.ecn && fates.mark(&mut packet) {
@@ -166,22 +168,22 @@ impl CoDelLaw {
     }
 }
 
-/// What the law works by.
+/// The settings of the law on one link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CoDelAt {
     pub(super) spec: CoDelSpec,
-    /// MAXPACKET, bytes.
+    /// MAXPACKET in bytes.
     pub(super) max_packet: u64,
 }
 
 impl CoDelAt {
-    /// When to drop next: t + interval / sqrt(count).
+    /// Returns the time of the next drop: t + interval / sqrt(count).
     fn control_law(&self, t: Time, count: u32) -> Time {
         t + Dur::from_ps((self.spec.interval.as_ps() as f64 / libm::sqrt(f64::from(count))) as u64)
     }
 }
 
-/// One queue under CoDel.
+/// A queue under CoDel.
 #[derive(Clone, Debug)]
 struct CoDel {
     law: CoDelLaw,
@@ -240,7 +242,7 @@ mod tests {
         Time::ZERO + Dur::from_ms(ms)
     }
 
-    /// A queue of 200 packets that all came at time 0.
+    /// Returns a queue of 200 packets that all arrived at time 0.
     fn filled(ecn: bool) -> (CoDel, Fates) {
         let (mut queue, mut fates) = (codel(ecn), Fates::default());
         (0..200).for_each(|seq| queue.enqueue(Time::ZERO, data(0, seq, ecn), &mut fates));
@@ -248,8 +250,8 @@ mod tests {
     }
 
     /// One packet leaves every 10 ms. The first is above the target at 10 ms, and for an interval at 110 ms, when the
-    /// first is dropped. From then on drops are due after 100 ms, 100/sqrt(2), 100/sqrt(3), 100/2 ms more: at 210, 280.7,
-    /// 338.4, 388.4 ms, and so with the packets that leave at 210, 290, 340, 390 ms.
+    /// first is dropped. Further drops are due 100 ms, 100/sqrt(2), 100/sqrt(3) and 100/2 ms later, at 210, 280.7,
+    /// 338.4 and 388.4 ms, and happen with the packets that leave at 210, 290, 340 and 390 ms.
     #[test]
     fn drops_follow_the_square_root_of_their_count() {
         let (mut queue, mut fates) = filled(false);
@@ -264,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_is_marked_leaves_in_place_of_a_drop() {
+    fn a_marked_packet_departs_instead_of_being_dropped() {
         let (mut queue, mut fates) = filled(true);
         let mut mark_times = Vec::new();
         for ms in (10..=400).step_by(10) {
@@ -277,21 +279,21 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_of_one_packet_or_one_below_the_target_starts_anew() {
+    fn a_queue_of_one_packet_or_below_the_target_restarts_the_interval() {
         let (mut queue, mut fates) = (codel(false), Fates::default());
         for (seq, ms) in (0..).zip((0..1000).step_by(10)) {
             queue.enqueue(at(ms), data(0, seq, false), &mut fates);
             queue.enqueue(at(ms), data(0, seq, false), &mut fates);
-            // The second leaves after 9 ms, with nothing behind it.
+            // The second leaves after 9 ms with no packet behind it.
             assert!(queue.dequeue(at(ms + 4), &mut fates).is_some() && queue.dequeue(at(ms + 9), &mut fates).is_some());
         }
         assert!(fates.dropped().is_empty() && queue.law.first_above.is_none());
     }
 
-    /// Three drops (count 3 at the last), then the delay falls. Congestion within 16 intervals goes on with count 3 - 1 = 2:
-    /// the second drop is due after 100/sqrt(2) ms, not 100 ms.
+    /// After three drops (count is 3 at the last) the delay falls. Congestion within 16 intervals continues with count
+    /// 3 - 1 = 2: the second drop is due after 100/sqrt(2) ms, not 100 ms.
     #[test]
-    fn a_pause_is_short_enough_to_remember_the_rate_of_drops() {
+    fn the_rate_of_drops_is_remembered_through_a_short_pause() {
         for (pause, count) in [(1_000, 2), (2_000, 1)] {
             let (mut queue, mut fates) = filled(false);
             (10..=300).step_by(10).for_each(|ms| assert!(queue.dequeue(at(ms), &mut fates).is_some()));
@@ -307,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_dropped_as_it_comes() {
+    fn packets_that_do_not_fit_are_dropped_on_arrival() {
         let (mut queue, mut fates) = (CoDel { limit: Limit::Bytes(2_500), ..codel(true) }, Fates::default());
         (0..3).for_each(|seq| queue.enqueue(Time::ZERO, data(0, seq, true), &mut fates));
         assert_eq!((numbers(fates.dropped()), queue.backlog()), (vec![2], (2000, 2)));

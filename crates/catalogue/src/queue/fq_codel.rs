@@ -1,11 +1,11 @@
-//! FQ-CoDel: flows share the link by deficit round robin, those that just began go first, and each queue is under CoDel.
+//! FQ-CoDel: flows share the link by deficit round robin, new flows are served first, and each queue is under CoDel.
 //!
-//! Source: RFC 8290, section 4. Needs: what CoDel needs, and a hash of the flow.
+//! Source: RFC 8290, section 4. Needs what CoDel needs, plus a hash of the flow.
 //!
-//! Differs: the hash is of the flow and its direction, with a perturbation drawn for the link from the run's seed. A queue
-//! is skipped when its credits are used up, zero included (the RFC's text says "negative"; "dequeued at least a quantum",
-//! in the same sentence, and Linux include zero). The queue's own bytes decide whether CoDel may drop, as in RFC 8289; in
-//! Linux it is the bytes of all. Where the limit is in bytes, heads are dropped until it is kept.
+//! Differences: the hash covers the flow and its direction, with a perturbation drawn for the link from the run's seed.
+//! A queue is skipped when its credits are used up, including zero. The RFC's text says "negative", but "dequeued at
+//! least a quantum" in the same sentence and Linux include zero. The queue's own bytes decide whether CoDel may drop,
+//! as in RFC 8289; in Linux it is the bytes of all queues. If the limit is in bytes, heads are dropped until it is met.
 
 use super::QueueForm;
 use super::codel::{CoDelAt, CoDelLaw, CoDelSpec, codel_keys, read_law};
@@ -18,10 +18,10 @@ use std::collections::VecDeque;
 
 const CODEL: [Key; 3] = codel_keys("true");
 
-/// What a scenario can say of it.
+/// The form in a scenario.
 pub const FORM: QueueForm = Form {
     name: "fq-codel",
-    summary: "flows take turns, new ones first, and each is under codel",
+    summary: "flows take turns, new flows first, and each is under codel",
     source: "RFC 8290",
     keys: &[
         CODEL[0],
@@ -31,14 +31,14 @@ pub const FORM: QueueForm = Form {
             "flows",
             Kind::Whole { min: 1, max: 65_536 },
             Fallback::Value("1024"),
-            "how many queues share the link",
+            "number of queues that share the link",
         )
         .from("RFC 8290"),
         Key::new(
             "quantum",
             Kind::Size { min: 1, max: 1 << 30 },
             Fallback::Nothing("the largest packet of the run"),
-            "what a queue sends before it is the next one's turn",
+            "bytes that a queue sends per turn",
         )
         .from("RFC 8290"),
     ],
@@ -51,14 +51,14 @@ pub const FORM: QueueForm = Form {
     },
 };
 
-/// FQ-CoDel, with its settings.
+/// The settings of FQ-CoDel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FqCoDelSpec {
     /// The law of each queue.
     pub codel: CoDelSpec,
-    /// How many queues there are.
+    /// Number of queues.
     pub flows: u32,
-    /// What a queue may send in a round, bytes; none for the largest packet of the run.
+    /// Bytes that a queue may send per round; `None` means the largest packet of the run.
     pub quantum: Option<u64>,
 }
 
@@ -90,10 +90,10 @@ impl ActiveSpec for FqCoDelSpec {
     }
 }
 
-/// The most packets dropped at once from the fattest queue (section 4.1).
+/// Maximum number of packets dropped at once from the longest queue (section 4.1).
 const DROP_BATCH: u64 = 64;
 
-/// Where a queue stands in the round.
+/// The state of a queue in the round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Standing {
     #[default]
@@ -101,23 +101,23 @@ enum Standing {
     Active,
 }
 
-/// One of the queues.
+/// The queue of one hash value.
 #[derive(Clone, Debug, Default)]
 struct FlowQueue {
     buffer: Buffer,
     law: CoDelLaw,
-    /// What it may still send in this round, bytes.
+    /// Bytes that it may still send in this round.
     credits: i64,
     standing: Standing,
 }
 
-/// The queues, and the lists of those that are active.
+/// The queues, and the lists of active ones.
 #[derive(Clone, Debug)]
 struct FqCoDel {
     at: CoDelAt,
     quantum: i64,
     limit: Limit,
-    /// Built as flows come to them.
+    /// The queues, created when their first packet arrives.
     queues: Vec<Option<Box<FlowQueue>>>,
     new: VecDeque<usize>,
     old: VecDeque<usize>,
@@ -141,13 +141,13 @@ impl FqCoDel {
         }
     }
 
-    /// The queue of a packet's flow.
+    /// Returns the number of the queue of a packet's flow.
     fn classify(&self, packet: &Packet) -> usize {
         let key = u64::from(packet.flow()) << 1 | u64::from(packet.goes_back());
         Stream::new(self.perturbation, Domain::ActiveQueue, key).below(self.queues.len() as u64) as usize
     }
 
-    /// Section 4.1.
+    /// Section 4.1: adds a packet and enforces the limit.
     fn enqueue(&mut self, now: Time, packet: Packet, fates: &mut Fates) {
         let number = self.classify(&packet);
         self.bytes += packet.wire_bytes();
@@ -160,7 +160,7 @@ impl FqCoDel {
             self.new.push_back(number);
         }
         while self.is_over_limit() {
-            self.drop_from_fattest(fates);
+            self.drop_from_longest(fates);
         }
     }
 
@@ -171,29 +171,30 @@ impl FqCoDel {
         }
     }
 
-    /// Half of the packets of the queue with the most bytes go, from its head, at most a batch.
-    fn drop_from_fattest(&mut self, fates: &mut Fates) {
+    /// Drops half of the packets of the queue with the most bytes, from its head, at most a batch.
+    fn drop_from_longest(&mut self, fates: &mut Fates) {
         let queues = self.queues.iter_mut().flatten();
-        let Some(fattest) =
+        let Some(longest) =
             queues.reduce(|most, queue| if queue.buffer.bytes() > most.buffer.bytes() { queue } else { most })
         else {
             return;
         };
-        let count = fattest.buffer.packets().div_ceil(2).min(DROP_BATCH);
-        for packet in (0..count).map_while(|_| fattest.buffer.pop()) {
+        let count = longest.buffer.packets().div_ceil(2).min(DROP_BATCH);
+        for packet in (0..count).map_while(|_| longest.buffer.pop()) {
             self.bytes -= packet.wire_bytes();
             self.packets -= 1;
             fates.drop(packet);
         }
     }
 
-    /// Section 4.2.
+    /// Section 4.2: returns the next packet to send.
     fn dequeue(&mut self, now: Time, fates: &mut Fates) -> Option<Packet> {
         loop {
             let from_new = !self.new.is_empty();
             let list = if from_new { &mut self.new } else { &mut self.old };
             let number = *list.front()?;
             let Some(queue) = &mut self.queues[number] else { return None };
+            // Out of credits: the queue gets a quantum and goes to the end of the old queues.
             if queue.credits <= 0 {
                 queue.credits += self.quantum;
                 list.pop_front();
@@ -208,6 +209,7 @@ impl FqCoDel {
                 queue.credits -= packet.wire_bytes() as i64;
                 return Some(packet);
             }
+            // An empty new queue becomes old first, so that a flow cannot stay new by sending single packets.
             list.pop_front();
             if from_new {
                 self.old.push_back(number);
@@ -247,7 +249,7 @@ mod tests {
         FqCoDel::new(FqCoDelSpec { codel, flows: 1024, quantum: Some(quantum) }, limit, 1000, 1, 0)
     }
 
-    /// Flows by number, as they leave.
+    /// Returns the flows of the packets in order of departure.
     fn drain(queue: &mut FqCoDel, fates: &mut Fates) -> Vec<u32> {
         std::iter::from_fn(|| queue.dequeue(Time::ZERO, fates)).map(|packet| packet.flow()).collect()
     }
@@ -256,7 +258,7 @@ mod tests {
         (0..packets).for_each(|seq| queue.enqueue(Time::ZERO, data(flow, seq, false), fates));
     }
 
-    /// A quantum of two packets: flows of four packets take turns by two; one that comes later is new, and goes first.
+    /// With a quantum of two packets, flows of four packets take turns by two. A later flow is new and goes first.
     #[test]
     fn flows_take_turns_by_their_quantum_and_new_ones_go_first() {
         let (mut queue, mut fates) = (queue(Limit::Packets(100), 2000), Fates::default());
@@ -265,12 +267,12 @@ mod tests {
         let first: Vec<_> = (0..3).filter_map(|_| queue.dequeue(Time::ZERO, &mut fates)).map(|p| p.flow()).collect();
         assert_eq!(first, [1, 1, 2]);
         fill(&mut queue, 3, 1, &mut fates);
-        // Flow 2 is still new, and before flow 3; flow 1 is old.
+        // Flow 2 is still new and precedes flow 3; flow 1 is old.
         assert_eq!(drain(&mut queue, &mut fates), [2, 3, 1, 1, 2, 2]);
         assert!(fates.dropped().is_empty() && queue.backlog() == (0, 0));
     }
 
-    /// An empty new queue becomes old before it is forgotten: a flow cannot stay new by sending one packet at a time.
+    /// An empty new queue becomes old before it is removed: a flow cannot stay new by sending one packet at a time.
     #[test]
     fn a_flow_that_sends_one_packet_at_a_time_does_not_stay_new() {
         let (mut queue, mut fates) = (queue(Limit::Packets(100), 1000), Fates::default());
@@ -287,19 +289,19 @@ mod tests {
     }
 
     #[test]
-    fn the_fattest_queue_pays_for_an_overflow_from_its_head() {
+    fn an_overflow_drops_from_the_head_of_the_longest_queue() {
         let (mut queue, mut fates) = (queue(Limit::Packets(10), 1000), Fates::default());
         fill(&mut queue, 1, 3, &mut fates);
         fill(&mut queue, 2, 7, &mut fates);
         fill(&mut queue, 1, 1, &mut fates);
-        // Of seven packets of flow 2, four go.
+        // Of seven packets of flow 2, four are dropped.
         assert_eq!((numbers(fates.dropped()), queue.backlog()), (vec![0, 1, 2, 3], (7000, 7)));
         assert!(fates.dropped().iter().all(|packet| packet.flow() == 2));
     }
 
-    /// Each queue has a law of its own: the one that stands is cut, the other is not.
+    /// Each queue has its own law: only the standing one is cut.
     #[test]
-    fn only_the_queue_that_stands_is_dropped_from() {
+    fn only_the_standing_queue_has_drops() {
         let (mut queue, mut fates) = (queue(Limit::Packets(1000), 1000), Fates::default());
         fill(&mut queue, 1, 200, &mut fates);
         for ms in (10..400).step_by(10) {
@@ -311,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn both_directions_of_a_flow_have_queues_of_their_own_and_links_mix_differently() {
+    fn both_directions_of_a_flow_have_their_own_queues_and_links_hash_differently() {
         let (one, other) =
             (queue(Limit::Packets(9), 1000), FqCoDel { perturbation: 7, ..queue(Limit::Packets(9), 1000) });
         let back = |flow| {

@@ -1,15 +1,15 @@
-//! PIE, Proportional Integral controller Enhanced: arriving packets are dropped with a probability that follows the queueing
+//! PIE, Proportional Integral controller Enhanced: arrivals are dropped with a probability that follows the queueing
 //! delay and its trend.
 //!
 //! Source: RFC 8033, sections 4.1 to 4.4 and appendix A; ECN as in section 5.1.
 //!
-//! Needs: the time at which each packet came. The delay is that of the last packet that left, zero where it left an empty
-//! queue: the variant by timestamps that section 4.3 allows and Linux uses (`dq_rate_estimator` off), so that nothing
-//! estimates the departure rate.
+//! Needs the arrival time of each packet. The delay is that of the last departed packet, or zero if it left an empty
+//! queue. This is the variant with timestamps that section 4.3 allows and Linux uses (`dq_rate_estimator` off), so that
+//! the departure rate need not be estimated.
 //!
-//! Differs: MEAN_PKTSIZE is the largest packet of the run. Of section 5 there is ECN alone: no derandomization, and PIE is
-//! always on. Updates are due at multiples of the interval since the start of the run; they need no events, since what
-//! they read changes only with packets that come and go.
+//! Differences: MEAN_PKTSIZE is the largest packet of the run. Of section 5 only ECN is implemented: there is no
+//! derandomization, and PIE is always on. Updates are due at multiples of the interval since the start of the run. They
+//! need no events, because their inputs change only with arrivals and departures.
 
 use super::{GAIN, MARKS, QueueForm};
 use crate::schema::{Fallback, Form, Key, Kind, MAX_DURATION};
@@ -18,29 +18,30 @@ use sparelane_sim::qdisc::{ActiveLaw, ActiveSpec, Buffer, Fates, Packet, Place};
 use sparelane_sim::{Discipline, Limit};
 use std::any::Any;
 
-/// Between updates: below a microsecond, no packet would come between two of them, and a run would be all updates.
+/// Allowed time between updates. Below a microsecond no packet would arrive between two updates, and a run would
+/// consist of updates.
 const UPDATES: Kind = Kind::Time { min: Dur::from_us(1), max: MAX_DURATION };
 
-/// What a scenario can say of it.
+/// The form in a scenario.
 pub const FORM: QueueForm = Form {
     name: "pie",
     summary: "drops or marks arrivals with a probability that follows the delay and its trend",
     source: "RFC 8033",
     keys: &[
-        Key::new("target", Kind::SPAN, Fallback::Value("15ms"), "the delay to aim for").from("RFC 8033"),
-        Key::new("update_interval", UPDATES, Fallback::Value("15ms"), "the time between updates of the probability")
+        Key::new("target", Kind::SPAN, Fallback::Value("15ms"), "target delay").from("RFC 8033"),
+        Key::new("update_interval", UPDATES, Fallback::Value("15ms"), "time between updates of the probability")
             .from("RFC 8033"),
         Key::new("alpha", GAIN, Fallback::Value("0.125"), "weight of the delay's distance from the target, per second")
             .from("RFC 8033"),
         Key::new("beta", GAIN, Fallback::Value("1.25"), "weight of the delay's trend, per second").from("RFC 8033"),
-        Key::new("max_burst", Kind::MOMENT, Fallback::Value("150ms"), "how long a burst passes undisturbed")
+        Key::new("max_burst", Kind::MOMENT, Fallback::Value("150ms"), "time for which a burst is not dropped")
             .from("RFC 8033"),
         Key::new("ecn", Kind::Flag, Fallback::Value("false"), MARKS).from("RFC 8033"),
         Key::new(
             "mark_ecn_threshold",
             Kind::Share { max: 1.0 },
             Fallback::Value("0.1"),
-            "the probability from which on ECN-capable packets are dropped, too",
+            "probability from which on ECN-capable packets are dropped, too",
         )
         .from("RFC 8033"),
     ],
@@ -57,20 +58,20 @@ pub const FORM: QueueForm = Form {
     },
 };
 
-/// PIE, with its settings.
+/// The settings of PIE.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PieSpec {
-    /// The delay to aim for.
+    /// The target delay.
     pub target: Dur,
     /// The time between updates of the probability.
     pub update_interval: Dur,
     /// Weight of the delay's distance from the target, 1/s.
     pub alpha: f64,
-    /// Weight of its trend, 1/s.
+    /// Weight of the delay's trend, 1/s.
     pub beta: f64,
-    /// How long a burst passes undisturbed.
+    /// The time for which a burst is not dropped.
     pub max_burst: Dur,
-    /// Marks ECN-capable packets instead of dropping them, while the probability is below `mark_ecn_threshold`.
+    /// True to mark ECN-capable packets instead of dropping them, while the probability is below `mark_ecn_threshold`.
     pub ecn: bool,
     /// The probability from which on ECN-capable packets are dropped, too.
     pub mark_ecn_threshold: f64,
@@ -112,25 +113,25 @@ impl ActiveSpec for PieSpec {
     }
 }
 
-/// The queue.
+/// A queue under PIE.
 #[derive(Clone, Debug)]
 struct Pie {
     spec: PieSpec,
     limit: Limit,
     mean_packet: u64,
-    /// drop_prob_.
+    /// drop_prob_ of the RFC.
     probability: f64,
-    /// current_qdelay_ and qdelay_old_.
+    /// current_qdelay_ of the RFC. `delay_before` is qdelay_old_.
     delay: Dur,
     delay_before: Dur,
-    /// burst_allowance_.
+    /// burst_allowance_ of the RFC.
     burst_allowance: Dur,
     next_update: Time,
     buffer: Buffer,
     rng: Stream,
 }
 
-/// How much smaller a step is where the probability is below a bound (section 4.2, auto-tuning).
+/// Divisors of a step for probabilities below a bound (section 4.2, auto-tuning).
 const STEPS: [(f64, f64); 6] =
     [(0.000_001, 2048.0), (0.000_01, 512.0), (0.000_1, 128.0), (0.001, 32.0), (0.01, 8.0), (0.1, 2.0)];
 
@@ -152,6 +153,7 @@ impl Pie {
 
     fn enqueue(&mut self, now: Time, mut packet: Packet, fates: &mut Fates) {
         self.catch_up(now);
+        // Section 4.4: a calm queue renews the burst allowance.
         let half = self.spec.target / 2;
         if self.probability == 0.0 && self.delay < half && self.delay_before < half {
             self.burst_allowance = self.spec.max_burst;
@@ -166,7 +168,7 @@ impl Pie {
         }
     }
 
-    /// Section 4.1.
+    /// Section 4.1: returns true if the arriving packet is to be dropped or marked.
     fn chooses(&mut self) -> bool {
         let is_calm = self.delay_before < self.spec.target / 2 && self.probability < 0.2;
         if is_calm || self.buffer.bytes() <= 2 * self.mean_packet {
@@ -182,14 +184,14 @@ impl Pie {
         Some(packet)
     }
 
-    /// Makes the updates that are due by `now`.
+    /// Applies the updates that are due by `now`.
     fn catch_up(&mut self, now: Time) {
         while self.next_update <= now {
             let (probability, before) = (self.probability, self.delay_before);
             self.update();
             self.next_update += self.spec.update_interval;
             if self.probability == probability && self.delay == before && self.next_update <= now {
-                // Every further update would leave all but the allowance as it is.
+                // Further updates would change nothing but the burst allowance.
                 let updates = (now - self.next_update).as_ps() / self.spec.update_interval.as_ps() + 1;
                 let span = self.spec.update_interval * updates;
                 self.burst_allowance = self.burst_allowance.saturating_sub(span);
@@ -198,16 +200,18 @@ impl Pie {
         }
     }
 
-    /// Sections 4.2 and 4.4.
+    /// Sections 4.2 and 4.4: updates the probability and the burst allowance.
     fn update(&mut self) {
         let (delay, before) = (self.delay.as_secs_f64(), self.delay_before.as_secs_f64());
         let mut step = self.spec.alpha * (delay - self.spec.target.as_secs_f64()) + self.spec.beta * (delay - before);
         let divisor = STEPS.iter().find(|(bound, _)| self.probability < *bound).map_or(1.0, |(_, divisor)| *divisor);
         step /= divisor;
+        // From 10 % on a step is at most 2 %.
         if self.probability >= 0.1 {
             step = step.min(0.02);
         }
         self.probability += step;
+        // An idle queue decays exponentially.
         if self.delay.is_zero() && self.delay_before.is_zero() {
             self.probability *= 0.98;
         }
@@ -248,10 +252,10 @@ mod tests {
         Time::ZERO + Dur::from_ms(ms)
     }
 
-    /// From 0, a delay of 35 ms steps by (0.125 * 0.02 + 1.25 * 0.035) / 2048 = 0.04625 / 2048, then, in the next
-    /// range but one, by 0.125 * 0.02 / 128.
+    /// From 0, a delay of 35 ms steps by (0.125 * 0.02 + 1.25 * 0.035) / 2048 = 0.04625 / 2048, then, two ranges
+    /// higher, by 0.125 * 0.02 / 128.
     #[test]
-    fn the_probability_moves_by_the_equation_in_steps_that_suit_its_size() {
+    fn the_probability_follows_the_equation_in_steps_scaled_to_its_size() {
         let mut queue = Pie { delay: Dur::from_ms(35), ..pie(PieSpec::default()) };
         queue.catch_up(at(15));
         let first = 0.04625 / 2048.0;
@@ -260,15 +264,15 @@ mod tests {
         assert!((queue.probability - first).abs() < 1e-15, "{}", queue.probability);
         queue.catch_up(at(30));
         assert!((queue.probability - first - 0.0025 / 128.0).abs() < 1e-15, "{}", queue.probability);
-        // At 10% and above a step is at most 2%: 0.125 * 0.985 would be more.
+        // From 10 % on a step is at most 2 %: 0.125 * 0.985 would be more.
         let mut high = Pie { probability: 0.5, delay: Dur::from_secs(1), delay_before: Dur::from_secs(1), ..queue };
         high.update();
         assert!((high.probability - 0.52).abs() < 1e-15, "{}", high.probability);
     }
 
-    /// Without delay the probability falls by 0.125 * 0.015, and then by 2% of the rest; it ends at zero.
+    /// Without delay the probability falls by 0.125 * 0.015 and then by 2 % of the rest, down to zero.
     #[test]
-    fn an_idle_queue_forgets() {
+    fn the_probability_of_an_idle_queue_decays() {
         let mut queue = Pie { probability: 0.5, ..pie(PieSpec::default()) };
         queue.update();
         assert!((queue.probability - (0.5 - 0.001_875) * 0.98).abs() < 1e-15, "{}", queue.probability);
@@ -288,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn the_delay_is_of_the_last_packet_that_left_others_behind() {
+    fn the_delay_is_that_of_the_last_packet_that_left_a_backlog() {
         let (mut queue, mut fates) = (pie(PieSpec::default()), Fates::default());
         (0..2).for_each(|seq| queue.enqueue(at(0), data(0, seq, false), &mut fates));
         assert!(queue.dequeue(at(7)).is_some());
@@ -297,9 +301,9 @@ mod tests {
         assert_eq!(queue.delay, Dur::ZERO);
     }
 
-    /// The allowance of 150 ms is renewed as long as the queue is calm; ten updates after the delay rose it is used up.
+    /// The allowance of 150 ms is renewed while the queue is calm. Ten updates after the delay rose it is used up.
     #[test]
-    fn a_burst_passes_undisturbed() {
+    fn a_burst_is_not_dropped() {
         let (mut queue, mut fates) = (pie(PieSpec::default()), Fates::default());
         (0..10).for_each(|seq| queue.enqueue(at(1), data(0, seq, false), &mut fates));
         assert_eq!(queue.burst_allowance, Dur::from_ms(150));
@@ -326,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_take_the_place_of_drops_below_their_threshold() {
+    fn packets_are_marked_instead_of_dropped_below_the_threshold() {
         let spec = PieSpec { ecn: true, mark_ecn_threshold: 1.0, ..PieSpec::default() };
         for (mark_ecn_threshold, dropped) in [(1.1, vec![]), (1.0, vec![9])] {
             let mut queue = Pie {

@@ -1,16 +1,15 @@
-//! RED, Random Early Detection: the longer the queue is on average, the more of the arriving packets are dropped or
-//! marked.
+//! RED, Random Early Detection: the longer the average queue, the more arrivals are dropped or marked.
 //!
-//! Source: Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN 1(4), 1993, Fig.
-//! 2 with the estimator of section 4 and the spread marks of section 7 (method 2); "gentle" as in Floyd's note of 2000
-//! (from the maximum to twice the maximum the probability rises from max_p to 1).
+//! Source: Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN 1(4), 1993,
+//! Fig. 2 with the estimator of section 4 and the evenly spaced marks of section 7 (method 2). "Gentle" is as in
+//! Floyd's note of 2000: between the maximum and twice the maximum the probability rises from max_p to 1.
 //!
-//! Needs: the time since when the link is idle, which counts as arrivals that found the queue empty: as many as small
-//! packets could have been sent. The paper leaves their size open; ours is 500 bytes, as in ns-2.
+//! Needs the time since which the link has been idle. Idle time counts as arrivals at an empty queue, one per
+//! transmission time of a small packet. The paper leaves their size open; here it is 500 bytes, as in ns-2.
 //!
-//! Differs: the average is of what waits, without the packet in transmission. It is in bytes where the thresholds are;
-//! the probability does not depend on the packet's size. With `ecn`, ECN-capable packets are marked wherever RED would
-//! drop them, above the maximum too, as in the paper and in Linux.
+//! Differences: the average covers waiting packets, without the one in transmission. It is in bytes if the thresholds
+//! are; the probability does not depend on the packet's size. With `ecn`, ECN-capable packets are marked whenever RED
+//! would drop them, also above the maximum, as in the paper and in Linux.
 
 use super::{MARKS, PROBABILITY, QueueForm};
 use crate::schema::{Fallback, Form, Key, Kind, ScenarioError, Section};
@@ -19,19 +18,19 @@ use sparelane_sim::qdisc::{ActiveLaw, ActiveSpec, Buffer, Fates, Packet, Place};
 use sparelane_sim::{Discipline, Limit};
 use std::any::Any;
 
-/// What a scenario can say of it.
+/// The form in a scenario.
 pub const FORM: QueueForm = Form {
     name: "red",
-    summary: "random early detection: the longer the average queue, the more is dropped or marked",
+    summary: "random early detection: the longer the average queue, the more packets are dropped or marked",
     source: "ToN 1(4), 1993",
     keys: &[
-        Key::new("min", Kind::Limit, Fallback::Required, "the average queue from which on packets are dropped early"),
-        Key::new("max", Kind::Limit, Fallback::Required, "the average queue at which max_probability is reached"),
+        Key::new("min", Kind::Limit, Fallback::Required, "average queue from which on packets are dropped early"),
+        Key::new("max", Kind::Limit, Fallback::Required, "average queue at which max_probability is reached"),
         Key::new(
             "max_probability",
             PROBABILITY,
             Fallback::Value("0.1"),
-            "the share of packets dropped early just below max",
+            "share of packets dropped early just below max",
         )
         .from("Floyd, \"RED: Discussions of Setting Parameters\", 1997"),
         Key::new("weight", PROBABILITY, Fallback::Value("0.002"), "weight of each arrival in the average")
@@ -40,7 +39,7 @@ pub const FORM: QueueForm = Form {
             "gentle",
             Kind::Flag,
             Fallback::Value("true"),
-            "whether the probability rises to 1 between max and twice as much, or at once",
+            "whether the probability rises to 1 between max and twice max, or jumps to 1 at max",
         )
         .from("Floyd, \"Recommendation on using the gentle variant of RED\", 2000"),
         Key::new("ecn", Kind::Flag, Fallback::Value("false"), MARKS),
@@ -52,16 +51,14 @@ fn read(section: &Section<'_>, bdp_bytes: u64) -> Result<Discipline, ScenarioErr
     let threshold = |name| {
         let field = section.need(name)?;
         match field.limit(bdp_bytes)? {
-            Limit::Bytes(0) | Limit::Packets(0) => {
-                Err(field.error("nothing; allowed: 1B or more, or 1packets or more"))
-            }
+            Limit::Bytes(0) | Limit::Packets(0) => Err(field.error("zero; allowed: 1B or more, or 1packets or more")),
             limit => Ok(limit),
         }
     };
     let (min, max) = (threshold("min")?, threshold("max")?);
     let refuse = |message: String| {
-        let blamed = section.own("max").or(section.own("min"));
-        Err(blamed.unwrap_or_else(|| section.whole_table().clone()).error(message))
+        let culprit = section.own("max").or(section.own("min"));
+        Err(culprit.unwrap_or_else(|| section.whole_table().clone()).error(message))
     };
     match (min, max) {
         (Limit::Bytes(min), Limit::Bytes(max)) | (Limit::Packets(min), Limit::Packets(max)) if min < max => {}
@@ -85,20 +82,20 @@ fn read(section: &Section<'_>, bdp_bytes: u64) -> Result<Discipline, ScenarioErr
     }))
 }
 
-/// RED, with its settings.
+/// The settings of RED.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedSpec {
-    /// The average from which on packets are dropped early.
+    /// The average queue from which on packets are dropped early.
     pub min: Limit,
-    /// The average at which the probability is `max_probability`; in the unit of `min`.
+    /// The average queue at which the probability is `max_probability`, in the unit of `min`.
     pub max: Limit,
     /// The probability just below `max`.
     pub max_probability: f64,
-    /// Weight of a new arrival in the average.
+    /// Weight of each arrival in the average.
     pub weight: f64,
-    /// Whether the probability rises from `max_probability` to 1 between `max` and twice as much, or jumps there.
+    /// True if the probability rises from `max_probability` to 1 between `max` and twice `max`, false if it jumps to 1.
     pub gentle: bool,
-    /// Marks ECN-capable packets instead of dropping them.
+    /// True to mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
 }
 
@@ -124,23 +121,23 @@ impl ActiveSpec for RedSpec {
     }
 }
 
-/// A "typical small packet" (section 11 of the paper).
+/// The "typical small packet" of section 11 of the paper.
 const SMALL_PACKET_BYTES: u64 = 500;
 
-/// The queue.
+/// A queue under RED.
 #[derive(Clone, Debug)]
 struct Red {
     spec: RedSpec,
-    /// min_th and max_th, in bytes or in packets.
+    /// min_th and max_th of the paper, in bytes or in packets.
     min: f64,
     max: f64,
     in_packets: bool,
     limit: Limit,
-    /// s, the transmission time of a small packet, seconds.
+    /// s of the paper: the transmission time of a small packet in seconds.
     small_packet_s: f64,
-    /// avg, in bytes or in packets.
+    /// avg of the paper, in bytes or in packets.
     average: f64,
-    /// Packets since the last one that was chosen; -1 where the average is below the minimum.
+    /// Packets since the last chosen one; -1 while the average is below the minimum.
     count: i64,
     buffer: Buffer,
     rng: Stream,
@@ -179,7 +176,7 @@ impl Red {
         }
     }
 
-    /// avg <- (1 - w) avg + w q; after an idle time of m small packets, avg <- (1 - w)^m avg.
+    /// Updates the average: avg <- (1 - w) avg + w q; after an idle time of m small packets, avg <- (1 - w)^m avg.
     fn observe(&mut self, now: Time, idle_since: Option<Time>) {
         let kept = 1.0 - self.spec.weight;
         self.average = match idle_since {
@@ -191,7 +188,7 @@ impl Red {
         };
     }
 
-    /// p_b at this average; none below the minimum.
+    /// Returns p_b at this average, or `None` below the minimum.
     fn probability(&self) -> Option<f64> {
         let (average, most) = (self.average, self.spec.max_probability);
         match average {
@@ -204,7 +201,7 @@ impl Red {
         }
     }
 
-    /// Whether the packet that comes is to be dropped or marked: with p_a = p_b / (1 - count p_b).
+    /// Returns true if the arriving packet is to be dropped or marked, with probability p_a = p_b / (1 - count p_b).
     fn chooses(&mut self) -> bool {
         let Some(p_b) = self.probability() else {
             self.count = -1;
@@ -269,7 +266,7 @@ mod tests {
         (0..packets).for_each(|seq| queue.enqueue(Time::ZERO, data(0, seq, false), None, fates));
     }
 
-    /// Arrivals find 0, 1, 2, 3 packets: with w = 1/2 the average is 0, 0.5, 1.25, 2.125.
+    /// Arrivals find 0, 1, 2 and 3 packets: with w = 1/2 the average is 0, 0.5, 1.25, 2.125.
     #[test]
     fn the_average_follows_the_queue_by_its_weight() {
         let (mut queue, mut fates) = (red(RedSpec { max_probability: 1e-12, ..SPEC }), Fates::default());
@@ -282,9 +279,9 @@ mod tests {
         assert_eq!(bytes.average, 1250.0);
     }
 
-    /// A small packet lasts 1 ms at 4 Mb/s: three of them halve the average three times.
+    /// A small packet takes 1 ms at 4 Mb/s: three of them halve the average three times.
     #[test]
-    fn idle_time_counts_as_small_packets_that_found_nothing() {
+    fn idle_time_counts_as_small_packets_at_an_empty_queue() {
         let (mut queue, mut fates) = (red(SPEC), Fates::default());
         queue.average = 1.6;
         let now = Time::ZERO + Dur::from_ms(10);
@@ -310,7 +307,8 @@ mod tests {
         assert_eq!(abrupt.probability(), Some(1.0));
     }
 
-    /// With p_b = 1/20, one of the next 19 is chosen, and each is as likely: 1/19, then 1/18 of what is left, ...
+    /// With p_b = 1/20 one of the next 19 packets is chosen, each with equal probability: 1/19, then 1/18 of the rest,
+    /// and so on.
     #[test]
     fn choices_are_spread_evenly() {
         let mut queue = red(SPEC);
@@ -323,12 +321,12 @@ mod tests {
                 gap = 0;
             }
         }
-        // 19,000 gaps of 1 to 19, 1000 each; rounding may let one grow to 20.
+        // 19,000 gaps of 1 to 19, 1000 of each; rounding may extend one to 20.
         assert!(gaps[20] < 5 && gaps[1..20].iter().all(|count| (870..1130).contains(count)), "{gaps:?}");
     }
 
     #[test]
-    fn marks_take_the_place_of_drops_for_those_that_know_them() {
+    fn ecn_capable_packets_are_marked_instead_of_dropped() {
         let mut queue = Red { average: 100.0, ..red(RedSpec { ecn: true, ..SPEC }) };
         let mut fates = Fates::default();
         queue.enqueue(Time::ZERO, data(0, 0, true), None, &mut fates);

@@ -1,13 +1,15 @@
-//! Weighted tail drop: first in, first out for all, but a packet of a lower class is refused from a shorter queue on.
+//! Weighted tail drop: first in, first out for all classes, but a lower class is rejected at a shorter queue.
 //!
-//! Source: Cisco, "Catalyst 3750-X and 3560-X Switch Software Configuration Guide", chapter on QoS, "Weighted Tail Drop": each
-//! class has a threshold in percent of the queue's size, and a frame is dropped that would lift the queue, with all that is in
-//! it, above the threshold of its class. Needs: schemes or cross traffic of several classes; alone, each has its share.
+//! Source: Cisco, "Catalyst 3750-X and 3560-X Switch Software Configuration Guide", chapter on QoS, "Weighted Tail
+//! Drop". Each class has a threshold in percent of the queue's size. A frame is dropped if it would lift the queue,
+//! with all its packets, above the threshold of its class. Useful with schemes or cross traffic of several classes; a
+//! single class is simply limited to its share.
 //!
-//! No class has places of its own, and none overtakes another, as it does with strict priority: what waits does so alike.
+//! No class has reserved places, and unlike with strict priority none overtakes another.
 //!
-//! Differs: there may be as many thresholds as classes; those switches have three. As with every queue here, what is in
-//! transmission does not count, and a packet that finds the transmitter idle does not wait and is never dropped.
+//! Differences: there may be as many thresholds as classes; those switches have three. As with every queue here, the
+//! packet in transmission does not count, and a packet that finds the transmitter idle does not wait and is never
+//! dropped.
 
 use super::QueueForm;
 use crate::schema::{Fallback, Form, Key, Kind, ScenarioError, Section, Shape};
@@ -18,16 +20,16 @@ use std::any::Any;
 
 const SHARE: Kind = Kind::Share { max: 1.0 };
 
-/// What a scenario can say of it.
+/// The form in a scenario.
 pub const FORM: QueueForm = Form {
     name: "weighted-tail-drop",
-    summary: "first in, first out; packets of each class are dropped where the queue is longer than that class's share of the limit",
+    summary: "first in, first out; packets of a class are dropped if the queue exceeds that class's share of the limit",
     source: "Cisco, Catalyst 3750-X and 3560-X Switch Software Configuration Guide",
     keys: &[Key::new(
         "class_shares",
         Kind::Special("a list of 1 to 8 shares of the limit, as in [1.0, 0.5]", &Shape::List(&Shape::Of(SHARE))),
         Fallback::Required,
-        "up to what share of its limit the queue takes packets of class 0, of class 1 and so on; the last is that of all lower \
+        "share of its limit up to which the queue accepts packets of class 0, of class 1 and so on; the last one holds for all lower \
          classes, too",
     )],
     read: |section, _| Ok(Discipline::of(WeightedTailDropSpec { shares: read_shares(section)? })),
@@ -46,10 +48,10 @@ fn read_shares(section: &Section<'_>) -> Result<[f64; CLASSES], ScenarioError> {
     Ok(shares)
 }
 
-/// Weighted tail drop, with its settings.
+/// The settings of weighted tail drop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WeightedTailDropSpec {
-    /// Up to what share of the limit the queue takes packets of each class, from 0 to 1.
+    /// The share of the limit, 0 to 1, up to which the queue accepts packets of each class.
     pub shares: [f64; CLASSES],
 }
 
@@ -71,10 +73,10 @@ impl ActiveSpec for WeightedTailDropSpec {
     }
 }
 
-/// The queue.
+/// A queue with weighted tail drop.
 #[derive(Clone, Debug)]
 struct WeightedTailDrop {
-    /// What the queue may hold for a packet of each class to be admitted, that packet included.
+    /// The size of the queue up to which a packet of each class is admitted, including that packet.
     limits: [Limit; CLASSES],
     buffer: Buffer,
 }
@@ -94,7 +96,7 @@ impl WeightedTailDrop {
     }
 }
 
-/// So much of a limit, in whole bytes or packets.
+/// Returns a share of a limit, in whole bytes or packets.
 fn share_of(limit: Limit, share: f64) -> Limit {
     let part = |whole: u64| (whole as f64 * share).floor() as u64;
     match limit {
@@ -122,14 +124,14 @@ mod tests {
     use super::*;
     use crate::queue::packets::{data, numbers};
 
-    /// A queue for which class 0 may fill all, class 1 some, and all lower classes less.
+    /// Returns a queue that class 0 may fill entirely, class 1 partly, and all lower classes less.
     fn queue(limit: Limit) -> WeightedTailDrop {
         let mut shares = [0.4; CLASSES];
         (shares[0], shares[1]) = (1.0, 0.6);
         WeightedTailDrop::new(WeightedTailDropSpec { shares }, limit)
     }
 
-    /// How many of 20 packets of `class` it takes while the transmitter is busy.
+    /// Returns the number of 20 packets of `class` that the queue admits while the transmitter is busy.
     fn admitted(queue: &mut WeightedTailDrop, class: u8) -> usize {
         let mut fates = Fates::default();
         (0..20).for_each(|seq| queue.enqueue(Time::ZERO, data(0, seq, false).lowered(class), false, &mut fates));
@@ -145,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_counts_for_every_class_and_leaves_in_the_order_in_which_it_came() {
+    fn waiting_packets_count_for_every_class_and_leave_in_order_of_arrival() {
         let mut queue = queue(Limit::Packets(10));
         assert_eq!([7, 1, 0, 1].map(|class| admitted(&mut queue, class)), [4, 2, 4, 0]);
         let left = std::iter::from_fn(|| queue.dequeue(Time::ZERO, &mut Fates::default())).collect::<Vec<_>>();
@@ -154,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_without_a_share_is_taken_where_the_transmitter_is_idle_alone() {
+    fn a_class_without_a_share_is_admitted_only_to_an_idle_transmitter() {
         let spec = WeightedTailDropSpec { shares: [0.0; CLASSES] };
         let (mut queue, mut fates) = (WeightedTailDrop::new(spec, Limit::Packets(10)), Fates::default());
         queue.enqueue(Time::ZERO, data(0, 0, false), true, &mut fates);

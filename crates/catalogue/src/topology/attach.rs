@@ -1,18 +1,19 @@
-//! Puts hosts at the routers of a graph that has none.
+//! Attaches hosts to the routers of a graph without hosts.
 
 use crate::topology::names::Names;
 use crate::topology::{TopologyError, bounds};
 use sparelane_core::{Dur, Rate};
 use sparelane_sim::{Network, NodeId, NodeKind};
 
-/// Attaches `per_router` hosts to each router by a cable of its own each, of `rate` in both directions and with `delay`
-/// one way, and returns the new hosts.
+/// Attaches `per_router` hosts to each router and returns them. Each host has its own cable of `rate` in both
+/// directions and `delay` one way.
 ///
-/// Hosts are numbered in rounds, one per router and round: with routers 0 to 9 alone, host `10 + i` is at
-/// router `i mod 10`. A host is called `h` and its number.
+/// Hosts are numbered in rounds, one per router and round: with only routers 0 to 9, host `10 + i` is at router `i mod
+/// 10`. A host's name is `h` and its number.
 ///
 /// # Errors
-/// No routers, no hosts per router, more nodes than allowed, or a rate or delay out of bounds.
+/// Fails without routers, without hosts per router, with more nodes than allowed, or with a rate or delay out of
+/// bounds.
 pub fn attach_hosts(
     network: &mut Network,
     per_router: u32,
@@ -64,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_attached_where_something_is_wrong() {
+    fn an_invalid_argument_is_an_error() {
         let mut network = Network::default();
         assert!(attach_hosts(&mut network, 1, RATE, DELAY).is_err());
         network.add("a", NodeKind::Router);

@@ -1,21 +1,21 @@
-//! What every network keeps to, whoever describes it: sane rates, delays and sizes.
+//! Bounds of every network, whatever its source: plausible rates, delays and sizes.
 //!
-//! The bounds are ours. They keep times below the overflow of 64-bit picoseconds, and catch slips of unit.
+//! The bounds are sparelane's own. They keep times below the overflow of 64-bit picoseconds and catch wrong units.
 
 use crate::topology::TopologyError;
 use sparelane_core::{Dur, Rate};
 use sparelane_sim::simulation::MAX_CABLES;
 
-/// The slowest link, in bits per second; a time per byte is not defined below it.
+/// The minimum rate in bits per second; a time per byte is not defined below it.
 const MIN_RATE_BPS: u64 = 1_000;
-/// The fastest link: 100 Tb/s, where 1500 bytes last 120 ps.
+/// The maximum rate: 100 Tb/s, at which 1500 bytes take 120 ps.
 const MAX_RATE_BPS: u64 = 100_000_000_000_000;
-/// The longest link: one hour, Earth to Jupiter.
+/// The maximum delay: one hour, about the distance to Jupiter.
 const MAX_DELAY: Dur = Dur::from_secs(3600);
-/// The most nodes of one network.
+/// The maximum number of nodes of a network.
 const MAX_NODES: u64 = 4_000_000;
 
-/// `rate`, if a link can have it; `what` names it in the error.
+/// Returns `rate` if a link may have it. `what` names it in the error.
 pub(super) fn rate(line: Option<usize>, what: &str, rate: Rate) -> Result<Rate, TopologyError> {
     if (MIN_RATE_BPS..=MAX_RATE_BPS).contains(&rate.as_bps()) {
         return Ok(rate);
@@ -24,7 +24,7 @@ pub(super) fn rate(line: Option<usize>, what: &str, rate: Rate) -> Result<Rate, 
     Err(TopologyError { line, message })
 }
 
-/// `delay`, if a link can have it; `what` names it in the error.
+/// Returns `delay` if a link may have it. `what` names it in the error.
 pub(super) fn delay(line: Option<usize>, what: &str, delay: Dur) -> Result<Dur, TopologyError> {
     if delay <= MAX_DELAY {
         return Ok(delay);
@@ -32,7 +32,7 @@ pub(super) fn delay(line: Option<usize>, what: &str, delay: Dur) -> Result<Dur, 
     Err(TopologyError { line, message: format!("{what} is {delay}; allowed: 0s to {MAX_DELAY}") })
 }
 
-/// `count`, if it is at least `least`; `what` names it in the error.
+/// Returns `count` if it is at least `least`. `what` names it in the error.
 pub(super) fn at_least(what: &str, count: u32, least: u32) -> Result<u32, TopologyError> {
     if count >= least {
         return Ok(count);
@@ -40,7 +40,7 @@ pub(super) fn at_least(what: &str, count: u32, least: u32) -> Result<u32, Topolo
     Err(TopologyError::new(format!("{what} is {count}; allowed: {least} or more")))
 }
 
-/// Whether a network may have `count` nodes.
+/// Fails if a network may not have `count` nodes.
 pub(super) fn nodes(count: u64) -> Result<(), TopologyError> {
     if count <= MAX_NODES {
         return Ok(());
@@ -48,7 +48,7 @@ pub(super) fn nodes(count: u64) -> Result<(), TopologyError> {
     Err(TopologyError::new(format!("the network has {count} nodes; allowed: at most {MAX_NODES}")))
 }
 
-/// Whether a network may have `count` cables.
+/// Fails if a network may not have `count` cables.
 pub(super) fn cables(count: u64) -> Result<(), TopologyError> {
     if count <= MAX_CABLES as u64 {
         return Ok(());
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bounds_are_inclusive_and_errors_say_what_is_allowed() {
+    fn bounds_are_inclusive_and_errors_state_what_is_allowed() {
         for bps in [MIN_RATE_BPS, MAX_RATE_BPS] {
             assert_eq!(rate(None, "the rate", Rate::from_bps(bps)), Ok(Rate::from_bps(bps)));
         }

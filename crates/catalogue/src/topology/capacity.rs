@@ -1,25 +1,25 @@
-//! The capacity rule of the RC3 paper's topologies: every link as loaded as the access links.
+//! The capacity rule of the RC3 paper's topologies: every link is as loaded as the access links.
 //!
-//! Under uniform traffic to hosts behind other routers, each router sends `fan-out x access rate / (routers - 1)`
-//! to each other router at full load. A link's capacity is that times the unordered router pairs whose static
-//! shortest path uses it (ties: lowest node number first). Source: derived from the authors' Internet-2 file, where it
-//! gives all 16 capacities; rounded up to a Mb/s they are the ones in the file.
+//! Under uniform traffic to hosts behind other routers, each router sends `fan-out x access rate / (routers - 1)` to
+//! each other router at full load. A link's capacity is that times the number of unordered router pairs whose static
+//! shortest path uses it (ties: lowest node number first). Source: derived from the authors' Internet-2 file. The rule
+//! yields all 16 capacities; rounded up to a Mb/s they are those in the file.
 //!
-//! Where a host's cable is slower towards the host, the rule takes its rate from the host: the core is then that of the
-//! network with even cables.
+//! If a host's cable is slower towards the host, the rule uses the rate from the host: the core is then that of the
+//! network with symmetric cables.
 //!
-//! Ours: the path of a pair is that from the lower-numbered router to the higher. A link that no path uses gets the
-//! capacity of one pair, since the rule would leave it with none.
+//! Choices of this implementation: the path of a pair is that from the lower-numbered router to the higher. A link that
+//! no path uses gets the capacity of one pair, because the rule would leave it with none.
 
 use crate::topology::{TopologyError, bounds};
 use sparelane_core::Rate;
 use sparelane_sim::RouterPaths;
 use sparelane_sim::{Network, NodeId, NodeKind};
 
-/// For each cable, the number of unordered router pairs whose shortest path uses it; zero for cables of hosts.
+/// Returns, for each cable, the number of unordered router pairs whose shortest path uses it; zero for cables of hosts.
 ///
 /// # Errors
-/// Two routers that no path joins.
+/// Fails if no path joins two routers.
 pub fn pairs_per_cable(network: &Network) -> Result<Vec<u64>, TopologyError> {
     let paths = RouterPaths::of(network);
     let routers = network.routers();
@@ -34,11 +34,11 @@ pub fn pairs_per_cable(network: &Network) -> Result<Vec<u64>, TopologyError> {
     Ok(pairs)
 }
 
-/// For each cable, its rates under the rule, rounded up to a bit per second, with `fan_out` hosts that send at
-/// `access_rate` at each router. Cables of hosts keep the rates they have.
+/// Returns the rates of each cable under the rule, rounded up to a bit per second, with `fan_out` hosts per router that
+/// send at `access_rate`. Cables of hosts keep their rates.
 ///
 /// # Errors
-/// Fewer than two routers, two routers that no path joins, no fan-out, or a rate out of bounds.
+/// Fails with fewer than two routers, two routers that no path joins, no fan-out, or a rate out of bounds.
 pub fn balanced_rates(network: &Network, fan_out: u32, access_rate: Rate) -> Result<Vec<[Rate; 2]>, TopologyError> {
     let routers = network.routers().len() as u128;
     if routers < 2 {

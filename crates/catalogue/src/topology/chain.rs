@@ -1,4 +1,4 @@
-//! Routers in a row with hosts at each: the "parking lot" of multi-bottleneck studies.
+//! Routers in a row with hosts at each, the "parking lot" of multi-bottleneck studies.
 
 use super::{ACCESS_DELAY, ACCESS_RATE, COUNT, TopologyForm, built};
 use crate::schema::{Fallback, Form, Key, Kind, ScenarioError};
@@ -6,16 +6,21 @@ use crate::topology::{TopologyError, attach_hosts, bounds};
 use sparelane_core::{Dur, Rate};
 use sparelane_sim::{Network, NodeKind};
 
-/// What a scenario can say of it.
+/// The form in a scenario.
 pub static FORM: TopologyForm = Form {
     name: "chain",
     summary: "routers r0, r1, ... in a row with hosts at each; host number routers + i is at router i mod routers",
     source: "sparelane",
     keys: &[
-        Key::new("routers", COUNT, Fallback::Value("3"), "routers in the row"),
+        Key::new("routers", COUNT, Fallback::Value("3"), "number of routers"),
         Key::new("hosts_per_router", COUNT, Fallback::Value("1"), "hosts at each router"),
         Key::new("link_rate", Kind::Rate, Fallback::Value("100Mbps"), "rate of the cables between routers"),
-        Key::new("link_delay", Kind::DELAY, Fallback::Value("10ms"), "their propagation delay, one way"),
+        Key::new(
+            "link_delay",
+            Kind::DELAY,
+            Fallback::Value("10ms"),
+            "propagation delay of the cables between routers, one way",
+        ),
         ACCESS_RATE,
         ACCESS_DELAY,
     ],
@@ -36,7 +41,7 @@ pub static FORM: TopologyForm = Form {
 /// Routers `r0`, `r1`, ... in a row, and the same number of hosts at each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chain {
-    /// Routers.
+    /// Number of routers.
     pub routers: u32,
     /// Hosts at each router.
     pub hosts_per_router: u32,
@@ -51,10 +56,10 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// The network: the routers first, then hosts as [`attach_hosts`] numbers and names them.
+    /// Builds the network: the routers first, then hosts as [`attach_hosts`] numbers and names them.
     ///
     /// # Errors
-    /// No routers or hosts, more nodes than allowed, or a rate or delay out of bounds.
+    /// Fails without routers or hosts, with more nodes than allowed, or with a rate or delay out of bounds.
     pub fn build(&self) -> Result<Network, TopologyError> {
         let routers = bounds::at_least("the number of routers", self.routers, 1)?;
         bounds::nodes(u64::from(routers) * (1 + u64::from(self.hosts_per_router)))?;

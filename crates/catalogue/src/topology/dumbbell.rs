@@ -6,7 +6,7 @@ use crate::topology::{TopologyError, bounds};
 use sparelane_core::{Dur, Rate};
 use sparelane_sim::{Network, NodeKind};
 
-/// What a scenario can say of it.
+/// The form in a scenario.
 pub static FORM: TopologyForm = Form {
     name: "dumbbell",
     summary: "hosts left0, left1, ... and right0, right1, ... on two routers, west and east",
@@ -16,7 +16,12 @@ pub static FORM: TopologyForm = Form {
         ACCESS_RATE,
         ACCESS_DELAY,
         Key::new("bottleneck_rate", Kind::Rate, Fallback::Value("100Mbps"), "rate of the cable between the routers"),
-        Key::new("bottleneck_delay", Kind::DELAY, Fallback::Value("18ms"), "its propagation delay, one way"),
+        Key::new(
+            "bottleneck_delay",
+            Kind::DELAY,
+            Fallback::Value("18ms"),
+            "propagation delay of the cable between the routers, one way",
+        ),
     ],
     read: |section, _| {
         let (rate, delay) = (|name| section.need(name)?.rate(), |name| section.need(name)?.time());
@@ -31,7 +36,8 @@ pub static FORM: TopologyForm = Form {
     },
 };
 
-/// `left0`.. at router `west`, `right0`.. at router `east`, and the bottleneck between the routers.
+/// A dumbbell: hosts `left0`, `left1`, ... at router `west`, hosts `right0`, `right1`, ... at router `east`, and the
+/// bottleneck between the routers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dumbbell {
     /// Hosts on each side.
@@ -47,10 +53,10 @@ pub struct Dumbbell {
 }
 
 impl Dumbbell {
-    /// The network: nodes in the order `left0`.., `right0`.., `west`, `east`.
+    /// Builds the network, with nodes in the order `left0`.., `right0`.., `west`, `east`.
     ///
     /// # Errors
-    /// No pairs, more nodes than allowed, or a rate or delay out of bounds.
+    /// Fails without pairs, with more nodes than allowed, or with a rate or delay out of bounds.
     pub fn build(&self) -> Result<Network, TopologyError> {
         let pairs = bounds::at_least("the number of pairs", self.pairs, 1)?;
         bounds::nodes(2 * u64::from(pairs) + 2)?;
@@ -88,7 +94,7 @@ mod tests {
     };
 
     #[test]
-    fn each_side_hangs_on_its_router_and_one_cable_joins_them() {
+    fn each_side_is_attached_to_its_router_and_one_cable_joins_the_routers() {
         let network = TWO.build().unwrap();
         let names: Vec<_> = network.nodes.iter().map(|node| node.name.as_str()).collect();
         assert_eq!(names, ["left0", "left1", "right0", "right1", "west", "east"]);

@@ -1,8 +1,8 @@
 //! The fat tree of k-port switches (Al-Fares, Loukissas, Vahdat; SIGCOMM 2008): every host can send at its full rate to
-//! any other, if flows are spread over the equal paths.
+//! any other if flows are spread over the equal-cost paths.
 //!
-//! k pods, each of k/2 edge and k/2 aggregation routers, all of the one joined to all of the other; k/2 hosts at each
-//! edge router; and (k/2)^2 core routers, each joined to one aggregation router of every pod.
+//! There are k pods, each with k/2 edge and k/2 aggregation routers in a full bipartite mesh, and k/2 hosts per edge
+//! router. (k/2)^2 core routers connect to one aggregation router of every pod.
 
 use super::{TopologyForm, built};
 use crate::schema::{Fallback, Field, Form, Key, Kind};
@@ -11,7 +11,7 @@ use sparelane_core::{Dur, Rate};
 use sparelane_sim::simulation::MAX_CABLES;
 use sparelane_sim::{Network, NodeId, NodeKind};
 
-/// What a scenario can say of it.
+/// The form in a scenario.
 pub static FORM: TopologyForm = Form {
     name: "fat-tree",
     summary: "k pods of edge routers edgeP-I and aggregation routers aggP-I under core routers core0, core1, ...; host hN \
@@ -25,7 +25,7 @@ pub static FORM: TopologyForm = Form {
             "ports of each router, even: k pods, k^2/4 core routers, k^3/4 hosts",
         ),
         Key::new("rate", Kind::Rate, Fallback::Value("100Gbps"), "rate of the cables between routers"),
-        Key::new("host_rate", Kind::Rate, Fallback::Nothing("as rate"), "rate of each host's cable"),
+        Key::new("host_rate", Kind::Rate, Fallback::Nothing("same as rate"), "rate of each host's cable"),
         Key::new("delay", Kind::DELAY, Fallback::Value("1us"), "propagation delay of every cable, one way"),
     ],
     read: |section, _| {
@@ -40,10 +40,10 @@ pub static FORM: TopologyForm = Form {
     },
 };
 
-/// A fat tree.
+/// The settings of a fat tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FatTree {
-    /// Ports of each router, even: k pods and k^3 / 4 hosts.
+    /// Number of ports of each router, even: k pods and k^3 / 4 hosts.
     pub k: u32,
     /// Rate of the cables between routers.
     pub rate: Rate,
@@ -54,16 +54,16 @@ pub struct FatTree {
 }
 
 impl FatTree {
-    /// The largest k that the engine has room for: a tree has 3 k^3 / 4 cables.
+    /// The largest k that the engine supports: a tree has 3 k^3 / 4 cables.
     pub const MAX_K: u32 = largest_k();
 
-    /// The network. Nodes come in this order: core routers `core0`, `core1`, ...; aggregation routers `agg0-0` (pod,
-    /// place in the pod), `agg0-1`, ...; edge routers `edge0-0`, ...; hosts `h0`, `h1`, ..., of which `h` number i is at
-    /// the edge router number i / (k/2), counted through the pods. Core router number i is joined to the aggregation
-    /// router in place i / (k/2) of every pod.
+    /// Builds the network. Nodes come in this order: core routers `core0`, `core1`, ...; aggregation routers `agg0-0`
+    /// (pod, position in the pod), `agg0-1`, ...; edge routers `edge0-0`, ...; hosts `h0`, `h1`, .... Host number i is
+    /// at edge router number i / (k/2), counted through the pods. Core router number i connects to aggregation router i
+    /// / (k/2) of every pod.
     ///
     /// # Errors
-    /// A k that is odd, zero or above [`MAX_K`](Self::MAX_K), or a rate or delay out of bounds.
+    /// Fails if k is odd, zero or above [`MAX_K`](Self::MAX_K), or a rate or delay is out of bounds.
     pub fn build(&self) -> Result<Network, TopologyError> {
         let (k, half) = (self.k, self.k / 2);
         if k == 0 || !k.is_multiple_of(2) || k > Self::MAX_K {
@@ -97,7 +97,7 @@ impl FatTree {
     }
 }
 
-/// One layer of routers: k/2 in each of k pods.
+/// Adds one layer of routers: k/2 in each of k pods.
 fn pods(network: &mut Network, layer: &str, k: u32) -> Vec<Vec<NodeId>> {
     let mut pod = |pod| (0..k / 2).map(|i| network.add(format!("{layer}{pod}-{i}"), NodeKind::Router)).collect();
     (0..k).map(&mut pod).collect()
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_has_as_many_routers_hosts_and_cables_as_its_k_says() {
+    fn k_determines_the_numbers_of_routers_hosts_and_cables() {
         for k in [2, 4, 6, 8] {
             let network = tree(k).build().unwrap();
             let (hosts, routers) = (k.pow(3) / 4, 5 * k * k / 4);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn names_tell_the_layer_the_pod_and_the_place() {
+    fn names_contain_the_layer_the_pod_and_the_position() {
         let network = tree(4).build().unwrap();
         let names: Vec<_> = network.nodes.iter().map(|node| node.name.as_str()).collect();
         assert_eq!(names[..6], ["core0", "core1", "core2", "core3", "agg0-0", "agg0-1"]);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn an_odd_k_none_or_one_too_large_is_refused() {
+    fn an_odd_zero_or_too_large_k_is_refused() {
         for k in [0, 1, 5, FatTree::MAX_K + 2, u32::MAX] {
             let error = tree(k).build().unwrap_err().to_string();
             assert_eq!(error, format!("k is {k}; allowed: an even number from 2 to {}", FatTree::MAX_K));

@@ -8,40 +8,40 @@ use super::{
 use crate::schema::{Fallback, Form, Input, Key, Kind, Purpose, ScenarioError, Section};
 use sparelane_sim::{Network, NodeKind};
 
-/// What a scenario can say of it.
+/// The form in a scenario.
 pub static FORM: TopologyForm = Form {
     name: "file",
     summary: "a .topo text, or a map: .graphml, .gml, or SNDlib's .xml; the keys other than path are for maps",
     source: "sparelane; graphml.graphdrawing.org; topology-zoo.org; sndlib.put.poznan.pl",
     keys: &[
-        Key::new("path", Kind::Path, Fallback::Required, "the file, ending in .topo, .graphml, .gml or .xml"),
+        Key::new("path", Kind::Path, Fallback::Required, "file that ends in .topo, .graphml, .gml or .xml"),
         Key::new("hosts_per_router", COUNT, Fallback::Value("1"), "hosts at each router of a graph without hosts"),
         ACCESS_RATE,
         ACCESS_DELAY,
-        Key::new("default_rate", Kind::Rate, Fallback::Value("10Gbps"), "rate of edges for which the file gives none"),
-        Key::new("default_delay", Kind::DELAY, Fallback::Value("5ms"), "delay of edges for which the file gives none"),
+        Key::new("default_rate", Kind::Rate, Fallback::Value("10Gbps"), "rate of edges without one in the file"),
+        Key::new("default_delay", Kind::DELAY, Fallback::Value("5ms"), "delay of edges without one in the file"),
         Key::new(
             "component",
             Kind::Choice(&["all", "largest"]),
             Fallback::Value("all"),
-            "all of a map, which must be connected, or its largest connected part",
+            "all of a map, which must be connected, or its largest connected component",
         ),
         Key::new(
             "capacity",
             Kind::Choice(&["given", "internet2-rule"]),
             Fallback::Value("given"),
-            "core rates as given, or such that every link is loaded as much as the hosts' cables",
+            "core rates as given, or such that every link is as loaded as the hosts' cables",
         )
         .from("the rule: derived from the RC3 authors' Internet2 file"),
     ],
     read: from_file,
 };
 
-/// The keys that only maps take.
+/// The keys that only maps accept.
 const MAP_KEYS: [&str; 7] =
     ["hosts_per_router", "access_rate", "access_delay", "default_rate", "default_delay", "capacity", "component"];
 
-/// How many of them, the first, are about hosts that the graph lacks.
+/// Number of these keys, from the start, that concern hosts missing from the graph.
 const HOST_KEYS: usize = 3;
 
 fn from_file(section: &Section<'_>, context: &Context<'_>) -> Result<Network, ScenarioError> {
@@ -51,7 +51,7 @@ fn from_file(section: &Section<'_>, context: &Context<'_>) -> Result<Network, Sc
         (_, Some(format)) => from_map(section, &input, format, context)?,
         ("topo", None) => {
             if let Some(field) = MAP_KEYS.iter().find_map(|name| section.given(name)) {
-                return Err(field.error("only for maps; a .topo file says everything itself"));
+                return Err(field.error("only for maps; a .topo file is complete"));
             }
             neutral::parse(&input.text).map_err(|error| in_file(&input, error))?
         }

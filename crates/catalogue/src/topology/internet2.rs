@@ -1,9 +1,9 @@
 //! The Internet-2 network of the RC3 paper (Mittal, Sherry, Ratnasamy, Shenker; NSDI 2014).
 //!
-//! Source: the topology file of the authors' public simulation, `internet2-withbandwidthdelay-fanout10`:
-//! ten routers, 16 core links, ten hosts at each router at 1 Gb/s and 1 ms, core delays of 10 ms. The
-//! capacities make every link equally loaded under uniform traffic; see [`balanced_rates`] for the rule.
-//! The file does not say which router is which city, and with equal delays it does not matter.
+//! Source: the topology file of the authors' public simulation, `internet2-withbandwidthdelay-fanout10`: ten routers,
+//! 16 core links, ten hosts per router at 1 Gb/s and 1 ms, core delays of 10 ms. With these capacities every link is
+//! equally loaded under uniform traffic; see [`balanced_rates`] for the rule. The file does not assign routers to
+//! cities, and with equal delays the assignment does not matter.
 //!
 //! [`balanced_rates`]: crate::topology::balanced_rates
 
@@ -14,7 +14,7 @@ use sparelane_core::maths::mul_div;
 use sparelane_core::{Domain, Dur, Rate, Stream};
 use sparelane_sim::{Network, NodeKind};
 
-/// What a scenario can say of it.
+/// The form in a scenario.
 pub static FORM: TopologyForm = Form {
     name: "internet2",
     summary: "the RC3 paper's ten routers r0 to r9; host h10+i is at router i mod 10",
@@ -33,14 +33,14 @@ pub static FORM: TopologyForm = Form {
             "core_rate_min",
             Kind::Rate,
             Fallback::Nothing("the paper's rates"),
-            "each core cable's rate is drawn with the seed, uniformly from here to core_rate_max",
+            "minimum of core rates, which are drawn uniformly, by the seed, up to core_rate_max",
         )
         .from("NSDI 2014 section 5.1.2, link heterogeneity: from 500 Mb/s to 2 Gb/s"),
         Key::new(
             "core_rate_max",
             Kind::Rate,
             Fallback::Nothing("the paper's rates"),
-            "the highest rate that is drawn; given with core_rate_min or not at all",
+            "maximum of core rates; requires core_rate_min",
         ),
     ],
     read: |section, context| {
@@ -55,7 +55,7 @@ pub static FORM: TopologyForm = Form {
     },
 };
 
-/// The bounds of core rates that are drawn, both or none.
+/// Reads the bounds of randomly drawn core rates: both or neither.
 fn drawn_core_rates(section: &Section<'_>, seed: u64) -> Result<Option<DrawnRates>, ScenarioError> {
     let bounds = (section.given("core_rate_min"), section.given("core_rate_max"));
     let (lowest, highest) = match &bounds {
@@ -71,7 +71,7 @@ fn drawn_core_rates(section: &Section<'_>, seed: u64) -> Result<Option<DrawnRate
     Ok(Some(DrawnRates { min, max, seed }))
 }
 
-/// Router, router, Mb/s for ten hosts of 1 Gb/s at each router.
+/// Router, router and Mb/s, for ten hosts of 1 Gb/s per router.
 const CORE: [(usize, usize, u64); 16] = [
     (0, 1, 5556),
     (0, 2, 7778),
@@ -91,10 +91,10 @@ const CORE: [(usize, usize, u64); 16] = [
     (7, 9, 7778),
 ];
 const ROUTERS: u32 = 10;
-/// What the capacities of [`CORE`] were made for, in bits per second at each router.
+/// The load per router for which the capacities of [`CORE`] were made, in bits per second.
 const PRINTED_FAN_OUT_BPS: u64 = 10_000_000_000;
 
-/// The Internet-2 network; [`Default`] is the paper's.
+/// The settings of the Internet-2 network; [`Default`] is the paper's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Internet2 {
     /// Hosts at each of the ten routers.
@@ -105,23 +105,23 @@ pub struct Internet2 {
     pub access_delay: Dur,
     /// Propagation delay of each core link, one way.
     pub core_delay: Dur,
-    /// Core rates drawn at random in place of the paper's (its section 5.1.2, "Link Heterogeneity").
+    /// Core rates drawn at random instead of the paper's (its section 5.1.2, "Link Heterogeneity").
     pub drawn_core_rates: Option<DrawnRates>,
 }
 
-/// Rates that are drawn at random, each cable's on its own.
+/// Rates that are drawn at random, independently for each cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DrawnRates {
-    /// The lowest.
+    /// The minimum.
     pub min: Rate,
-    /// The highest, no less; every whole bit per second from one to the other is as likely.
+    /// The maximum. Every whole bit per second in the range is equally likely.
     pub max: Rate,
     /// The run's seed.
     pub seed: u64,
 }
 
 impl DrawnRates {
-    /// The rate of cable number `cable`, in both directions. The bounds are in order.
+    /// Returns the rate of cable number `cable` in both directions. The bounds must be in order.
     fn draw(&self, cable: u64) -> Rate {
         let choices = self.max.as_bps() - self.min.as_bps() + 1;
         Rate::from_bps(self.min.as_bps() + Stream::new(self.seed, Domain::CoreRates, cable).below(choices))
@@ -153,11 +153,12 @@ impl Default for Internet2 {
 }
 
 impl Internet2 {
-    /// The network: routers `r0` to `r9` first, then host number `10 + i`, called `h10`, `h11`, ..., at router
-    /// `i mod 10`. The 16 core links are the first cables.
+    /// Builds the network: routers `r0` to `r9` first, then hosts `h10`, `h11`, ..., of which host number `10 + i` is
+    /// at router `i mod 10`. The 16 core links are the first cables.
     ///
     /// # Errors
-    /// No hosts, more nodes than allowed, or a rate or delay out of bounds, scaled core rates included.
+    /// Fails without hosts, with more nodes than allowed, or with a rate or delay out of bounds, including scaled core
+    /// rates.
     pub fn build(&self) -> Result<Network, TopologyError> {
         bounds::at_least("the number of hosts per router", self.hosts_per_router, 1)?;
         bounds::nodes(u64::from(ROUTERS) * (1 + u64::from(self.hosts_per_router)))?;
@@ -178,7 +179,7 @@ impl Internet2 {
         Ok(network)
     }
 
-    /// The printed capacity, scaled to this network's access rate and fan-out.
+    /// Returns the printed capacity, scaled to this network's access rate and fan-out.
     fn core_rate(&self, printed_mbps: u64) -> Result<Rate, TopologyError> {
         let fan_out_bps = self.access_rate.as_bps().saturating_mul(u64::from(self.hosts_per_router));
         let bps = mul_div(printed_mbps * 1_000_000, fan_out_bps, PRINTED_FAN_OUT_BPS);
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_values_are_refused() {
+    fn invalid_values_are_refused() {
         let drawn = |min, max| Some(DrawnRates { min: Rate::from_bps(min), max: Rate::from_bps(max), seed: 1 });
         for wrong in [
             Internet2 { hosts_per_router: 0, ..Internet2::default() },

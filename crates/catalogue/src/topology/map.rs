@@ -1,7 +1,8 @@
-//! Networks from maps of the world: GraphML and GML, among them the files of the Internet Topology Zoo (topology-zoo.org),
-//! and SNDlib's XML. Each format's reader gives a graph with named data; what these mean is here.
+//! Networks from maps: GraphML and GML, including the files of the Internet Topology Zoo (topology-zoo.org), and
+//! SNDlib's XML.
 //!
-//! Data are known by the name of their key, in any case:
+//! Each format's reader returns a graph with named data. This module interprets the data. Names are those of keys, in
+//! any case:
 //!
 //! | on | name | meaning |
 //! |---|---|---|
@@ -13,12 +14,14 @@
 //! | edge | `queue` | of each direction, in bytes with unit |
 //! | edge | `loss` | probability, 0 to 1 |
 //!
-//! What whoever drew a map did not know is as if it were not there: a coordinate or a raw speed that is empty, `nan`, `none`,
-//! `null`, `unknown` or `?`, and a raw speed of zero. A node without kind is a router: a graph without hosts is one of routers only. An edge without delay whose
-//! ends both have coordinates gets that of fibre along the great circle, at 200 km/ms. What is still unknown is taken
-//! from [`MapDefaults`]. Parallel edges become one cable, with the highest rate and the least delay that the file
-//! gives for them, and the first queue and loss. An edge stands for both directions, whatever the file says; an edge from a
-//! node to itself is left out, and the reader of the scenario is told.
+//! Unknown values are treated as missing: a coordinate or raw speed that is empty, `nan`, `none`, `null`, `unknown` or
+//! `?`, and a raw speed of zero. A node without kind is a router, so that a graph without hosts consists of routers. An
+//! edge without delay between two nodes with coordinates gets that of fibre along the great circle, at 200 km/ms.
+//! Remaining gaps are filled from [`MapDefaults`].
+//!
+//! Parallel edges become one cable with the highest rate and the lowest delay in the file, and the first queue and
+//! loss. An edge stands for both directions, whatever the file says. An edge from a node to itself is left out with a
+//! warning.
 
 mod component;
 mod gml;
@@ -37,7 +40,7 @@ const EARTH_RADIUS_KM: f64 = 6371.0;
 /// Light in fibre: two thirds of its speed in vacuum.
 const FIBRE_KM_PER_SECOND: f64 = 200_000.0;
 
-/// What an edge gets where the file is silent.
+/// The values of edges for which the file gives none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapDefaults {
     /// Rate of each direction.
@@ -46,14 +49,14 @@ pub struct MapDefaults {
     pub delay: Dur,
 }
 
-/// A place on Earth, in radians.
+/// A location on Earth, in radians.
 #[derive(Clone, Copy)]
 struct Place {
     latitude: f64,
     longitude: f64,
 }
 
-/// All parallel edges between two nodes, as far as the file tells.
+/// All parallel edges between two nodes, with the values that the file gives.
 struct Bundle {
     ends: [NodeId; 2],
     rate: Option<Rate>,
@@ -74,7 +77,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format of files with this extension, in lower case.
+    /// Returns the format of files with this extension, in lower case.
     pub fn of(extension: &str) -> Option<Format> {
         match extension {
             "graphml" => Some(Format::GraphMl),
@@ -85,76 +88,78 @@ impl Format {
     }
 }
 
-/// Which part of a map becomes the network.
+/// The part of a map that becomes the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Component {
-    /// All of it.
+    /// The whole map.
     All,
-    /// The connected part with the most nodes.
+    /// The connected component with the most nodes.
     Largest,
 }
 
 /// A graph as a file declares it.
 struct Graph<'a> {
-    /// In the file's order.
+    /// The nodes, in the file's order.
     nodes: Vec<DeclaredNode<'a>>,
-    /// In the file's order.
+    /// The edges, in the file's order.
     edges: Vec<DeclaredEdge<'a>>,
 }
 
-/// A node.
+/// A node as declared.
 struct DeclaredNode<'a> {
-    /// Its id in the file.
+    /// The node's id in the file.
     id: &'a str,
     data: Data<'a>,
 }
 
-/// An edge.
+/// An edge as declared.
 struct DeclaredEdge<'a> {
-    /// The ids of its ends.
+    /// The ids of the two ends.
     ends: [&'a str; 2],
     data: Data<'a>,
 }
 
 /// The data of one element, by the lower-case names of their keys.
 struct Data<'a> {
-    /// The element's line, from 1.
+    /// The element's line, counted from 1.
     line: usize,
     values: BTreeMap<String, (usize, &'a str)>,
 }
 
 impl<'a> Data<'a> {
-    /// The value called `name`, if it is there and not empty.
+    /// Returns the value called `name`, if it exists and is not empty.
     fn text(&self, name: &str) -> Option<&'a str> {
         self.values.get(name).map(|&(_, text)| text)
     }
 
-    /// The value called `name`, read by `parse`, whose error says what is allowed.
+    /// Returns the value called `name`, parsed by `parse`, whose error states what is allowed.
     fn parsed<T>(&self, name: &str, parse: impl FnOnce(&str) -> Result<T, String>) -> Result<Option<T>, TopologyError> {
         let Some(&(line, text)) = self.values.get(name) else { return Ok(None) };
         let refuse = |allowed| TopologyError::at(line, format!("`{name}` is `{text}`; allowed: {allowed}"));
         parse(text).map(Some).map_err(refuse)
     }
 
-    /// As [`Data::parsed`], where words that stand for an unknown value are as if it were not there.
+    /// Same as [`Data::parsed`], but words for unknown values count as missing.
     fn known<T>(&self, name: &str, parse: impl FnOnce(&str) -> Result<T, String>) -> Result<Option<T>, TopologyError> {
         let is_unknown = |text: &str| UNKNOWN.iter().any(|word| text.eq_ignore_ascii_case(word));
         if self.text(name).is_some_and(is_unknown) { Ok(None) } else { self.parsed(name, parse) }
     }
 }
 
-/// Words that stand for a value that nobody knows.
+/// Words for an unknown value.
 const UNKNOWN: [&str; 5] = ["nan", "none", "null", "unknown", "?"];
 
-/// The line of an element of XML, from 1.
+/// Returns the line of an XML element, counted from 1.
 fn line(element: roxmltree::Node<'_, '_>) -> usize {
     element.document().text_pos_at(element.range().start).row as usize
 }
 
-/// The network that `text` describes. Nodes and cables are in the order of the file. `warnings` takes what is left out.
+/// Builds the network that `text` describes, with nodes and cables in the order of the file. `warnings` collects what
+/// is left out.
 ///
 /// # Errors
-/// No well-formed file of its format; an edge to an unknown node; a value that is not allowed; a host without edge.
+/// Fails if the file is not well-formed, an edge leads to an unknown node, a value is not allowed, or a host has no
+/// edge.
 pub fn parse(
     text: &str,
     format: Format,
@@ -213,7 +218,7 @@ fn network_of(
     Ok(network)
 }
 
-/// The places of nodes by their ids.
+/// Returns the positions of nodes by their ids.
 fn positions<'a>(graph: &Graph<'a>) -> Result<BTreeMap<&'a str, usize>, TopologyError> {
     let mut positions = BTreeMap::new();
     for (position, node) in graph.nodes.iter().enumerate() {
@@ -225,7 +230,7 @@ fn positions<'a>(graph: &Graph<'a>) -> Result<BTreeMap<&'a str, usize>, Topology
     Ok(positions)
 }
 
-/// The edges, parallel ones merged, in the order of the first of each.
+/// Merges parallel edges, in the order of the first of each.
 fn bundles(graph: &Graph<'_>, warnings: &Warnings) -> Result<Vec<Bundle>, TopologyError> {
     let ids = positions(graph)?;
     let places: Vec<_> = graph.nodes.iter().map(|node| place(&node.data)).collect::<Result<_, _>>()?;
@@ -312,13 +317,13 @@ fn edge_delay(data: &Data<'_>) -> Result<Option<Dur>, TopologyError> {
     delay.map(|delay| bounds::delay(Some(data.line), "the delay of the edge", delay)).transpose()
 }
 
-/// A number from `low` to `high`.
+/// Parses a number from `low` to `high`.
 fn number(text: &str, low: f64, high: f64) -> Result<f64, String> {
     let value = text.parse().ok().filter(|value| (low..=high).contains(value));
     value.ok_or_else(|| format!("a number from {low} to {high}"))
 }
 
-/// The delay of fibre along the great circle, by the haversine formula.
+/// Returns the delay of fibre along the great circle, by the haversine formula.
 fn fibre_delay(a: Place, b: Place) -> Dur {
     let square = |x: f64| x * x;
     let half_chord_squared = square(libm::sin((b.latitude - a.latitude) / 2.0))

@@ -1,4 +1,4 @@
-//! Keeps the names of nodes unique where a file does not.
+//! Unique names of nodes, for files that repeat them.
 
 use sparelane_sim::Network;
 use std::collections::BTreeSet;
@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 pub(super) struct Names(BTreeSet<String>);
 
 impl Names {
-    /// The names of the nodes that `network` has so far.
+    /// Returns the names of the nodes that `network` has so far.
     pub(super) fn of(network: &Network) -> Names {
         Names(network.nodes.iter().map(|node| node.name.clone()).collect())
     }
 
-    /// `wanted` if it is free, else the first free one of `wanted-2`, `wanted-3`, ...; it is taken from then on.
+    /// Takes `wanted` if it is free, otherwise the first free name of `wanted-2`, `wanted-3`, ....
     pub(super) fn claim(&mut self, wanted: &str) -> String {
         let mut name = wanted.to_owned();
         let mut copy = 2u32;

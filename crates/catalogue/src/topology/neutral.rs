@@ -1,23 +1,23 @@
-//! The neutral `.topo` text, which any simulator can read.
+//! The neutral `.topo` format, which any simulator can read.
 //!
-//! One statement a line: `host <id>`, `router <id> <name>`, or
-//! `link <a> <b> <rate b/s> <delay ns> <queue packets>`. A link is full duplex, and the queue, in packets of 1500
-//! bytes, is that of each direction. Ids are the numbers of the nodes, from 0, and a link may come before its nodes. A
-//! host is called `h` and its id. Empty lines, and lines that begin with `#`, say nothing.
+//! It has one statement per line: `host <id>`, `router <id> <name>`, or `link <a> <b> <rate b/s> <delay ns> <queue
+//! packets>`. A link is full duplex, and the queue, in packets of 1500 bytes, is that of each direction. Ids are the
+//! numbers of the nodes, starting at 0; a link may precede its nodes. A host's name is `h` and its id. Empty lines and
+//! lines that begin with `#` are ignored.
 
 use crate::topology::{TopologyError, bounds};
 use sparelane_core::{Dur, Rate};
 use sparelane_sim::{Limit, Network, NodeId, NodeKind};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The bytes of a full packet in a queue limit.
+/// Bytes of a full packet in a queue limit.
 const FULL_PACKET_BYTES: u64 = 1500;
 
-/// The network that `text` describes.
+/// Builds the network that `text` describes.
 ///
 /// # Errors
-/// An unknown word; a missing, extra or non-numeric field; an id or name given twice, or ids with a gap; a link to an
-/// unknown node or to its own start; a rate or delay out of bounds; a host without link.
+/// Fails on an unknown word; a missing, extra or non-numeric field; a duplicate id or name, or ids with a gap; a link
+/// to an unknown node or back to its start; a rate or delay out of bounds; and a host without link.
 pub fn parse(text: &str) -> Result<Network, TopologyError> {
     let mut nodes = BTreeMap::new();
     let mut links = Vec::new();
@@ -44,7 +44,7 @@ struct Declared {
     kind: NodeKind,
 }
 
-/// A link as declared, its ends not yet looked up.
+/// A link as declared, with its ends not yet looked up.
 struct Link {
     line: usize,
     ends: [u32; 2],
@@ -53,7 +53,7 @@ struct Link {
     limit: Limit,
 }
 
-/// One line, in words.
+/// One line, split into words.
 struct Statement<'a> {
     line: usize,
     words: &'a [&'a str],
@@ -64,7 +64,7 @@ impl<'a> Statement<'a> {
         TopologyError::at(self.line, message)
     }
 
-    /// The fields after the first word, of which there must be as many as `names`.
+    /// Returns the fields after the first word, which must match `names` in number.
     fn fields<const N: usize>(&self, names: [&str; N]) -> Result<[&'a str; N], TopologyError> {
         <[&str; N]>::try_from(&self.words[1..]).map_err(|_| {
             let (word, found) = (self.words[0], self.words.len() - 1);
@@ -72,7 +72,7 @@ impl<'a> Statement<'a> {
         })
     }
 
-    /// A whole number up to `max`.
+    /// Parses a whole number up to `max`.
     fn number(&self, name: &str, text: &str, max: u64) -> Result<u64, TopologyError> {
         let value = text.parse().ok().filter(|value| *value <= max);
         value.ok_or_else(|| self.error(format!("{name} is `{text}`; allowed: a whole number from 0 to {max}")))
@@ -130,7 +130,7 @@ fn assemble(nodes: BTreeMap<u32, Declared>, links: &[Link]) -> Result<Network, T
     for (expected, node) in (0..).zip(nodes.values()) {
         if node.id != expected {
             let message =
-                format!("node {} is there but node {expected} is not; allowed: ids 0, 1, 2, ... without gap", node.id);
+                format!("node {} exists but node {expected} does not; allowed: ids 0, 1, 2, ... without gap", node.id);
             return Err(TopologyError::at(node.line, message));
         }
         network.add(node.name.clone(), node.kind);
@@ -155,7 +155,8 @@ fn check_names(nodes: &BTreeMap<u32, Declared>) -> Result<(), TopologyError> {
     let mut owners = BTreeMap::new();
     for node in nodes.values() {
         if let Some(other) = owners.insert(node.name.as_str(), node) {
-            let message = format!("the name `{}` is that of node {} too; allowed: each name once", node.name, other.id);
+            let message =
+                format!("the name `{}` is also that of node {}; allowed: each name once", node.name, other.id);
             return Err(TopologyError::at(node.line, message));
         }
     }
@@ -164,7 +165,7 @@ fn check_names(nodes: &BTreeMap<u32, Declared>) -> Result<(), TopologyError> {
 
 fn known_ids(count: usize) -> String {
     if count == 0 {
-        "none, since no node is declared".to_owned()
+        "none, because no node is declared".to_owned()
     } else {
         format!("the declared nodes 0 to {}", count - 1)
     }
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn each_mistake_is_named_with_its_line_and_what_is_allowed() {
+    fn each_error_states_its_line_and_what_is_allowed() {
         for (text, expected) in [
             ("switch 0", "line 1: `switch` is not known; allowed: host, router, link"),
             ("host 0\nhost 0", "line 2: node 0 is on line 1 already; allowed: each id once"),
@@ -208,7 +209,7 @@ mod tests {
             ("router 1 a", "line 1: node 1 is there but node 0 is not; allowed: ids 0, 1, 2, ... without gap"),
             ("router 0 a\nrouter 1 a", "line 2: the name `a` is that of node 0 too; allowed: each name once"),
             ("router 0 a\nlink 0 1 1000 0 1", "line 2: the link leads to node 1; allowed: the declared nodes 0 to 0"),
-            ("link 0 1 1000 0 1", "line 1: the link leads to node 0; allowed: none, since no node is declared"),
+            ("link 0 1 1000 0 1", "line 1: the link leads to node 0; allowed: none, because no node is declared"),
             (
                 "router 0 a\nlink 0 0 1000 0 1",
                 "line 2: the link leads from node 0 to itself; allowed: two different nodes",

@@ -1,6 +1,7 @@
-//! The spine-leaf network of datacentres: every leaf switch is joined to every spine switch, and servers to the leaves.
+//! The spine-leaf network of datacentres: every leaf switch is connected to every spine switch, and servers to the
+//! leaves.
 //!
-//! Servers at different leaves have as many equal paths as there are spines; flows take one each where they are spread.
+//! Servers at different leaves have one equal-cost path per spine; flows use one each if routing spreads them.
 
 use super::{COUNT, TopologyForm, built};
 use crate::schema::{Fallback, Form, Key, Kind, ScenarioError};
@@ -8,25 +9,20 @@ use crate::topology::{TopologyError, bounds};
 use sparelane_core::{Dur, Rate};
 use sparelane_sim::{Network, NodeKind};
 
-/// What a scenario can say of it.
+/// The form in a scenario.
 pub static FORM: TopologyForm = Form {
     name: "spine-leaf",
     summary: "leaf switches leaf1, leaf2, ..., each joined to all spine switches spine1, spine2, ...; server J of leaf I is \
               leafI_hJ; routing = \"ecmp\" spreads flows over the spines",
     source: "the RTCP paper, section V-B and Fig. 3(b)",
     keys: &[
-        Key::new("spines", COUNT, Fallback::Value("3"), "spine switches"),
-        Key::new("leaves", COUNT, Fallback::Value("8"), "leaf switches"),
+        Key::new("spines", COUNT, Fallback::Value("3"), "number of spine switches"),
+        Key::new("leaves", COUNT, Fallback::Value("8"), "number of leaf switches"),
         Key::new("servers", COUNT, Fallback::Value("12"), "servers at each leaf"),
         Key::new("server_rate", Kind::Rate, Fallback::Value("10Gbps"), "rate of each server's cable"),
         Key::new("spine_rate", Kind::Rate, Fallback::Value("40Gbps"), "rate of each cable from a leaf to a spine"),
         Key::new("delay", Kind::DELAY, Fallback::Value("1us"), "propagation delay of every cable, one way"),
-        Key::new(
-            "over_subscription",
-            Kind::Positive { max: 1e6 },
-            Fallback::Value("1.0"),
-            "what spine_rate is divided by",
-        ),
+        Key::new("over_subscription", Kind::Positive { max: 1e6 }, Fallback::Value("1.0"), "divisor of spine_rate"),
     ],
     read: |section, _| {
         let count = |name| Ok::<_, ScenarioError>(section.need(name)?.whole()? as u32);
@@ -43,33 +39,33 @@ pub static FORM: TopologyForm = Form {
     },
 };
 
-/// A spine-leaf network.
+/// The settings of a spine-leaf network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SpineLeaf {
-    /// Spine switches.
+    /// Number of spine switches.
     pub spines: u32,
-    /// Leaf switches.
+    /// Number of leaf switches.
     pub leaves: u32,
     /// Servers at each leaf.
     pub servers: u32,
     /// Rate of the cable of each server.
     pub server_rate: Rate,
-    /// Rate of each cable between a leaf and a spine, before `over_subscription` divides it.
+    /// Rate of each cable between a leaf and a spine, before division by `over_subscription`.
     pub spine_rate: Rate,
-    /// What the rate between leaves and spines is divided by, above 0; 1 leaves it as it is.
+    /// Divisor of the rate between leaves and spines, above 0.
     pub over_subscription: f64,
     /// Propagation delay of every cable, one way.
     pub delay: Dur,
 }
 
 impl SpineLeaf {
-    /// The network, everything counted from 1. Nodes come in this order: `spine1`, `spine2`, ...; `leaf1`, `leaf2`, ...;
-    /// the servers `leaf1_h1`, `leaf1_h2`, ... of the first leaf, those of the second, and so on. Cables between leaves
-    /// and spines come before those of servers.
+    /// Builds the network; everything is counted from 1. Nodes come in this order: `spine1`, `spine2`, ...; `leaf1`,
+    /// `leaf2`, ...; the servers `leaf1_h1`, `leaf1_h2`, ... of the first leaf, those of the second, and so on. Cables
+    /// between leaves and spines precede those of servers.
     ///
     /// # Errors
-    /// No spines or leaves, fewer than two servers, more nodes or cables than allowed, a rate or delay out of bounds, or
-    /// an over-subscription that is not above 0.
+    /// Fails without spines or leaves, with fewer than two servers, with more nodes or cables than allowed, with a rate
+    /// or delay out of bounds, or with an over-subscription of zero or less.
     pub fn build(&self) -> Result<Network, TopologyError> {
         let spines = bounds::at_least("the number of spines", self.spines, 1)?;
         let leaves = bounds::at_least("the number of leaves", self.leaves, 1)?;
@@ -160,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_between_leaves_are_spread_evenly_over_all_spines_and_others_see_none() {
+    fn flows_between_leaves_are_spread_evenly_over_all_spines_and_local_flows_use_none() {
         let network = PAPER.build().unwrap();
         let routes = Routes::of(&network, Routing::PerFlowEcmp, 1);
         let id = |name: &str| network.find(name).unwrap();
@@ -176,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_built_is_refused_by_name() {
+    fn an_invalid_network_is_refused_by_name() {
         let huge = SpineLeaf { spines: 300_000, leaves: 300_000, ..PAPER };
         for (spec, expected) in [
             (SpineLeaf { spines: 0, ..PAPER }, "the number of spines is 0; allowed: 1 or more"),

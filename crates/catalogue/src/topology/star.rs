@@ -6,13 +6,13 @@ use crate::topology::{TopologyError, bounds};
 use sparelane_core::{Dur, Rate};
 use sparelane_sim::{Network, NodeKind};
 
-/// What a scenario can say of it.
+/// The form in a scenario.
 pub static FORM: TopologyForm = Form {
     name: "star",
     summary: "hosts h1, h2, ... on one router, switch",
     source: "sparelane",
     keys: &[
-        Key::new("hosts", Kind::Whole { min: 2, max: 1_000_000 }, Fallback::Value("5"), "hosts"),
+        Key::new("hosts", Kind::Whole { min: 2, max: 1_000_000 }, Fallback::Value("5"), "number of hosts"),
         Key::new("rate", Kind::Rate, Fallback::Value("1Gbps"), "rate of each host's cable"),
         Key::new("delay", Kind::DELAY, Fallback::Value("50us"), "propagation delay of each host's cable, one way")
             .from("the round trip of 200 us of the RTCP paper's testbed, section V-A"),
@@ -23,10 +23,10 @@ pub static FORM: TopologyForm = Form {
     },
 };
 
-/// Hosts `h1`, `h2`, ... on the router `switch`.
+/// The settings of a star: hosts `h1`, `h2`, ... on the router `switch`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Star {
-    /// Hosts.
+    /// Number of hosts.
     pub hosts: u32,
     /// Rate of the cable of each host.
     pub rate: Rate,
@@ -35,10 +35,10 @@ pub struct Star {
 }
 
 impl Star {
-    /// The network: the switch, then the hosts in order.
+    /// Builds the network: the switch, then the hosts in order.
     ///
     /// # Errors
-    /// Fewer than two hosts, more nodes or cables than allowed, or a rate or delay out of bounds.
+    /// Fails with fewer than two hosts, with more nodes or cables than allowed, or with a rate or delay out of bounds.
     pub fn build(&self) -> Result<Network, TopologyError> {
         let hosts = bounds::at_least("the number of hosts", self.hosts, 2)?;
         bounds::nodes(u64::from(hosts) + 1)?;

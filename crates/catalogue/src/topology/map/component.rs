@@ -1,8 +1,9 @@
-//! The largest connected part of a network.
+//! The largest connected component of a network.
 
 use sparelane_sim::{Network, NodeId};
 
-/// Keeps the part with the most nodes, among equals the one with the first node; returns how many nodes it takes away.
+/// Keeps the component with the most nodes, among equals the one with the first node. Returns the number of nodes
+/// removed.
 pub(super) fn keep_largest(network: &mut Network) -> usize {
     let mut part = Parts::of(network.nodes.len());
     for cable in &network.cables {
@@ -28,7 +29,7 @@ pub(super) fn keep_largest(network: &mut Network) -> usize {
     before - network.nodes.len()
 }
 
-/// Which nodes belong together, as trees that point to their root.
+/// Disjoint sets of connected nodes, as trees that point to their root.
 struct Parts(Vec<usize>);
 
 impl Parts {
@@ -36,7 +37,7 @@ impl Parts {
         Parts((0..nodes).collect())
     }
 
-    /// The first node of the part that `node` is in.
+    /// Returns the first node of the component of `node`.
     fn root(&mut self, mut node: usize) -> usize {
         while self.0[node] != node {
             self.0[node] = self.0[self.0[node]];
@@ -77,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_part_stays_and_is_numbered_anew() {
+    fn the_largest_component_stays_and_is_renumbered() {
         let names = |list: &[&str]| list.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
         assert_eq!(kept(6, &[(0, 1), (2, 5), (5, 4)]), (names(&["2", "4", "5"]), vec![(0, 2), (2, 1)]));
         assert_eq!(kept(4, &[(2, 3), (0, 1)]), (names(&["0", "1"]), vec![(0, 1)]));

@@ -1,16 +1,16 @@
-//! GML, the Graph Modelling Language, in which the Internet Topology Zoo has its maps, too.
+//! GML, the Graph Modelling Language, one of the formats of the Internet Topology Zoo.
 //!
-//! Source: M. Himsolt, "GML: A portable graph file format" (1997): a file is a list of keys with values, which are numbers,
-//! strings or lists in brackets.
+//! Source: M. Himsolt, "GML: A portable graph file format" (1997). A file is a list of keys with values, which are
+//! numbers, strings or lists in brackets.
 
 use super::{Data, DeclaredEdge, DeclaredNode, Graph};
 use crate::topology::TopologyError;
 use std::collections::BTreeMap;
 
-/// How deep lists may be in lists.
+/// Maximum depth of nested lists.
 const DEEPEST: usize = 64;
 
-/// A value, and the line on which it begins.
+/// A value and the line on which it begins.
 struct Entry<'a> {
     key: &'a str,
     line: usize,
@@ -18,7 +18,7 @@ struct Entry<'a> {
 }
 
 enum Value<'a> {
-    /// A number or a string, as it is written.
+    /// A number or a string, as written.
     Text(&'a str),
     List(Vec<Entry<'a>>),
 }
@@ -66,7 +66,7 @@ fn data<'a>(line: usize, list: &[Entry<'a>]) -> Data<'a> {
     Data { line, values }
 }
 
-/// The words of a file, each with its line: keys, numbers, strings without their quotes, and brackets.
+/// The tokens of a file with their lines: keys, numbers, strings without quotes, and brackets.
 struct Words<'a> {
     rest: &'a str,
     line: usize,
@@ -80,7 +80,7 @@ impl<'a> Words<'a> {
         skipped
     }
 
-    /// The next word with its line, and whether it was in quotes.
+    /// Returns the next token with its line, and whether it was quoted.
     fn next(&mut self) -> Result<Option<(&'a str, usize, bool)>, TopologyError> {
         loop {
             let blank = self.rest.len() - self.rest.trim_start().len();
@@ -98,7 +98,7 @@ impl<'a> Words<'a> {
             Some('"') => {
                 self.skip(1);
                 let end = self.rest.find('"').ok_or_else(|| {
-                    TopologyError::at(line, "a string begins here and has no end; allowed: text between two quotes")
+                    TopologyError::at(line, "a string begins here and does not end; allowed: text between two quotes")
                 })?;
                 let text = self.skip(end);
                 self.skip(1);
@@ -115,7 +115,7 @@ impl<'a> Words<'a> {
 
 fn parse(text: &str) -> Result<Vec<Entry<'_>>, TopologyError> {
     let mut words = Words { rest: text, line: 1 };
-    // The lists that are open, each with the key and the line at which it began.
+    // The lists that are open, each with its key and its first line.
     let mut open: Vec<(&str, usize, Vec<Entry<'_>>)> = Vec::new();
     let mut list = Vec::new();
     while let Some((key, line, is_string)) = words.next()? {
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_gml_is_refused_with_its_line() {
+    fn malformed_gml_is_refused_with_its_line() {
         assert!(error("").contains("no `graph"));
         assert_eq!(error("graph [\n node [ id 1"), "line 2: the list `node [` is not closed by a `]`");
         assert_eq!(error("graph [\n node [ ] ]"), "line 2: the node has no `id`; it needs one");

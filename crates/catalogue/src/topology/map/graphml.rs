@@ -1,14 +1,14 @@
-//! GraphML, in which the Internet Topology Zoo has its maps.
+//! GraphML, one of the formats of the Internet Topology Zoo.
 //!
-//! Source: the GraphML primer (graphml.graphdrawing.org): a `key` declares an id, a name and a default for the data
-//! of one kind of element; `data` elements refer to keys by id.
+//! Source: the GraphML primer (graphml.graphdrawing.org). A `key` declares an id, a name and a default for the data of
+//! one kind of element; `data` elements refer to keys by id.
 
 use super::{Data, DeclaredEdge, DeclaredNode, Graph, line};
 use crate::topology::TopologyError;
 use roxmltree::Node;
 use std::collections::BTreeMap;
 
-/// A declared key: for which element, under which lower-case name, with which default.
+/// A declared key: its kind of element, its lower-case name and its default.
 struct Key<'a> {
     element: &'a str,
     name: String,

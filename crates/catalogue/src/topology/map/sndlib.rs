@@ -1,7 +1,8 @@
-//! SNDlib's networks, in its XML format (sndlib.put.poznan.pl): nodes with coordinates, and links.
+//! SNDlib's networks in its XML format (sndlib.put.poznan.pl): nodes with coordinates, and links.
 //!
-//! Coordinates count where the file calls them geographical: x is the longitude, y the latitude. Capacities are left out, as
-//! their unit differs from instance to instance and the files do not name it, and so are demands. A warning says so.
+//! Coordinates are used if the file calls them geographical: x is the longitude, y the latitude. Capacities are left
+//! out, because their unit differs between instances and the files do not name it. Demands are left out, too. A warning
+//! reports both.
 
 use super::{Data, DeclaredEdge, DeclaredNode, Graph, line};
 use crate::schema::Warnings;
@@ -9,12 +10,12 @@ use crate::topology::TopologyError;
 use roxmltree::{Document, Node};
 use std::collections::BTreeMap;
 
-/// Reads the network of `tree`, and tells `warnings` what of it is left out.
+/// Reads the network of `tree`. `warnings` collects what is left out.
 pub(super) fn read<'a>(tree: &'a Document<'_>, warnings: &Warnings) -> Result<Graph<'a>, TopologyError> {
     let root = tree.root_element();
     let structure =
         child(root, "networkStructure").filter(|_| root.tag_name().name() == "network").ok_or_else(|| {
-            TopologyError::at(line(root), "this is no network of SNDlib; allowed: <network> with a <networkStructure>")
+            TopologyError::at(line(root), "this is not an SNDlib network; allowed: <network> with a <networkStructure>")
         })?;
     let is_geographical =
         child(structure, "nodes").and_then(|nodes| nodes.attribute("coordinatesType")) == Some("geographical");
@@ -41,22 +42,22 @@ pub(super) fn read<'a>(tree: &'a Document<'_>, warnings: &Warnings) -> Result<Gr
         Ok(DeclaredEdge { ends: [end("source")?, end("target")?], data })
     });
     let edges = edges.collect::<Result<_, TopologyError>>()?;
-    tell_what_is_left_out(root, structure, warnings);
+    warn_of_omissions(root, structure, warnings);
     Ok(Graph { edges, nodes })
 }
 
-fn tell_what_is_left_out(root: Node<'_, '_>, structure: Node<'_, '_>, warnings: &Warnings) {
+fn warn_of_omissions(root: Node<'_, '_>, structure: Node<'_, '_>, warnings: &Warnings) {
     let has_capacity = |link: &Node<'_, '_>| link.descendants().any(|inside| inside.tag_name().name() == "capacity");
     let capacities = elements(structure, "links", "link").filter(has_capacity).count();
     if capacities > 0 {
         warnings.add(format!(
-            "capacities of SNDlib's map are left out, as the file does not name their unit; links that have default_rate \
-             instead: {capacities}; [[link]] gives one a rate of its own"
+            "capacities of SNDlib's map are left out, because the file does not name their unit; links with default_rate \
+             instead: {capacities}; [[link]] sets the rate of one"
         ));
     }
     let demands = elements(root, "demands", "demand").count();
     if demands > 0 {
-        warnings.add(format!("demands of SNDlib's map are left out: {demands}; a workload says which flows there are"));
+        warnings.add(format!("demands of SNDlib's map are left out: {demands}; a workload defines the flows"));
     }
 }
 
@@ -87,7 +88,7 @@ mod tests {
 </networkStructure><demands/></network>"#;
 
     #[test]
-    fn nodes_have_places_and_links_have_ends() {
+    fn nodes_have_coordinates_and_links_have_ends() {
         let tree = Document::parse(TWO).unwrap();
         let graph = read(&tree, &Warnings::default()).unwrap();
         assert_eq!(graph.nodes[1].data.text("latitude"), Some("48.4"));
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn capacities_and_demands_that_are_left_out_are_told() {
+    fn omitted_capacities_and_demands_are_warnings() {
         let told = |text: &str| {
             let warnings = Warnings::default();
             read(&Document::parse(text).unwrap(), &warnings).unwrap();
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_network_is_refused() {
+    fn a_file_without_a_network_is_refused() {
         let refused = |text: &str| {
             read(&Document::parse(text).unwrap(), &Warnings::default()).err().map(|error| error.to_string()).unwrap()
         };

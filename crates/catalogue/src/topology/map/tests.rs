@@ -1,10 +1,10 @@
-//! What a map means.
+//! Tests of the interpretation of maps.
 
 use super::*;
 
 const DEFAULTS: MapDefaults = MapDefaults { rate: Rate::from_gbps(40), delay: Dur::from_ms(7) };
 
-/// As our own users write it: kinds, and values with units.
+/// A graph as a sparelane user writes it: kinds, and values with units.
 const WITH_HOSTS: &str = r#"<?xml version="1.0"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns">
   <key id="k" for="node" attr.name="kind" attr.type="string"><default>host</default></key>
@@ -23,7 +23,7 @@ const WITH_HOSTS: &str = r#"<?xml version="1.0"?>
   </graph>
 </graphml>"#;
 
-/// As the Topology Zoo writes it: labels, coordinates, raw speeds, parallel edges, and a `type` of other meaning.
+/// A graph as in the Topology Zoo: labels, coordinates, raw speeds, parallel edges, and a `type` with another meaning.
 const ZOO: &str = r#"<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
   <key attr.name="LinkSpeedRaw" attr.type="double" for="edge" id="d35" />
   <key attr.name="Longitude" attr.type="double" for="node" id="d29" />
@@ -80,7 +80,7 @@ fn a_zoo_file_is_a_graph_of_routers_with_fibre_delays() {
 }
 
 #[test]
-fn what_nobody_knew_is_as_if_it_were_not_there() {
+fn unknown_values_count_as_missing() {
     let plain = read(ZOO).unwrap();
     for word in ["nan", "None", "NULL", "unknown", "?", ""] {
         let speed = ZOO.replace("10000000000</data>", &format!("{word}</data>"));
@@ -105,7 +105,7 @@ fn half_the_earth_is_a_hundred_milliseconds() {
 }
 
 #[test]
-fn each_mistake_is_named_with_its_line_and_what_is_allowed() {
+fn each_error_states_its_line_and_what_is_allowed() {
     for (from, to, expected) in [
         (
             "5ms",
@@ -139,7 +139,7 @@ fn each_mistake_is_named_with_its_line_and_what_is_allowed() {
 }
 
 #[test]
-fn what_is_no_graphml_is_refused() {
+fn malformed_graphml_is_refused() {
     assert!(error("").contains("not well-formed XML"));
     assert!(error("<graphml>\n<graph></node>").starts_with("line 2: this is not well-formed XML"));
     assert_eq!(error("<svg/>"), "line 1: the file's element is <svg>; allowed: <graphml>");
@@ -147,7 +147,7 @@ fn what_is_no_graphml_is_refused() {
 }
 
 #[test]
-fn an_edge_from_a_node_to_itself_is_left_out_and_told() {
+fn an_edge_from_a_node_to_itself_is_left_out_with_a_warning() {
     let text = ZOO.replace(
         "<edge source=\"1\" target=\"2\" />",
         "<edge source=\"1\" target=\"2\" /><edge source=\"2\" target=\"2\"/>",
@@ -159,7 +159,7 @@ fn an_edge_from_a_node_to_itself_is_left_out_and_told() {
 }
 
 #[test]
-fn the_largest_part_of_a_map_is_taken_where_asked_and_told() {
+fn the_largest_component_is_taken_on_request_with_a_warning() {
     let warnings = Warnings::default();
     let network = parse(ZOO, Format::GraphMl, &DEFAULTS, Component::Largest, &warnings).unwrap();
     let names: Vec<_> = network.nodes.iter().map(|node| node.name.as_str()).collect();
