@@ -1,4 +1,5 @@
-//! Where flows come from: each kind of workload a file with its keys and what makes its flows, and a line in [`WORKLOADS`].
+//! Workloads, which define the flows of a run. Each kind is a file with its keys and its flow generator, and a line in
+//! [`WORKLOADS`].
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -53,27 +54,27 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// A workload, understood and checked: it gives the same flows whenever it is asked under the same seed.
+/// A workload that has been read and checked. It yields the same flows every time under the same seed.
 pub trait Workload: Debug + Send + Sync {
-    /// The flows, under `seed`.
+    /// Returns the flows under `seed`.
     ///
     /// # Errors
-    /// The network cannot carry such a workload.
+    /// Fails if the network cannot carry such a workload.
     fn flows(&self, network: &Network, seed: u64) -> Result<Box<dyn FlowSource>, WorkloadError>;
 
-    /// How much it asks of the simulator in a run of `duration`, as far as that can be known before.
+    /// Estimates the load on the simulator in a run of `duration`.
     fn demand(&self, network: &Network, duration: Dur) -> Demand;
 
-    /// Schemes that it names beside that of its table.
+    /// Returns the schemes that it names in addition to that of its table.
     fn schemes(&self) -> Vec<u16> {
         Vec::new()
     }
 }
 
-/// A workload as a scenario names it.
+/// The form of a workload in a scenario.
 pub type WorkloadForm = Form<&'static ReadWorkload>;
 
-/// Makes a workload out of its table.
+/// Creates a workload from its table.
 pub type ReadWorkload = dyn Fn(&Reader<'_>) -> Result<Arc<dyn Workload>, ScenarioError> + Sync;
 
 /// Every form of `[[workload]]`.
@@ -85,7 +86,7 @@ pub static WORKLOAD: &[Key] = &[
         "scheme",
         Kind::Special("the name of a scheme", &Shape::Of(Kind::Text)),
         Fallback::Nothing("the only scheme"),
-        "the scheme of the flows; or give mix",
+        "scheme of the flows; or give mix",
     ),
     MIX,
     MIX_BY,
@@ -93,8 +94,8 @@ pub static WORKLOAD: &[Key] = &[
     Key::new(
         "traffic_class",
         Kind::Special("the name of a class", &Shape::Of(Kind::Text)),
-        Fallback::Nothing("no class, or as traffic_classes says"),
-        "the class of traffic of all flows, which controllers may weigh by",
+        Fallback::Nothing("no class, or given by traffic_classes"),
+        "traffic class of all flows, by which controllers may set weights",
     ),
     Key::new(
         "traffic_classes",
@@ -102,33 +103,33 @@ pub static WORKLOAD: &[Key] = &[
             "a list such as [{ name = \"urgent\", below = \"30KB\" }, { name = \"high-volume\" }]",
             &Shape::List(&Shape::Table("traffic_classes")),
         ),
-        Fallback::Nothing("no class, or as traffic_class says"),
-        "classes of traffic by the size of the flow, smallest first; the last has no bound",
+        Fallback::Nothing("no class, or given by traffic_class"),
+        "traffic classes by the size of the flow, smallest first; the last has no bound",
     ),
 ];
 
 const MIX: Key = Key::new(
     "mix",
     Kind::Special("a table such as { tcp = 0.9, critical = 0.1 }", &Shape::Named(&Shape::Of(Kind::Share { max: 1.0 }))),
-    Fallback::Nothing("as scheme says"),
-    "schemes and their shares, in place of scheme; start, size and ends of the flows do not depend on it",
+    Fallback::Nothing("given by scheme"),
+    "schemes and their shares, instead of scheme; start, size and endpoints of the flows do not depend on it",
 );
 const MIX_BY: Key = Key::new(
     "mix_by",
     Kind::Choice(&["flow", "host"]),
     Fallback::Value("flow"),
-    "shares of the flows, drawn one by one; or of the hosts behind each router, in order, for what they send",
+    "whether shares are of the flows, drawn one by one, or of the sending hosts behind each router, in order",
 );
 const WRITES_KEY: Key = Key::new(
     "writes",
     Kind::Special("a table such as { first = \"1.5MB\", then = \"64KB\", every = \"100ms\" }", &Shape::Table("writes")),
     Fallback::Nothing("everything at the start"),
-    "the application writes first at a flow's start, then so much every so often until the flow's size is written",
+    "the application writes first at a flow's start, and then in pieces until the flow's size is written",
 )
 .from("NSDI 2014 section 5.1.2");
 
 const SIZES: Kind = Kind::Special("a table such as { kind = \"rc3\" }", &Shape::Table("sizes"));
-const START: Key = Key::new("start", Kind::MOMENT, Fallback::Value("0s"), "when the first flow may start");
+const START: Key = Key::new("start", Kind::MOMENT, Fallback::Value("0s"), "earliest start of a flow");
 
 /// A workload that was read from its table.
 #[derive(Clone, Debug)]
@@ -143,10 +144,11 @@ pub struct Found {
     pub is_single: bool,
 }
 
-/// Reads workload number `number`, of one of these forms. `classes` are the traffic classes of the run; those of this workload are added.
+/// Reads workload number `number`, in one of these forms. `classes` are the traffic classes of the run; those of this
+/// workload are added to it.
 ///
 /// # Errors
-/// The first mistake, with its place and with what is allowed.
+/// Returns the first error, with its place and the allowed values.
 pub fn read(
     field: &Field<'_>,
     forms: &[&'static WorkloadForm],
@@ -179,6 +181,7 @@ pub fn read(
     if let Some(writes) = writes {
         workload = Arc::new(InPieces(workload, writes));
     }
+    // Try the workload out, so that errors show before the run.
     let tried = workload.flows(context.network, context.seed);
     let mut tried = tried.map_err(|error| section.whole_table().error(error.message))?;
     let first_start = tried.next_flow().map(|flow| flow.start);
@@ -192,7 +195,7 @@ pub fn read(
     Ok(Found { workload: Arc::new(workload), schemes, first_start, is_single })
 }
 
-/// The scheme of a workload: the one it names, or the only one there is.
+/// Returns the scheme of a workload: the one it names, or the only one.
 fn only_scheme(section: &Section<'_>, schemes: &[Scheme]) -> Result<u16, ScenarioError> {
     let Some(field) = section.given("scheme") else {
         return match schemes.len() {
@@ -203,7 +206,7 @@ fn only_scheme(section: &Section<'_>, schemes: &[Scheme]) -> Result<u16, Scenari
     find_scheme(&field, field.text()?, schemes)
 }
 
-/// The scheme called `name`, which `field` gives.
+/// Returns the scheme called `name`, which `field` gives.
 fn find_scheme(field: &Field<'_>, name: &str, schemes: &[Scheme]) -> Result<u16, ScenarioError> {
     let found = scheme_names(schemes).position(|other| other == name);
     found.map(|place| place as u16).ok_or_else(|| {

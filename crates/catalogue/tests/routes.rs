@@ -5,7 +5,7 @@ use sparelane_core::{Dur, Rate};
 use sparelane_sim::{Cable, NodeId, Routes, Routing};
 
 #[test]
-fn the_way_back_crosses_the_same_cables() {
+fn the_return_path_crosses_the_same_cables() {
     let network = Internet2::default().build().expect("the default network");
     let routes = Routes::of(&network, Routing::SinglePath, 1);
     for src in network.hosts() {
@@ -19,8 +19,8 @@ fn the_way_back_crosses_the_same_cables() {
     }
 }
 
-/// The loads that the RC3 authors' own ns-3 gives on these routes, as multiples of the load that the capacities were made
-/// for: uniform traffic between routers, of which every pair has one part.
+/// The loads in the RC3 authors' own ns-3 on these routes, as multiples of the load for which the capacities were made.
+/// Traffic between routers is uniform, with one part per pair.
 #[test]
 fn the_first_cables_load_internet2_as_in_the_authors_simulations() {
     let network = Internet2::default().build().expect("the default network");
@@ -28,7 +28,7 @@ fn the_first_cables_load_internet2_as_in_the_authors_simulations() {
     let mut crossing = vec![0_u32; 2 * network.cables.len()];
     for src in 0..10 {
         for dst in (0..10).filter(|&dst| dst != src) {
-            // One host at each router stands for all ten.
+            // One host at each router represents all ten.
             let links = routes.links(&network, NodeId(10 + src), NodeId(10 + dst), 0).expect("a path");
             links.iter().for_each(|&link| crossing[link as usize] += 1);
         }
@@ -64,7 +64,7 @@ fn the_first_cables_load_internet2_as_in_the_authors_simulations() {
 }
 
 #[test]
-fn the_seed_decides_where_flows_are_spread() {
+fn the_seed_determines_the_spreading_of_flows() {
     let network = FatTree { k: 4, rate: Rate::from_gbps(1), host_rate: Rate::from_gbps(1), delay: Dur::from_us(1) };
     let network = network.build().expect("a tree");
     let hosts = network.hosts();

@@ -807,7 +807,7 @@ fn mistakes_in_workloads() {
         (
             "scheme = \"tcp\"",
             "mix = { tcp = 1, rc3 = 0 }",
-            "x.toml:13: workload.mix.rc3 = 0: no flows at all; allowed: a number above 0, up to 1",
+            "x.toml:13: workload.mix.rc3 = 0: no flows; allowed: a number above 0, up to 1",
         ),
         (
             "scheme = \"tcp\"",
@@ -827,12 +827,12 @@ fn mistakes_in_workloads() {
         (
             "scheme = \"tcp\"",
             "scheme = \"tcp\"\nmix = { rc3 = 1 }",
-            "x.toml:14: workload.mix: scheme is given too; allowed: one of the two",
+            "x.toml:14: workload.mix: scheme is also given; allowed: one of the two",
         ),
         (
             "scheme = \"tcp\"",
             "scheme = \"tcp\"\nmix_by = \"host\"",
-            "x.toml:14: workload.mix_by = \"host\": there is no mix; allowed: mix_by beside mix",
+            "x.toml:14: workload.mix_by = \"host\": there is no mix; allowed: mix_by together with mix",
         ),
         (
             "scheme = \"tcp\"",
@@ -897,7 +897,7 @@ fn mistakes_in_workloads() {
         (
             bulk,
             "kind = \"bulk\"\ngap = \"1s\"\nspread = \"1s\"",
-            "x.toml:13: workload.gap = \"1s\": spread is given too; allowed: one of the two",
+            "x.toml:13: workload.gap = \"1s\": spread is also given; allowed: one of the two",
         ),
         (
             bulk,
@@ -917,7 +917,7 @@ fn mistakes_in_workloads() {
         (
             bulk,
             "kind = \"poisson\"\nload = 0\nsizes = { kind = \"rc3\" }",
-            "x.toml:13: workload.load = 0: no flows at all; allowed: a number above 0, up to 2",
+            "x.toml:13: workload.load = 0: no flows; allowed: a number above 0, up to 2",
         ),
         (
             bulk,
@@ -927,7 +927,7 @@ fn mistakes_in_workloads() {
         (
             bulk,
             "kind = \"poisson\"\nload = 0.3\nflows_per_second = 3\nsizes = { kind = \"rc3\" }",
-            "x.toml:13: workload.load = 0.3: flows_per_second is given too; allowed: one of the two",
+            "x.toml:13: workload.load = 0.3: flows_per_second is also given; allowed: one of the two",
         ),
         (
             bulk,
@@ -985,13 +985,13 @@ fn mistakes_in_classes_of_traffic() {
         ("traffic_class = 3", "traffic_class = 3: not text in quotes; allowed: the name of a class"),
         (
             "traffic_class = \"a\"\ntraffic_classes = [{ name = \"b\" }]",
-            "traffic_classes = [{ name = \"b\" }]: traffic_class is given too; allowed: one of the two",
+            "traffic_classes = [{ name = \"b\" }]: traffic_class is also given; allowed: one of the two",
         ),
         ("traffic_classes = []", "traffic_classes = []: no class; allowed: one or more"),
         ("traffic_classes = \"urgent\"", &format!("traffic_classes = \"urgent\": not a list; {list}")),
         (
             "traffic_classes = [{ name = \"a\" }, { name = \"b\" }]",
-            "traffic_classes.0.below: missing; allowed: a size; the last class alone has none",
+            "traffic_classes.0.below: missing; allowed: a size; only the last class has none",
         ),
         (
             "traffic_classes = [{ name = \"a\", below = \"1kB\" }]",
@@ -1200,7 +1200,7 @@ fn mistakes_in_writes() {
         ),
         (
             "{ first = \"1MB\", then = \"unlimited\", every = \"1s\" }",
-            "x.toml:14: workload.writes.then = \"unlimited\": a write has an end; allowed: bytes (\"9MB\"), full segments \
+            "x.toml:14: workload.writes.then = \"unlimited\": an unlimited write; allowed: bytes (\"9MB\"), full segments \
              (\"9packets\") or bandwidth-delay products (\"1bdp\")",
         ),
         (
@@ -1448,11 +1448,11 @@ fn mistakes_in_web_users() {
         ),
         (
             &format!("servers = [\"left0\"]\n{rest}"),
-            "x.toml:14: workload.servers = [\"left0\"]: the other end is missing; allowed: servers and clients, or pairs",
+            "x.toml:14: workload.servers = [\"left0\"]: the counterpart is missing; allowed: servers and clients, or pairs",
         ),
         (
             &format!("servers = [\"left0\"]\n{pairs}"),
-            "x.toml:14: workload.servers = [\"left0\"]: pairs is given too; allowed: pairs, or servers and clients",
+            "x.toml:14: workload.servers = [\"left0\"]: pairs is also given; allowed: pairs, or servers and clients",
         ),
         (
             &format!("servers = [\"left0\"]\nclients = [\"right0\", \"right0\"]\n{rest}"),

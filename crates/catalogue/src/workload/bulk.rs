@@ -1,4 +1,4 @@
-//! A given number of flows between given or all hosts, started together, in turn or at random.
+//! A fixed number of flows between given hosts or all hosts, started together, in sequence or at random.
 
 use super::{Reader, SIZES, START, Workload, WorkloadForm, at, host_pair};
 use crate::schema::{Fallback, Field, Form, Key, Kind, ScenarioError, Shape, document::Item};
@@ -10,13 +10,13 @@ use sparelane_sim::{FlowSource, FlowSpec};
 use sparelane_sim::{Network, NodeId};
 use std::sync::Arc;
 
-/// The most flows of one bulk workload.
+/// Maximum number of flows of one bulk workload.
 const MAX_BULK_FLOWS: u64 = 10_000_000;
 
-/// Who sends to whom, by name.
+/// The patterns of pairs, by name.
 const PATTERNS: &[&str] = &["halves", "all", "permutation", "random", "next", "incast"];
 
-/// What a scenario can say of it.
+/// The form in a scenario.
 pub static FORM: WorkloadForm = Form {
     name: "bulk",
     summary: "a given number of flows between given hosts",
@@ -26,7 +26,7 @@ pub static FORM: WorkloadForm = Form {
             "flows",
             Kind::Whole { min: 1, max: MAX_BULK_FLOWS },
             Fallback::Nothing("one for each pair"),
-            "how many; each takes the next pair, from the first again after the last",
+            "number of flows; each takes the next pair, and the first again after the last",
         ),
         Key::new(
             "pairs",
@@ -35,20 +35,20 @@ pub static FORM: WorkloadForm = Form {
                 &Shape::Either(&[Shape::Of(Kind::Choice(PATTERNS)), Shape::List(&Shape::Pair(&Shape::Of(Kind::Node)))]),
             ),
             Fallback::Value("halves"),
-            "who sends to whom: the first half of the hosts to the second in order, every host to every other, \
-             or every host to one other at random, such that each gets one (permutation) or not (random), every host to \
+            "pairs of sender and receiver: the first half of the hosts to the second in order, every host to every other, \
+             every host to one other at random, with each receiving once (permutation) or not (random), every host to \
              the next one, or all others to the first host",
         ),
-        Key::new("size", Kind::Volume, Fallback::Value("unlimited"), "how much each flow carries"),
-        Key::new("sizes", SIZES, Fallback::Nothing("as size says"), "sizes from a distribution, in place of size"),
+        Key::new("size", Kind::Volume, Fallback::Value("unlimited"), "size of each flow"),
+        Key::new("sizes", SIZES, Fallback::Nothing("given by size"), "sizes from a distribution, instead of size"),
         START,
         Key::new(
             "spread",
             Kind::MOMENT,
             Fallback::Value("0s"),
-            "each flow starts at random in so long a time from start",
+            "each flow starts at a random time within this span after start",
         ),
-        Key::new("gap", Kind::MOMENT, Fallback::Nothing("no gap"), "each flow starts so long after the one before"),
+        Key::new("gap", Kind::MOMENT, Fallback::Nothing("no gap"), "time from the start of one flow to the next"),
     ],
     read: &read,
 };
@@ -64,14 +64,14 @@ fn read(reader: &Reader<'_>) -> Result<Arc<dyn Workload>, ScenarioError> {
         }
     };
     let sizes = match (section.given("sizes"), section.given("size")) {
-        (Some(_), Some(size)) => return Err(size.error("sizes is given too; allowed: one of the two")),
+        (Some(_), Some(size)) => return Err(size.error("sizes is also given; allowed: one of the two")),
         (Some(sizes), None) => Some(reader.sizes(&sizes)?),
         (None, _) => reader.size(&section.need("size")?)?,
     };
     let (first, spread) = (at(section.need("start")?.time()?), section.need("spread")?.time()?);
     let starts = match section.given("gap") {
         Some(gap) if section.given("spread").is_some() => {
-            return Err(gap.error("spread is given too; allowed: one of the two"));
+            return Err(gap.error("spread is also given; allowed: one of the two"));
         }
         Some(gap) => Starts::Every { first, gap: gap.time()? },
         None => Starts::Spread { first, spread },
@@ -79,7 +79,7 @@ fn read(reader: &Reader<'_>) -> Result<Arc<dyn Workload>, ScenarioError> {
     Ok(Arc::new(BulkSpec { flows: flows as u32, pairs, sizes, starts, scheme: reader.scheme, number: reader.number }))
 }
 
-/// The pairs that `field` asks for, and how many there are.
+/// Returns the pairs that `field` gives, and their number.
 fn pairs(reader: &Reader<'_>, field: &Field<'_>) -> Result<(Pairs, u64), ScenarioError> {
     let network = reader.context.network;
     let hosts = network.hosts();
@@ -107,16 +107,16 @@ fn pairs(reader: &Reader<'_>, field: &Field<'_>) -> Result<(Pairs, u64), Scenari
     }
 }
 
-/// Which hosts send to which; flow after flow takes the next pair, from the first again after the last.
+/// The pairs of sender and receiver. Each flow takes the next pair, and the first again after the last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pairs {
     /// These sources and destinations.
     Given(Vec<(NodeId, NodeId)>),
     /// Every host to every other: the first host to each, then the second, and so on.
     All,
-    /// Every host to one other and from one other, at random: one cycle through all hosts.
+    /// Every host to one other such that each also receives once: one random cycle through all hosts.
     Permutation,
-    /// Every host to one other at random; several may choose the same.
+    /// Every host to one other at random; several may choose the same receiver.
     Random,
     /// Every host to the next one, the last to the first.
     Next,
@@ -124,12 +124,12 @@ pub enum Pairs {
     Incast,
 }
 
-/// When flows start.
+/// The starts of the flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Starts {
     /// All at once.
     At(Time),
-    /// One after the other.
+    /// One after the other at a fixed gap.
     Every {
         /// Start of the first flow.
         first: Time,
@@ -145,16 +145,16 @@ pub enum Starts {
     },
 }
 
-/// What a [`Bulk`] workload is made of.
+/// The description of a [`Bulk`] workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BulkSpec {
-    /// How many flows, at least one.
+    /// Number of flows, at least one.
     pub flows: u32,
-    /// Between whom.
+    /// The pairs of sender and receiver.
     pub pairs: Pairs,
-    /// How much each carries; `None` sends without end.
+    /// The sizes of the flows; `None` means unlimited flows.
     pub sizes: Option<SizeDistribution>,
-    /// When they start.
+    /// The starts of the flows.
     pub starts: Starts,
     /// The flows' scheme, by its index in the run.
     pub scheme: u16,
@@ -162,19 +162,20 @@ pub struct BulkSpec {
     pub number: u32,
 }
 
-/// The flows of a [`BulkSpec`], in order of start, and then of their number.
+/// The flows of a [`BulkSpec`], in order of start and then of their number.
 #[derive(Clone, Debug)]
 pub struct Bulk(std::vec::IntoIter<FlowSpec>);
 
-/// The objects of a bulk workload that draw for themselves.
+/// The objects of a bulk workload that have streams of their own.
 const PAIRING: u32 = 0;
 const STARTING: u32 = 1;
 
 impl Bulk {
-    /// The workload that `spec` describes in `network`, under `seed`.
+    /// Creates the workload that `spec` describes in `network`, under `seed`.
     ///
     /// # Errors
-    /// No flows or pairs, a pair that is not two different hosts, fewer than two hosts, or a start beyond all time.
+    /// Fails without flows or pairs, if a pair is not two different hosts, with fewer than two hosts, or if a start
+    /// exceeds the range of time.
     pub fn new(network: &Network, spec: BulkSpec, seed: u64) -> Result<Bulk, WorkloadError> {
         if spec.flows == 0 {
             return Err(WorkloadError::new("the number of flows is 0; allowed: 1 or more"));
@@ -201,7 +202,7 @@ impl FlowSource for Bulk {
     }
 }
 
-/// The pairs, listed or counted out.
+/// The pairs, as a list or computed.
 enum Pairing {
     Listed(Vec<(NodeId, NodeId)>),
     All(Vec<NodeId>),
@@ -233,7 +234,7 @@ impl Pairing {
         })
     }
 
-    /// The pair of flow `number`.
+    /// Returns the pair of flow `number`.
     fn pair(&self, number: u32) -> (NodeId, NodeId) {
         let number = number as usize;
         match self {
@@ -247,7 +248,7 @@ impl Pairing {
     }
 }
 
-/// Sattolo's shuffle: every cycle through all hosts is as likely, and nobody is left to send to itself.
+/// Sattolo's shuffle: every cycle through all hosts is equally likely, and no host sends to itself.
 fn random_cycle(hosts: &[NodeId], stream: &mut Stream) -> Vec<(NodeId, NodeId)> {
     let mut targets = hosts.to_vec();
     for last in (1..targets.len()).rev() {
@@ -256,7 +257,7 @@ fn random_cycle(hosts: &[NodeId], stream: &mut Stream) -> Vec<(NodeId, NodeId)> 
     hosts.iter().copied().zip(targets).collect()
 }
 
-/// For each host any other, each as likely.
+/// Returns for each host any other one, all equally likely.
 fn random_receivers(hosts: &[NodeId], stream: &mut Stream) -> Vec<(NodeId, NodeId)> {
     let draw = |(place, &host): (usize, &NodeId)| {
         let other = stream.below(hosts.len() as u64 - 1) as usize;
@@ -341,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn all_pairs_come_in_order_and_start_over() {
+    fn all_pairs_come_in_order_and_repeat() {
         let spec = BulkSpec { flows: 100 * 99 + 1, pairs: Pairs::All, starts: Starts::At(Time::from_ns(1)), ..SPEC };
         let pairs: Vec<_> = flows(spec, 1).iter().map(|flow| (flow.src.0, flow.dst.0)).collect();
         assert_eq!(pairs[..2], [(10, 11), (10, 12)]);
@@ -362,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn each_mistake_is_named_with_what_is_allowed() {
+    fn each_error_states_what_is_allowed() {
         let given =
             |pairs: &[(u32, u32)]| Pairs::Given(pairs.iter().map(|&(src, dst)| (NodeId(src), NodeId(dst))).collect());
         let endless = Starts::Every { first: Time::ZERO, gap: Dur::MAX };

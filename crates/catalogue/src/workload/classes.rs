@@ -1,4 +1,4 @@
-//! Classes of traffic: what a flow is for, by its size or for a workload as a whole.
+//! Traffic classes of flows, by size or for a workload as a whole.
 
 use crate::schema::{Fallback, Field, Key, Kind, MAX_FLOW_BYTES, ScenarioError, Section, Shape};
 use crate::workload::Demand;
@@ -12,36 +12,36 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-/// Classes by size, each by its index in the run.
+/// Classes by flow size. Each is given by its index in the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrafficClasses {
-    /// Classes of flows of fewer bytes than given, by rising bounds.
+    /// Upper bounds in bytes (exclusive) and classes, by rising bounds.
     pub below: Vec<(u64, u16)>,
-    /// The class of all others, flows without end among them.
+    /// The class of all other flows, including unlimited ones.
     pub rest: u16,
 }
 
 impl TrafficClasses {
-    /// The class of a flow of so many bytes, or without end.
+    /// Returns the class of a flow of `size_bytes`, or of an unlimited flow.
     pub fn of(&self, size_bytes: Option<u64>) -> u16 {
         let size = size_bytes.unwrap_or(u64::MAX);
         self.below.iter().find(|(bound, _)| size < *bound).map_or(self.rest, |&(_, class)| class)
     }
 
-    /// Every class.
+    /// Iterates over all classes.
     pub fn all(&self) -> impl Iterator<Item = u16> {
         self.below.iter().map(|&(_, class)| class).chain([self.rest])
     }
 }
 
-/// The flows of a source, each in its class.
+/// The flows of a source with their traffic classes.
 pub struct Classed {
     source: Box<dyn FlowSource>,
     classes: TrafficClasses,
 }
 
 impl Classed {
-    /// The flows of `source` in `classes`.
+    /// Assigns `classes` to the flows of `source`.
     pub fn new(source: Box<dyn FlowSource>, classes: TrafficClasses) -> Classed {
         Classed { source, classes }
     }
@@ -67,7 +67,7 @@ impl fmt::Debug for Classed {
     }
 }
 
-/// Another workload, whose flows are of classes of traffic.
+/// A workload whose flows get traffic classes.
 #[derive(Clone, Debug)]
 pub(super) struct WithClasses(pub(super) Arc<dyn Workload>, pub(super) TrafficClasses);
 
@@ -81,39 +81,39 @@ impl Workload for WithClasses {
     }
 }
 
-/// The most classes of traffic of one run.
+/// Maximum number of traffic classes of one run.
 const MAX_CLASSES: usize = 1000;
 
-/// The keys of each of `traffic_classes`.
+/// The keys of an entry of `traffic_classes`.
 pub static TRAFFIC_CLASSES: &[Key] = &[
-    Key::new("name", Kind::Text, Fallback::Required, "the name of the class"),
+    Key::new("name", Kind::Text, Fallback::Required, "name of the class"),
     Key::new(
         "below",
         Kind::Size { min: 1, max: MAX_FLOW_BYTES },
-        Fallback::Nothing("all other flows, for the last"),
-        "flows of fewer bytes that are in no class before it are in this one",
+        Fallback::Nothing("all other flows, for the last class"),
+        "flows of fewer bytes that are in no earlier class are in this one",
     ),
 ];
 
-/// Reads the classes of a workload.
+/// Reads the traffic classes of a workload.
 pub struct ClassReader<'a> {
-    /// The classes of the run, which grow by those of the workload.
+    /// The classes of the run; those of the workload are added.
     pub names: &'a mut Vec<String>,
     /// The schemes of the run.
     pub schemes: &'a [Scheme],
-    /// Those that the workload uses.
+    /// The schemes that the workload uses.
     pub used: BTreeSet<u16>,
 }
 
 impl ClassReader<'_> {
-    /// The classes that a workload asks for, if it does.
+    /// Returns the classes that a workload gives, if any.
     pub fn read(mut self, section: &Section<'_>) -> Result<Option<TrafficClasses>, ScenarioError> {
         let one = section.given("traffic_class");
         match (section.given("traffic_classes"), one) {
             (None, None) => Ok(None),
             (None, Some(one)) => Ok(Some(TrafficClasses { below: Vec::new(), rest: self.class(&one)? })),
             (Some(list), None) => self.by_size(&list).map(Some),
-            (Some(list), Some(_)) => Err(list.error("traffic_class is given too; allowed: one of the two")),
+            (Some(list), Some(_)) => Err(list.error("traffic_class is also given; allowed: one of the two")),
         }
     }
 
@@ -132,7 +132,7 @@ impl ClassReader<'_> {
             }
             match section.given("below") {
                 None if place + 1 == tables.len() => return Ok(TrafficClasses { below, rest: class }),
-                None => return Err(section.missing_of("below", "a size; the last class alone has none")),
+                None => return Err(section.missing_of("below", "a size; only the last class has none")),
                 Some(field) if place + 1 == tables.len() => {
                     return Err(field.error("the last class has all other flows; allowed: no bound"));
                 }
@@ -151,7 +151,7 @@ impl ClassReader<'_> {
         Err(list.error("no class; allowed: one or more"))
     }
 
-    /// The class that `field` names, of which every scheme that has weights must have one.
+    /// Returns the class that `field` names. Every scheme with weights must have a weight for it.
     fn class(&mut self, field: &Field<'_>) -> Result<u16, ScenarioError> {
         let name = field.text()?;
         if name.is_empty() {
@@ -173,13 +173,14 @@ impl ClassReader<'_> {
             self.names.len() - 1
         });
         if class >= MAX_CLASSES {
-            return Err(field.error(format!("one class more than {MAX_CLASSES}; allowed: that many in all")));
+            return Err(field.error(format!("more than {MAX_CLASSES} classes; allowed: up to {MAX_CLASSES} in all")));
         }
         Ok(class as u16)
     }
 }
 
-/// The classes that have weights, for each parameter of that kind of the scheme's controller and of the one inside it.
+/// Returns the classes with weights, for each parameter of that kind of the scheme's controller and of the controller
+/// inside it.
 fn weights(scheme: &Scheme) -> Vec<Vec<String>> {
     let mut all = Vec::new();
     let mut collect = |params: &[Param], values: &Values| {

@@ -1,4 +1,4 @@
-//! How loaded the links between routers are when hosts offer given rates.
+//! The load of the links between routers when hosts offer given rates.
 
 use crate::workload::WorkloadError;
 use sparelane_sim::Routing;
@@ -6,14 +6,14 @@ use sparelane_sim::{Hop, RouterPaths};
 use sparelane_sim::{Network, NodeId, NodeKind};
 use std::collections::BTreeMap;
 
-/// Offered payload, in bits per second, from the hosts at one router to those at another.
+/// Offered payload in bits per second, from the hosts at one router to those at another.
 pub(super) type Matrix = BTreeMap<(NodeId, NodeId), f64>;
 
-/// The expected load of each direction of each cable between routers, as a share of its rate, with traffic on the paths
-/// that `routing` gives it. Where flows are spread, each router divides them evenly among its equal next hops.
+/// Returns the expected load of each direction of each cable between routers, as a share of its rate, with traffic on
+/// the paths of `routing`. If flows are spread, each router divides them evenly among its equal-cost next hops.
 ///
 /// # Errors
-/// No cable between routers, or traffic between routers that no path joins.
+/// Fails without a cable between routers, or with traffic between routers that no path joins.
 pub(super) fn core_loads(network: &Network, matrix: &Matrix, routing: Routing) -> Result<Vec<f64>, WorkloadError> {
     let paths = RouterPaths::of(network);
     let whole = |hops: Vec<Hop>| hops.into_iter().map(|hop| (hop, 1.0)).collect();
@@ -51,7 +51,7 @@ mod tests {
     use crate::topology::Chain;
     use sparelane_core::{Dur, Rate};
 
-    /// A ring of six: the lowest next hop from 0 towards 5 is 1, and from 5 towards 0 it is 2, on the other side.
+    /// A ring of six. From 0 towards 5 the lowest next hop is 1; from 5 towards 0 it is 2, on the other side.
     fn ring() -> (Network, [NodeId; 6]) {
         let mut network = Network::default();
         let nodes = [0, 1, 2, 3, 4, 5].map(|i| network.add(format!("r{i}"), NodeKind::Router));
@@ -65,7 +65,7 @@ mod tests {
     fn each_routing_loads_the_cables_that_its_paths_take() {
         let (network, nodes) = ring();
         let both = Matrix::from([((nodes[0], nodes[5]), 8e6), ((nodes[5], nodes[0]), 8e6)]);
-        // Of 5 the first cable leads to 4, as that of 0 leads to 1.
+        // The first cable of 5 leads to 4, and that of 0 leads to 1.
         let first = core_loads(&network, &both, Routing::FirstCable).unwrap();
         assert_eq!(first, [0.08, 0.08, 0.08, 0.08, 0.08, 0.08, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
         let spread = core_loads(&network, &both, Routing::PerFlowEcmp).unwrap();
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn each_direction_carries_what_its_paths_bring() {
+    fn each_direction_carries_the_traffic_of_its_paths() {
         let network = Chain {
             routers: 3,
             hosts_per_router: 1,

@@ -1,48 +1,49 @@
-//! How much a workload asks of the simulator, estimated before a run: what cannot fit is refused at once, and not after an hour.
+//! Estimates of a workload's demand on the simulator before a run, so that an impossible run fails at once instead of
+//! after an hour.
 
 use crate::schema::{Field, ScenarioError};
 use sparelane_core::{Dur, Time};
 
-/// The most flows of one run: each leaves a row of results, some 250 bytes.
+/// Maximum number of flows in a run: each produces a row of results, about 250 bytes.
 const MAX_FLOWS: f64 = 40_000_000.0;
 
-/// The most flows of one run that are open at once: each has two ends and a controller, some 2.5 kB.
+/// Maximum number of concurrent flows in a run: each has two endpoints and a controller, about 2.5 kB.
 const MAX_OPEN_FLOWS: f64 = 4_000_000.0;
 
-/// How long a flow of unknown length is taken to be open.
+/// The assumed duration of a flow of unknown length.
 const USUAL_LENGTH: Dur = Dur::from_secs(1);
 
-/// What a workload is expected to ask for.
+/// The expected demand of a workload.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Demand {
-    /// Flows in all.
+    /// Total number of flows.
     pub flows: f64,
-    /// Flows that are open at once.
+    /// Number of concurrent flows.
     pub at_once: f64,
 }
 
 impl Demand {
-    /// Of `flows` flows that start spread over `spread`.
+    /// Returns the demand of `flows` flows that start over a span of `spread`.
     pub(super) fn spread_over(flows: f64, spread: Dur) -> Demand {
         let share = USUAL_LENGTH.as_secs_f64() / spread.as_secs_f64().max(USUAL_LENGTH.as_secs_f64());
         Demand { flows, at_once: flows * share }
     }
 
-    /// Of `per_second` flows a second, from `start` until `end` or the end of the run.
+    /// Returns the demand of `per_second` flows per second, from `start` until `end` or the end of the run.
     pub(super) fn of_rate(per_second: f64, (start, end): (Time, Time), duration: Dur) -> Demand {
         let span = end.min(Time::ZERO + duration).saturating_since(start);
         Demand { flows: per_second * span.as_secs_f64(), at_once: 0.0 }
     }
 
-    /// Both together.
+    /// Adds two demands.
     pub fn and(self, other: Demand) -> Demand {
         Demand { flows: self.flows + other.flows, at_once: self.at_once + other.at_once }
     }
 
-    /// Refuses what no run has room for; `field` is to blame.
+    /// Fails if no run has room for the demand. `field` is the origin named in the error.
     ///
     /// # Errors
-    /// More flows than a run may have, in all or at once.
+    /// Fails with more flows than a run may have, in total or concurrently.
     pub fn check(self, field: &Field<'_>) -> Result<(), ScenarioError> {
         if self.flows > MAX_FLOWS {
             let message = format!("about {:.3e} flows in the run, each a row of results", self.flows);

@@ -1,8 +1,9 @@
-//! Draws from distributions that several workloads use. All logarithms and powers are `libm`'s.
+//! Draws from distributions that several workloads use. All logarithms and powers come from `libm`, so that results do
+//! not depend on the platform.
 
 use sparelane_core::Stream;
 
-/// A standard normal draw, by Marsaglia's polar method. The second normal of each pair is not kept.
+/// Draws a standard normal variable by Marsaglia's polar method. The second normal of each pair is discarded.
 pub(super) fn normal(stream: &mut Stream) -> f64 {
     loop {
         let (x, y) = (2.0 * stream.unit() - 1.0, 2.0 * stream.unit() - 1.0);
@@ -13,37 +14,37 @@ pub(super) fn normal(stream: &mut Stream) -> f64 {
     }
 }
 
-/// A Pareto draw: above x with probability (least / x)^alpha.
+/// Draws a Pareto variable, above x with probability (least / x)^alpha.
 pub(super) fn pareto(least: f64, alpha: f64, stream: &mut Stream) -> f64 {
     least * libm::pow(stream.unit_above_zero(), -1.0 / alpha)
 }
 
-/// What is left of a Pareto span, seen at a random time: the equilibrium distribution, with an `alpha` above 1. Its mean is
-/// finite only for an `alpha` above 2.
+/// Draws the remainder of a Pareto span at a random time: the equilibrium distribution, with `alpha` above 1. Its mean
+/// is finite only for an `alpha` above 2.
 pub(super) fn pareto_left(least: f64, alpha: f64, stream: &mut Stream) -> f64 {
-    // The density is P(X > x) / E[X]. A share 1 - 1 / alpha of it lies evenly below `least`.
+    // The density is P(X > x) / E[X]; a share of 1 - 1 / alpha of it lies evenly below `least`.
     let above = alpha * stream.unit_above_zero();
     if above > 1.0 { least * (alpha - above) / (alpha - 1.0) } else { least * libm::pow(above, -1.0 / (alpha - 1.0)) }
 }
 
-/// A Weibull draw: above x with probability exp(-(x / scale)^shape).
+/// Draws a Weibull variable, above x with probability exp(-(x / scale)^shape).
 pub(super) fn weibull(scale: f64, shape: f64, stream: &mut Stream) -> f64 {
     scale * libm::pow(-libm::log(stream.unit_above_zero()), 1.0 / shape)
 }
 
-/// The mean of a Weibull.
+/// Returns the mean of a Weibull distribution.
 pub(super) fn weibull_mean(scale: f64, shape: f64) -> f64 {
     scale * libm::tgamma(1.0 + 1.0 / shape)
 }
 
-/// What is left of a Weibull span, seen at a random time: a random part of one that is drawn with a probability that grows
-/// with its length. Such a span's (x / scale)^shape is gamma distributed.
+/// Draws the remainder of a Weibull span at a random time: a random part of a span that is chosen with a probability
+/// proportional to its length. For such a span, (x / scale)^shape is gamma distributed.
 pub(super) fn weibull_left(scale: f64, shape: f64, stream: &mut Stream) -> f64 {
     let whole = scale * libm::pow(gamma(1.0 + 1.0 / shape, stream), 1.0 / shape);
     whole * stream.unit()
 }
 
-/// A gamma draw of `shape` at least 1 and scale 1 (Marsaglia and Tsang, ACM TOMS 26(3), 2000).
+/// Draws a gamma variable of `shape` at least 1 and scale 1 (Marsaglia and Tsang, ACM TOMS 26(3), 2000).
 fn gamma(shape: f64, stream: &mut Stream) -> f64 {
     let d = shape - 1.0 / 3.0;
     let c = 1.0 / libm::sqrt(9.0 * d);
@@ -63,7 +64,7 @@ mod tests {
 
     const DRAWS: u32 = 200_000;
 
-    /// The share of draws above each bound, beside what it should be.
+    /// Compares the share of draws above each bound with the expected share.
     fn check(name: &str, draw: impl Fn(&mut Stream) -> f64, above: impl Fn(f64) -> f64, bounds: &[f64]) {
         let mut stream = Stream::new(9, Domain::Test, 0);
         let draws: Vec<_> = (0..DRAWS).map(|_| draw(&mut stream)).collect();
@@ -76,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_as_long_as_their_distributions_say() {
+    fn spans_follow_their_distributions() {
         check("pareto", |stream| pareto(2.0, 1.5, stream), |x| (2.0 / x).powf(1.5), &[2.0, 3.0, 10.0, 500.0]);
         check(
             "weibull",
@@ -86,9 +87,9 @@ mod tests {
         );
     }
 
-    /// The share of time in which more than x is left: the integral of the distribution beyond x, over its mean.
+    /// The share of time in which more than x remains is the integral of the distribution beyond x over its mean.
     #[test]
-    fn what_is_left_of_a_span_is_what_a_random_moment_finds() {
+    fn the_remainder_of_a_span_is_that_at_a_random_time() {
         let pareto_above = |x: f64| if x < 2.0 { 1.0 - x / 6.0 } else { (2.0 / x).sqrt() / 1.5 };
         check("pareto", |stream| pareto_left(2.0, 1.5, stream), pareto_above, &[0.1, 1.0, 2.0, 5.0, 100.0, 10_000.0]);
         for shape in [1.46, 0.7] {

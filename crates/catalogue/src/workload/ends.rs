@@ -1,8 +1,8 @@
-//! Which nodes a flow may join: two different hosts.
+//! The valid endpoints of a flow: two different hosts.
 
 use sparelane_sim::{Network, NodeId, NodeKind};
 
-/// Whether a flow may go from `src` to `dst`; if not, what is wrong and what is allowed.
+/// Fails if a flow may not go from `src` to `dst`; the error states what is wrong and what is allowed.
 pub(super) fn check(network: &Network, src: NodeId, dst: NodeId) -> Result<(), String> {
     check_host(network, "src", src)?;
     check_host(network, "dst", dst)?;
@@ -13,7 +13,7 @@ pub(super) fn check(network: &Network, src: NodeId, dst: NodeId) -> Result<(), S
     Ok(())
 }
 
-/// Whether `id` is a host; `field` names it in the error.
+/// Fails if `id` is not a host. `field` names it in the error.
 pub(super) fn check_host(network: &Network, field: &str, id: NodeId) -> Result<(), String> {
     match network.nodes.get(id.index()) {
         None => {
@@ -26,7 +26,7 @@ pub(super) fn check_host(network: &Network, field: &str, id: NodeId) -> Result<(
     }
 }
 
-/// The node numbers of `network`, in words.
+/// Returns the node numbers of `network` in words.
 fn range(network: &Network) -> String {
     match network.nodes.len() {
         0 => "none".to_owned(),

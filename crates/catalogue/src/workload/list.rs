@@ -1,10 +1,10 @@
-//! Flows listed in a file: the neutral `.flows` text, which any simulator can read, or CSV.
+//! Flows listed in a file: the neutral `.flows` format, which any simulator can read, or CSV.
 //!
-//! Neutral: `<start ns> <src> <dst> <bytes>` a line, with hosts by number and 0 bytes for a flow without end. Empty
-//! lines, and lines that begin with `#`, say nothing.
+//! Neutral: `<start ns> <src> <dst> <bytes>` per line, with hosts by number and 0 bytes for an unlimited flow. Empty
+//! lines and lines that begin with `#` are ignored.
 //!
-//! CSV: a header with the columns `start`, `src`, `dst`, `size` and, if wanted, `scheme`, in any order. Starts and
-//! sizes carry units, `unlimited` is a flow without end, hosts go by name or number, and schemes by name.
+//! CSV: a header with the columns `start`, `src`, `dst`, `size` and optionally `scheme`, in any order. Starts and sizes
+//! have units, `unlimited` is an unlimited flow, hosts are given by name or number, and schemes by name.
 
 use super::{Reader, Workload, WorkloadForm};
 use crate::schema::{Fallback, Form, Key, Kind, Purpose, ScenarioError, units, volume::max_flow_bytes};
@@ -17,12 +17,12 @@ use sparelane_sim::{Network, NodeId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a scenario can say of it.
+/// The form in a scenario.
 pub static FORM: WorkloadForm = Form {
     name: "flows",
     summary: "flows of a file: .flows (start in ns, src, dst, bytes) or .csv (start, src, dst, size, scheme)",
     source: "sparelane",
-    keys: &[Key::new("path", Kind::Path, Fallback::Required, "the file, ending in .flows or .csv")],
+    keys: &[Key::new("path", Kind::Path, Fallback::Required, "file that ends in .flows or .csv")],
     read: &read,
 };
 
@@ -43,23 +43,23 @@ fn read(reader: &Reader<'_>) -> Result<Arc<dyn Workload>, ScenarioError> {
     Ok(Arc::new(list))
 }
 
-/// The latest start that a neutral list can ask for.
+/// The latest start in a neutral list.
 const MAX_START_NS: u64 = u64::MAX / 1000 - 1;
-/// The columns that a CSV list must have.
+/// The required columns of a CSV list.
 const REQUIRED: [&str; 4] = ["start", "src", "dst", "size"];
-/// The column that it may have.
+/// The optional column.
 const SCHEME: &str = "scheme";
 
-/// Listed flows, in order of start; at the same instant, in the order of the list.
+/// Listed flows in order of start; simultaneous ones in the order of the list.
 #[derive(Clone, Debug)]
 pub struct FlowList(std::vec::IntoIter<FlowSpec>);
 
 impl FlowList {
-    /// Reads the neutral text; all flows take `scheme`, under which a flow has at most `max_bytes`.
+    /// Reads the neutral format. All flows use `scheme`, under which a flow has at most `max_bytes`.
     ///
     /// # Errors
-    /// A line without exactly four whole numbers, a flow that is too large, or one that does not join two different hosts
-    /// of `network`.
+    /// Fails on a line without exactly four whole numbers, a flow that is too large, or one that does not join two
+    /// different hosts of `network`.
     pub fn from_neutral(text: &str, network: &Network, scheme: u16, max_bytes: u64) -> Result<FlowList, WorkloadError> {
         let mut flows = Vec::new();
         for (index, content) in text.lines().enumerate() {
@@ -72,10 +72,11 @@ impl FlowList {
         Ok(FlowList::sorted(flows))
     }
 
-    /// These flows, read ahead of time by somebody else.
+    /// Creates a list from flows that the caller has read.
     ///
     /// # Errors
-    /// A flow does not join two different hosts of `network`; the error names its place, from 1, in its line.
+    /// Fails if a flow does not join two different hosts of `network`. The error's line is the flow's position, counted
+    /// from 1.
     pub fn of(flows: Vec<FlowSpec>, network: &Network) -> Result<FlowList, WorkloadError> {
         for (index, flow) in flows.iter().enumerate() {
             ends::check(network, flow.src, flow.dst).map_err(|message| WorkloadError::at(index + 1, message))?;
@@ -83,12 +84,12 @@ impl FlowList {
         Ok(FlowList::sorted(flows))
     }
 
-    /// Reads CSV. `schemes` are the names of the run's schemes, and the most bytes of a flow under each; a flow without
-    /// one takes `scheme`.
+    /// Reads CSV. `schemes` are the names of the run's schemes with the maximum bytes of a flow under each. A flow
+    /// without a scheme uses `scheme`.
     ///
     /// # Errors
-    /// A missing, unknown or repeated column; a row of another length; a value that is not allowed; or a flow that does
-    /// not join two different hosts of `network`.
+    /// Fails on a missing, unknown or repeated column; a row of another length; a value that is not allowed; or a flow
+    /// that does not join two different hosts of `network`.
     pub fn from_csv(
         text: &str,
         network: &Network,
@@ -109,17 +110,17 @@ impl FlowList {
         Ok(FlowList::sorted(flows))
     }
 
-    /// The flows still to come.
+    /// Returns the number of remaining flows.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether no flow is still to come.
+    /// Returns true if no flow remains.
     pub fn is_empty(&self) -> bool {
         self.0.len() == 0
     }
 
-    /// The scheme of every flow still to come.
+    /// Returns the schemes of the remaining flows.
     pub fn schemes(&self) -> impl Iterator<Item = u16> {
         self.0.as_slice().iter().map(|flow| flow.scheme)
     }
@@ -148,19 +149,19 @@ fn neutral_flow(words: &[&str], network: &Network, scheme: u16, max_bytes: u64) 
     Ok(FlowSpec::new(start, src, dst, (bytes > 0).then_some(bytes), scheme))
 }
 
-/// A whole number up to `max`.
+/// Parses a whole number up to `max`.
 fn whole(field: &str, text: &str, max: u64) -> Result<u64, String> {
     let value = text.parse().ok().filter(|value| *value <= max);
     value.ok_or_else(|| format!("{field} is `{text}`; allowed: a whole number from 0 to {max}"))
 }
 
-/// What the rows of a CSV list refer to.
+/// The context in which rows of a CSV list are read.
 struct Table<'a> {
     network: &'a Network,
     names: BTreeMap<&'a str, NodeId>,
-    /// Column name to place.
+    /// The positions of the columns, by name.
     columns: BTreeMap<String, usize>,
-    /// Their names, and the most bytes of a flow.
+    /// The names of the schemes, and the maximum bytes of a flow under each.
     schemes: &'a [(String, u64)],
     scheme: u16,
 }
@@ -178,7 +179,7 @@ impl Table<'_> {
         Ok(FlowSpec::new(Time::from_ps(start.as_ps()), src, dst, size_bytes, scheme))
     }
 
-    /// A node by name, else by number.
+    /// Returns a node by name, otherwise by number.
     fn host(&self, field: &str, text: &str) -> Result<NodeId, String> {
         let by_number = || text.parse().ok().map(NodeId).filter(|id| id.index() < self.network.nodes.len());
         let known = self.names.get(text).copied().or_else(by_number);
@@ -207,12 +208,12 @@ impl Table<'_> {
         }
         let place = (0..).zip(self.schemes).find(|(_, (name, _))| name == text).map(|(place, _)| place);
         let names: Vec<_> = self.schemes.iter().map(|(name, _)| name.as_str()).collect();
-        place.ok_or_else(|| format!("scheme is `{text}`; allowed: {}, or nothing", names.join(", ")))
+        place.ok_or_else(|| format!("scheme is `{text}`; allowed: {}, or empty", names.join(", ")))
     }
 }
 
 fn columns(header: &csv::StringRecord) -> Result<BTreeMap<String, usize>, WorkloadError> {
-    const ALLOWED: &str = "allowed: start, src, dst, size, each once, and scheme if wanted";
+    const ALLOWED: &str = "allowed: start, src, dst, size, each once, and optionally scheme";
     let line = header.position().map(|position| position.line() as usize);
     let refuse = |what: String| WorkloadError { line, message: format!("{what}; {ALLOWED}") };
     let mut columns = BTreeMap::new();
@@ -221,7 +222,7 @@ fn columns(header: &csv::StringRecord) -> Result<BTreeMap<String, usize>, Worklo
             return Err(refuse(format!("column `{name}` is not known")));
         }
         if columns.insert(name.to_owned(), place).is_some() {
-            return Err(refuse(format!("column `{name}` is there twice")));
+            return Err(refuse(format!("column `{name}` appears twice")));
         }
     }
     match REQUIRED.iter().find(|&&name| !columns.contains_key(name)) {
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn neutral_flows_come_sorted_by_start_and_stay_in_place_otherwise() {
+    fn neutral_flows_are_sorted_by_start_and_keep_their_order_otherwise() {
         let list = neutral("# start src dst bytes\n20 0 1 1460\n\n5 1 0 0\n20 1 0 7\n").unwrap();
         assert_eq!(list.len(), 3);
         let expected = [flow(5, 1, 0, None, 4), flow(20, 0, 1, Some(1460), 4), flow(20, 1, 0, Some(7), 4)];
@@ -292,14 +293,14 @@ mod tests {
     }
 
     #[test]
-    fn csv_takes_names_numbers_units_and_schemes_in_any_column_order() {
+    fn csv_accepts_names_numbers_units_and_schemes_in_any_column_order() {
         let list = csv("size, scheme, src, dst, start\n64kB, rc3, a, 1, 5ms\n\nunlimited,, b, a, 2ms\n").unwrap();
         let expected = [flow(2_000_000, 1, 0, None, 0), flow(5_000_000, 0, 1, Some(64_000), 1)];
         assert_eq!(list.0.collect::<Vec<_>>(), expected);
     }
 
     #[test]
-    fn each_mistake_in_neutral_text_is_named_with_its_line_and_what_is_allowed() {
+    fn each_error_in_neutral_text_states_its_line_and_what_is_allowed() {
         for (text, expected) in [
             ("0 0 1 5\n0 0 1", "line 2: 3 fields; allowed: exactly 4: start in ns, src, dst, bytes"),
             ("-1 0 1 5", "line 1: the start in ns is `-1`; allowed: a whole number from 0 to 18446744073709550"),
@@ -315,8 +316,8 @@ mod tests {
     }
 
     #[test]
-    fn each_mistake_in_csv_is_named_with_its_line_and_what_is_allowed() {
-        const COLUMNS: &str = "allowed: start, src, dst, size, each once, and scheme if wanted";
+    fn each_error_in_csv_states_its_line_and_what_is_allowed() {
+        const COLUMNS: &str = "allowed: start, src, dst, size, each once, and optionally scheme";
         for (header, expected) in [
             ("start,src,dst", format!("line 1: column `size` is missing; {COLUMNS}")),
             ("start,src,dst,size,colour", format!("line 1: column `colour` is not known; {COLUMNS}")),

@@ -1,35 +1,35 @@
-//! Several sources of flows as one.
+//! Merges several sources of flows.
 
 use sparelane_core::Time;
 use sparelane_sim::{FlowSource, FlowSpec};
 use std::fmt;
 
-/// Gives the flows of several sources in order of start; at the same instant, in the order of the sources.
+/// The flows of several sources in order of start; simultaneous ones in the order of the sources.
 ///
-/// Each source counts its requests from 0. Here they get numbers of their own, in the order in which they start.
+/// Each source numbers its requests from 0. The merged requests are renumbered in the order in which they start.
 pub struct Merge {
     sources: Vec<Box<dyn FlowSource>>,
     /// The next flow of each source.
     heads: Vec<Option<FlowSpec>>,
-    /// The last request of each source: its number there and here.
+    /// The last request of each source: its number in the source and in the merged sequence.
     last_requests: Vec<Option<(u32, u32)>>,
     requests: u32,
 }
 
 impl Merge {
-    /// Merges `sources`. Each must keep the order of start by itself.
+    /// Merges `sources`. Each must be sorted by start.
     pub fn new(mut sources: Vec<Box<dyn FlowSource>>) -> Merge {
         let heads = sources.iter_mut().map(|source| source.next_flow()).collect();
         let last_requests = vec![None; sources.len()];
         Merge { sources, heads, last_requests, requests: 0 }
     }
 
-    /// The number here of `waiter` of a source.
+    /// Returns the merged number of a source's `waiter`.
     fn waiter_of(&self, source: usize, waiter: u64) -> u64 {
         waiter * self.sources.len() as u64 + source as u64
     }
 
-    /// The number here of `request` of a source, all of whose flows come together.
+    /// Returns the merged number of a source's `request`, all of whose flows are consecutive.
     fn renumber(&mut self, source: usize, request: u32) -> u32 {
         match self.last_requests[source] {
             Some((there, here)) if there == request => here,
@@ -82,10 +82,10 @@ mod tests {
         }
     }
 
-    /// Requests that start at these times, with so many flows each.
-    struct Asked(Vec<(u64, u32)>, u32);
+    /// Requests that start at these times, with the given number of flows each.
+    struct RequestList(Vec<(u64, u32)>, u32);
 
-    impl FlowSource for Asked {
+    impl FlowSource for RequestList {
         fn next_flow(&mut self) -> Option<FlowSpec> {
             let (start, left) = self.0.first_mut()?;
             let flow = FlowSpec::new(Time::from_ns(*start), NodeId(0), NodeId(1), Some(1), 0);
@@ -100,11 +100,11 @@ mod tests {
     }
 
     #[test]
-    fn requests_of_several_sources_have_numbers_of_their_own() {
+    fn requests_of_several_sources_are_renumbered() {
         let sources: Vec<Box<dyn FlowSource>> = vec![
-            Box::new(Asked(vec![(1, 2), (5, 1), (9, 1)], 0)),
+            Box::new(RequestList(vec![(1, 2), (5, 1), (9, 1)], 0)),
             Box::new(Fixed(vec![2].into_iter(), 0)),
-            Box::new(Asked(vec![(1, 1), (5, 3)], 0)),
+            Box::new(RequestList(vec![(1, 1), (5, 3)], 0)),
         ];
         let mut merge = Merge::new(sources);
         let requests: Vec<_> = std::iter::from_fn(|| merge.next_flow()).map(|flow| flow.request).collect();
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(requests, expected);
     }
 
-    /// A source each of whose flows somebody waits for, and one follows from each.
+    /// A source whose flows all have a waiter, with one follow-up each.
     struct Awaited(u64);
 
     impl FlowSource for Awaited {
@@ -128,9 +128,9 @@ mod tests {
         }
     }
 
-    /// However deep they are nested.
+    /// Independent of the depth of nesting.
     #[test]
-    fn the_source_whose_flow_is_awaited_says_what_follows() {
+    fn a_follow_up_comes_from_the_source_of_its_flow() {
         let inner: Vec<Box<dyn FlowSource>> = vec![Box::new(Awaited(7)), Box::new(Awaited(4))];
         let mut merge = Merge::new(vec![Box::new(Merge::new(inner)), Box::new(Awaited(90))]);
         let mut sizes = Vec::new();
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_come_in_order_of_start_and_then_of_source() {
+    fn flows_are_ordered_by_start_and_then_by_source() {
         let times = [vec![3, 5, 5], vec![], vec![1, 3, 5, 9]];
         let sources = times
             .into_iter()

@@ -1,5 +1,5 @@
-//! Flows of several schemes in one workload: who sends by which is drawn apart from all else, so that the flows
-//! (start, size, ends) are the same whatever the mix.
+//! Flows of several schemes in one workload. Schemes are drawn independently, so that the flows (start, size,
+//! endpoints) are the same for any mix.
 
 use super::{Workload, find_scheme};
 use crate::schema::{Field, Kind, ScenarioError, Section};
@@ -15,31 +15,31 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// The scheme of a flow whose scheme a [`Mixed`] workload is still to choose.
+/// The scheme of a flow for which a [`Mixed`] workload is still to choose one.
 pub const UNDECIDED: u16 = u16::MAX;
 
-/// How far from 1 the shares of a mix may add up.
+/// Maximum deviation of a sum of shares from 1.
 const ROUNDING: f64 = 1e-6;
 
-/// What decides on a flow's scheme.
+/// The criterion for a flow's scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MixBy {
     /// A draw for each flow.
     Flow,
-    /// Its sender: of the hosts behind each router, the first share uses the first scheme, and so on.
+    /// The flow's sender: of the hosts behind each router, the first share uses the first scheme, and so on.
     Host,
 }
 
 /// Schemes and their shares.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mix {
-    /// Each scheme, by its index in the run, and its share, above 0; all shares add up to 1.
+    /// Each scheme by its index in the run, and its share above 0. The shares add up to 1.
     pub shares: Vec<(u16, f64)>,
-    /// Shares of what.
+    /// The criterion of the shares.
     pub by: MixBy,
 }
 
-/// A source whose flows without a scheme get one.
+/// A source that assigns schemes to the flows without one.
 pub struct Mixed {
     inner: Box<dyn FlowSource>,
     chooser: Chooser,
@@ -47,18 +47,18 @@ pub struct Mixed {
 
 #[derive(Debug)]
 enum Chooser {
-    /// Schemes with the sums of the shares up to and including theirs.
+    /// Schemes with the cumulative sums of their shares.
     Draw(Vec<(u16, f64)>, Stream),
     /// The scheme of every host.
     Hosts(BTreeMap<NodeId, u16>),
 }
 
 impl Mixed {
-    /// Gives the flows of `inner` whose scheme is [`UNDECIDED`] one of `mix`. `number` is the workload's: see
+    /// Assigns a scheme of `mix` to the flows of `inner` whose scheme is [`UNDECIDED`]. `number` is the workload's: see
     /// [`PoissonSpec::number`](crate::workload::PoissonSpec::number).
     ///
     /// # Errors
-    /// A share that is not above 0; shares that do not add up to 1; by hosts, a scheme that no host would use.
+    /// Fails if a share is not above 0, shares do not add up to 1, or, by hosts, a scheme would have no host.
     pub fn new(
         inner: Box<dyn FlowSource>,
         network: &Network,
@@ -75,7 +75,7 @@ impl Mixed {
     }
 
     fn decided(&mut self, mut flow: FlowSpec) -> FlowSpec {
-        // Drawn for every flow: what a list says of some flows does not change the others.
+        // Draw for every flow, so that a scheme given in a list does not change the other flows.
         let chosen = match &mut self.chooser {
             Chooser::Draw(sums, stream) => at(sums, stream.unit()),
             Chooser::Hosts(schemes) => schemes.get(&flow.src).copied().unwrap_or(flow.scheme),
@@ -120,13 +120,14 @@ fn sums(shares: &[(u16, f64)]) -> Result<Vec<(u16, f64)>, WorkloadError> {
     Ok(sums)
 }
 
-/// The scheme whose part of [0, 1) `point` lies in.
+/// Returns the scheme whose part of [0, 1) contains `point`.
 fn at(sums: &[(u16, f64)], point: f64) -> u16 {
     let part = sums.iter().find(|(_, sum)| point < *sum).or(sums.last());
     part.map_or(UNDECIDED, |&(scheme, _)| scheme)
 }
 
-/// The scheme of each host: host `i` of `n` behind a router stands in the middle of its n-th part of [0, 1).
+/// Returns the scheme of each host. Host `i` of `n` behind a router lies at the centre of the i-th of n parts of [0,
+/// 1).
 fn by_host(network: &Network, sums: &[(u16, f64)]) -> Result<BTreeMap<NodeId, u16>, WorkloadError> {
     let mut behind: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
     for cable in &network.cables {
@@ -150,7 +151,7 @@ fn by_host(network: &Network, sums: &[(u16, f64)]) -> Result<BTreeMap<NodeId, u1
     }
 }
 
-/// The flows of another workload, of several schemes; and the workload's number.
+/// A workload whose flows get several schemes, and the workload's number.
 #[derive(Clone, Debug)]
 pub(super) struct OfSeveral(pub(super) Arc<dyn Workload>, pub(super) Mix, pub(super) u32);
 
@@ -164,23 +165,23 @@ impl Workload for OfSeveral {
     }
 }
 
-/// The mix that a workload asks for, if it does.
+/// Returns the mix that a workload gives, if any.
 pub(super) fn read(section: &Section<'_>, schemes: &[Scheme]) -> Result<Option<Mix>, ScenarioError> {
     let Some(field) = section.given("mix") else {
         return match section.given("mix_by") {
-            Some(by) => Err(by.error("there is no mix; allowed: mix_by beside mix")),
+            Some(by) => Err(by.error("there is no mix; allowed: mix_by together with mix")),
             None => Ok(None),
         };
     };
     if section.given("scheme").is_some() {
-        return Err(field.error("scheme is given too; allowed: one of the two"));
+        return Err(field.error("scheme is also given; allowed: one of the two"));
     }
     let mut shares = Vec::new();
     for (name, share) in field.named()? {
         let share = share.with_kind(Kind::Share { max: 1.0 });
         let scheme = find_scheme(&share, name, schemes)?;
         match share.share()? {
-            0.0 => return Err(share.error("no flows at all; allowed: a number above 0, up to 1")),
+            0.0 => return Err(share.error("no flows; allowed: a number above 0, up to 1")),
             number => shares.push((scheme, number)),
         }
     }
@@ -195,7 +196,7 @@ pub(super) fn read(section: &Section<'_>, schemes: &[Scheme]) -> Result<Option<M
     Ok(Some(Mix { shares, by }))
 }
 
-/// Sizes in packets would differ from scheme to scheme, and the flows with the mix.
+/// Sizes in packets would differ between schemes, and flows would then depend on the mix.
 fn same_segments(field: &Field<'_>, shares: &[(u16, f64)], schemes: &[Scheme]) -> Result<(), ScenarioError> {
     let mss_bytes = |scheme: u16| schemes[usize::from(scheme)].transport.mss_bytes;
     let sizes: Vec<_> = shares.iter().map(|&(scheme, _)| mss_bytes(scheme)).collect();
@@ -261,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_larger_share_takes_flows_over_and_gives_none_away() {
+    fn a_larger_share_gains_flows_and_loses_none() {
         let (small, large) = (schemes(&[(0, 0.2), (1, 0.8)], 1, 0), schemes(&[(0, 0.3), (1, 0.7)], 1, 0));
         assert!(small.iter().zip(&large).all(|(&one, &other)| one != 0 || other == 0));
     }
@@ -279,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_that_cannot_be_meant_are_refused() {
+    fn invalid_shares_are_refused() {
         let refused = |shares: &[(u16, f64)], by| {
             let mix = Mix { shares: shares.to_vec(), by };
             Mixed::new(Box::new(Turns(0, 1)), &network(), &mix, 1, 0).unwrap_err().to_string()

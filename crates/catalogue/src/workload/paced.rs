@@ -1,4 +1,4 @@
-//! Flows of another source, whose applications write in pieces.
+//! Flows whose applications write in pieces.
 
 use super::{Workload, WorkloadError};
 use crate::schema::volume::{Volume, volume};
@@ -11,14 +11,14 @@ use sparelane_sim::{FlowSource, FlowSpec, Writes};
 use std::fmt;
 use std::sync::Arc;
 
-/// The flows of a source, each written as [`Writes`] says.
+/// The flows of a source, written according to [`Writes`].
 pub struct Paced {
     source: Box<dyn FlowSource>,
     writes: Writes,
 }
 
 impl Paced {
-    /// The flows of `source`, written as `writes` says.
+    /// Applies `writes` to the flows of `source`.
     pub fn new(source: Box<dyn FlowSource>, writes: Writes) -> Paced {
         Paced { source, writes }
     }
@@ -40,7 +40,7 @@ impl fmt::Debug for Paced {
     }
 }
 
-/// Another workload, whose applications write in pieces.
+/// A workload whose applications write in pieces.
 #[derive(Clone, Debug)]
 pub(super) struct InPieces(pub(super) Arc<dyn Workload>, pub(super) Writes);
 
@@ -61,17 +61,17 @@ const PIECE: Kind = Kind::Special(
 
 /// The keys of `writes`.
 pub static WRITES: &[Key] = &[
-    Key::new("first", PIECE, Fallback::Required, "what is written at the flow's start"),
-    Key::new("then", PIECE, Fallback::Required, "what every later write adds; the last one what is left"),
+    Key::new("first", PIECE, Fallback::Required, "size of the write at the flow's start"),
+    Key::new("then", PIECE, Fallback::Required, "size of every later write; the last one writes the rest"),
     Key::new(
         "every",
         Kind::Time { min: Dur::from_us(1), max: MAX_DURATION },
         Fallback::Required,
-        "the time from one write to the next",
+        "time from one write to the next",
     ),
 ];
 
-/// Reads `writes`, for segments of `mss_bytes` and a bandwidth-delay product of `bdp` bytes.
+/// Reads `writes` for segments of `mss_bytes` and a bandwidth-delay product of `bdp` bytes.
 pub(super) fn read(field: &Field<'_>, mss_bytes: u64, bdp: u64) -> Result<Writes, ScenarioError> {
     let section = field.clone().section(&[WRITES])?;
     let bytes = |name: &str| piece(&section, name, mss_bytes, bdp);
@@ -82,6 +82,6 @@ fn piece(section: &Section<'_>, name: &str, mss_bytes: u64, bdp: u64) -> Result<
     let field = section.need(name)?;
     match volume(&field, mss_bytes, bdp)? {
         Volume::Bytes(bytes) => Ok(bytes),
-        Volume::Unlimited => Err(field.refuse("a write has an end")),
+        Volume::Unlimited => Err(field.refuse("an unlimited write")),
     }
 }

@@ -1,7 +1,7 @@
-//! Flows that arrive at random: a Poisson process at each source host, sizes from a distribution, destinations uniform.
+//! Random arrivals: a Poisson process at each source host, sizes from a distribution, and uniform destinations.
 //!
-//! Each host draws from streams of its own, so that its flows are the same whichever other hosts take part. Load is
-//! counted in payload bytes; headers and retransmissions come on top.
+//! Each host draws from its own streams, so that its flows do not depend on which other hosts take part. Load counts
+//! payload bytes; headers and retransmissions are additional.
 
 use super::{Reader, SIZES, START, Workload, WorkloadForm, at};
 use crate::schema::{Fallback, Form, Key, Kind, MAX_DURATION, ScenarioError, Shape};
@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What a scenario can say of it.
+/// The form in a scenario.
 pub static FORM: WorkloadForm = Form {
     name: "poisson",
     summary: "flows that arrive at random at every source, to random destinations",
@@ -30,34 +30,34 @@ pub static FORM: WorkloadForm = Form {
         Key::new(
             "load",
             Kind::Share { max: 2.0 },
-            Fallback::Nothing("as flows_per_second says"),
+            Fallback::Nothing("given by flows_per_second"),
             "expected payload as a share of the links' rates; or give flows_per_second",
         ),
         Key::new(
             "load_on",
             Kind::Choice(&["access", "mean-core", "busiest-core"]),
             Fallback::Value("access"),
-            "whose share load is: each source's own cable (of its slower direction), the mean of the links between \
-             routers, or the busiest; rates and paths as they are in the run, and flows that are spread in even parts",
+            "links that load refers to: each source's own cable (its slower direction), the mean of the links between \
+             routers, or the busiest one; with the rates and paths of the run, and spread flows in equal parts",
         ),
         Key::new(
             "flows_per_second",
             Kind::Positive { max: 1e9 },
-            Fallback::Nothing("as load says"),
-            "flows that each source starts per second",
+            Fallback::Nothing("given by load"),
+            "number of flows that each source starts per second",
         ),
-        Key::new("sizes", SIZES, Fallback::Required, "how large the flows are"),
+        Key::new("sizes", SIZES, Fallback::Required, "sizes of the flows"),
         Key::new(
             "sources",
             Kind::Special("a list of hosts, as in [\"h10\", \"h11\"]", &Shape::List(&Shape::Of(Kind::Node))),
             Fallback::Nothing("all hosts"),
-            "the hosts that send",
+            "hosts that send",
         ),
         Key::new(
             "destinations",
             Kind::Choice(&["another-router", "any"]),
             Fallback::Value("another-router"),
-            "to whom: hosts behind another router, or any other host; each as likely",
+            "receivers: hosts behind another router, or any other host; all equally likely",
         ),
         START,
         Key::new(
@@ -98,7 +98,7 @@ fn arrival_rate(reader: &Reader<'_>) -> Result<ArrivalRate, ScenarioError> {
         let field = section.given("load").ok_or_else(missing)?;
         let load = field.share()?;
         if load == 0.0 {
-            return Err(field.error("no flows at all; allowed: a number above 0, up to 2"));
+            return Err(field.error("no flows; allowed: a number above 0, up to 2"));
         }
         return Ok(ArrivalRate::Load(
             load,
@@ -110,67 +110,67 @@ fn arrival_rate(reader: &Reader<'_>) -> Result<ArrivalRate, ScenarioError> {
         ));
     };
     match section.given("load").or_else(|| section.given("load_on")) {
-        Some(field) => Err(field.error("flows_per_second is given too; allowed: one of the two")),
+        Some(field) => Err(field.error("flows_per_second is also given; allowed: one of the two")),
         None => Ok(ArrivalRate::FlowsPerSecond(rate.positive()?)),
     }
 }
 
-/// The highest load that makes sense to ask for: twice what the links carry.
+/// The maximum load: twice the capacity of the links.
 const MAX_LOAD: f64 = 2.0;
-/// The most flows per second of one host.
+/// Maximum number of flows per second of one host.
 const MAX_FLOWS_PER_SECOND: f64 = 1e9;
 
-/// On which links a load is counted.
+/// The links that a load refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadOn {
-    /// On each source's own cable, of the rate of its slower direction: under uniform traffic a host receives as much as
+    /// Each source's own cable, at the rate of its slower direction: under uniform traffic a host receives as much as
     /// it sends.
     Access,
-    /// On the links between routers: the mean over all of them, each direction on its own.
+    /// The links between routers: the mean over all of them, each direction separately.
     MeanCore,
-    /// On the direction of a link between routers that is loaded most.
+    /// The busiest direction of a link between routers.
     BusiestCore,
 }
 
-/// How often flows arrive.
+/// The rate at which flows arrive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ArrivalRate {
-    /// As often as it takes for an expected payload load, a share of the links' rates. For a load on the core, sources
+    /// The rate that yields an expected payload load, as a share of the links' rates. For a load on the core, sources
     /// send in proportion to the slower direction of their own cables, over static shortest paths.
     Load(f64, LoadOn),
-    /// At each source, this many flows per second.
+    /// The number of flows per second at each source.
     FlowsPerSecond(f64),
 }
 
-/// What a [`Poisson`] workload is made of.
+/// The description of a [`Poisson`] workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PoissonSpec {
-    /// The hosts that start flows, each once. All hosts: [`Network::hosts`].
+    /// The hosts that start flows, each listed once. For all hosts use [`Network::hosts`].
     pub sources: Vec<NodeId>,
-    /// To whom they send.
+    /// The receivers.
     pub destinations: Destinations,
-    /// How often.
+    /// The arrival rate.
     pub rate: ArrivalRate,
-    /// The paths of the run, on which a load of the core depends.
+    /// The routing of the run, on which a load of the core depends.
     pub routing: Routing,
-    /// How much.
+    /// The sizes of the flows.
     pub sizes: SizeDistribution,
-    /// When the processes begin; the first flow comes after one random gap.
+    /// The start of the processes. The first flow comes after one random gap.
     pub start: Time,
-    /// When they end: no flow starts at this time or later.
+    /// The end of the processes: no flow starts at this time or later.
     pub end: Time,
     /// The flows' scheme, by its index in the run.
     pub scheme: u16,
-    /// The workload's number in its run. Workloads with different numbers draw independently; with the same number
-    /// and seed they draw alike.
+    /// The workload's number in its run. Workloads with different numbers draw independently; with the same number and
+    /// seed they draw the same values.
     pub number: u32,
 }
 
-/// Flows of independent Poisson processes, in order of start; at the same instant, in the order of the hosts.
+/// Flows of independent Poisson processes in order of start; simultaneous ones in the order of the hosts.
 #[derive(Clone, Debug)]
 pub struct Poisson {
     sources: Vec<Source>,
-    /// The next start of each source that has one, and the source's place.
+    /// The next start of each source that has one, with the source's position.
     next: BinaryHeap<Reverse<(Time, usize)>>,
     receivers: Receivers,
     sizes: SizeDistribution,
@@ -183,7 +183,7 @@ pub struct Poisson {
 struct Source {
     host: NodeId,
     access: Access,
-    /// Places among the receivers to which it does not send.
+    /// Positions of the receivers to which it does not send.
     excluded: Range<usize>,
     flows_per_second: f64,
     arrivals: Stream,
@@ -191,11 +191,11 @@ struct Source {
 }
 
 impl Poisson {
-    /// The workload that `spec` describes in `network`, under `seed`.
+    /// Creates the workload that `spec` describes in `network`, under `seed`.
     ///
     /// # Errors
-    /// No sources; a source that is no host, has no cable, comes twice or has nobody to send to; a load that is not
-    /// above 0 or above 2, or not defined; a rate out of bounds; an end that is not after the start.
+    /// Fails without sources; if a source is not a host, has no cable, is listed twice or has no receiver; with a load
+    /// that is not above 0, above 2 or undefined; with a rate out of bounds; or with an end not after the start.
     pub fn new(network: &Network, spec: PoissonSpec, seed: u64) -> Result<Poisson, WorkloadError> {
         if spec.end <= spec.start {
             let message = format!("the workload ends at {}; allowed: after its start at {}", spec.end, spec.start);
@@ -211,7 +211,7 @@ impl Poisson {
         Ok(Poisson { sources, next, receivers, sizes: spec.sizes, end: spec.end, scheme: spec.scheme })
     }
 
-    /// The expected number of flows per second, over all sources.
+    /// Returns the expected number of flows per second over all sources.
     pub fn flows_per_second(&self) -> f64 {
         self.sources.iter().map(|source| source.flows_per_second).sum()
     }
@@ -221,7 +221,7 @@ impl FlowSource for Poisson {
     fn next_flow(&mut self) -> Option<FlowSpec> {
         let Reverse((start, place)) = self.next.pop()?;
         if start >= self.end {
-            // The earliest is too late, so all are.
+            // The earliest start is too late, so all are.
             self.next.clear();
             return None;
         }
@@ -234,14 +234,14 @@ impl FlowSource for Poisson {
 }
 
 impl Source {
-    /// The start of the flow that follows one at `time`: an exponential gap later.
+    /// Returns the start of the flow that follows one at `time`, an exponential gap later.
     fn after(&mut self, time: Time) -> Time {
         let gap_seconds = -libm::log(self.arrivals.unit_above_zero()) / self.flows_per_second;
         time.saturating_add(Dur::from_secs_f64(gap_seconds))
     }
 }
 
-/// The sources in the order of the hosts, not yet knowing how often they send.
+/// Creates the sources in the order of the hosts, without their rates.
 fn sources(
     network: &Network,
     spec: &PoissonSpec,
@@ -270,7 +270,7 @@ fn sources(
                 Destinations::AnyOther => "another host",
                 Destinations::BehindAnotherRouter => "a host at another router",
             };
-            return Err(WorkloadError::new(format!("source `{name}` has nobody to send to; needed: {needed}")));
+            return Err(WorkloadError::new(format!("source `{name}` has no receiver; needed: {needed}")));
         }
         let [arrivals, sizes] =
             [Domain::Arrivals, Domain::Sizes].map(|domain| stream(seed, domain, spec.number, position));
@@ -323,13 +323,14 @@ fn check_rates(sources: &[Source]) -> Result<(), WorkloadError> {
     }
 }
 
-/// The loads of the core when each source sends at its full access rate.
+/// Returns the loads of the core if each source sends at its full access rate.
 fn loads_at_full_access(
     sources: &[Source],
     network: &Network,
     spec: &PoissonSpec,
     receivers: &Receivers,
 ) -> Result<Vec<f64>, WorkloadError> {
+    // Equal terms are counted, not added one by one: a million hosts have 10^12 pairs.
     let mut senders: BTreeMap<NodeId, Vec<Repeated>> = BTreeMap::new();
     for source in sources {
         let share_bps = source.access.rate.as_bps() as f64 / receivers.eligible(&source.excluded) as f64;
@@ -342,7 +343,7 @@ fn loads_at_full_access(
     let mut matrix = Matrix::new();
     for (&from, terms) in &senders {
         for (to, hosts) in receivers.at_routers() {
-            // Each sender has a term for each host at `to` to which it sends.
+            // Each sender has a term for each receiver at `to`.
             let each = match (spec.destinations, from == to) {
                 (_, false) => hosts,
                 (Destinations::AnyOther, true) => hosts - 1,

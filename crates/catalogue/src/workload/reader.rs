@@ -1,4 +1,4 @@
-//! What the kinds of workload read alike: hosts, periods, sizes.
+//! Helpers for reading workloads: hosts, periods and sizes.
 
 use super::{SizeContext, SizeDistribution, SizeForm, read_sizes};
 use crate::schema::volume::{Volume, volume};
@@ -6,16 +6,16 @@ use crate::schema::{Field, Kind, ScenarioError, Section, Source, nodes};
 use sparelane_core::{Dur, Time};
 use sparelane_sim::{Network, NodeId, Routing, Scheme};
 
-/// What a workload is read against.
+/// The context in which a workload is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
-    /// The forms that sizes may have.
+    /// The available forms of sizes.
     pub sizes: &'a [&'static SizeForm],
-    /// Where other files are.
+    /// The place of other files.
     pub source: &'a Source,
     /// The network.
     pub network: &'a Network,
-    /// Which of equal paths flows take.
+    /// The choice among equal-cost paths.
     pub routing: Routing,
     /// The schemes.
     pub schemes: &'a [Scheme],
@@ -23,40 +23,40 @@ pub struct Context<'a> {
     pub bdp_bytes: u64,
     /// The length of the run.
     pub duration: Dur,
-    /// The seed, with which the workload is tried out.
+    /// The seed with which the workload is tried out.
     pub seed: u64,
 }
 
-/// A workload's table, and what it is read against.
+/// A workload's table and its context.
 #[derive(Debug)]
 pub struct Reader<'a> {
     /// The table.
     pub section: &'a Section<'a>,
-    /// What it is read against.
+    /// The context.
     pub context: Context<'a>,
-    /// The workload's number in its run, which makes its random draws its own.
+    /// The workload's number in its run, which makes its random draws independent.
     pub number: u32,
-    /// The scheme of the flows, by its index; [`UNDECIDED`](super::UNDECIDED) where a mix decides later.
+    /// The scheme of the flows by its index; [`UNDECIDED`](super::UNDECIDED) if a mix decides later.
     pub scheme: u16,
-    /// The scheme in whose segments sizes are counted: all of a mix have the same.
+    /// The scheme whose segments are used for sizes in packets; all schemes of a mix have the same.
     pub first_scheme: u16,
 }
 
 impl Reader<'_> {
-    /// The hosts that a key lists, if it is given.
+    /// Returns the hosts that a key lists, if it is given.
     ///
     /// # Errors
-    /// A name is not that of a host.
+    /// Fails if a name is not that of a host.
     pub fn hosts(&self, key: &str) -> Result<Option<Vec<NodeId>>, ScenarioError> {
         let Some(list) = self.section.given(key) else { return Ok(None) };
         let hosts = list.list(Kind::Node)?;
         hosts.iter().map(|field| nodes::host(field, self.context.network)).collect::<Result<_, _>>().map(Some)
     }
 
-    /// From when to when flows start.
+    /// Returns the start and the end of the period in which flows start.
     ///
     /// # Errors
-    /// The end is not after the start.
+    /// Fails if the end is not after the start.
     pub fn period(&self) -> Result<(Dur, Dur), ScenarioError> {
         let section = self.section;
         let start = section.need("start")?.time()?;
@@ -69,7 +69,7 @@ impl Reader<'_> {
         Err(field.error(format!("the workload runs from {start} to {end}; allowed: an end after the start")))
     }
 
-    /// The distribution of sizes that `field` describes.
+    /// Returns the distribution of sizes that `field` describes.
     pub fn sizes(&self, field: &Field<'_>) -> Result<SizeDistribution, ScenarioError> {
         read_sizes(
             field,
@@ -83,7 +83,7 @@ impl Reader<'_> {
         )
     }
 
-    /// The one size that `field` gives; `None` for flows without end.
+    /// Returns the single size that `field` gives; `None` for unlimited flows.
     pub fn size(&self, field: &Field<'_>) -> Result<Option<SizeDistribution>, ScenarioError> {
         match volume(field, self.mss_bytes(), self.context.bdp_bytes)? {
             Volume::Unlimited => Ok(None),
@@ -93,13 +93,13 @@ impl Reader<'_> {
         }
     }
 
-    /// Payload bytes of a full segment.
+    /// Returns the payload bytes of a full segment.
     pub fn mss_bytes(&self) -> u64 {
         self.context.schemes[usize::from(self.first_scheme)].transport.mss_bytes
     }
 }
 
-/// A source and a destination, as in `["left0", "right0"]`.
+/// Reads a source and a destination, as in `["left0", "right0"]`.
 pub(super) fn host_pair(field: &Field<'_>, network: &Network) -> Result<(NodeId, NodeId), ScenarioError> {
     let [src, dst] = nodes::pair(field)?;
     let pair = (nodes::host(&src, network)?, nodes::host(&dst, network)?);
@@ -109,7 +109,7 @@ pub(super) fn host_pair(field: &Field<'_>, network: &Network) -> Result<(NodeId,
     Ok(pair)
 }
 
-/// The moment so long after the start of the run.
+/// Returns the time `span` after the start of the run.
 pub(super) fn at(span: Dur) -> Time {
     Time::ZERO + span
 }

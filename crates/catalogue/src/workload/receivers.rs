@@ -1,10 +1,10 @@
-//! To whom a host sends under uniform traffic.
+//! The receivers of a host under uniform traffic.
 
 use sparelane_core::{Rate, Stream};
 use sparelane_sim::{Network, NodeId, NodeKind};
 use std::ops::Range;
 
-/// Who may receive a host's flows; each of them is as likely.
+/// The possible receivers of a host's flows, all equally likely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destinations {
     /// Every other host.
@@ -16,18 +16,18 @@ pub enum Destinations {
 /// A host's first cable.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Access {
-    /// The node that it leads to.
+    /// The node at its other end.
     pub(super) router: NodeId,
     /// The rate of its slower direction.
     pub(super) rate: Rate,
 }
 
-/// All hosts that have a cable, ordered by router, so that those a host may not send to are a range.
+/// All hosts with a cable, ordered by router, so that the hosts to which a host may not send form a range.
 #[derive(Clone, Debug)]
 pub(super) struct Receivers {
-    /// Indexed by node; `None` for routers and for hosts without a cable.
+    /// The access cable by node; `None` for routers and for hosts without a cable.
     access: Vec<Option<Access>>,
-    /// Router and host, sorted.
+    /// Pairs of router and host, sorted.
     ordered: Vec<(NodeId, NodeId)>,
 }
 
@@ -48,12 +48,12 @@ impl Receivers {
         Receivers { access, ordered }
     }
 
-    /// The first cable of `host`, if it has one.
+    /// Returns the first cable of `host`, if it has one.
     pub(super) fn access(&self, host: NodeId) -> Option<Access> {
         self.access.get(host.index()).copied().flatten()
     }
 
-    /// The places of those to whom `host`, at `router`, may not send.
+    /// Returns the positions of the hosts to which `host`, at `router`, may not send.
     pub(super) fn excluded(&self, host: NodeId, router: NodeId, destinations: Destinations) -> Range<usize> {
         match destinations {
             Destinations::AnyOther => {
@@ -67,19 +67,19 @@ impl Receivers {
         }
     }
 
-    /// How many hosts are outside `excluded`.
+    /// Returns the number of hosts outside `excluded`.
     pub(super) fn eligible(&self, excluded: &Range<usize>) -> usize {
         self.ordered.len() - excluded.len()
     }
 
-    /// One of the hosts outside `excluded`, of which there must be one.
+    /// Draws one of the hosts outside `excluded`; there must be one.
     pub(super) fn draw(&self, excluded: &Range<usize>, stream: &mut Stream) -> NodeId {
         let drawn = stream.below(self.eligible(excluded) as u64) as usize;
         let place = if drawn < excluded.start { drawn } else { drawn + excluded.len() };
         self.ordered[place].1
     }
 
-    /// The routers that hosts are at, in order, each with the number of its hosts.
+    /// Returns the routers with hosts in order, each with the number of its hosts.
     pub(super) fn at_routers(&self) -> impl Iterator<Item = (NodeId, u64)> {
         self.ordered.chunk_by(|one, other| one.0 == other.0).map(|hosts| (hosts[0].0, hosts.len() as u64))
     }
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn every_other_host_is_as_likely_and_oneself_never() {
+    fn all_other_hosts_are_equally_likely() {
         let counts = drawn(NodeId(57), Destinations::AnyOther);
         assert_eq!(counts.len(), 99);
         assert!(!counts.contains_key(&NodeId(57)));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_at_the_same_router_are_left_out_where_asked() {
+    fn hosts_at_the_same_router_are_excluded_on_request() {
         let counts = drawn(NodeId(57), Destinations::BehindAnotherRouter);
         assert_eq!(counts.len(), 90);
         assert!(counts.keys().all(|host| host.0 % 10 != 7));

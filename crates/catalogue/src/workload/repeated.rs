@@ -1,11 +1,11 @@
-//! Sums with the same term many times over, to the bit as if the terms were added one by one.
+//! Bit-exact sums of a term that is added many times.
 //!
-//! The load that all hosts offer to a link is a sum with a term for each pair of hosts. Results depend on its last bit, and
-//! a million hosts have 10^12 pairs. But while a sum stays between two powers of two, each further addition of a term raises
-//! it by the same step, which is the term rounded to the spacing of numbers there. So one multiplication stands for all of
-//! these additions.
+//! The load that all hosts offer to a link is a sum with a term for each pair of hosts. Results depend on its last bit,
+//! and a million hosts have 10^12 pairs. While a sum stays between two powers of two, each further addition of a term
+//! raises it by the same step: the term rounded to the spacing of numbers in that range. One multiplication therefore
+//! replaces all of these additions.
 
-/// A term that is added many times.
+/// A term and the number of times it is added.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Repeated {
     /// The term, 0 or more.
@@ -15,7 +15,7 @@ pub(super) struct Repeated {
 }
 
 impl Repeated {
-    /// Adds the term to `sum`, which is 0 or more, one time after the other.
+    /// Returns the result of adding the term to `sum`, which is 0 or more, one time after the other.
     pub(super) fn added_to(self, mut sum: f64) -> f64 {
         let mut left = self.times;
         while left > 0 {
@@ -25,7 +25,7 @@ impl Repeated {
             if sum == before {
                 return sum;
             }
-            // A tie goes to the even number. Only the first addition in a range can start from an odd one.
+            // A tie is rounded to even. Only the first addition in a range can start from an odd number.
             let limit = next_power_of_two(sum);
             let step = (sum + self.term) - sum;
             if limit == next_power_of_two(before) && step > 0.0 && sum + step < limit {
@@ -39,7 +39,7 @@ impl Repeated {
     }
 }
 
-/// The least power of two above `value`, which is finite and positive.
+/// Returns the smallest power of two above `value`, which is finite and positive.
 fn next_power_of_two(value: f64) -> f64 {
     const MANTISSA: u32 = f64::MANTISSA_DIGITS - 1;
     f64::from_bits(((value.to_bits() >> MANTISSA) + 1) << MANTISSA)
@@ -62,7 +62,7 @@ mod tests {
             let term = match round % 4 {
                 0 => 1e9 / (1 + stream.below(1000)) as f64,
                 1 => scale * stream.unit_above_zero(),
-                // Few bits, so that ties come.
+                // Few bits, so that ties occur.
                 2 => scale * (1 + stream.below(64)) as f64,
                 _ => scale * (f64::EPSILON / 2.0) * (1 + stream.below(8)) as f64,
             };
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_terms_as_pairs_of_a_million_hosts_are_a_matter_of_a_few_steps() {
+    fn the_pairs_of_a_million_hosts_take_a_few_steps() {
         let sum = Repeated { term: 1e9 / 3.0, times: 1_000_000_000_000 }.added_to(0.0);
         assert!((sum / (1e21 / 3.0) - 1.0).abs() < 1e-4, "{sum:e}");
         assert_eq!(Repeated { term: 2.5e8, times: 1 << 20 }.added_to(0.0), 2.5e8 * f64::from(1 << 20));

@@ -1,6 +1,6 @@
-//! Requests of clients: each arrives at random and fetches one flow or several from servers, all at once.
+//! Requests of clients: each arrives at random and fetches one or more flows from servers, all at once.
 //!
-//! A request itself takes no time: its flows start when it arrives. It is over when the last of them is.
+//! The request itself takes no time: its flows start when it arrives. It is complete when the last of them is.
 
 use super::{Reader, SIZES, START, Workload, WorkloadForm, at};
 use crate::schema::{Fallback, Form, Key, Kind, MAX_DURATION, ScenarioError, Section, Shape};
@@ -15,10 +15,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use std::sync::Arc;
 
-/// What a scenario can say of it.
+/// The form in a scenario.
 pub static FORM: WorkloadForm = Form {
     name: "requests",
-    summary: "clients that ask at random, each time for one flow or several from servers",
+    summary: "clients that send requests at random times, each for one or more flows from servers",
     source: "RTCP section V-A",
     keys: &[
         Key::new(
@@ -27,18 +27,18 @@ pub static FORM: WorkloadForm = Form {
             Fallback::Required,
             "payload as a share of the rate towards each client",
         ),
-        Key::new("sizes", SIZES, Fallback::Required, "how large the flows are"),
+        Key::new("sizes", SIZES, Fallback::Required, "sizes of the flows"),
         Key::new(
             "clients",
             Kind::Special("a list of hosts, as in [\"h1\"]", &Shape::List(&Shape::Of(Kind::Node))),
             Fallback::Nothing("the first host"),
-            "the hosts that ask",
+            "hosts that send requests",
         ),
         Key::new(
             "servers",
             Kind::Special("a list of hosts, as in [\"h2\", \"h3\"]", &Shape::List(&Shape::Of(Kind::Node))),
-            Fallback::Nothing("all hosts but the client"),
-            "the hosts that answer; a request draws among them, none twice before all had a turn",
+            Fallback::Nothing("all hosts except the client"),
+            "hosts that answer; a request draws among them, none twice before all have been drawn",
         ),
         Key::new(
             "fan_out",
@@ -47,14 +47,14 @@ pub static FORM: WorkloadForm = Form {
                 &Shape::List(&Shape::Table("fan_out")),
             ),
             Fallback::Nothing("one flow"),
-            "how many flows a request fetches, all at once, and the share of such requests",
+            "number of flows that a request fetches at once, with the share of such requests",
         ),
         START,
         Key::new(
             "end",
             Kind::Time { min: Dur::from_ps(1), max: MAX_DURATION },
             Fallback::Nothing("the end of the run"),
-            "no request comes at this time or later",
+            "no request arrives at this time or later",
         ),
     ],
     read: &read,
@@ -65,7 +65,7 @@ fn read(reader: &Reader<'_>) -> Result<Arc<dyn Workload>, ScenarioError> {
     let (start, end) = reader.period()?;
     let load = section.need("load")?;
     if load.share()? == 0.0 {
-        return Err(load.error("no requests at all; allowed: a number above 0, up to 2"));
+        return Err(load.error("no requests; allowed: a number above 0, up to 2"));
     }
     let first = reader.context.network.hosts().into_iter().take(1).collect();
     Ok(Arc::new(RequestsSpec {
@@ -83,11 +83,11 @@ fn read(reader: &Reader<'_>) -> Result<Arc<dyn Workload>, ScenarioError> {
 
 /// The keys of one entry of `fan_out`.
 pub static FAN_OUT: &[Key] = &[
-    Key::new("flows", Kind::Whole { min: 1, max: 1_000_000 }, Fallback::Required, "flows of one request"),
-    Key::new("share", Kind::Share { max: 1.0 }, Fallback::Required, "share of such requests; all add up to 1"),
+    Key::new("flows", Kind::Whole { min: 1, max: 1_000_000 }, Fallback::Required, "number of flows of a request"),
+    Key::new("share", Kind::Share { max: 1.0 }, Fallback::Required, "share of such requests; all shares add up to 1"),
 ];
 
-/// What a workload gives, or one flow for every request.
+/// Returns the fan-out that a workload gives, or one flow for every request.
 fn fan_out(section: &Section<'_>) -> Result<Vec<FanOut>, ScenarioError> {
     let Some(list) = section.given("fan_out") else { return Ok(vec![FanOut { flows: 1, share: 1.0 }]) };
     let mut fan_out = Vec::new();
@@ -101,36 +101,36 @@ fn fan_out(section: &Section<'_>) -> Result<Vec<FanOut>, ScenarioError> {
     Ok(fan_out)
 }
 
-/// The highest load that makes sense to ask for.
+/// The maximum load.
 const MAX_LOAD: f64 = 2.0;
-/// How far the shares of a fan-out may miss a sum of one.
+/// Maximum deviation of the shares of a fan-out from a sum of one.
 const SUM_TOLERANCE: f64 = 1e-6;
 
-/// How many flows a request fetches, and how often it is that many.
+/// A number of flows per request and its frequency.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FanOut {
-    /// Flows of one request, at least one.
+    /// Number of flows of a request, at least one.
     pub flows: u32,
     /// The share of such requests.
     pub share: f64,
 }
 
-/// What a [`Requests`] workload is made of.
+/// The description of a [`Requests`] workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestsSpec {
-    /// The hosts that ask.
+    /// The hosts that send requests.
     pub clients: Vec<NodeId>,
-    /// The hosts that answer; empty for all hosts but the client.
+    /// The hosts that answer; empty means all hosts except the client.
     pub servers: Vec<NodeId>,
-    /// The payload that is asked for, as a share of the rate towards each client.
+    /// The requested payload as a share of the rate towards each client.
     pub load: f64,
-    /// How large the flows are.
+    /// The sizes of the flows.
     pub sizes: SizeDistribution,
-    /// How many a request fetches; the shares add up to one.
+    /// The numbers of flows per request; the shares add up to one.
     pub fan_out: Vec<FanOut>,
-    /// When clients begin; the first request comes after one random gap.
+    /// The start of the processes. The first request comes after one random gap.
     pub start: Time,
-    /// No request comes at this time or later.
+    /// No request arrives at this time or later.
     pub end: Time,
     /// The flows' scheme, by its index in the run.
     pub scheme: u16,
@@ -142,9 +142,9 @@ pub struct RequestsSpec {
 #[derive(Clone, Debug)]
 pub struct Requests {
     clients: Vec<Client>,
-    /// The next request of each client, and the client's place.
+    /// The next request of each client, with the client's position.
     next: BinaryHeap<Reverse<(Time, usize)>>,
-    /// What is left of the request that came last.
+    /// The remaining flows of the latest request.
     waiting: VecDeque<FlowSpec>,
     fan_out: Vec<FanOut>,
     sizes: SizeDistribution,
@@ -164,11 +164,12 @@ struct Client {
 }
 
 impl Requests {
-    /// The workload that `spec` describes in `network`, under `seed`.
+    /// Creates the workload that `spec` describes in `network`, under `seed`.
     ///
     /// # Errors
-    /// No clients, a client or server that is no host, a client without servers, a load that is not above 0 or above 2,
-    /// a fan-out without flows or whose shares do not add up to one, or an end that is not after the start.
+    /// Fails without clients; if a client or server is not a host, or a client has no servers; with a load that is not
+    /// above 0, or above 2; with a fan-out without flows or whose shares do not add up to one; or with an end not after
+    /// the start.
     pub fn new(network: &Network, spec: RequestsSpec, seed: u64) -> Result<Requests, WorkloadError> {
         if spec.end <= spec.start {
             let message = format!("the workload ends at {}; allowed: after its start at {}", spec.end, spec.start);
@@ -212,8 +213,8 @@ impl Requests {
         })
     }
 
-    /// The next request's flows, if it comes in time.
-    fn ask(&mut self) -> Option<()> {
+    /// Queues the flows of the next request, if it arrives in time.
+    fn queue_request(&mut self) -> Option<()> {
         let Reverse((start, place)) = self.next.pop()?;
         if start >= self.end {
             self.next.clear();
@@ -235,7 +236,7 @@ impl Requests {
 }
 
 impl Requests {
-    /// The expected number of flows per second, over all clients.
+    /// Returns the expected number of flows per second over all clients.
     pub fn flows_per_second(&self) -> f64 {
         let requests: f64 = self.clients.iter().map(|client| client.requests_per_second).sum();
         requests * mean_flows(&self.fan_out).unwrap_or(1.0)
@@ -245,14 +246,14 @@ impl Requests {
 impl FlowSource for Requests {
     fn next_flow(&mut self) -> Option<FlowSpec> {
         if self.waiting.is_empty() {
-            self.ask()?;
+            self.queue_request()?;
         }
         self.waiting.pop_front()
     }
 }
 
 impl Client {
-    /// An exponential gap after `time`.
+    /// Returns the time an exponential gap after `time`.
     fn after(&mut self, time: Time) -> Time {
         let gap_seconds = -libm::log(self.arrivals.unit_above_zero()) / self.requests_per_second;
         time.saturating_add(Dur::from_secs_f64(gap_seconds))
@@ -269,7 +270,7 @@ impl Client {
         fan_out.last().map_or(1, |last| last.flows)
     }
 
-    /// Draws which servers come first: as many as are wanted, each as likely, none twice before all had a turn.
+    /// Draws the first `wanted` servers: all are equally likely, none twice before all have been drawn.
     fn shuffle(&mut self, wanted: u32) {
         let servers = self.servers.len();
         for place in 0..(wanted as usize).min(servers - 1) {
@@ -279,7 +280,7 @@ impl Client {
     }
 }
 
-/// The expected flows of a request.
+/// Returns the expected number of flows of a request.
 fn mean_flows(fan_out: &[FanOut]) -> Result<f64, WorkloadError> {
     for one in fan_out {
         if one.flows == 0 || !(one.share > 0.0 && one.share <= 1.0) {
@@ -301,7 +302,7 @@ fn each_once(what: &str, hosts: &[NodeId]) -> Result<(), WorkloadError> {
     Err(WorkloadError::new(format!("{what} is listed twice; allowed: each host once")))
 }
 
-/// Who may answer `client`.
+/// Returns the servers that may answer `client`.
 fn servers_of(network: &Network, client: NodeId, servers: &[NodeId]) -> Result<Vec<NodeId>, WorkloadError> {
     check_host(network, "the client", client).map_err(WorkloadError::new)?;
     if servers.is_empty() {
@@ -318,7 +319,7 @@ fn servers_of(network: &Network, client: NodeId, servers: &[NodeId]) -> Result<V
     Ok(servers.to_vec())
 }
 
-/// The rate of the cable of `host`, towards it.
+/// Returns the rate of `host`'s cable towards it.
 fn rate_towards(network: &Network, host: NodeId) -> Result<Rate, WorkloadError> {
     let cable = network.cables.iter().find(|cable| cable.a == host || cable.b == host);
     let cable = cable.ok_or_else(|| WorkloadError::new("a client without a cable; allowed: hosts with one"))?;
@@ -372,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn the_client_is_asked_to_carry_the_load_and_requests_fan_out_as_often_as_they_should() {
+    fn the_client_gets_the_load_and_requests_fan_out_with_their_shares() {
         let network = star(5);
         let flows = flows(&network, spec(&network));
         let bytes: u64 = flows.iter().filter_map(|flow| flow.size_bytes).sum();
@@ -390,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn the_flows_of_a_request_come_from_as_many_servers_as_there_are() {
+    fn the_flows_of_a_request_come_from_different_servers_as_far_as_possible() {
         let network = star(5);
         let flows = flows(&network, spec(&network));
         for request in 0..100 {
@@ -403,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_asked_for_is_refused() {
+    fn an_invalid_workload_is_refused() {
         let network = star(5);
         let message = |spec| Requests::new(&network, spec, 1).expect_err("a mistake").message;
         let good = spec(&network);

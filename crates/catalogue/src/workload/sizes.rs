@@ -1,6 +1,6 @@
-//! How large flows are: distributions of payload bytes.
+//! Distributions of flow sizes in payload bytes.
 //!
-//! A draw is a whole number of bytes, at least one. Cutting it into segments is the transport's business.
+//! A draw is a whole number of bytes, at least one. The transport divides it into segments.
 
 mod forms;
 mod papers;
@@ -12,15 +12,15 @@ use sparelane_core::Stream;
 pub use forms::{ReadSizes, SIZE_FORMS, SizeContext, SizeForm, read_sizes};
 pub use papers::{data_mining_flow_sizes, rc3_flow_sizes, w2000_flow_sizes, web_search_flow_sizes};
 
-/// The largest flow of a distribution: a petabyte, below which a float holds every whole number.
+/// The largest flow of a distribution: a petabyte, below which a float represents every whole number.
 const MAX_BYTES: u64 = 1_000_000_000_000_000;
-/// How far the probabilities of a list may miss a sum of one.
+/// Maximum deviation of the probabilities of a list from a sum of one.
 const SUM_TOLERANCE: f64 = 1e-6;
-/// Sigmas beyond this put the mean anywhere.
+/// Maximum sigma; beyond it the mean is meaningless.
 const MAX_SIGMA: f64 = 10.0;
-/// The logarithm of the largest flow, nearly.
+/// Maximum mu, about the logarithm of the largest flow.
 const MAX_MU: f64 = 34.0;
-/// Beyond this, a Pareto is as good as fixed.
+/// Maximum alpha; beyond it a Pareto distribution is practically fixed.
 const MAX_ALPHA: f64 = 100.0;
 
 /// A distribution of flow sizes in payload bytes, valid by construction.
@@ -30,9 +30,9 @@ pub struct SizeDistribution(Shape);
 #[derive(Clone, Debug, PartialEq)]
 enum Shape {
     Fixed(u64),
-    /// Sizes with the cumulative probability up to and with each; the last is exactly one.
+    /// Sizes with their cumulative probabilities; the last is exactly one.
     Points(Vec<(u64, f64)>),
-    /// Corners of a cumulative distribution, straight lines between; the last is exactly one.
+    /// Corners of a cumulative distribution with straight lines between them; the last is exactly one.
     Cdf(Vec<(u64, f64)>),
     LogNormal {
         median_bytes: f64,
@@ -42,7 +42,7 @@ enum Shape {
     BodyAndTail(BodyAndTail),
 }
 
-/// A log-normal body and a Pareto tail: of all sizes, a share is drawn from the tail, and the others from the body.
+/// A log-normal body and a Pareto tail. A share of all sizes is drawn from the tail, the others from the body.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BodyAndTail {
     /// Mean of the body's logarithm (of bytes).
@@ -55,24 +55,25 @@ pub struct BodyAndTail {
     pub tail_from_bytes: u64,
     /// The Pareto's alpha.
     pub tail_alpha: f64,
-    /// Whatever is drawn is cut down to so much.
+    /// Larger draws are cut to this size.
     pub largest_bytes: u64,
 }
 
 impl SizeDistribution {
-    /// Every flow has `bytes` bytes.
+    /// Creates a distribution in which every flow has `bytes` bytes.
     ///
     /// # Errors
-    /// A size out of bounds.
+    /// Fails if the size is out of bounds.
     pub fn fixed(bytes: u64) -> Result<SizeDistribution, WorkloadError> {
         Ok(SizeDistribution(Shape::Fixed(size("the size", bytes, 1)?)))
     }
 
-    /// Point masses, each a size in bytes and its probability; nothing in between is ever drawn.
+    /// Creates a distribution of point masses, each a size in bytes and its probability. Nothing in between is ever
+    /// drawn.
     ///
     /// # Errors
-    /// No points, sizes out of bounds or not increasing, a probability not above 0, or a sum that misses 1 by more
-    /// than 10^-6.
+    /// Fails without points, if sizes are out of bounds or not increasing, if a probability is not above 0, or if the
+    /// sum deviates from 1 by more than 10^-6.
     pub fn points(points: &[(u64, f64)]) -> Result<SizeDistribution, WorkloadError> {
         let mut cumulative = Vec::with_capacity(points.len());
         let (mut sum, mut previous) = (0.0, 0);
@@ -91,14 +92,14 @@ impl SizeDistribution {
         Ok(SizeDistribution(Shape::Points(cumulative)))
     }
 
-    /// A cumulative distribution, each corner a size in bytes and the probability of that size or less, with straight
-    /// lines between. A first corner above 0, and a rise at one size given twice, are masses at that size.
+    /// Creates a cumulative distribution. Each corner is a size in bytes and the probability of that size or less, with
+    /// straight lines between corners. A first corner above 0, and a rise at a repeated size, are masses at that size.
     ///
-    /// The first size may be 0 where its probability is 0: the line begins there, though no draw is below one byte.
+    /// The first size may be 0 if its probability is 0: the line begins there, although no draw is below one byte.
     ///
     /// # Errors
-    /// No corners, sizes out of bounds, corners that do not rise (one of the two may stay), or an end that misses 1
-    /// by more than 10^-6.
+    /// Fails without corners, if sizes are out of bounds, if corners do not rise (one of the two values may stay), or
+    /// if the end deviates from 1 by more than 10^-6.
     pub fn cdf(corners: &[(u64, f64)]) -> Result<SizeDistribution, WorkloadError> {
         let mut checked: Vec<(u64, f64)> = Vec::with_capacity(corners.len());
         for (index, &(bytes, probability)) in corners.iter().enumerate() {
@@ -121,11 +122,11 @@ impl SizeDistribution {
         Ok(SizeDistribution(Shape::Cdf(checked)))
     }
 
-    /// `exp` of a normal with mean `ln(median_bytes)` and standard deviation `sigma`, cut down to `cap_bytes`, rounded
-    /// to the nearest byte.
+    /// Creates a log-normal distribution: `exp` of a normal with mean `ln(median_bytes)` and standard deviation
+    /// `sigma`, cut to `cap_bytes` and rounded to the nearest byte.
     ///
     /// # Errors
-    /// A median or cap out of bounds, a cap below the median, or a sigma not above 0 or above 10.
+    /// Fails if the median or cap is out of bounds, the cap is below the median, or sigma is not above 0 or above 10.
     pub fn log_normal(median_bytes: u64, sigma: f64, cap_bytes: u64) -> Result<SizeDistribution, WorkloadError> {
         let median_bytes = size("the median size", median_bytes, 1)?;
         let cap_bytes = size("the cap", cap_bytes, median_bytes)?;
@@ -136,11 +137,11 @@ impl SizeDistribution {
         Ok(SizeDistribution(shape))
     }
 
-    /// A body and a tail, rounded to the nearest byte.
+    /// Creates a distribution with a body and a tail, rounded to the nearest byte.
     ///
     /// # Errors
-    /// A sigma not above 0 or above 10, a share that is none, an alpha not above 0, or a largest size out of bounds or below
-    /// that of the tail's smallest.
+    /// Fails if sigma is not above 0 or above 10, the share is not between 0 and 1, alpha is not above 0, or the
+    /// largest size is out of bounds or below the tail's smallest.
     pub fn body_and_tail(shape: BodyAndTail) -> Result<SizeDistribution, WorkloadError> {
         let from_bytes = size("the tail's smallest size", shape.tail_from_bytes, 1)?;
         size("the largest size", shape.largest_bytes, from_bytes)?;
@@ -160,8 +161,8 @@ impl SizeDistribution {
         Ok(SizeDistribution(Shape::BodyAndTail(shape)))
     }
 
-    /// The expected size of a draw in bytes: exact, but for a log-normal, where the rounding of a draw to whole bytes
-    /// is left out (less than a byte).
+    /// Returns the expected size of a draw in bytes. It is exact, except that for a log-normal the rounding to whole
+    /// bytes (less than a byte) is ignored.
     pub fn mean_bytes(&self) -> f64 {
         match &self.0 {
             Shape::Fixed(bytes) => *bytes as f64,
@@ -176,7 +177,7 @@ impl SizeDistribution {
         }
     }
 
-    /// The largest size that is ever drawn, in bytes.
+    /// Returns the largest size that is ever drawn, in bytes.
     pub fn max_bytes(&self) -> u64 {
         match &self.0 {
             Shape::Fixed(bytes) => *bytes,
@@ -186,7 +187,7 @@ impl SizeDistribution {
         }
     }
 
-    /// Draws a size in bytes from `stream`.
+    /// Draws a size in bytes.
     pub fn draw(&self, stream: &mut Stream) -> u64 {
         match &self.0 {
             Shape::Fixed(bytes) => *bytes,
@@ -216,7 +217,7 @@ impl SizeDistribution {
     }
 }
 
-/// `bytes`, if a flow can have it and it is at least `least`.
+/// Returns `bytes` if a flow may have this size and it is at least `least`.
 fn size(what: &str, bytes: u64, least: u64) -> Result<u64, WorkloadError> {
     if (least..=MAX_BYTES).contains(&bytes) {
         return Ok(bytes);
@@ -224,7 +225,7 @@ fn size(what: &str, bytes: u64, least: u64) -> Result<u64, WorkloadError> {
     Err(WorkloadError::new(format!("{what} is {bytes} bytes; allowed: {least} to {MAX_BYTES}")))
 }
 
-/// Makes the last of `cumulative` exactly one, if it is close.
+/// Sets the last value of `cumulative` to exactly one, if it is close.
 fn end_at_one(what: &str, cumulative: &mut [(u64, f64)]) -> Result<(), WorkloadError> {
     let Some((_, end)) = cumulative.last_mut() else {
         return Err(WorkloadError::new("the size distribution is empty; allowed: one point or more"));
@@ -233,23 +234,23 @@ fn end_at_one(what: &str, cumulative: &mut [(u64, f64)]) -> Result<(), WorkloadE
         return Err(WorkloadError::new(format!("{what} {end}; allowed: 1, to within {SUM_TOLERANCE}")));
     }
     *end = 1.0;
-    // Earlier points may stand above one by the tolerance.
+    // Earlier values may exceed one within the tolerance.
     cumulative.iter_mut().for_each(|(_, probability)| *probability = probability.min(1.0));
     Ok(())
 }
 
-/// The first of `cumulative` whose probability is above `u`, which is below one.
+/// Returns the position of the first value of `cumulative` above `u`, which is below one.
 fn position(cumulative: &[(u64, f64)], u: f64) -> usize {
     cumulative.partition_point(|&(_, probability)| probability <= u)
 }
 
-/// Sizes with the probability that each adds.
+/// Returns the sizes with their own probabilities.
 fn masses(cumulative: &[(u64, f64)]) -> impl Iterator<Item = (u64, f64)> {
     let before = std::iter::once(0.0).chain(cumulative.iter().map(|&(_, probability)| probability));
     cumulative.iter().zip(before).map(|(&(bytes, probability), before)| (bytes, probability - before))
 }
 
-/// Rounding to the nearest byte keeps the middle of each line, except that what rounds to 0 is drawn as 1.
+/// Returns the mean. Rounding to the nearest byte keeps the centre of each line, except that 0 is drawn as 1.
 fn cdf_mean(corners: &[(u64, f64)]) -> f64 {
     let at_first = corners[0].0 as f64 * corners[0].1;
     let line = |pair: &[(u64, f64)]| {
@@ -264,18 +265,18 @@ fn whole_bytes(bytes: f64) -> u64 {
     ((bytes + 0.5) as u64).max(1)
 }
 
-/// The standard normal's cumulative distribution.
+/// Returns the standard normal's cumulative distribution.
 fn normal_cdf(z: f64) -> f64 {
     0.5 * libm::erfc(-z / std::f64::consts::SQRT_2)
 }
 
-/// E[min(X, cap)], with Phi the normal distribution: the part below the cap, and the rest at the cap.
+/// Returns E[min(X, cap)]: the part below the cap, plus the rest at the cap, with Phi the normal distribution.
 fn log_normal_mean(median: f64, sigma: f64, cap: f64) -> f64 {
     let z = libm::log(cap / median) / sigma;
     median * libm::exp(sigma * sigma / 2.0) * normal_cdf(z - sigma) + cap * normal_cdf(-z)
 }
 
-/// E[min(X, cap)] of a Pareto from `from` on.
+/// Returns E[min(X, cap)] of a Pareto distribution that starts at `from`.
 fn pareto_mean(from: f64, alpha: f64, cap: f64) -> f64 {
     let log = libm::log(cap / from);
     let beyond = if alpha == 1.0 { log } else { -libm::expm1((1.0 - alpha) * log) / (alpha - 1.0) };

@@ -1,38 +1,39 @@
-//! What a web user does, by SURGE: pages of a base object and embedded ones, and the pauses between.
+//! The behaviour of a web user according to SURGE: pages of a base object and embedded objects, with pauses in between.
 //!
-//! Source: Barford and Crovella, "Generating representative web workloads for network and server performance evaluation",
-//! SIGMETRICS 1998. The numbers here are unverified: they are the ones that later work commonly gives for it.
+//! Source: Barford and Crovella, "Generating representative web workloads for network and server performance
+//! evaluation", SIGMETRICS 1998. The parameters are unverified: they are those that later work commonly attributes to
+//! it.
 //!
-//! Where we differ: sizes of objects are independent draws from the distribution of files, without SURGE's popularity
-//! and locality of requests. The number of embedded objects is the Pareto's, rounded up or down at random so that the mean is
-//! the Pareto's. Of the two numbers of the Weibull, the larger is taken for the shape: pauses inside a page then stay
-//! below a second, nearly all.
+//! Differences: sizes of objects are independent draws from the distribution of files, without SURGE's popularity and
+//! locality of requests. The number of embedded objects is Pareto distributed and rounded up or down at random, which
+//! preserves the mean. Of the two parameters of the Weibull distribution, the larger one is taken as the shape: almost
+//! all pauses within a page are then below a second.
 
 use crate::workload::draws::{pareto, pareto_left, weibull, weibull_left, weibull_mean};
 use crate::workload::{BodyAndTail, SizeDistribution, WorkloadError};
 use sparelane_core::{Dur, Stream};
 
-/// The numbers of SURGE.
+/// The parameters of SURGE.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Surge {
-    /// How large objects are, bytes.
+    /// The sizes of objects in bytes.
     pub files: BodyAndTail,
-    /// The least number of embedded objects in a page, before rounding: the Pareto's k.
+    /// The minimum number of embedded objects in a page before rounding: the Pareto's k.
     pub embedded_least: f64,
     /// The Pareto's alpha of that number, above 1.
     pub embedded_alpha: f64,
-    /// Scale of the pause between the objects of a page, a Weibull (active OFF).
+    /// Scale of the Weibull-distributed pause between the objects of a page (active OFF).
     pub active_off_scale: Dur,
-    /// Its shape.
+    /// Shape of that pause.
     pub active_off_shape: f64,
-    /// The shortest pause after a page, a Pareto (inactive OFF).
+    /// Minimum of the Pareto-distributed pause after a page (inactive OFF).
     pub inactive_off_least: Dur,
-    /// Its alpha, above 1.
+    /// Alpha of that pause, above 1.
     pub inactive_off_alpha: f64,
 }
 
 impl Surge {
-    /// The published numbers, with objects of at most `largest_bytes`.
+    /// Returns the published parameters, with objects of at most `largest_bytes`.
     pub fn published(largest_bytes: u64) -> Surge {
         Surge {
             files: BodyAndTail {
@@ -53,7 +54,7 @@ impl Surge {
     }
 }
 
-/// What users draw from.
+/// The distributions from which users draw.
 #[derive(Clone, Debug)]
 pub(super) struct Habits {
     surge: Surge,
@@ -61,10 +62,10 @@ pub(super) struct Habits {
 }
 
 impl Habits {
-    /// Habits by `surge`.
+    /// Creates the distributions of `surge`.
     ///
     /// # Errors
-    /// A number out of bounds.
+    /// Fails if a parameter is out of bounds.
     pub(super) fn new(surge: Surge) -> Result<Habits, WorkloadError> {
         let bounded = [
             ("embedded_least", surge.embedded_least, 0.0),
@@ -72,7 +73,7 @@ impl Habits {
             ("active_off_shape", surge.active_off_shape, 0.0),
             ("inactive_off_alpha", surge.inactive_off_alpha, 1.0),
         ];
-        // Not one that is no number, either.
+        // The comparison also rejects NaN.
         let is_above = |value: f64, least: f64| value > least;
         if let Some((name, value, least)) = bounded.into_iter().find(|&(_, value, least)| !is_above(value, least)) {
             return Err(WorkloadError::new(format!("{name} is {value}; allowed: above {least}")));
@@ -84,26 +85,26 @@ impl Habits {
         self.sizes.draw(stream)
     }
 
-    /// Embedded objects of a page.
+    /// Draws the number of embedded objects of a page.
     pub(super) fn embedded(&self, stream: &mut Stream) -> u32 {
         let number = pareto(self.surge.embedded_least, self.surge.embedded_alpha, stream);
         (number + stream.unit()) as u32
     }
 
-    /// The pause between two objects of a page.
+    /// Draws the pause between two objects of a page.
     pub(super) fn active_off(&self, stream: &mut Stream) -> Dur {
         let Surge { active_off_scale, active_off_shape, .. } = self.surge;
         Dur::from_secs_f64(weibull(active_off_scale.as_secs_f64(), active_off_shape, stream))
     }
 
-    /// The pause after a page.
+    /// Draws the pause after a page.
     pub(super) fn inactive_off(&self, stream: &mut Stream) -> Dur {
         let Surge { inactive_off_least, inactive_off_alpha, .. } = self.surge;
         Dur::from_secs_f64(pareto(inactive_off_least.as_secs_f64(), inactive_off_alpha, stream))
     }
 
-    /// A user at a random moment of its life, if transfers took no time: how long its pause lasts yet, and how many embedded
-    /// objects of the page are left after the object that follows.
+    /// Draws the state of a user at a random time, assuming transfers take no time: the remaining pause, and the number
+    /// of embedded objects of the page after the next object.
     pub(super) fn at_random(&self, stream: &mut Stream) -> (Dur, u32) {
         let Surge { embedded_least, embedded_alpha, active_off_shape, inactive_off_alpha, .. } = self.surge;
         let (active, inactive) =
@@ -115,7 +116,7 @@ impl Habits {
             let pause = pareto_left(inactive, inactive_off_alpha, stream);
             return (Dur::from_secs_f64(pause), self.embedded(stream));
         }
-        // With the numbers rounded at random, as many are left as whole ones fit into what is left of the Pareto.
+        // Rounding at random leaves as many objects as whole ones fit into the remainder of the Pareto.
         let left = pareto_left(embedded_least, embedded_alpha, stream) as u32;
         (Dur::from_secs_f64(weibull_left(active, active_off_shape, stream)), left)
     }
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_has_at_least_one_embedded_object_and_as_many_on_average_as_the_pareto_says() {
+    fn a_page_has_at_least_one_embedded_object_and_the_mean_of_the_pareto() {
         let (habits, mut stream) = (habits(), Stream::new(1, Domain::Test, 0));
         let numbers: Vec<_> = (0..DRAWS).map(|_| habits.embedded(&mut stream)).collect();
         assert!(numbers.iter().all(|&number| number >= 1));
@@ -141,9 +142,9 @@ mod tests {
         assert!((mean - 2.43 / 1.43).abs() < 0.02, "{mean}");
     }
 
-    /// Pages begin at the same rate from the first moment on: one in 3 s + 1.7 x 0.35 s for each user, and so do objects.
+    /// Pages begin at the same rate from the start: one in 3 s + 1.7 x 0.35 s per user, and so do objects.
     #[test]
-    fn users_at_a_random_moment_ask_at_the_rate_at_which_they_go_on() {
+    fn users_in_random_states_start_at_the_steady_rate() {
         let (habits, users) = (habits(), 40_000_u32);
         let seconds = 8;
         let (mut pages, mut objects) = (vec![0_u32; seconds], vec![0_u32; seconds]);
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_without_a_mean_is_refused() {
+    fn a_parameter_without_a_mean_is_refused() {
         let surge = Surge { inactive_off_alpha: 1.0, ..Surge::published(1_000_000) };
         assert_eq!(Habits::new(surge).unwrap_err().to_string(), "inactive_off_alpha is 1; allowed: above 1");
     }

@@ -1,11 +1,11 @@
-//! Users of the web, in a closed loop: what a user asks for next waits until the last object is there.
+//! Users of the web in a closed loop: a user's next request waits until the last object has arrived.
 //!
-//! A user sits at a client and asks its server for a page: a base object, then the embedded ones, one after another, with
-//! a short pause before each, and a long pause after the page. Each object is a flow of its own from server to client, as
-//! with HTTP/1.0 without parallel connections. Pages and pauses are SURGE's (`surge.rs`).
+//! A user at a client requests a page from its server: a base object, then the embedded objects one after another, with
+//! a short pause before each, and a long pause after the page. Each object is a separate flow from server to client, as
+//! with HTTP/1.0 without parallel connections. Pages and pauses follow SURGE (`surge.rs`).
 //!
-//! The request itself is not sent: the flow opens at the server when the user asks. Users are there from the start on, each at
-//! a random moment of its life, so that they are not in step and the load is what it stays.
+//! The request itself is not sent: the flow opens at the server at the time of the request. All users are present from
+//! the start, each in a random state, so that they are not in step and the load is steady.
 
 use super::{BodyAndTail, Reader, Workload, WorkloadForm, at, host_pair};
 use crate::schema::{
@@ -14,7 +14,7 @@ use crate::schema::{
 use crate::workload::Demand;
 use crate::workload::ends::check;
 use crate::workload::streams::stream;
-use crate::workload::surge::Habits;
+use crate::workload::surge::Behaviour;
 use crate::workload::{Surge, WorkloadError};
 use sparelane_core::{Domain, Dur, Stream, Time};
 use sparelane_sim::{FlowSource, FlowSpec};
@@ -25,16 +25,16 @@ use std::sync::Arc;
 const HOSTS: Kind = Kind::Special("a list of hosts, as in [\"h1\", \"h2\"]", &Shape::List(&Shape::Of(Kind::Node)));
 const ALPHA: Kind = Kind::Positive { max: 100.0 };
 
-/// A number of SURGE's.
+/// Creates the key of a SURGE parameter.
 const fn surge(name: &'static str, kind: Kind, default: &'static str, meaning: &'static str) -> Key {
     Key::new(name, kind, Fallback::Value(default), meaning).from("SIGMETRICS 1998 (SURGE), unverified")
 }
 
-/// What a scenario can say of it.
+/// The form in a scenario.
 pub static FORM: WorkloadForm = Form {
     name: "web-users",
-    summary: "users who ask for the next object of a page when they have the last, and pause between pages; each object is a \
-              flow of its own, as with HTTP/1.0",
+    summary: "users who request the next object of a page when the last has arrived, and pause between pages; each object is a \
+              separate flow, as with HTTP/1.0",
     source: "Barford and Crovella, SIGMETRICS 1998 (SURGE)",
     keys: &[
         Key::new(
@@ -43,22 +43,22 @@ pub static FORM: WorkloadForm = Form {
                 "a list such as [[\"server1\", \"client1\"]]",
                 &Shape::List(&Shape::Pair(&Shape::Of(Kind::Node))),
             ),
-            Fallback::Nothing("as servers and clients say"),
-            "servers, each with the client whose users it serves",
+            Fallback::Nothing("given by servers and clients"),
+            "pairs of a server and the client whose users it serves",
         ),
-        Key::new("servers", HOSTS, Fallback::Nothing("as pairs says"), "in place of pairs: the server of each client"),
-        Key::new("clients", HOSTS, Fallback::Nothing("as pairs says"), "in place of pairs: as many as servers"),
+        Key::new("servers", HOSTS, Fallback::Nothing("given by pairs"), "instead of pairs: the server of each client"),
+        Key::new("clients", HOSTS, Fallback::Nothing("given by pairs"), "instead of pairs: as many clients as servers"),
         Key::new(
             "users",
             Kind::Whole { min: 1, max: MAX_WEB_USERS },
             Fallback::Required,
-            "how many are at the client of each pair, each at a random moment of its life when the workload starts",
+            "number of users at the client of each pair; each is in a random state when the workload starts",
         ),
         Key::new(
             "largest_file",
             Kind::Size { min: 1, max: MAX_FLOW_BYTES },
             Fallback::Required,
-            "what is drawn larger is cut down to this; the load depends on it, as the tail has hardly a mean",
+            "larger draws are cut to this size; the load depends on it, because the tail's mean barely exists",
         ),
         surge(
             "body_mu",
@@ -66,27 +66,27 @@ pub static FORM: WorkloadForm = Form {
             "9.357",
             "mean of the logarithm of most files' bytes (log-normal)",
         ),
-        surge("body_sigma", Kind::Positive { max: 10.0 }, "1.318", "its standard deviation"),
-        surge("tail_share", Kind::Share { max: 1.0 }, "0.07", "the share of the files in the tail (Pareto)"),
-        surge("tail_from", Kind::Size { min: 1, max: MAX_FLOW_BYTES }, "133000B", "the smallest of these"),
-        surge("tail_alpha", ALPHA, "1.1", "the tail's exponent"),
+        surge("body_sigma", Kind::Positive { max: 10.0 }, "1.318", "standard deviation of that logarithm"),
+        surge("tail_share", Kind::Share { max: 1.0 }, "0.07", "share of the files in the tail (Pareto)"),
+        surge("tail_from", Kind::Size { min: 1, max: MAX_FLOW_BYTES }, "133000B", "smallest file in the tail"),
+        surge("tail_alpha", ALPHA, "1.1", "exponent of the tail"),
         surge(
             "embedded_least",
             Kind::Positive { max: 1e6 },
             "1.0",
-            "least number of embedded objects in a page (Pareto)",
+            "minimum number of embedded objects in a page (Pareto)",
         ),
-        surge("embedded_alpha", ALPHA, "2.43", "its exponent, above 1; numbers are rounded at random"),
+        surge("embedded_alpha", ALPHA, "2.43", "exponent of that number, above 1; numbers are rounded at random"),
         surge("active_off_scale", Kind::MOMENT, "382ms", "scale of the pause between objects of a page (Weibull)"),
-        surge("active_off_shape", ALPHA, "1.46", "its shape"),
-        surge("inactive_off_least", Kind::MOMENT, "1s", "the shortest pause after a page (Pareto)"),
-        surge("inactive_off_alpha", ALPHA, "1.5", "its exponent, above 1"),
-        Key::new("start", Kind::MOMENT, Fallback::Value("0s"), "from when on users are there"),
+        surge("active_off_shape", ALPHA, "1.46", "shape of that pause"),
+        surge("inactive_off_least", Kind::MOMENT, "1s", "minimum pause after a page (Pareto)"),
+        surge("inactive_off_alpha", ALPHA, "1.5", "exponent of that pause, above 1"),
+        Key::new("start", Kind::MOMENT, Fallback::Value("0s"), "time from which users are present"),
         Key::new(
             "end",
             Kind::Time { min: Dur::from_ps(1), max: MAX_DURATION },
             Fallback::Nothing("the end of the run"),
-            "no user asks for an object at this time or later",
+            "no user requests an object at this time or later",
         ),
     ],
     read: &read,
@@ -95,7 +95,7 @@ pub static FORM: WorkloadForm = Form {
 fn read(reader: &Reader<'_>) -> Result<Arc<dyn Workload>, ScenarioError> {
     let section = reader.section;
     let (start, end) = reader.period()?;
-    let pairs = served(reader)?;
+    let pairs = server_client_pairs(reader)?;
     let users = section.need("users")?;
     let users_per_pair = users.whole()?;
     if users_per_pair.saturating_mul(pairs.len() as u64) > MAX_WEB_USERS {
@@ -105,7 +105,7 @@ fn read(reader: &Reader<'_>) -> Result<Arc<dyn Workload>, ScenarioError> {
     Ok(Arc::new(WebUsersSpec {
         pairs,
         users_per_pair: users_per_pair as u32,
-        surge: habits(reader)?,
+        surge: behaviour(reader)?,
         start: at(start),
         end: at(end),
         scheme: reader.scheme,
@@ -113,8 +113,8 @@ fn read(reader: &Reader<'_>) -> Result<Arc<dyn Workload>, ScenarioError> {
     }))
 }
 
-/// Who serves whom.
-fn served(reader: &Reader<'_>) -> Result<Vec<(NodeId, NodeId)>, ScenarioError> {
+/// Returns the pairs of server and client.
+fn server_client_pairs(reader: &Reader<'_>) -> Result<Vec<(NodeId, NodeId)>, ScenarioError> {
     let section = reader.section;
     let (servers, clients) = (section.given("servers"), section.given("clients"));
     let Some(list) = section.given("pairs") else {
@@ -122,14 +122,14 @@ fn served(reader: &Reader<'_>) -> Result<Vec<(NodeId, NodeId)>, ScenarioError> {
             || section.missing_of("pairs", "a list such as [[\"server1\", \"client1\"]], or servers and clients");
         let (Some(servers), Some(clients)) = (reader.hosts("servers")?, reader.hosts("clients")?) else {
             return Err(match servers.or(clients) {
-                Some(field) => field.error("the other end is missing; allowed: servers and clients, or pairs"),
+                Some(field) => field.error("the counterpart is missing; allowed: servers and clients, or pairs"),
                 None => missing(),
             });
         };
         return zip(&section.need("clients")?, &servers, &clients);
     };
     if let Some(field) = servers.or(clients) {
-        return Err(field.error("pairs is given too; allowed: pairs, or servers and clients"));
+        return Err(field.error("pairs is also given; allowed: pairs, or servers and clients"));
     }
     let pairs = list.list(Kind::Special(
         "a server and its client, as in [\"server1\", \"client1\"]",
@@ -139,7 +139,7 @@ fn served(reader: &Reader<'_>) -> Result<Vec<(NodeId, NodeId)>, ScenarioError> {
     if pairs.is_empty() { Err(list.error("no pair; allowed: at least one")) } else { Ok(pairs) }
 }
 
-fn habits(reader: &Reader<'_>) -> Result<Surge, ScenarioError> {
+fn behaviour(reader: &Reader<'_>) -> Result<Surge, ScenarioError> {
     let section = reader.section;
     let positive = |name: &str| section.need(name)?.positive();
     let tail_from_bytes = section.need("tail_from")?.size()?;
@@ -149,7 +149,7 @@ fn habits(reader: &Reader<'_>) -> Result<Surge, ScenarioError> {
         return Err(largest.error(format!("below tail_from; allowed: {tail_from_bytes}B or more")));
     }
     if largest_bytes > most {
-        return Err(largest.error(format!("more segments than have numbers; allowed: up to {most}B")));
+        return Err(largest.error(format!("too many segments; allowed: up to {most}B")));
     }
     Ok(Surge {
         files: BodyAndTail {
@@ -169,10 +169,14 @@ fn habits(reader: &Reader<'_>) -> Result<Surge, ScenarioError> {
     })
 }
 
-/// Servers and clients, side by side.
+/// Pairs servers with clients.
 fn zip(field: &Field<'_>, servers: &[NodeId], clients: &[NodeId]) -> Result<Vec<(NodeId, NodeId)>, ScenarioError> {
     if servers.len() != clients.len() {
-        return Err(field.error(format!("{} clients for {} servers; allowed: as many", clients.len(), servers.len())));
+        return Err(field.error(format!(
+            "{} clients for {} servers; allowed: equal numbers",
+            clients.len(),
+            servers.len()
+        )));
     }
     if servers.is_empty() {
         return Err(field.error("no client; allowed: at least one"));
@@ -184,7 +188,7 @@ fn zip(field: &Field<'_>, servers: &[NodeId], clients: &[NodeId]) -> Result<Vec<
     }
 }
 
-/// The exponent of a Pareto that has a mean.
+/// Reads the exponent of a Pareto distribution with a mean.
 fn with_a_mean(field: &Field<'_>) -> Result<f64, ScenarioError> {
     match field.positive()? {
         alpha if alpha > 1.0 => Ok(alpha),
@@ -192,21 +196,21 @@ fn with_a_mean(field: &Field<'_>) -> Result<f64, ScenarioError> {
     }
 }
 
-/// The most users of one workload.
+/// Maximum number of users of one workload.
 pub const MAX_WEB_USERS: u64 = 10_000_000;
 
-/// What a [`WebUsers`] workload is made of.
+/// The description of a [`WebUsers`] workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WebUsersSpec {
-    /// Servers and their clients.
+    /// The pairs of server and client.
     pub pairs: Vec<(NodeId, NodeId)>,
-    /// Users at the client of each pair.
+    /// Number of users at the client of each pair.
     pub users_per_pair: u32,
-    /// What users do.
+    /// The behaviour of users.
     pub surge: Surge,
-    /// From when on users are there.
+    /// The time from which users are present.
     pub start: Time,
-    /// No user asks for an object at this time or later.
+    /// No user requests an object at this time or later.
     pub end: Time,
     /// The flows' scheme, by its index in the run.
     pub scheme: u16,
@@ -214,14 +218,14 @@ pub struct WebUsersSpec {
     pub number: u32,
 }
 
-/// The users, and what they ask for.
+/// The users and their requests.
 #[derive(Clone, Debug)]
 pub struct WebUsers {
     users: Vec<User>,
-    /// When users ask for the first time, in order.
+    /// The first request of each user, in order of time.
     first: VecDeque<(Time, u32)>,
     pairs: Vec<(NodeId, NodeId)>,
-    habits: Habits,
+    behaviour: Behaviour,
     end: Time,
     scheme: u16,
 }
@@ -232,16 +236,16 @@ struct User {
     pauses: Stream,
     sizes: Stream,
     pair: u32,
-    /// Embedded objects of the page that are left after the one asked for, or about to be.
+    /// Number of embedded objects of the page after the current one.
     left: u32,
 }
 
 impl WebUsers {
-    /// The workload that `spec` describes in `network`, under `seed`.
+    /// Creates the workload that `spec` describes in `network`, under `seed`.
     ///
     /// # Errors
-    /// No pairs, a pair of nodes that no flow can join, no users or too many, a number of SURGE's out of bounds, or an end that is
-    /// not after the start.
+    /// Fails without pairs; if a pair cannot be joined by a flow; without users or with too many; if a SURGE parameter
+    /// is out of bounds; or if the end is not after the start.
     pub fn new(network: &Network, spec: WebUsersSpec, seed: u64) -> Result<WebUsers, WorkloadError> {
         if spec.end <= spec.start {
             let message = format!("the workload ends at {}; allowed: after its start at {}", spec.end, spec.start);
@@ -254,7 +258,7 @@ impl WebUsers {
         if !(1..=MAX_WEB_USERS).contains(&count) {
             return Err(WorkloadError::new(format!("{count} users; allowed: 1 to {MAX_WEB_USERS} in all")));
         }
-        let habits = Habits::new(spec.surge)?;
+        let behaviour = Behaviour::new(spec.surge)?;
         let user = |number: u32| User {
             pauses: stream(seed, Domain::Arrivals, spec.number, number),
             sizes: stream(seed, Domain::Sizes, spec.number, number),
@@ -264,20 +268,20 @@ impl WebUsers {
         let mut users: Vec<_> = (0..count as u32).map(user).collect();
         let mut first = Vec::with_capacity(users.len());
         for (user, number) in users.iter_mut().zip(0..) {
-            let (pause, left) = habits.at_random(&mut user.pauses);
+            let (pause, left) = behaviour.at_random(&mut user.pauses);
             user.left = left;
             first.push((spec.start.saturating_add(pause), number));
         }
         first.retain(|&(start, _)| start < spec.end);
         first.sort_unstable();
-        Ok(WebUsers { users, first: first.into(), pairs: spec.pairs, habits, end: spec.end, scheme: spec.scheme })
+        Ok(WebUsers { users, first: first.into(), pairs: spec.pairs, behaviour, end: spec.end, scheme: spec.scheme })
     }
 
-    /// The object that `number` asks for at `start`.
+    /// Returns the object that user `number` requests at `start`.
     fn object(&mut self, number: u32, start: Time) -> FlowSpec {
         let user = &mut self.users[number as usize];
         let (server, client) = self.pairs[user.pair as usize];
-        let size_bytes = self.habits.size_bytes(&mut user.sizes);
+        let size_bytes = self.behaviour.size_bytes(&mut user.sizes);
         let flow = FlowSpec::new(start, server, client, Some(size_bytes), self.scheme);
         FlowSpec { waiter: Some(u64::from(number)), ..flow }
     }
@@ -293,10 +297,10 @@ impl FlowSource for WebUsers {
         let user = &mut self.users[waiter as usize];
         let pause = if user.left > 0 {
             user.left -= 1;
-            self.habits.active_off(&mut user.pauses)
+            self.behaviour.active_off(&mut user.pauses)
         } else {
-            let pause = self.habits.inactive_off(&mut user.pauses);
-            user.left = self.habits.embedded(&mut user.pauses);
+            let pause = self.behaviour.inactive_off(&mut user.pauses);
+            user.left = self.behaviour.embedded(&mut user.pauses);
             pause
         };
         let start = now.saturating_add(pause);
@@ -310,7 +314,7 @@ impl Workload for WebUsersSpec {
     }
 
     fn demand(&self, _network: &Network, duration: Dur) -> Demand {
-        // A user asks for an object every second or two, and waits for it.
+        // A user requests an object about every second or two, and waits for it.
         let users = self.pairs.len() as f64 * f64::from(self.users_per_pair);
         Demand { at_once: users, ..Demand::of_rate(users, (self.start, self.end), duration) }
     }
@@ -346,7 +350,7 @@ mod tests {
         }
     }
 
-    /// Flows that take so long each, in order of their start.
+    /// Returns flows that each take the time `takes`, in order of start.
     fn flows(source: &mut WebUsers, takes: Dur) -> Vec<FlowSpec> {
         let mut flows: Vec<_> = std::iter::from_fn(|| source.next_flow()).collect();
         assert!(flows.is_sorted_by_key(|flow| flow.start));
@@ -359,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_asks_for_one_object_at_a_time_and_only_between_start_and_end() {
+    fn a_user_requests_one_object_at_a_time_and_only_between_start_and_end() {
         let (network, pairs) = pairs(2);
         let takes = Dur::from_secs(2);
         let spec = spec(pairs.clone());
@@ -376,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slower_network_makes_users_ask_less() {
+    fn a_slower_network_reduces_requests() {
         let (network, pairs) = pairs(2);
         let count =
             |takes| flows(&mut WebUsers::new(&network, spec(pairs.clone()), 1).unwrap(), Dur::from_ms(takes)).len();
@@ -385,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_user_does_does_not_depend_on_how_long_others_wait() {
+    fn a_user_does_not_depend_on_the_delays_of_others() {
         let (network, pairs) = pairs(1);
         let [mut alone, mut beside] = [1, 2].map(|users_per_pair| {
             let spec = WebUsersSpec { users_per_pair, ..spec(pairs.clone()) };
@@ -399,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn invalid_workloads_are_refused() {
         let (network, pairs) = pairs(1);
         let good = spec(pairs);
         let refuse = |spec: WebUsersSpec| WebUsers::new(&network, spec, 1).unwrap_err().to_string();

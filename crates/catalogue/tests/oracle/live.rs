@@ -1,18 +1,18 @@
-//! A network without hosts, offered the packets of a run at the same instants, does with each what the run's network did.
+//! A network without hosts, offered the packets of a run at the same times, treats each as the run's network did.
 
 use super::scenario;
 use sparelane_core::{Domain, Dur, Stream, Time};
 use sparelane_sim::recorded::{Recording, record};
 use sparelane_sim::{Fate, LiveNetwork, Routing, RunConfig};
 
-/// A random scenario whose routes are those that a network without hosts takes, without drops by number of segment.
+/// A random scenario with the routes of a network without hosts, and without drops by segment number.
 fn config(seed: u64) -> RunConfig {
     let config = scenario(seed);
     let routing = if config.routing == Routing::FirstCable { Routing::FirstCable } else { Routing::SinglePath };
     RunConfig { routing, drops: Vec::new(), ..config }
 }
 
-/// Offers what was sent; between packets, somebody asks for the time whenever he likes.
+/// Offers the sent packets. Between packets, the time is advanced at random.
 fn replay(seed: u64, recording: &Recording) -> (Recording, u64) {
     let mut rng = Stream::new(seed, Domain::Test, 99);
     let mut network = LiveNetwork::new(&config(seed)).expect("a network");
@@ -44,7 +44,7 @@ fn replay(seed: u64, recording: &Recording) -> (Recording, u64) {
 }
 
 #[test]
-fn the_same_packets_at_the_same_instants_are_dropped_marked_and_delivered_alike() {
+fn the_same_packets_at_the_same_times_are_dropped_marked_and_delivered_alike() {
     let (mut marked, mut dropped) = (0, 0);
     for seed in 0..60 {
         let recording = record(config(seed)).expect("physics holds");

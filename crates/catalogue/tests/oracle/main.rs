@@ -1,4 +1,5 @@
-//! The engine against a second one, as plain as can be: random scenarios give the same records in both, to the picosecond.
+//! Compares the engine with a second, deliberately simple one: random scenarios yield the same records in both, to the
+//! picosecond.
 
 mod live;
 mod tandem;
@@ -46,7 +47,7 @@ fn network(rng: &mut Stream) -> Network {
         let number = network.cables.len();
         let cable = network.connect(NodeId(a), NodeId(b), rate, delay);
         cable.rates[1] = Rate::from_mbps(rate.as_bps() / 1_000_000 / (1 + rng.below(3)));
-        // Of data alone on every second cable, in one direction alone on every third.
+        // Losses of data only on every second cable, and in one direction only on every third.
         let probability = [0.0, 0.0, 0.0, 0.01][rng.below(4) as usize];
         let loss = Loss { probability, data_only: number.is_multiple_of(2) };
         cable.loss = [loss, if number.is_multiple_of(3) { Loss::NONE } else { loss }];
@@ -167,7 +168,7 @@ fn queue(rng: &mut Stream) -> QueueSpec {
     }
 }
 
-/// Queues that differ: some of each kind, and some twice.
+/// Queues that differ: some cables get one of their own, and some twice.
 fn queues_at(network: &Network, rng: &mut Stream) -> Vec<QueueAt> {
     let count = network.cables.len() as u64;
     let at = |_| {
@@ -178,7 +179,7 @@ fn queues_at(network: &Network, rng: &mut Stream) -> Vec<QueueAt> {
     (0..count / 2).map(at).collect()
 }
 
-/// Users at two clients, whose pauses are some milliseconds.
+/// Users at two clients, with pauses of some milliseconds.
 fn users(network: &Network, seed: u64) -> Box<dyn FlowSource> {
     let (mut rng, hosts) = (Stream::new(seed, Domain::Test, 30), network.hosts());
     let surge = Surge {
@@ -198,7 +199,7 @@ fn users(network: &Network, seed: u64) -> Box<dyn FlowSource> {
     Box::new(WebUsers::new(network, spec, seed).expect("a workload"))
 }
 
-/// Up to four sources of cross traffic, for as long as flows come.
+/// Up to four sources of cross traffic that last as long as flows arrive.
 fn cross_traffic(network: &Network, rng: &mut Stream) -> Vec<CrossTraffic> {
     let (hosts, sources) = (network.hosts(), rng.below(5));
     let source = |_| {
@@ -226,7 +227,7 @@ fn cross_traffic(network: &Network, rng: &mut Stream) -> Vec<CrossTraffic> {
     (0..sources).map(source).collect()
 }
 
-/// A random host: half of them without noise.
+/// A random host; half of them without noise.
 fn host(rng: &mut Stream) -> HostSpec {
     let receive_cost = Dur::from_us([0, 0, 5, 200][rng.below(4) as usize]);
     if rng.below(2) == 0 {
@@ -266,7 +267,7 @@ fn log(rng: &mut Stream) -> Option<PacketLogSpec> {
     })
 }
 
-/// Time series, delays, and the log of a flow's packets.
+/// Time series, delays, and the packet log of a flow.
 fn observers(rng: &mut Stream, probes: Vec<Probe>, seed: u64) -> Vec<Box<dyn Observer>> {
     let series = Series::new(SeriesSpec { interval: Dur::from_ms(7), probes });
     let delays = (rng.below(3) != 0)
@@ -278,7 +279,7 @@ fn observers(rng: &mut Stream, probes: Vec<Probe>, seed: u64) -> Vec<Box<dyn Obs
     [Some(series), delays, log].into_iter().flatten().collect()
 }
 
-/// A random scenario; the same seed gives the same.
+/// A random scenario; the same seed yields the same one.
 fn scenario(seed: u64) -> RunConfig {
     let mut rng = Stream::new(seed, Domain::Test, 1);
     let network = network(&mut rng);
@@ -384,7 +385,8 @@ fn random_scenarios_give_the_same_records_in_both_engines() {
     assert!(rows > 500 && resent > 10 && due > 50 && stamped > 20, "of packets logged: {logged:?}");
 }
 
-/// Times of logged packets are in order. Adds up rows, packets sent again, packets that were due, and those stamped.
+/// Checks that times of logged packets are in order. Adds up rows, retransmissions, packets with a due time, and
+/// stamped packets.
 fn check_log(packets: &PacketTable, sums: &mut [usize; 4], seed: u64) {
     let count = |column: &[u64]| column.iter().filter(|&&ps| ps != u64::MAX).count();
     for row in 0..packets.segment.len() {
@@ -392,7 +394,7 @@ fn check_log(packets: &PacketTable, sums: &mut [usize; 4], seed: u64) {
         let known: Vec<u64> = times.iter().map(|column| column[row]).filter(|&ps| ps != u64::MAX).collect();
         assert!(known.is_sorted(), "seed {seed}, row {row}: {known:?}");
         let (arrived, stamped) = (packets.arrived_ps[row], packets.stamped_ps[row]);
-        // Clocks tick once a millisecond at least.
+        // Clocks tick at least once per millisecond.
         assert!(stamped == u64::MAX || stamped + 1_000_000_000 > arrived, "seed {seed}, row {row}");
     }
     sums[0] += packets.segment.len();
@@ -413,10 +415,10 @@ fn a_log_of_packets_changes_nothing_else() {
     }
 }
 
-/// Every packet has an interrupt of its own, clocks tick as finely as packets can say, and sending costs less than any
-/// packet takes: what hosts do comes by other ways, and to the same.
+/// Every packet has its own interrupt, clocks tick as finely as packets can express, and sending costs less time than
+/// any packet takes. The hosts take other code paths, with the same results.
 #[test]
-fn noise_that_is_too_small_to_see_changes_nothing() {
+fn negligible_noise_changes_nothing() {
     let small = HostSpec {
         interrupts: Some(Interrupts { packets: 1, after: Dur::from_us(1), ring: u32::MAX, stalls: None }),
         timestamp_clock: Some(Dur::from_ns(1)),
@@ -430,7 +432,7 @@ fn noise_that_is_too_small_to_see_changes_nothing() {
     }
 }
 
-/// Tables of one run agree with one another. Returns how many packets were measured.
+/// Checks that the tables of one run agree. Returns the number of measured packets.
 fn check_measures(records: &Records, seed: u64) -> u64 {
     let (flows, delays) = (&records.flows, &records.delays);
     let packets: u64 = flows.delay_packets.iter().sum();
@@ -447,26 +449,26 @@ fn check_measures(records: &Records, seed: u64) -> u64 {
     packets
 }
 
-/// Whatever is lost on the way, retransmission timers bring every flow to its end.
+/// Retransmission timers bring every flow to its end, whatever is lost.
 #[test]
 fn every_flow_finishes_given_time() {
     for seed in 100..140 {
         let mut config = scenario(seed);
         config.stop = Time::ZERO + Dur::from_secs(3_000);
         config.observers.clear();
-        // What a border keeps out altogether cannot finish.
+        // Traffic that a border blocks entirely cannot finish.
         config.schemes.iter_mut().for_each(|scheme| scheme.class = 0);
         let totals = run_of(Engine::Fast, config).totals;
         assert!(totals.flows > 0 && totals.flows == totals.finished_flows, "seed {seed}: {totals:?}");
     }
 }
 
-/// Memory follows what is under way: slots of flows that are over serve later ones.
+/// Memory follows the number of concurrent flows: slots of finished flows are reused.
 #[test]
 fn a_longer_run_needs_no_more_slots() {
     let slots_and_flows = |seconds: u64| {
         let mut config = scenario(1);
-        // What a border keeps out altogether cannot finish.
+        // Traffic that a border blocks entirely cannot finish.
         config.schemes.iter_mut().for_each(|scheme| scheme.class = 0);
         let spec = PoissonSpec {
             sources: config.network.hosts(),

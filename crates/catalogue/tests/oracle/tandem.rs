@@ -1,11 +1,11 @@
-//! Links in tandem against the plain engine: chains of routers whose flows come one after another, each of which may end
-//! what was true of those before.
+//! Compares links in tandem with the plain engine: chains of routers whose flows start one after another. Each new flow
+//! may invalidate the assumptions made for the earlier ones.
 
 use super::*;
 use sparelane_sim::FlowSpec;
 use std::collections::VecDeque;
 
-/// Flows that are known beforehand.
+/// Flows that are known in advance.
 struct Planned(VecDeque<FlowSpec>);
 
 impl FlowSource for Planned {
@@ -14,7 +14,7 @@ impl FlowSource for Planned {
     }
 }
 
-/// Routers in a row, with two hosts at each.
+/// Routers in a row with two hosts at each.
 fn chain(rng: &mut Stream) -> Network {
     let mut network = Network::default();
     let routers = 2 + rng.below(4) as u32;
@@ -41,7 +41,7 @@ fn chain(rng: &mut Stream) -> Network {
     network
 }
 
-/// A few flows from the first routers to the last, and then some from anywhere to anywhere.
+/// A few flows from the first routers to the last, followed by some between random hosts.
 fn flows(network: &Network, rng: &mut Stream) -> Planned {
     let hosts = network.hosts();
     let mut start = Time::ZERO;
@@ -101,7 +101,7 @@ fn scenario(seed: u64) -> RunConfig {
     }
 }
 
-/// The run, until the first event at or after `until`.
+/// Returns the run until the first event at or after `until`.
 fn run_until(engine: Engine, seed: u64, until: Time) -> Trial {
     try_run(engine, scenario(seed), until).expect("the laws hold")
 }
@@ -122,14 +122,14 @@ fn links_in_tandem_change_nothing() {
 }
 
 #[test]
-fn a_run_that_ends_early_holds_what_it_holds_then() {
+fn a_run_that_ends_early_has_the_records_of_that_time() {
     let mut compared = 0;
     for seed in 0..60 {
         for ms in [5, 40, 300] {
             let until = Time::ZERO + Dur::from_ms(ms);
             let fast = run_until(Engine::Fast, seed, until);
             let plain = run_until(Engine::Plain, seed, until);
-            // One engine may wake a host in vain where the other does not, and stop there.
+            // One engine may wake a host without effect where the other does not, and stop there.
             if fast.ended == plain.ended {
                 assert_eq!(fast.records, plain.records, "seed {seed}, {ms} ms");
                 compared += 1;
@@ -139,14 +139,14 @@ fn a_run_that_ends_early_holds_what_it_holds_then() {
     assert!(compared > 150, "only {compared} runs ended at the same time");
 }
 
-/// Some flows that end, and so much later the same again.
+/// Flows that end, followed by the same flows again after `later`.
 fn twice(flows: Planned, later: Dur) -> Planned {
     let first: Vec<_> = flows.0.into_iter().map(|flow| FlowSpec { size_bytes: Some(20_000), ..flow }).collect();
     let second = first.iter().map(|flow| FlowSpec { start: flow.start + later, size_bytes: Some(400_000), ..*flow });
     Planned(first.iter().copied().chain(second).collect())
 }
 
-/// Keys of the event queue hold times of up to 2^57 ps from a base, which moves on then.
+/// Keys of the event queue hold times of up to 2^57 ps relative to a base, which then moves.
 #[test]
 fn runs_of_more_than_a_day_are_the_same_in_both_engines() {
     let late = Dur::from_ps((1 << 57) - 100_000_000_000);

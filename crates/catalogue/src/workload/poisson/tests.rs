@@ -1,4 +1,4 @@
-//! What Poisson workloads promise.
+//! Tests of Poisson workloads.
 
 use super::*;
 use crate::topology::{Dumbbell, Internet2};
@@ -9,7 +9,7 @@ fn internet2() -> Network {
     Internet2::default().build().unwrap()
 }
 
-/// 30 % load on the access links of Internet-2, as in the RC3 paper, for `seconds`.
+/// Returns 30 % load on the access links of Internet-2, as in the RC3 paper, for `seconds`.
 fn paper(network: &Network, seconds: u64) -> PoissonSpec {
     PoissonSpec {
         sources: network.hosts(),
@@ -37,7 +37,7 @@ fn the_paper_load_is_the_published_arrival_rate() {
 }
 
 #[test]
-fn measured_load_is_the_asked_load_to_one_percent() {
+fn measured_load_equals_the_requested_load_to_one_percent() {
     let network = internet2();
     let seconds = 150;
     let mut source = Poisson::new(&network, paper(&network, seconds), 1).unwrap();
@@ -60,7 +60,7 @@ fn each_host_sends_in_proportion_to_its_own_access_link() {
     assert!((share / (4.0 / 103.0) - 1.0).abs() < 0.05, "{share}");
 }
 
-/// What goes out comes in elsewhere: a load counts on the direction that fills first.
+/// Traffic that leaves one host arrives at another: a load refers to the direction that fills first.
 #[test]
 fn a_load_on_access_is_a_share_of_the_slower_direction() {
     let even = Poisson::new(&internet2(), paper(&internet2(), 1), 1).unwrap().flows_per_second();
@@ -112,19 +112,19 @@ fn a_longer_workload_begins_with_the_shorter_one() {
 }
 
 #[test]
-fn on_the_balanced_core_every_way_to_count_load_agrees() {
+fn on_the_balanced_core_all_definitions_of_load_agree() {
     let network = internet2();
     let rate = |on| {
         let spec = PoissonSpec { rate: ArrivalRate::Load(0.3, on), ..paper(&network, 1) };
         Poisson::new(&network, spec, 1).unwrap().flows_per_second()
     };
     for on in [LoadOn::MeanCore, LoadOn::BusiestCore] {
-        // The printed capacities are rounded up to a Mb/s: at most 0.04 % above the rule's.
+        // The printed capacities are rounded up to a Mb/s, which is at most 0.04 % above the rule's.
         assert!((rate(on) / rate(LoadOn::Access) - 1.0).abs() < 5e-4, "{on:?}");
     }
 }
 
-/// The most that a core link of Internet-2 has is then five times the load of the hosts' links.
+/// The maximum load of a core link of Internet-2 is five times that of the hosts' links.
 #[test]
 fn the_busiest_core_link_is_that_of_the_runs_routing() {
     let network = internet2();
@@ -155,7 +155,8 @@ fn load_on_the_core_of_a_dumbbell_is_load_on_its_bottleneck() {
         ..paper(&network, 1)
     };
     let rate = |on| Poisson::new(&network, spec(on), 1).unwrap().flows_per_second();
-    // 0.5 Gb/s in flows of 0.1 Mb from left to right; the way back is idle, so the mean over both is half.
+    // 0.5 Gb/s in flows of 0.1 Mb from left to right; the reverse direction is idle, so the mean over both is half of
+    // that.
     assert!((rate(LoadOn::BusiestCore) - 5_000.0).abs() < 1e-6);
     assert!((rate(LoadOn::MeanCore) - 10_000.0).abs() < 1e-6);
 }
@@ -169,7 +170,7 @@ fn explicit_rates_hold_per_source() {
 }
 
 #[test]
-fn each_mistake_is_named_with_what_is_allowed() {
+fn each_error_states_what_is_allowed() {
     let network = internet2();
     let good = paper(&network, 1);
     let error = |spec| Poisson::new(&network, spec, 1).unwrap_err().to_string();
@@ -223,7 +224,7 @@ fn hosts_without_a_partner_or_core_are_refused() {
     );
 }
 
-/// The loads with a term for each pair of hosts, one after the other.
+/// Returns the loads with a term for each pair of hosts, added one after the other.
 fn loads_pair_by_pair(network: &Network, spec: &PoissonSpec) -> Vec<f64> {
     let receivers = Receivers::of(network);
     let mut matrix = Matrix::new();
@@ -241,7 +242,7 @@ fn loads_pair_by_pair(network: &Network, spec: &PoissonSpec) -> Vec<f64> {
 }
 
 #[test]
-fn loads_of_the_core_are_to_the_bit_those_of_all_pairs_of_hosts() {
+fn loads_of_the_core_are_bit_equal_to_the_sum_over_all_pairs() {
     let mut network = internet2();
     for (number, cable) in network.cables.iter_mut().enumerate().filter(|(number, _)| number % 7 > 3) {
         cable.rates = [Rate::from_mbps(900 + number as u64); 2];

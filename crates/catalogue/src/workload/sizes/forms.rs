@@ -1,4 +1,4 @@
-//! `sizes = { .. }`: how large the flows of a workload are.
+//! `sizes = { .. }`: the sizes of a workload's flows.
 
 use super::{SizeDistribution, data_mining_flow_sizes, rc3_flow_sizes, w2000_flow_sizes, web_search_flow_sizes};
 use crate::schema::volume::{Volume, max_flow_bytes, volume};
@@ -12,28 +12,27 @@ const BYTES: Kind = Kind::Whole { min: 0, max: MAX_FLOW_BYTES };
 const BYTES_LIST: Kind =
     Kind::Special("a list of whole numbers of bytes, as in [1460, 2920]", &Shape::List(&Shape::Of(BYTES)));
 const SHARE: Kind = Kind::Share { max: 1.0 };
-const SHARE_LIST: Kind =
-    Kind::Special("a list of numbers from 0 to 1, as many as sizes", &Shape::List(&Shape::Of(SHARE)));
+const SHARE_LIST: Kind = Kind::Special("a list of numbers from 0 to 1, one per size", &Shape::List(&Shape::Of(SHARE)));
 
-/// What sizes are read against.
+/// The context in which sizes are read.
 #[derive(Clone, Copy, Debug)]
 pub struct SizeContext<'a> {
-    /// The forms that sizes may have.
+    /// The available forms.
     pub forms: &'a [&'static SizeForm],
-    /// Where other files are.
+    /// The place of other files.
     pub source: &'a Source,
     /// Payload bytes of a full segment.
     pub mss_bytes: u64,
-    /// What one bandwidth-delay product is, bytes.
+    /// The bandwidth-delay product in bytes.
     pub bdp_bytes: u64,
     /// The seed of the run.
     pub seed: u64,
 }
 
-/// A distribution of sizes as a scenario names it.
+/// The form of a distribution of sizes in a scenario.
 pub type SizeForm = Form<&'static ReadSizes>;
 
-/// Makes a distribution out of its table.
+/// Creates a distribution from its table.
 pub type ReadSizes = dyn Fn(&Section<'_>, &SizeContext<'_>) -> Result<SizeDistribution, ScenarioError> + Sync;
 
 /// Every form of `sizes`.
@@ -47,7 +46,7 @@ pub static SIZE_FORMS: &[&SizeForm] = &[
     },
     &Form {
         name: "w2000",
-        summary: "a calibrated stand-in for the RC3 paper's 2000 workload, which it does not identify: log-normal, median \
+        summary: "a calibrated substitute for the RC3 paper's 2000 workload, which the paper does not identify: log-normal, median \
                   1250 bytes, sigma 2.1, at most 30 MB, in whole packets of 1460 bytes, mean 8.4 packets",
         source: "sparelane, fitted to NSDI 2014 Table 1 by the paper's model; other parameters fit nearly as well",
         keys: &[],
@@ -71,7 +70,7 @@ pub static SIZE_FORMS: &[&SizeForm] = &[
         name: "fixed",
         summary: "one size for all flows",
         source: "sparelane",
-        keys: &[Key::new("size", Kind::Volume, Fallback::Required, "the size")],
+        keys: &[Key::new("size", Kind::Volume, Fallback::Required, "size of each flow")],
         read: &fixed,
     },
     &Form {
@@ -79,8 +78,8 @@ pub static SIZE_FORMS: &[&SizeForm] = &[
         summary: "point masses: nothing between the sizes is ever drawn",
         source: "sparelane",
         keys: &[
-            Key::new("bytes", BYTES_LIST, Fallback::Required, "the sizes, increasing"),
-            Key::new("probability", SHARE_LIST, Fallback::Required, "the probability of each; they add up to 1"),
+            Key::new("bytes", BYTES_LIST, Fallback::Required, "sizes, increasing"),
+            Key::new("probability", SHARE_LIST, Fallback::Required, "probability of each size; they add up to 1"),
         ],
         read: &|section, _| checked(section, SizeDistribution::points(&columns(section, "probability")?)),
     },
@@ -89,30 +88,30 @@ pub static SIZE_FORMS: &[&SizeForm] = &[
         summary: "a cumulative distribution with straight lines between its corners",
         source: "as in the traffic generators of PIAS and pFabric",
         keys: &[
-            Key::new("bytes", BYTES_LIST, Fallback::Nothing("from path"), "the sizes, increasing"),
+            Key::new("bytes", BYTES_LIST, Fallback::Nothing("from path"), "sizes, increasing"),
             Key::new(
                 "cumulative",
                 SHARE_LIST,
                 Fallback::Nothing("from path"),
-                "the probability of each size or less; ends at 1",
+                "probability of each size or less; ends at 1",
             ),
             Key::new(
                 "path",
                 Kind::Path,
                 Fallback::Nothing("from bytes and cumulative"),
-                "a CSV file of two columns, bytes and cumulative probability; a first row of words is its header",
+                "CSV file of two columns, bytes and cumulative probability; a first row of words is a header",
             ),
         ],
         read: &|section, context| read_cdf(section, context.source),
     },
     &Form {
         name: "lognormal",
-        summary: "e to the power of a normal variable, cut down to a cap",
+        summary: "e to the power of a normal variable, cut to a cap",
         source: "sparelane",
         keys: &[
-            Key::new("median", FLOW_SIZE, Fallback::Required, "half of the flows are smaller"),
+            Key::new("median", FLOW_SIZE, Fallback::Required, "median size"),
             Key::new("sigma", Kind::Positive { max: 10.0 }, Fallback::Required, "standard deviation of the logarithm"),
-            Key::new("cap", FLOW_SIZE, Fallback::Required, "the largest flow"),
+            Key::new("cap", FLOW_SIZE, Fallback::Required, "largest size"),
         ],
         read: &|section, _| {
             let sigma = section.need("sigma")?.positive()?;
@@ -122,10 +121,10 @@ pub static SIZE_FORMS: &[&SizeForm] = &[
     },
 ];
 
-/// The distribution that `field` describes, for flows of segments of `mss_bytes`.
+/// Returns the distribution that `field` describes, for flows of segments of `mss_bytes`.
 ///
 /// # Errors
-/// The first mistake, or flows of more segments than have numbers.
+/// Returns the first error. Fails if a flow would have more segments than the transport can number.
 pub fn read_sizes(field: &Field<'_>, context: &SizeContext<'_>) -> Result<SizeDistribution, ScenarioError> {
     let (form, section) = field.clone().form(&[], context.forms)?;
     let distribution = (form.read)(&section, context)?;
@@ -133,7 +132,7 @@ pub fn read_sizes(field: &Field<'_>, context: &SizeContext<'_>) -> Result<SizeDi
     if largest <= max {
         return Ok(distribution);
     }
-    let allowed = format!("allowed: up to {max}, as many segments of {} bytes as have numbers", context.mss_bytes);
+    let allowed = format!("allowed: up to {max}, the number of segments of {} bytes is limited", context.mss_bytes);
     Err(field.error(format!("flows of up to {largest} bytes; {allowed}")))
 }
 
@@ -158,25 +157,29 @@ fn read_cdf(section: &Section<'_>, source: &Source) -> Result<SizeDistribution, 
         return SizeDistribution::cdf(&corners).map_err(|error| section.whole_table().error(error.message));
     };
     if let Some(field) = section.given("bytes").or_else(|| section.given("cumulative")) {
-        return Err(field.error("path is given too; allowed: path, or bytes and cumulative"));
+        return Err(field.error("path is also given; allowed: path, or bytes and cumulative"));
     }
     let input = source.read(&path, Purpose::Sizes)?;
     let corners = rows(&input)?;
     SizeDistribution::cdf(&corners).map_err(|error| input.error(error.line, error.message))
 }
 
-/// `bytes` and another list of the same length, side by side.
+/// Reads `bytes` and another list of the same length.
 fn columns(section: &Section<'_>, other: &str) -> Result<Vec<(u64, f64)>, ScenarioError> {
     let (sizes, shares) = (section.need("bytes")?, section.need(other)?);
     let sizes = sizes.list(BYTES)?.iter().map(Field::whole).collect::<Result<Vec<_>, _>>()?;
     let values = shares.list(SHARE)?.iter().map(Field::share).collect::<Result<Vec<_>, _>>()?;
     if sizes.len() != values.len() {
-        return Err(shares.error(format!("{} numbers for {} sizes; allowed: as many", values.len(), sizes.len())));
+        return Err(shares.error(format!(
+            "{} numbers for {} sizes; allowed: equal numbers",
+            values.len(),
+            sizes.len()
+        )));
     }
     Ok(sizes.into_iter().zip(values).collect())
 }
 
-/// The rows of a CSV file of sizes and probabilities.
+/// Reads the rows of a CSV file of sizes and probabilities.
 fn rows(input: &Input) -> Result<Vec<(u64, f64)>, ScenarioError> {
     let mut rows = Vec::new();
     let lines = (1..).zip(input.text.lines().map(str::trim));

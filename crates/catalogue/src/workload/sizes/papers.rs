@@ -1,11 +1,11 @@
-//! The flow sizes of papers.
+//! Flow sizes from papers.
 
 use super::{Shape, SizeDistribution, normal_cdf};
 
 /// Payload bytes of a full segment in the RC3 paper.
 const MSS_BYTES: u64 = 1460;
 
-/// The flow sizes of the RC3 paper (NSDI 2014): eleven point masses from 1 to 2107 packets of 1460 bytes, mean
+/// Returns the flow sizes of the RC3 paper (NSDI 2014): eleven point masses from 1 to 2107 packets of 1460 bytes, mean
 /// 269,333.5 bytes. Source: the distribution file of the authors' simulator, which agrees with their result files.
 pub fn rc3_flow_sizes() -> SizeDistribution {
     const CUMULATIVE: [(u64, f64); 11] = [
@@ -24,8 +24,8 @@ pub fn rc3_flow_sizes() -> SizeDistribution {
     SizeDistribution(Shape::Points(CUMULATIVE.iter().map(|&(packets, cdf)| (packets * MSS_BYTES, cdf)).collect()))
 }
 
-/// The sizes of web search (the DCTCP paper's), in bytes: straight lines between the corners of the table that the traffic
-/// generator of PIAS uses, mean 1,711,250 bytes. The table in packets of the same origin differs a little.
+/// Returns the flow sizes of web search (the DCTCP paper's) in bytes: straight lines between the corners of the table
+/// in the traffic generator of PIAS, mean 1,711,250 bytes. The table in packets of the same origin differs slightly.
 pub fn web_search_flow_sizes() -> SizeDistribution {
     SizeDistribution(Shape::Cdf(vec![
         (0, 0.0),
@@ -43,8 +43,9 @@ pub fn web_search_flow_sizes() -> SizeDistribution {
     ]))
 }
 
-/// The sizes of data mining (the VL2 paper's), in bytes: straight lines between the corners of the table that the traffic
-/// generator of PIAS uses, mean 12,658,199 bytes. The table in packets of the same origin has another tail, and a mean of 7.5 MB.
+/// Returns the flow sizes of data mining (the VL2 paper's) in bytes: straight lines between the corners of the table in
+/// the traffic generator of PIAS, mean 12,658,199 bytes. The table in packets of the same origin has another tail and a
+/// mean of 7.5 MB.
 pub fn data_mining_flow_sizes() -> SizeDistribution {
     SizeDistribution(Shape::Cdf(vec![
         (0, 0.0),
@@ -63,9 +64,9 @@ pub fn data_mining_flow_sizes() -> SizeDistribution {
     ]))
 }
 
-/// A stand-in for the "2000 workload" of the RC3 paper (NSDI 2014, section 5.1.2), whose source is not identified: a
-/// log-normal of median 1250 bytes and sigma 2.1, cut down to 30 MB and up to whole segments of 1460 bytes; mean 8.4
-/// segments.
+/// Returns a substitute for the "2000 workload" of the RC3 paper (NSDI 2014, section 5.1.2), whose source is not
+/// identified: a log-normal of median 1250 bytes and sigma 2.1, cut to 30 MB and rounded up to whole segments of 1460
+/// bytes; mean 8.4 segments.
 ///
 /// The three parameters were calibrated, with the paper's analytic model, to three of the paper's printed completion
 /// times. Other values fit nearly as well, so the fit does not identify the workload.

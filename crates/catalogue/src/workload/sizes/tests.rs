@@ -1,4 +1,4 @@
-//! What size distributions draw and refuse.
+//! Tests of size distributions.
 
 use super::*;
 use crate::workload::Surge;
@@ -30,9 +30,9 @@ fn the_rc3_sizes_have_the_published_mean_and_masses() {
     assert!(draws(&sizes).all(|bytes| bytes % 1460 == 0));
 }
 
-/// The log-normal's own quantiles and bins, computed apart from this code.
+/// The log-normal's own quantiles and bins, computed independently of this code.
 #[test]
-fn the_stand_in_for_the_2000_workload_has_whole_segments_and_a_mean_of_8_4() {
+fn the_substitute_for_the_2000_workload_has_whole_segments_and_a_mean_of_8_4() {
     let sizes = w2000_flow_sizes();
     let mean_segments = sizes.mean_bytes() / 1460.0;
     assert!((mean_segments - 8.4).abs() < 0.05, "{mean_segments}");
@@ -52,7 +52,8 @@ fn points_in_bytes_with_probabilities_are_the_same_as_the_built_in_table() {
     assert!(draws(&sizes).all(|drawn| points.iter().any(|&(bytes, _)| bytes == drawn)));
 }
 
-/// Mean and quantiles of SURGE's files, computed apart from this code: the mean of the body below the cap, and of the tail.
+/// Mean and quantiles of SURGE's files, computed independently of this code: the mean of the body below the cap, and of
+/// the tail.
 #[test]
 fn a_body_with_a_tail_has_the_mean_and_the_shares_of_both() {
     let files = Surge::published(100_000_000).files;
@@ -62,7 +63,7 @@ fn a_body_with_a_tail_has_the_mean_and_the_shares_of_both() {
     assert!((measured_mean(&sizes) / sizes.mean_bytes() - 1.0).abs() < 0.05, "{}", measured_mean(&sizes));
     assert_eq!(sizes.max_bytes(), draws(&sizes).max().unwrap());
     let above = |least: u64| draws(&sizes).filter(|&bytes| bytes > least).count() as f64 / f64::from(DRAWS);
-    // Half of the body is above exp(9.357); all of the tail is. Above 1 MB there is next to nothing of the body.
+    // Half of the body is above exp(9.357); all of the tail is. Above 1 MB the body is negligible.
     assert!((above(11_580) - (0.93 * 0.5 + 0.07)).abs() < 0.005);
     assert!((above(1_000_000) - (0.07 * 0.133_f64.powf(1.1) + 0.93 * 0.00036)).abs() < 0.001);
     for (change, expected) in [
@@ -86,7 +87,7 @@ fn a_fixed_size_is_always_that_size() {
 
 #[test]
 fn a_cdf_is_drawn_along_straight_lines_with_the_trapezoid_mean() {
-    // The web-search sizes of DCTCP, as the datacentre papers use them.
+    // The web-search sizes of DCTCP, as used in datacentre papers.
     let corners = [
         (0, 0.0),
         (10_000, 0.15),
@@ -116,14 +117,14 @@ fn a_first_corner_and_a_size_given_twice_are_masses() {
         let sizes = SizeDistribution::cdf(corners).unwrap();
         assert_eq!(sizes.mean_bytes(), 1.5);
         assert!((measured_mean(&sizes) - 1.5).abs() < 0.01);
-        // Half at the mass, and the first quarter of the line from 1 to 3 rounds to it.
+        // Half of the draws are at the mass, and the first quarter of the line from 1 to 3 rounds to it.
         let ones = draws(&sizes).filter(|&bytes| bytes == 1).count() as f64 / f64::from(DRAWS);
         assert!((ones - 0.625).abs() < 0.005, "{ones}");
     }
 }
 
 #[test]
-fn tiny_sizes_are_drawn_as_one_byte_and_the_mean_knows() {
+fn tiny_sizes_are_drawn_as_one_byte_and_counted_so_in_the_mean() {
     let sizes = SizeDistribution::cdf(&[(0, 0.0), (2, 1.0)]).unwrap();
     assert_eq!(sizes.mean_bytes(), 1.25);
     assert!((measured_mean(&sizes) - 1.25).abs() < 0.01);
@@ -138,7 +139,7 @@ fn a_log_normal_has_its_median_its_mean_and_its_cap() {
     let narrow = SizeDistribution::log_normal(10_000, 0.5, 12_000).unwrap();
     assert_eq!(draws(&narrow).max(), Some(12_000));
     assert!((measured_mean(&narrow) / narrow.mean_bytes() - 1.0).abs() < 0.002);
-    // Without effect of the cap: median x exp(sigma^2 / 2).
+    // Without the effect of the cap: median x exp(sigma^2 / 2).
     let wide = SizeDistribution::log_normal(1000, 1.0, 1_000_000_000).unwrap();
     assert!((wide.mean_bytes() - 1000.0 * libm::exp(0.5)).abs() < 1e-6);
 }
@@ -158,7 +159,7 @@ fn no_draw_is_above_the_largest_size_and_some_come_close() {
 }
 
 #[test]
-fn each_mistake_is_named_with_what_is_allowed() {
+fn each_error_states_what_is_allowed() {
     use SizeDistribution as Sizes;
     for (result, expected) in [
         (Sizes::fixed(0), "the size is 0 bytes; allowed: 1 to 1000000000000000"),
