@@ -214,7 +214,7 @@ TEXTS: list[tuple[str, str, str]] = [
     ('pairs = [["left0", "right1"]]', "pairs = []", "the number of flows is 0; allowed: 1 or more"),
     ("share = 1.0 }]", "share = 0.4 }]", "the shares of the fan-out add up to 0.4; allowed: 1"),
     ("probability = [0.5, 0.5]", "probability = [0.5, 0.6]", "the probabilities add up to 1.1; allowed: 1"),
-    ("bytes = [100, 200]", "bytes = []", "2 numbers for 0 sizes; allowed: as many"),
+    ("bytes = [100, 200]", "bytes = []", "2 numbers for 0 sizes; allowed: equal numbers"),
     ("load = 0.3", "load = 0.3\nflows_per_second = 3", "load"),
     ('size = "20kB"', 'size = "20kB"\nsizes = { kind = "rc3" }', "allowed: one of the two"),
     ('size = "20kB"', 'size = "20kB"\ngap = "1ms"\nspread = "1ms"', "allowed: one of the two"),

@@ -199,7 +199,7 @@ fn selected(section: &Section<'_>, network: &Network) -> Result<Vec<usize>, Scen
             let cables: Vec<_> = (0..network.cables.len()).filter(chosen).collect();
             if cables.is_empty() { Err(select.error("there is no such cable in this topology")) } else { Ok(cables) }
         }
-        (Some(_), Some(select)) => Err(select.error("between is given too; allowed: one of the two")),
+        (Some(_), Some(select)) => Err(select.error("between is also given; allowed: one of the two")),
         (None, None) => Err(section.whole_table().error("names no cable; allowed: between or select")),
     }
 }

@@ -78,7 +78,7 @@ pub fn read(
 
 fn place(section: &Section<'_>, network: &Network) -> Result<Place, ScenarioError> {
     match (section.given("routers"), section.given("share")) {
-        (Some(_), Some(share)) => Err(share.error("routers is given too; allowed: one of the two")),
+        (Some(_), Some(share)) => Err(share.error("routers is also given; allowed: one of the two")),
         (None, None) => Err(section.whole_table().error("names no queue; allowed: routers or share")),
         (Some(list), None) => match section.given("of") {
             Some(of) => Err(of.error("without share; allowed: together with share")),

@@ -301,7 +301,7 @@ fn mistakes_in_chosen_cables() {
         ("select = \"edge\"", "x.toml:5: link.0.select = \"edge\": unknown; allowed: core, access, all"),
         (
             "select = \"all\"\nbetween = [\"west\", \"east\"]\nloss = 0.1",
-            "x.toml:5: link.0.select = \"all\": between is given too; allowed: one of the two",
+            "x.toml:5: link.0.select = \"all\": between is also given; allowed: one of the two",
         ),
         (
             "select = \"all\"\nloss = 2",
@@ -587,7 +587,7 @@ fn mistakes_in_queues_that_differ() {
         ),
         (
             "routers = [\"west\"]\nshare = 0.5\nkind = \"fifo\"",
-            "x.toml:6: queue_at.0.share = 0.5: routers is given too; allowed: one of the two",
+            "x.toml:6: queue_at.0.share = 0.5: routers is also given; allowed: one of the two",
         ),
         (
             "routers = [\"west\"]\nof = \"queues\"\nkind = \"fifo\"",
@@ -852,17 +852,17 @@ fn mistakes_in_workloads() {
         (
             bulk,
             "kind = \"bulk\"\nsize = \"0B\"",
-            "x.toml:13: workload.size = \"0B\": 0 bytes; allowed: 1 to 6270652249240, as many segments of 1460 bytes as have numbers",
+            "x.toml:13: workload.size = \"0B\": 0 bytes; allowed: 1 to 6270652249240, because segments of 1460 bytes have 32-bit numbers",
         ),
         (
             bulk,
             "kind = \"bulk\"\nsize = \"4294967295packets\"",
-            "x.toml:13: workload.size = \"4294967295packets\": 6270652250700 bytes; allowed: 1 to 6270652249240, as many segments of 1460 bytes as have numbers",
+            "x.toml:13: workload.size = \"4294967295packets\": 6270652250700 bytes; allowed: 1 to 6270652249240, because segments of 1460 bytes have 32-bit numbers",
         ),
         (
             bulk,
             "kind = \"bulk\"\nsizes = { kind = \"lognormal\", median = \"1kB\", sigma = 1, cap = \"7000GB\" }",
-            "x.toml:13: workload.sizes: flows of up to 7000000000000 bytes; allowed: up to 6270652249240, as many segments of 1460 bytes as have numbers",
+            "x.toml:13: workload.sizes: flows of up to 7000000000000 bytes; allowed: up to 6270652249240, because segments of 1460 bytes have 32-bit numbers",
         ),
         (
             bulk,
@@ -937,7 +937,7 @@ fn mistakes_in_workloads() {
         (
             bulk,
             "kind = \"poisson\"\nload = 0.3\nsizes = { kind = \"points\", bytes = [1, 2], probability = [0.5] }",
-            "x.toml:14: workload.sizes.probability = [0.5]: 1 numbers for 2 sizes; allowed: as many",
+            "x.toml:14: workload.sizes.probability = [0.5]: 1 numbers for 2 sizes; allowed: equal numbers",
         ),
         (
             bulk,
@@ -1205,8 +1205,7 @@ fn mistakes_in_writes() {
         ),
         (
             "{ first = \"0B\", then = \"1kB\", every = \"1s\" }",
-            "x.toml:14: workload.writes.first = \"0B\": 0 bytes; allowed: 1 to 6270652249240, as many segments of 1460 bytes as \
-             have numbers",
+            "x.toml:14: workload.writes.first = \"0B\": 0 bytes; allowed: 1 to 6270652249240, because segments of 1460 bytes have 32-bit numbers",
         ),
         (
             "{ first = \"1MB\", then = \"1kB\", every = \"0s\" }",
@@ -1456,7 +1455,7 @@ fn mistakes_in_web_users() {
         ),
         (
             &format!("servers = [\"left0\"]\nclients = [\"right0\", \"right0\"]\n{rest}"),
-            "x.toml:15: workload.clients = [\"right0\", \"right0\"]: 2 clients for 1 servers; allowed: as many",
+            "x.toml:15: workload.clients = [\"right0\", \"right0\"]: 2 clients for 1 servers; allowed: equal numbers",
         ),
         (
             &format!("servers = [\"left0\"]\nclients = [\"left0\"]\n{rest}"),

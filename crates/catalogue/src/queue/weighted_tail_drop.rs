@@ -29,8 +29,8 @@ pub const FORM: QueueForm = Form {
         "class_shares",
         Kind::Special("a list of 1 to 8 shares of the limit, as in [1.0, 0.5]", &Shape::List(&Shape::Of(SHARE))),
         Fallback::Required,
-        "share of its limit up to which the queue accepts packets of class 0, of class 1 and so on; the last one holds for all lower \
-         classes, too",
+        "share of its limit up to which the queue accepts packets of class 0, of class 1 and so on; the last one \
+         holds for all lower classes, too",
     )],
     read: |section, _| Ok(Discipline::of(WeightedTailDropSpec { shares: read_shares(section)? })),
 };

@@ -132,7 +132,7 @@ pub fn read_sizes(field: &Field<'_>, context: &SizeContext<'_>) -> Result<SizeDi
     if largest <= max {
         return Ok(distribution);
     }
-    let allowed = format!("allowed: up to {max}, the number of segments of {} bytes is limited", context.mss_bytes);
+    let allowed = format!("allowed: up to {max}, because segments of {} bytes have 32-bit numbers", context.mss_bytes);
     Err(field.error(format!("flows of up to {largest} bytes; {allowed}")))
 }
 
