@@ -28,8 +28,9 @@ pub fn volume(field: &Field<'_>, mss_bytes: u64, bdp: u64) -> Result<Volume, Sce
     if (1..=max).contains(&bytes) {
         return Ok(Volume::Bytes(bytes));
     }
-    Err(field
-        .error(format!("{bytes} bytes; allowed: 1 to {max}, because segments of {mss_bytes} bytes have 32-bit numbers")))
+    Err(field.error(format!(
+        "{bytes} bytes; allowed: 1 to {max}, because segments of {mss_bytes} bytes have 32-bit numbers"
+    )))
 }
 
 /// Returns the size of the largest flow in segments of `mss_bytes`.
