@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import check_links
 import click
 import polars as pl
 import pytest
+from click.testing import CliRunner
 
 from sparelane.cli.main import COMMANDS as COMMAND_NAMES
 from sparelane.cli.main import main
@@ -174,3 +176,42 @@ def test_no_crate_up_to_scenario_uses_clocks_the_environment_sockets_or_undeclar
     found = {str(path.relative_to(ROOT)) for path in sources if forbidden.search(path.read_text(encoding="utf-8"))}
     # The reader of scenarios opens the files that a scenario names.
     assert found == {"crates/catalogue/src/schema/files.rs"}
+
+
+# A total is written in digits, or in words from ten upwards: smaller numbers in words count a selection.
+TOTALS = re.compile(
+    r"\b(\d+|(?:ten|eleven|twelve|thirteen|(?:four|fif|six|seven|eigh|nine)teen|(?:twen|thir|for|fif)ty(?:-\w+)?))"
+    r"\s+(?:built-in\s+)?(controllers|queue disciplines|topologies|workloads)\b",
+    re.IGNORECASE,
+)
+TEENS = ["ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
+TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50}
+UNITS = ["", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+ENTRIES = {"controllers": "controller", "queue disciplines": "queue", "topologies": "topology", "workloads": "workload"}
+
+
+def number_of(word: str) -> int:
+    """Returns the value of a number in digits or in words, as `TOTALS` matches it."""
+    tens, _, unit = word.lower().partition("-")
+    if tens in TENS:
+        return TENS[tens] + UNITS.index(unit)
+    return 10 + TEENS.index(tens) if tens in TEENS else int(tens)
+
+
+def test_numbers_in_words_are_read() -> None:
+    words = {"30": 30, "ten": 10, "nineteen": 19, "thirty": 30, "Twenty-nine": 29}
+    assert {word: number_of(word) for word in words} == words
+    assert TOTALS.findall("all thirty-one built-in controllers, five topologies") == [("thirty-one", "controllers")]
+
+
+def test_totals_in_documents_are_those_of_the_catalogue() -> None:
+    shown = CliRunner().invoke(main, ["list", "--json"], catch_exceptions=False).output
+    counts = Counter(entry["kind"] for entry in json.loads(shown))
+    stated = [
+        (path.name, what.lower(), number_of(number))
+        for path in DOCUMENTS
+        for number, what in TOTALS.findall(path.read_text(encoding="utf-8"))
+    ]
+    assert {path for path, *_ in stated} >= {"README.md", "CHANGELOG.md"}
+    assert {what for _, what, _ in stated} == set(ENTRIES)
+    assert [one for one in stated if one[2] != counts[ENTRIES[one[1]]]] == []
