@@ -60,6 +60,7 @@ fn read(section: &Section<'_>, bdp_bytes: u64) -> Result<Discipline, ScenarioErr
         let culprit = section.own("max").or(section.own("min"));
         Err(culprit.unwrap_or_else(|| section.whole_table().clone()).error(message))
     };
+    // The average is kept in one unit, so both thresholds must share it.
     match (min, max) {
         (Limit::Bytes(min), Limit::Bytes(max)) | (Limit::Packets(min), Limit::Packets(max)) if min < max => {}
         (Limit::Bytes(min), Limit::Bytes(max)) => {

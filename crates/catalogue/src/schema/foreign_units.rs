@@ -171,9 +171,11 @@ impl Given<'_> {
         }
         let Parts { factor, is_binary, noun, is_bare, .. } = parts(self.unit)?;
         let is_spelt_out = lower.contains("byte");
+        // A lower-case b after a prefix may mean bits or bytes.
         let noun = if self.unit.ends_with('b') { Noun::Either } else { noun };
         let (bits, decimal) = (self.written(factor, 8, &SIZES), self.written(factor, 1, &SIZES));
         let binary = self.written(binary_of(factor), 1, &BINARY_SIZES);
+        // Outside IEC units, k may mean 1000 or 1024.
         let is_loose = factor > 1 && !is_binary;
         Some(match noun {
             Noun::Packets => return None,

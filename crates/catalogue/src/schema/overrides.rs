@@ -31,6 +31,7 @@ pub fn apply(root: &mut Node, text: &str) -> Result<(), ScenarioError> {
     })?;
     let mut node = root;
     for (depth, name) in path.iter().enumerate() {
+        // Setting a scheme replaces a mix and vice versa, because a workload may have only one of them.
         if depth > 0 && path[0] == "workload" {
             drop_alternative(node, name);
         }

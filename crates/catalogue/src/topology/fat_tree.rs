@@ -76,6 +76,7 @@ impl FatTree {
         let mut network = Network::default();
         let cores: Vec<_> = (0..half * half).map(|i| network.add(format!("core{i}"), NodeKind::Router)).collect();
         let [aggregation, edge] = ["agg", "edge"].map(|layer| pods(&mut network, layer, k));
+        // Each core router has one link per pod, to the aggregation router of its group.
         for (number, &core) in cores.iter().enumerate() {
             for pod in &aggregation {
                 network.connect(core, pod[number / half as usize], rate, delay);
@@ -88,6 +89,7 @@ impl FatTree {
                 }
             }
         }
+        // Each edge router has as many hosts as aggregation routers above it: full bisection bandwidth.
         let ports = edge.iter().flatten().flat_map(|&router| std::iter::repeat_n(router, half as usize));
         for (number, router) in ports.enumerate() {
             let host = network.add(format!("h{number}"), NodeKind::Host);

@@ -77,6 +77,7 @@ fn from_map(
     let per_router = section.need("hosts_per_router")?.whole()? as u32;
     let access_rate = section.need("access_rate")?.rate()?;
     let access_delay = section.need("access_delay")?.time()?;
+    // A map of routers alone gets hosts; a map with hosts must not be changed.
     let has_hosts = network.nodes.iter().any(|node| node.kind == NodeKind::Host);
     if !has_hosts {
         attach_hosts(&mut network, per_router, access_rate, access_delay).map_err(|error| in_file(input, error))?;

@@ -207,6 +207,7 @@ fn network_of(
             loss: [Loss::of_any(bundle.loss.unwrap_or(0.0)); 2],
         });
     }
+    // In the largest component every host has an edge; in the whole map this must be checked.
     if component == Component::Largest {
         let (all, gone) = (network.nodes.len(), component::keep_largest(&mut network));
         if gone > 0 {
@@ -249,11 +250,13 @@ fn bundles(graph: &Graph<'_>, warnings: &Warnings) -> Result<Vec<Bundle>, Topolo
             loops.push(edge.data.line.to_string());
             continue;
         }
+        // A stated delay takes precedence over the distance.
         let fibre = places[a].zip(places[b]).map(|(a, b)| fibre_delay(a, b));
         let rate = edge_rate(&edge.data)?;
         let delay = edge_delay(&edge.data)?.or(fibre);
         let limit = edge.data.parsed("queue", units::size_of)?.map(Limit::Bytes);
         let loss = edge.data.parsed("loss", |text| number(text, 0.0, 1.0))?;
+        // Parallel edges meet under the same pair of ends, in either direction.
         let position = *positions.entry((a.min(b), a.max(b))).or_insert(bundles.len());
         match bundles.get_mut(position) {
             None => bundles.push(Bundle { ends: [a, b].map(|end| NodeId(end as u32)), rate, delay, limit, loss }),

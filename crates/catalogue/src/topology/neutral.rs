@@ -127,6 +127,7 @@ fn assemble(nodes: BTreeMap<u32, Declared>, links: &[Link]) -> Result<Network, T
     bounds::nodes(nodes.len() as u64)?;
     check_names(&nodes)?;
     let mut network = Network::default();
+    // Ids become positions in the network, so they must be consecutive.
     for (expected, node) in (0..).zip(nodes.values()) {
         if node.id != expected {
             let message =

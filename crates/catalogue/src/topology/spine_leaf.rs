@@ -74,6 +74,7 @@ impl SpineLeaf {
         if deep * each < 2 {
             return Err(TopologyError::new("the network has one server; allowed: two or more"));
         }
+        // Check sizes before building: a large network would exhaust memory first.
         bounds::nodes(wide + deep + deep * each)?;
         bounds::cables(deep * (wide + each))?;
         let server_rate = bounds::rate(None, "the rate of servers", self.server_rate)?;

@@ -130,6 +130,7 @@ impl ClassReader<'_> {
             if below.iter().any(|&(_, other)| other == class) {
                 return Err(name.error("listed twice; allowed: each class once"));
             }
+            // Only the last class may be unbounded, and bounds must rise: each flow then has one class.
             match section.given("below") {
                 None if place + 1 == tables.len() => return Ok(TrafficClasses { below, rest: class }),
                 None => return Err(section.missing_of("below", "a size; only the last class has none")),

@@ -36,6 +36,7 @@ pub(super) fn core_loads(network: &Network, matrix: &Matrix, routing: Routing) -
         }
     }
     let router = |id: NodeId| network.nodes[id.index()].kind == NodeKind::Router;
+    // Both directions count separately, because their rates may differ.
     let core = network.cables.iter().zip(offered_bps).filter(|(cable, _)| router(cable.a) && router(cable.b));
     let loads: Vec<_> =
         core.flat_map(|(cable, both)| (0..2).map(move |way| both[way] / cable.rates[way].as_bps() as f64)).collect();

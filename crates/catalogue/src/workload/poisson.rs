@@ -258,6 +258,7 @@ fn sources(
     if spec.sources.is_empty() {
         return Err(WorkloadError::new("the workload has no sources; allowed: one host or more"));
     }
+    // Positions among all hosts key the streams, so that a host's flows do not depend on the other sources.
     let hosts = (0..).zip(network.hosts()).filter(|(_, host)| is_wanted[host.index()]);
     let source = |(position, host): (u32, NodeId)| {
         let name = &network.nodes[host.index()].name;
@@ -285,6 +286,7 @@ fn set_rates(
     spec: &PoissonSpec,
     receivers: &Receivers,
 ) -> Result<(), WorkloadError> {
+    // A load on the core is converted to the load on the access links that causes it.
     let access_load = match spec.rate {
         ArrivalRate::FlowsPerSecond(flows_per_second) => {
             sources.iter_mut().for_each(|source| source.flows_per_second = flows_per_second);
@@ -303,6 +305,7 @@ fn set_rates(
             load / loads_at_full_access(sources, network, spec, receivers)?.into_iter().fold(0.0, f64::max)
         }
     };
+    // Without traffic on the core, the conversion divides by zero.
     if !access_load.is_finite() {
         return Err(WorkloadError::new("no flow crosses a link between routers, so no load on the core is defined"));
     }

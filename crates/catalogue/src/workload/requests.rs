@@ -184,11 +184,13 @@ impl Requests {
         }
         each_once("a client", &spec.clients)?;
         each_once("a server", &spec.servers)?;
+        // A load is a share of the client's downlink: more bytes per request mean fewer requests.
         let bytes_per_request = flows_per_request * spec.sizes.mean_bytes();
         let mut clients = Vec::new();
         for &host in &spec.clients {
             let servers = servers_of(network, host, &spec.servers)?;
             let downlink = rate_towards(network, host)?;
+            // Streams are keyed by the client, so that its requests do not depend on the other clients.
             clients.push(Client {
                 host,
                 servers,
@@ -216,9 +218,11 @@ impl Requests {
     /// Queues the flows of the next request, if it arrives in time.
     fn queue_request(&mut self) -> Option<()> {
         let Reverse((start, place)) = self.next.pop()?;
+        // Starts are in order: once one is too late, all later ones are.
         if start >= self.end {
             self.next.clear();
             return None;
+            // Servers repeat only after all of them have been drawn.
         }
         let client = &mut self.clients[place];
         let flows = client.draw_flows(&self.fan_out);

@@ -192,6 +192,7 @@ impl SizeDistribution {
         match &self.0 {
             Shape::Fixed(bytes) => *bytes,
             Shape::Points(points) => points[position(points, stream.unit())].0,
+            // Invert the cumulative distribution on the line that contains the draw.
             Shape::Cdf(corners) => {
                 let u = stream.unit();
                 let at = position(corners, u);

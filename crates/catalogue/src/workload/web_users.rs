@@ -268,6 +268,7 @@ impl WebUsers {
         let mut users: Vec<_> = (0..count as u32).map(user).collect();
         let mut first = Vec::with_capacity(users.len());
         for (user, number) in users.iter_mut().zip(0..) {
+            // A random state at the start puts users out of step, as in the steady state.
             let (pause, left) = behaviour.at_random(&mut user.pauses);
             user.left = left;
             first.push((spec.start.saturating_add(pause), number));

@@ -17,6 +17,7 @@ pub(super) fn read<'a>(tree: &'a Document<'_>, warnings: &Warnings) -> Result<Gr
         child(root, "networkStructure").filter(|_| root.tag_name().name() == "network").ok_or_else(|| {
             TopologyError::at(line(root), "this is not an SNDlib network; allowed: <network> with a <networkStructure>")
         })?;
+    // Other coordinates are positions on a drawing and imply no delays.
     let is_geographical =
         child(structure, "nodes").and_then(|nodes| nodes.attribute("coordinatesType")) == Some("geographical");
     let nodes = elements(structure, "nodes", "node").map(|node| {
