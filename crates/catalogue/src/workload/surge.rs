@@ -56,17 +56,17 @@ impl Surge {
 
 /// The distributions from which users draw.
 #[derive(Clone, Debug)]
-pub(super) struct Habits {
+pub(super) struct Behaviour {
     surge: Surge,
     sizes: SizeDistribution,
 }
 
-impl Habits {
+impl Behaviour {
     /// Creates the distributions of `surge`.
     ///
     /// # Errors
     /// Fails if a parameter is out of bounds.
-    pub(super) fn new(surge: Surge) -> Result<Habits, WorkloadError> {
+    pub(super) fn new(surge: Surge) -> Result<Behaviour, WorkloadError> {
         let bounded = [
             ("embedded_least", surge.embedded_least, 0.0),
             ("embedded_alpha", surge.embedded_alpha, 1.0),
@@ -78,7 +78,7 @@ impl Habits {
         if let Some((name, value, least)) = bounded.into_iter().find(|&(_, value, least)| !is_above(value, least)) {
             return Err(WorkloadError::new(format!("{name} is {value}; allowed: above {least}")));
         }
-        Ok(Habits { surge, sizes: SizeDistribution::body_and_tail(surge.files)? })
+        Ok(Behaviour { surge, sizes: SizeDistribution::body_and_tail(surge.files)? })
     }
 
     pub(super) fn size_bytes(&self, stream: &mut Stream) -> u64 {
@@ -129,14 +129,14 @@ mod tests {
 
     const DRAWS: u32 = 200_000;
 
-    fn habits() -> Habits {
-        Habits::new(Surge::published(1_000_000_000)).unwrap()
+    fn behaviour() -> Behaviour {
+        Behaviour::new(Surge::published(1_000_000_000)).unwrap()
     }
 
     #[test]
     fn a_page_has_at_least_one_embedded_object_and_the_mean_of_the_pareto() {
-        let (habits, mut stream) = (habits(), Stream::new(1, Domain::Test, 0));
-        let numbers: Vec<_> = (0..DRAWS).map(|_| habits.embedded(&mut stream)).collect();
+        let (behaviour, mut stream) = (behaviour(), Stream::new(1, Domain::Test, 0));
+        let numbers: Vec<_> = (0..DRAWS).map(|_| behaviour.embedded(&mut stream)).collect();
         assert!(numbers.iter().all(|&number| number >= 1));
         let mean = numbers.iter().map(|&number| f64::from(number)).sum::<f64>() / f64::from(DRAWS);
         assert!((mean - 2.43 / 1.43).abs() < 0.02, "{mean}");
@@ -145,12 +145,12 @@ mod tests {
     /// Pages begin at the same rate from the start: one in 3 s + 1.7 x 0.35 s per user, and so do objects.
     #[test]
     fn users_in_random_states_start_at_the_steady_rate() {
-        let (habits, users) = (habits(), 40_000_u32);
+        let (behaviour, users) = (behaviour(), 40_000_u32);
         let seconds = 8;
         let (mut pages, mut objects) = (vec![0_u32; seconds], vec![0_u32; seconds]);
         for user in 0..users {
             let mut stream = Stream::new(2, Domain::Test, u64::from(user));
-            let (pause, mut left) = habits.at_random(&mut stream);
+            let (pause, mut left) = behaviour.at_random(&mut stream);
             let (mut at, mut is_base) = (pause, false);
             while at < Dur::from_secs(seconds as u64) {
                 let second = at.as_secs_f64() as usize;
@@ -158,10 +158,10 @@ mod tests {
                 pages[second] += u32::from(is_base);
                 is_base = left == 0;
                 if is_base {
-                    at += habits.inactive_off(&mut stream);
-                    left = habits.embedded(&mut stream);
+                    at += behaviour.inactive_off(&mut stream);
+                    left = behaviour.embedded(&mut stream);
                 } else {
-                    at += habits.active_off(&mut stream);
+                    at += behaviour.active_off(&mut stream);
                     left -= 1;
                 }
             }
@@ -177,6 +177,6 @@ mod tests {
     #[test]
     fn a_parameter_without_a_mean_is_refused() {
         let surge = Surge { inactive_off_alpha: 1.0, ..Surge::published(1_000_000) };
-        assert_eq!(Habits::new(surge).unwrap_err().to_string(), "inactive_off_alpha is 1; allowed: above 1");
+        assert_eq!(Behaviour::new(surge).unwrap_err().to_string(), "inactive_off_alpha is 1; allowed: above 1");
     }
 }
