@@ -116,7 +116,7 @@ static FORMATS: &[Format] = &[
             AS_FLOWS,
             (
                 Sizes,
-                "the second column is in per cent; sparelane needs a probability, 0 to 1, after a comma. Divide it by 100: \
+                "the second column is in per cent; sparelane needs a probability, 0 to 1, after a comma; divide it by 100: \
                  `awk -F'[ ,\\t]+' '{print $1 \",\" $2 / 100}'`",
             ),
             AS_SCENARIO,
@@ -135,7 +135,7 @@ static FORMATS: &[Format] = &[
             AS_FLOWS,
             (
                 Sizes,
-                "sparelane needs a comma between bytes and cumulative probability. Convert it: `awk '{print $1 \",\" $2}'`",
+                "sparelane needs a comma between bytes and cumulative probability; convert it: `awk '{print $1 \",\" $2}'`",
             ),
             AS_SCENARIO,
         ],
@@ -152,7 +152,7 @@ static FORMATS: &[Format] = &[
             AS_FLOWS,
             (
                 Sizes,
-                "sparelane needs two columns, bytes and cumulative probability. The first column here is in packets: multiply it by \
+                "sparelane needs two columns, bytes and cumulative probability; the first column here is in packets: multiply it by \
                  their payload, `awk '{print $1 * 1460 \",\" $3}'`",
             ),
             AS_SCENARIO,

@@ -207,8 +207,8 @@ mod tests {
             ("router 0 a b", "line 1: `router` has 3 fields; allowed: exactly 2: id, name"),
             ("host -1", "line 1: the id is `-1`; allowed: a whole number from 0 to 4294967295"),
             ("host 0x1", "line 1: the id is `0x1`; allowed: a whole number from 0 to 4294967295"),
-            ("router 1 a", "line 1: node 1 is there but node 0 is not; allowed: ids 0, 1, 2, ... without gap"),
-            ("router 0 a\nrouter 1 a", "line 2: the name `a` is that of node 0 too; allowed: each name once"),
+            ("router 1 a", "line 1: node 1 exists but node 0 does not; allowed: ids 0, 1, 2, ... without gap"),
+            ("router 0 a\nrouter 1 a", "line 2: the name `a` is also that of node 0; allowed: each name once"),
             ("router 0 a\nlink 0 1 1000 0 1", "line 2: the link leads to node 1; allowed: the declared nodes 0 to 0"),
             ("link 0 1 1000 0 1", "line 1: the link leads to node 0; allowed: none, because no node is declared"),
             (

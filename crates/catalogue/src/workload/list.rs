@@ -208,7 +208,7 @@ impl Table<'_> {
         }
         let place = (0..).zip(self.schemes).find(|(_, (name, _))| name == text).map(|(place, _)| place);
         let names: Vec<_> = self.schemes.iter().map(|(name, _)| name.as_str()).collect();
-        place.ok_or_else(|| format!("scheme is `{text}`; allowed: {}, or empty", names.join(", ")))
+        place.ok_or_else(|| format!("scheme is `{text}`; allowed: {}, or nothing", names.join(", ")))
     }
 }
 
@@ -321,7 +321,7 @@ mod tests {
         for (header, expected) in [
             ("start,src,dst", format!("line 1: column `size` is missing; {COLUMNS}")),
             ("start,src,dst,size,colour", format!("line 1: column `colour` is not known; {COLUMNS}")),
-            ("start,src,dst,size,src", format!("line 1: column `src` is there twice; {COLUMNS}")),
+            ("start,src,dst,size,src", format!("line 1: column `src` appears twice; {COLUMNS}")),
         ] {
             assert_eq!(csv(header).unwrap_err().to_string(), expected);
         }

@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(error("graph [ ]\n]"), "line 2: a `]` that closes nothing");
         assert_eq!(error("graph [ node ]"), "line 1: the key `node` has no value; it needs one");
         assert_eq!(error("graph [ \"id\" 1 ]"), "line 1: `id` where a key should be; allowed: a word of letters");
-        assert!(error("graph [ label \"a ]").contains("no end"));
+        assert!(error("graph [ label \"a ]").contains("does not end"));
         assert!(error(&"a [ ".repeat(100_000)).contains("64 deep"));
     }
 }

@@ -122,7 +122,7 @@ mod tests {
         let refused = |text: &str| {
             read(&Document::parse(text).unwrap(), &Warnings::default()).err().map(|error| error.to_string()).unwrap()
         };
-        assert!(refused("<svg/>").starts_with("line 1: this is no network of SNDlib"));
+        assert!(refused("<svg/>").starts_with("line 1: this is not an SNDlib network"));
         assert_eq!(refused(&TWO.replace("<target>Ulm</target>", "")), "line 6: <link> has no <target>; it needs one");
     }
 }

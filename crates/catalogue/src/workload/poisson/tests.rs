@@ -205,12 +205,12 @@ fn hosts_without_a_partner_or_core_are_refused() {
     crate::topology::attach_hosts(&mut network, 1, Rate::from_gbps(1), Dur::ZERO).unwrap();
     assert_eq!(
         error(&network, Destinations::AnyOther, LoadOn::Access),
-        "source `h1` has nobody to send to; needed: another host"
+        "source `h1` has no receiver; needed: another host"
     );
     crate::topology::attach_hosts(&mut network, 1, Rate::from_gbps(1), Dur::ZERO).unwrap();
     assert_eq!(
         error(&network, Destinations::BehindAnotherRouter, LoadOn::Access),
-        "source `h1` has nobody to send to; needed: a host at another router"
+        "source `h1` has no receiver; needed: a host at another router"
     );
     assert_eq!(
         error(&network, Destinations::AnyOther, LoadOn::BusiestCore),
