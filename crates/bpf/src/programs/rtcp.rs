@@ -10,7 +10,7 @@ use sparelane_core::Rate;
 /// The program of RTCP.
 pub const PROGRAM: Program = Program {
     name: "rtcp",
-    summary: "Regulated TCP: a counter against congestion doubles or halves the window; weights by class",
+    summary: "Regulated TCP: doubles or halves the window by comparing a counter with congestion; weights by class",
     object: include_bytes!("../../objects/rtcp.bpf.o"),
     params,
     constants,

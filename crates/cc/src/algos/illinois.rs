@@ -3,13 +3,13 @@
 //! Source: Liu, Basar, Srikant, "TCP-Illinois: A Loss- and Delay-Based Congestion Control Algorithm for High-Speed
 //! Networks", Performance Evaluation 65, 2008; details that it leaves open as in Linux 2.6.32 (tcp_illinois.c).
 //!
-//! Once per window of data the law takes the mean round-trip time of that window. The mean queueing delay is da = mean
-//! - minimum RTT, and its maximum is dm = maximum RTT - minimum. Every acknowledged segment adds alpha / cwnd segments;
-//! a loss takes beta cwnd away. Up to d1 = dm/100 alpha is 10; from there it falls as k1 / (k2 + da), to 0.3 at dm.
-//! After da has been above d1, alpha returns to 10 only with the fifth window below it. Beta is 1/8 up to d2 = dm/10,
-//! 1/2 from d3 = 8 dm/10 on, and linear in between. A window below 15 segments has NewReno's alpha = 1 and beta = 1/2.
-//! So has the window after a timeout, which resets the count of good windows but keeps both extremes of the round-trip
-//! time.
+//! Once per window of data the law takes the mean round-trip time of that window. The mean queueing delay da is that
+//! mean less the minimum RTT, and its maximum dm is the maximum RTT less the minimum. Every acknowledged segment adds
+//! alpha / cwnd segments; a loss takes beta cwnd away. Up to d1 = dm/100 alpha is 10; from there it falls as k1 / (k2 +
+//! da), to 0.3 at dm. After da has been above d1, alpha returns to 10 only with the fifth window below it. Beta is 1/8
+//! up to d2 = dm/10, 1/2 from d3 = 8 dm/10 on, and linear in between. A window below 15 segments has NewReno's alpha =
+//! 1 and beta = 1/2. So has the window after a timeout, which resets the count of good windows but keeps both extremes
+//! of the round-trip time.
 //!
 //! Differences: Linux 2.6.32 counts alpha in 1/128 (0.3 is 0.297) and beta in 1/64, rounded down, and grows by whole
 //! segments without keeping the remainder. This law uses fractions. Linux limits round-trip times to 3.3 s. Current
