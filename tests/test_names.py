@@ -1,4 +1,4 @@
-"""Names that users type."""
+"""Tests of the names of experiments and scenarios that users type."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from sparelane.common.names import UnknownNameError
 from sparelane.papers import index, registry, select
 from sparelane.scenario import library
 
-# Every module that defines an experiment, and every file that declares one, names it after itself.
+# An experiment is named after its module or file, which has this place.
 PLACE = Path(sparelane.__file__).parent / "papers"
 
 
@@ -31,7 +31,7 @@ def test_every_experiment_is_found() -> None:
     assert list(registry()) == [f"{paper}/{name}" for paper, names in papers.items() for name in names]
 
 
-def test_experiments_say_what_they_assume() -> None:
+def test_experiments_state_their_assumptions() -> None:
     for experiment in registry().values():
         assert experiment.title, experiment.id
         assert experiment.source, experiment.id
@@ -39,12 +39,12 @@ def test_experiments_say_what_they_assume() -> None:
         assert experiment.quick.seeds <= experiment.full.seeds, experiment.id
 
 
-def test_reasons_belong_to_no_row_twice_and_are_not_empty() -> None:
+def test_reasons_are_unique_per_row_and_not_empty() -> None:
     for experiment in registry().values():
         assert all(experiment.reasons.values()), experiment.id
 
 
-def test_no_name_means_all() -> None:
+def test_without_names_all_experiments_are_selected() -> None:
     assert select([]) == list(registry().values())
 
 
@@ -57,21 +57,21 @@ def test_no_name_means_all() -> None:
         (["rc3/model", "rc3/drops", "rc3/model"], ["rc3/drops", "rc3/model"]),
     ],
 )
-def test_a_name_is_an_id_or_the_beginning_of_some(names: list[str], ids: list[str]) -> None:
+def test_a_name_is_an_id_or_a_prefix_of_ids(names: list[str], ids: list[str]) -> None:
     assert [experiment.id for experiment in select(names)] == ids
 
 
-def test_an_unknown_experiment_is_answered_with_the_nearest() -> None:
+def test_an_unknown_experiment_gets_the_closest_as_suggestion() -> None:
     with pytest.raises(UnknownNameError, match=r'no experiment "rc3/fig8-laod"; did you mean "rc3/fig8-load"\?'):
         select(["rc3/fig8-laod"])
 
 
-def test_an_empty_name_is_not_the_beginning_of_all() -> None:
+def test_an_empty_name_does_not_select_all() -> None:
     with pytest.raises(UnknownNameError):
         select([""])
 
 
-def test_a_path_is_taken_before_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_has_precedence_over_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("rc3-internet2").write_text("x", encoding="utf-8")
     assert library.resolve("rc3-internet2") == Path("rc3-internet2")
@@ -82,7 +82,7 @@ def test_a_missing_path_is_not_taken_for_a_name() -> None:
         library.resolve("nowhere/x.toml")
 
 
-def test_an_unknown_scenario_is_answered_with_the_nearest() -> None:
+def test_an_unknown_scenario_gets_the_closest_as_suggestion() -> None:
     with pytest.raises(UnknownNameError, match=r'did you mean "rc3-internet2"\?'):
         library.resolve("rc3-internet")
 
@@ -95,19 +95,19 @@ def test_an_unknown_scenario_is_answered_with_the_nearest() -> None:
         ("rc3-telstr", '"rc3-telstra"'),
     ],
 )
-def test_a_part_of_a_name_suggests_what_has_it(name: str, suggested: str) -> None:
+def test_a_part_of_a_name_suggests_the_names_that_contain_it(name: str, suggested: str) -> None:
     with pytest.raises(UnknownNameError, match=rf"did you mean {suggested}\?"):
         library.resolve(name)
 
 
-def test_a_message_lists_names_where_they_are_few_and_tells_a_long_one_in_part() -> None:
+def test_a_message_lists_few_names_and_shortens_a_long_one() -> None:
     many = [f"one-{number}" for number in range(100)]
     assert str(UnknownNameError("entry", "zzz", many)) == 'there is no entry "zzz"; `sparelane list` names all 100'
     assert str(UnknownNameError("entry", "zzz", many[:2])) == 'there is no entry "zzz"; there are: one-0, one-1'
     assert len(str(UnknownNameError("entry", "z" * 5000, many))) < 200
 
 
-def test_nothing_is_suggested_for_what_is_like_nothing() -> None:
+def test_a_name_unlike_all_others_gets_no_suggestion() -> None:
     with pytest.raises(UnknownNameError, match="there are: chain-cross-traffic, "):
         library.resolve("xyz")
 
@@ -122,24 +122,24 @@ def test_nothing_is_suggested_for_what_is_like_nothing() -> None:
         ("rtcp/example", ["rtcp/example"]),
     ],
 )
-def test_an_id_may_be_named_without_its_paper_where_it_is_clear(name: str, ids: list[str]) -> None:
+def test_an_id_without_its_paper_is_accepted_if_it_is_unique(name: str, ids: list[str]) -> None:
     assert experiment_ids([name]) == ids
 
 
-def test_where_several_papers_have_such_an_id_all_are_named() -> None:
+def test_an_ambiguous_id_suggests_all_candidates() -> None:
     with pytest.raises(UnknownNameError, match='did you mean "rapid/fig8-timescales" or "rc3/fig8-load"'):
         experiment_ids(["fig8"])
     with pytest.raises(UnknownNameError, match='did you mean "rc3/fig8-load"'):
         experiment_ids(["fig8-laod"])
 
 
-def test_a_scenario_and_an_experiment_are_told_apart() -> None:
+def test_a_scenario_in_place_of_an_experiment_is_recognised_and_vice_versa() -> None:
     with pytest.raises(UnknownNameError, match="but a ready-made scenario: `sparelane run rc3-internet2`"):
         experiment_ids(["rc3-internet2"])
     with pytest.raises(FileNotFoundError, match="but an experiment: `sparelane reproduce rc3/fig8-load`"):
         library.resolve("rc3/fig8-load")
 
 
-def test_the_index_says_what_the_experiments_say() -> None:
+def test_the_index_matches_the_experiments() -> None:
     text = experiment_index.text(index.of_experiments())
-    assert experiment_index.FILE.read_text(encoding="utf-8") == text, "`make goldens` writes it anew"
+    assert experiment_index.FILE.read_text(encoding="utf-8") == text, "`make goldens` updates it"

@@ -1,4 +1,4 @@
-"""Controllers in Python: as the built-in ones where they say the same, and clear where they fail."""
+"""Tests of controllers in Python: equal digests for equal laws, and clear errors."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ flows = [0]
 
 @pytest.fixture(autouse=True)
 def _own_registry() -> Iterator[None]:
-    """Registrations of a test end with it."""
+    """Removes the registrations of a test."""
     kinds, made = {kind: dict(registered) for kind, registered in REGISTRY.kinds.items()}, REGISTRY.made
     loaded = dict(LOADED)
     yield
@@ -95,11 +95,11 @@ def test_newreno_in_python_has_the_digest_of_the_built_in_one(setting: dict[str,
     assert own.totals["events"] > 3000
 
 
-def test_a_run_repeats_under_a_controller_that_draws() -> None:
+def test_a_run_with_a_random_controller_repeats() -> None:
     import random
 
     @sl.controller("gambler")
-    class Gambler(sl.Controller):
+    class RandomWindow(sl.Controller):
         random: random.Random | None = None
 
         def on_ack(self, ack: sl.Ack) -> None:
@@ -114,7 +114,7 @@ def test_a_run_repeats_under_a_controller_that_draws() -> None:
     assert with_controller("gambler", seed=4).digest != first.digest
 
 
-def test_it_stands_inside_rc3_as_the_built_in_one_does() -> None:
+def test_it_works_inside_rc3_like_the_built_in_one() -> None:
     plugins.load(RENO)
     text = SCENARIO.replace("unlimited", "600packets")
     runs = [
@@ -145,7 +145,7 @@ def test_a_pace_is_kept_on_the_wire() -> None:
         assert bits_per_second == pytest.approx(float(rate[0]) * 1e6 * 1460 / 1500, rel=0.03)
 
 
-def test_limits_of_its_own_are_read_after_all_news() -> None:
+def test_an_overridden_limits_is_called_after_every_event() -> None:
     class Limited(sl.Controller):
         def on_ack(self, ack: sl.Ack) -> None:
             pass
@@ -225,7 +225,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_mistake_in_it_stops_the_run_and_names_its_line(name: str, tmp_path: Path) -> None:
+def test_an_exception_stops_the_run_and_names_its_line(name: str, tmp_path: Path) -> None:
     statement, expected, where = BROKEN[name]
     file = tmp_path / "broken.py"
     text = f"""
@@ -257,13 +257,13 @@ def test_a_mistake_in_it_stops_the_run_and_names_its_line(name: str, tmp_path: P
         assert error.__cause__.__traceback__ is not None
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.line, again.plugin) == (str(error), error.line, error.plugin)
-    # What failed once stays with its run.
+    # A failure does not affect later runs.
     assert sl.run(SCENARIO).totals["flows"] == 3
 
 
-def test_a_mistake_in_its_beginning_is_its_own_and_not_the_scenarios() -> None:
+def test_an_exception_in_init_is_a_plugin_error_and_not_a_scenario_error() -> None:
     @sl.controller("stillborn")
-    class Stillborn(sl.Controller):
+    class FailsToStart(sl.Controller):
         def __init__(self) -> None:
             raise KeyError("rate")
 
@@ -277,29 +277,29 @@ def test_a_mistake_in_its_beginning_is_its_own_and_not_the_scenarios() -> None:
         with_controller("stillborn")
 
 
-def test_what_cannot_be_registered_says_why() -> None:
-    class Whole(sl.Controller):
+def test_a_class_that_cannot_be_registered_is_refused_with_the_reason() -> None:
+    class Complete(sl.Controller):
         def on_ack(self, ack: sl.Ack) -> None:
             pass
 
         def on_congestion(self, event: sl.Congestion) -> None:
             pass
 
-    class Half(sl.Controller):
+    class Incomplete(sl.Controller):
         def on_ack(self, ack: sl.Ack) -> None:
             pass
 
     with pytest.raises(ValueError, match='there is a controller "cubic" already'):
-        sl.controller("cubic")(Whole)
+        sl.controller("cubic")(Complete)
     with pytest.raises(ValueError, match="lower-case letters, digits and hyphens"):
-        sl.controller("My Law")(Whole)
+        sl.controller("My Law")(Complete)
     with pytest.raises(TypeError, match="no on_congestion"):
-        sl.controller("half")(Half)
+        sl.controller("half")(Incomplete)
     with pytest.raises(TypeError, match=r"inherits from sparelane\.Controller"):
         sl.controller("no-class")(dict)  # type: ignore[type-var]
     for needs, expected in [(["air"], 'needs has "air"; allowed: delivery_rate')]:
         with pytest.raises(ValueError, match=expected):
-            sl.controller("needy")(type("Needy", (Whole,), {"needs": needs}))
+            sl.controller("needy")(type("Needy", (Complete,), {"needs": needs}))
     for declared, expected in [
         (sl.param(5, "", min=1), "has no doc"),
         (sl.param(5, "x", min=9, max=1), "min below max"),
@@ -309,15 +309,15 @@ def test_what_cannot_be_registered_says_why() -> None:
         (sl.param(math.nan, "x"), "`own` is NaN"),
     ]:
         with pytest.raises(ValueError, match=expected):
-            sl.controller("declares")(type("Declares", (Whole,), {"own": declared}))
-    # As a notebook's cell that is run again.
-    sl.controller("twice")(Whole)
-    sl.controller("twice")(Whole)
+            sl.controller("declares")(type("Declares", (Complete,), {"own": declared}))
+    # Registering again replaces a class, as when a notebook cell is run again.
+    sl.controller("twice")(Complete)
+    sl.controller("twice")(Complete)
     with pytest.raises(ValueError, match=r'there is a controller "twice" already, in .*test_own_controller'):
-        sl.controller("twice")(type("Another", (Whole,), {}))
+        sl.controller("twice")(type("Another", (Complete,), {}))
 
 
-def test_a_scenario_that_names_one_that_is_not_registered_says_how() -> None:
+def test_an_unregistered_controller_is_refused_with_the_way_to_register_it() -> None:
     with pytest.raises(
         sl.ScenarioError, match=r"unknown; allowed: newreno.*@sparelane\.controller, for a command by --plugin"
     ):
@@ -340,7 +340,7 @@ def test_a_long_callback_ends_with_ctrl_c() -> None:
 
 
 @pytest.mark.parametrize("where", ["__init__", "on_ack", "workload"])
-def test_the_command_line_ends_at_once_with_ctrl_c(where: str, tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_command_line_at_once(where: str, tmp_path: Path) -> None:
     text = """
         import time
         import sparelane as sl
@@ -384,10 +384,10 @@ def test_the_command_line_ends_at_once_with_ctrl_c(where: str, tmp_path: Path) -
     assert process.stdout is not None
     assert process.stdout.readline() == "waiting\n"
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=HANG_S)
+    _, reports = process.communicate(timeout=HANG_S)
     places = [f"in wait ({tmp_path / 'slow.py'}, line {line})" for line in (7, 8)]
     assert process.returncode == 130
-    assert said.strip() in [f"sparelane: interrupted {place}; nothing is saved" for place in places]
+    assert reports.strip() in [f"sparelane: interrupted {place}; nothing is saved" for place in places]
 
 
 SLOW = """
@@ -407,47 +407,47 @@ SLOW = """
 """
 
 
-def slow(folder: Path, how: str, controllers: str = '"slow"') -> list[str]:
-    """A plugin that takes its time, and the arguments of a command that runs it."""
-    (folder / "slow.py").write_text(textwrap.dedent(SLOW).replace("HOW", how))
+def slow(folder: Path, body: str, controllers: str = '"slow"') -> list[str]:
+    """Writes a plugin with a slow method, and returns the arguments of a command that runs it."""
+    (folder / "slow.py").write_text(textwrap.dedent(SLOW).replace("HOW", body))
     (folder / "slow.toml").write_text(SCENARIO.replace('"newreno"', controllers))
     return ["slow.toml", "--plugin", "slow.py", "-o", "out"]
 
 
-def test_a_call_that_takes_long_is_told_within_seconds_with_its_line_and_ended_over_its_limit(tmp_path: Path) -> None:
+def test_a_slow_call_is_reported_with_its_line_and_ends_at_its_limit(tmp_path: Path) -> None:
     done = command("run", *slow(tmp_path, "time.sleep(3600)"), "--call-limit", "7", folder=tmp_path)
     place = f"({tmp_path / 'slow.py'}, line 9, in on_ack)"
     first, last = done.stderr.splitlines()
-    said = re.fullmatch(r'sparelane: controller "slow" has been in on_ack for (\d+) s (.*)', first)
-    assert said is not None, first
-    assert (int(said[1]) >= 5, said[2]) == (True, place)
+    reports = re.fullmatch(r'sparelane: controller "slow" has been in on_ack for (\d+) s (.*)', first)
+    assert reports is not None, first
+    assert (int(reports[1]) >= 5, reports[2]) == (True, place)
     assert 'sparelane: controller "slow" at 0.0' in last
     assert f"on_ack takes longer than 7 s; allowed: less, or another --call-limit {place}" in last
     assert done.returncode == 2
 
 
 @pytest.mark.parametrize(
-    ("how", "limits", "words"),
+    ("body", "limits", "message"),
     [
         ("time.sleep(3600)", ("--call-limit", "2"), "on_ack takes longer than 2 s"),
         ("[0 for _ in iter(int, 1)]", ("--call-limit", "2"), "on_ack takes longer than 2 s"),
         ("time.sleep(0.3)", ("--run-limit", "2"), "the run takes longer than 2 s"),
-        # A library that holds the interpreter hears nothing: its worker is killed.
+        # A library that does not release the interpreter cannot be interrupted, so its worker is killed.
         ("sum(range(10**12))", ("--run-limit", "2"), "the run takes longer than 2 s, and had to be killed"),
     ],
 )
-def test_a_sweep_lists_a_run_over_its_limit_and_does_the_others(
-    how: str, limits: tuple[str, str], words: str, tmp_path: Path
+def test_a_sweep_lists_a_run_over_its_limit_and_completes_the_others(
+    body: str, limits: tuple[str, str], message: str, tmp_path: Path
 ) -> None:
-    arguments = slow(tmp_path, how, '["slow", "newreno", "cubic"]')
+    arguments = slow(tmp_path, body, '["slow", "newreno", "cubic"]')
     done = command("sweep", *arguments, *limits, "--jobs", "1", folder=tmp_path)
     assert done.returncode == 3, done.stderr
     assert "1 of 3 runs failed; the others are done" in done.stderr
-    assert words in done.stderr
+    assert message in done.stderr
     assert set(pl.read_parquet(tmp_path / "out" / "rows.parquet")["scheme"]) == {"newreno", "cubic"}
 
 
-def test_a_call_over_its_limit_ends_in_another_thread_than_the_main_one_too() -> None:
+def test_a_call_over_its_limit_also_ends_outside_the_main_thread() -> None:
     def spin() -> None:
         while True:
             time.sleep(0.01)
@@ -477,19 +477,19 @@ def test_a_call_over_its_limit_ends_in_another_thread_than_the_main_one_too() ->
     assert "on_ack takes longer than 1 s" in str(error)
 
 
-def test_calls_that_are_short_are_left_alone_however_many_they_are() -> None:
+def test_many_short_calls_do_not_reach_the_limit() -> None:
     plugins.load(RENO)
-    said: list[str] = []
-    with watched(Limits(call_s=1.0), said.append):
+    reports: list[str] = []
+    with watched(Limits(call_s=1.0), reports.append):
         with_controller("py-newreno", duration="120s")
-    assert said == []
+    assert reports == []
 
 
 def run_in_worker(scenario: str) -> str:
     return sl.run(scenario).digest
 
 
-def test_worker_processes_know_what_this_one_has_loaded() -> None:
+def test_worker_processes_get_the_loaded_plugins() -> None:
     plugins.load(RENO)
     text = SCENARIO.replace('"newreno"', '"py-newreno"')
     workers = ProcessPoolExecutor(
@@ -505,7 +505,7 @@ def command(*arguments: str | Path, folder: Path) -> subprocess.CompletedProcess
     return subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=HANG_S)
 
 
-def test_the_command_line_takes_plugin_files(tmp_path: Path) -> None:
+def test_the_command_line_accepts_plugin_files(tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_text(SCENARIO.replace('"newreno"', '"py-newreno"'))
     done = command("run", "own.toml", "--plugin", RENO, "-o", "out", folder=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -528,7 +528,7 @@ def test_the_command_line_takes_plugin_files(tmp_path: Path) -> None:
         assert "Traceback" not in refused.stderr
 
 
-def test_a_run_keeps_its_plugin_and_says_so_where_it_is_repeated_without(tmp_path: Path) -> None:
+def test_a_run_keeps_its_plugin_and_names_it_when_repeated_without(tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_text(SCENARIO.replace('"newreno"', '"py-newreno"'))
     (tmp_path / "mine.py").write_text(RENO.read_text())
     assert command("run", "own.toml", "--plugin", "mine.py", "-o", "out", folder=tmp_path).returncode == 0
@@ -548,9 +548,7 @@ def test_a_run_keeps_its_plugin_and_says_so_where_it_is_repeated_without(tmp_pat
         ("sweep", "sparelane sweep own.toml --set 'workload.0.flows=[1, 2]' --seeds 2 --plugin inputs/mine.py"),
     ],
 )
-def test_a_report_says_how_to_repeat_it_with_its_plugin_and_no_path_of_the_senders(
-    verb: str, line: str, tmp_path: Path
-) -> None:
+def test_a_report_has_the_command_with_its_plugin_and_without_local_paths(verb: str, line: str, tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_text(SCENARIO.replace('"newreno"', '"py-newreno"'))
     (tmp_path / "mine.py").write_text(RENO.read_text())
     more = ("--set", "workload.0.flows=[1, 2]", "--seeds", "2") if verb == "sweep" else ()
@@ -565,7 +563,7 @@ def test_a_report_says_how_to_repeat_it_with_its_plugin_and_no_path_of_the_sende
     assert str(tmp_path) not in page
 
 
-def test_a_sweep_knows_controllers_and_their_keys_in_its_workers(tmp_path: Path) -> None:
+def test_workers_of_a_sweep_know_controllers_and_their_keys(tmp_path: Path) -> None:
 
     text = SCENARIO.replace('controller = "newreno"', 'controller = "py-newreno"\ninitial_window = [4, 10]')
     (tmp_path / "own.toml").write_text(text.replace("unlimited", "60packets"))
@@ -608,7 +606,7 @@ def test_a_controller_that_fails_in_a_sweep_is_listed(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "rows.parquet").exists()
 
 
-def test_a_plugin_file_that_changed_is_not_loaded_again(tmp_path: Path) -> None:
+def test_a_changed_plugin_file_is_not_loaded_again(tmp_path: Path) -> None:
     file = tmp_path / "changing.py"
     file.write_text(RENO.read_text().replace("py-newreno", "changing"))
     plugins.load(file)
@@ -618,7 +616,7 @@ def test_a_plugin_file_that_changed_is_not_loaded_again(tmp_path: Path) -> None:
         plugins.load(file)
 
 
-def test_an_object_outside_of_a_run_can_be_tried() -> None:
+def test_a_controller_can_be_tried_outside_a_run() -> None:
     spec = importlib.util.spec_from_file_location("reno_to_try", RENO)
     assert spec is not None
     assert spec.loader is not None

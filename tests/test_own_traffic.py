@@ -1,4 +1,4 @@
-"""Workloads and flow sizes in Python: read before the run, checked at the door, the same under a seed."""
+"""Tests of workloads and flow sizes in Python, which are read and checked before the run."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def with_workload(text: str, **more: Any) -> sl.Result:
     return sl.run(f"{SCENARIO}{text}\n", **more)
 
 
-def test_a_generator_says_when_which_flow_starts() -> None:
+def test_a_generator_determines_the_flows_and_their_starts() -> None:
     @sl.workload("bursts")
     def bursts(
         run: Any,
         every: float = sl.param(0.1, "the time between bursts", min=0.001, unit="s"),
         flows: int = sl.param(4, "flows of a burst", min=1, max=100),
     ) -> Iterator[sl.Flow]:
-        """Flows that start together, every so often, without end."""
+        """Yields groups of flows that start at the same time, in equal intervals."""
         seen.append((run.duration_s, run.mss_bytes, run.line_rate_bps, run.hosts[:1]))
         start_s = 0.0
         while True:
@@ -92,7 +92,7 @@ def test_samples_become_a_distribution_whose_load_is_exact() -> None:
     assert set(flows["size_bytes"]) == {1000, 97_000}
     share = (flows["size_bytes"] == 1000).mean()
     assert share == pytest.approx(0.75, abs=0.08)
-    # Six hosts of 1 Gb/s at 0.4 %, in flows of 25,000 bytes.
+    # The expected number of flows of 25,000 bytes from six hosts with 1 Gb/s at 0.4 %.
     rate = flows.height / 1.9
     assert rate == pytest.approx(0.004 * 6 * 1e9 / 8 / 25_000, rel=0.2)
     assert "two-sizes" in {entry.name for entry in listed("sizes")}
@@ -117,7 +117,7 @@ def wrong_flow(**change: Any) -> sl.Flow:
         ({"start_s": "now"}, "flow 2: Flow(start_s='now'"),
     ],
 )
-def test_a_flow_that_cannot_be_is_refused_with_its_number(change: dict[str, Any], expected: str) -> None:
+def test_an_invalid_flow_is_refused_with_its_number(change: dict[str, Any], expected: str) -> None:
     @sl.workload("wrong")
     def wrong(run: Any) -> Iterator[sl.Flow]:
         yield wrong_flow(start_s=0.25)
@@ -149,7 +149,7 @@ def test_a_generator_that_fails_names_its_line() -> None:
         (7, "is not iterable; allowed: an iterable of sizes in bytes"),
     ],
 )
-def test_samples_that_cannot_be_are_refused(samples: Any, expected: str) -> None:
+def test_invalid_samples_are_refused(samples: Any, expected: str) -> None:
     @sl.sizes("wrong-sizes")
     def wrong_sizes(random: random.Random) -> Iterable[float]:
         return samples  # type: ignore[no-any-return]
@@ -159,7 +159,7 @@ def test_samples_that_cannot_be_are_refused(samples: Any, expected: str) -> None
     assert expected in str(refusal.value)
 
 
-def test_an_argument_that_is_not_declared_is_refused() -> None:
+def test_an_undeclared_argument_is_refused() -> None:
     def undeclared(run: Any, every: float = 3.0) -> Iterator[sl.Flow]:
         yield wrong_flow()
 

@@ -1,4 +1,4 @@
-"""A log of packets, as Python sees it."""
+"""Tests of the log of packets in Python."""
 
 import polars as pl
 
@@ -36,7 +36,7 @@ count = 50
 """
 
 
-def test_a_log_is_a_table_with_nulls_where_there_is_no_time() -> None:
+def test_a_log_is_a_table_with_nulls_for_missing_times() -> None:
     packets = sparelane.run(PACED).packets
     assert packets.schema["is_retransmission"] == pl.Boolean
     first = packets.filter(~pl.col("is_retransmission"))

@@ -1,4 +1,4 @@
-"""Reports as one HTML file, looked at in a browser where there is one."""
+"""Tests of reports as single HTML files, in a browser if one is installed."""
 
 import json
 import re
@@ -35,7 +35,7 @@ FIG8 = Path(__file__).parents[1] / "results" / "rc3" / "fig8-load"
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A report of each kind."""
+    """One report of each kind."""
     place = tmp_path_factory.mktemp("reports")
     do(QUESTION, place / "sweep", seeds=3)
     sl.run(SAMPLED).save(place / "run")
@@ -51,7 +51,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 class Reader(HTMLParser):
-    """What a page would fetch, and whether its elements are closed."""
+    """Parses a page, records the resources that it would load, and checks that elements are closed."""
 
     EMPTY = frozenset(("meta", "link", "img", "br", "path", "circle"))
 
@@ -77,7 +77,7 @@ class Reader(HTMLParser):
 
 
 @pytest.mark.parametrize("kind", ["sweep", "run", "experiments", "fig8-load"])
-def test_a_report_holds_everything_itself(reports: dict[str, Path], kind: str) -> None:
+def test_a_report_is_self_contained(reports: dict[str, Path], kind: str) -> None:
     text = reports[kind].read_text()
     reader = Reader()
     reader.feed(text)
@@ -86,10 +86,10 @@ def test_a_report_holds_everything_itself(reports: dict[str, Path], kind: str) -
     assert not re.search(r"url\(|@import|https?://", text)
 
 
-def test_the_report_of_a_sweep_says_question_answer_and_how_to_repeat_it(reports: dict[str, Path]) -> None:
+def test_the_report_of_a_sweep_has_question_answer_and_commands(reports: dict[str, Path]) -> None:
     reader = Reader()
     reader.feed(reports["sweep"].read_text())
-    for words in (
+    for text in (
         "RC3 & <small> queues",
         "Does RC3 still help with little room in queues?",
         "How do tcp and rc3 differ",
@@ -102,17 +102,17 @@ def test_the_report_of_a_sweep_says_question_answer_and_how_to_repeat_it(reports
         "1 to 3",
         'kind = "dumbbell"',
     ):
-        assert words in reader.text, words
+        assert text in reader.text, text
 
 
 def test_the_report_of_an_experiment_has_the_papers_numbers(reports: dict[str, Path]) -> None:
     reader = Reader()
     reader.feed(reports["experiments"].read_text())
-    for words in ("rc3/example-7", "paper", "difference", "What the paper claims", "sparelane reproduce rc3/example-7"):
-        assert words in reader.text, words
+    for text in ("rc3/example-7", "paper", "difference", "What the paper claims", "sparelane reproduce rc3/example-7"):
+        assert text in reader.text, text
 
 
-def test_the_report_of_one_experiment_reads_its_own_folder_alone_and_leaves_it_as_it_is(
+def test_the_report_of_one_experiment_reads_only_its_folder_and_does_not_change_it(
     reports: dict[str, Path], tmp_path: Path
 ) -> None:
     shutil.copytree(reports["experiments"].parent, tmp_path / "all")
@@ -124,14 +124,14 @@ def test_the_report_of_one_experiment_reads_its_own_folder_alone_and_leaves_it_a
     assert result.exit_code == 0, result.output
     assert "rc3/model" not in (tmp_path / "one.html").read_text()
     assert {path: path.read_bytes() for path in (tmp_path / "all").rglob("*") if path.is_file()} == before
-    # Asked for all, what is wrong with the other is told: its layout, whatever version wrote it.
+    # A report of all experiments reports the layout of the other one and the version that wrote it.
     refused = invoke("report", tmp_path / "all")
     assert refused.exit_code == 2
     assert "holds results in layout 0, written by sparelane" in refused.stderr
     assert "this one reads layout 1" in refused.stderr
 
 
-def test_pages_are_written_only_where_no_file_is_named_and_go_on_naming_the_other_page(
+def test_pages_are_written_only_without_an_output_file_and_keep_the_link_of_see(
     reports: dict[str, Path], tmp_path: Path
 ) -> None:
     shutil.copytree(reports["experiments"].parent, tmp_path / "all")
@@ -150,9 +150,7 @@ def test_pages_are_written_only_where_no_file_is_named_and_go_on_naming_the_othe
     assert (refused.exit_code, "--see goes into the Markdown pages" in refused.stderr) == (2, True)
 
 
-def test_the_report_of_experiments_that_were_interrupted_says_which_are_not_done(
-    reports: dict[str, Path], tmp_path: Path
-) -> None:
+def test_the_report_of_interrupted_experiments_names_the_missing_ones(reports: dict[str, Path], tmp_path: Path) -> None:
     shutil.copytree(reports["experiments"].parent, tmp_path / "all")
     about = tmp_path / "all" / "report.json"
     about.write_text(json.dumps({**json.loads(about.read_text()), "unfinished": ["rc3/model", "rc3/mixed"]}))
@@ -161,13 +159,13 @@ def test_the_report_of_experiments_that_were_interrupted_says_which_are_not_done
     assert "## Not finished\n\n- rc3/mixed\n" in (tmp_path / "all" / "README.md").read_text()
 
 
-def test_the_report_of_a_papers_experiment_answers_first_in_words_and_one_number(reports: dict[str, Path]) -> None:
+def test_the_report_of_a_papers_experiment_starts_with_an_answer_and_one_number(reports: dict[str, Path]) -> None:
     text = reports["fig8-load"].read_text()
     rows = pl.read_csv(FIG8 / "rows.csv").with_columns(pl.col("variant", "traffic").fill_null(""))
     [ours] = rows.filter(setting="30%", variant="", metric="reduction", average="mean over flows")["value"]
     answer = f"Under RC3, flows end {ours:.3g} % sooner on average than under TCP, at 30 % load; the paper has 43.5 %."
     first = text.index(f"<p class='answer'>{answer}</p>")
-    # Before its table, the words of its rows are explained, each variant among them, and claims have units.
+    # The terms of its rows and each variant are explained before the table, and claims have units.
     table = text.index("The paper&#x27;s numbers beside ours")
     variants = set(rows["variant"]) - {""}
     assert variants
@@ -177,7 +175,7 @@ def test_the_report_of_a_papers_experiment_answers_first_in_words_and_one_number
     assert "points from printed</td>" in text
 
 
-def test_every_answer_that_is_declared_names_a_row_of_the_saved_results() -> None:
+def test_every_declared_answer_names_a_row_of_the_saved_results() -> None:
     results, _ = saved.read_all(FIG8.parents[1], registry())
     found = {one.experiment.id: one for one in results}
     for id, (parts, _) in answers.declared().items():
@@ -185,12 +183,12 @@ def test_every_answer_that_is_declared_names_a_row_of_the_saved_results() -> Non
         named = [row for row in rows if all(answers.part(row, name) == parts.get(name, "") for name in answers.PARTS)]
         assert len(named) == 1, id
     for one in results:
-        said = answers.answer(one.experiment.id, one.evaluation.rows, one.verdicts)
-        assert re.search(r"\d", said), one.experiment.id
-        assert said.endswith("."), said
+        answer = answers.answer(one.experiment.id, one.evaluation.rows, one.verdicts)
+        assert re.search(r"\d", answer), one.experiment.id
+        assert answer.endswith("."), answer
 
 
-def test_the_report_of_experiments_repeats_them_with_the_same_seeds_and_no_path_of_the_senders(
+def test_the_report_of_experiments_has_commands_with_seeds_and_without_local_paths(
     reports: dict[str, Path],
 ) -> None:
     text = reports["fig8-load"].read_text()
@@ -204,7 +202,7 @@ def test_the_report_of_experiments_repeats_them_with_the_same_seeds_and_no_path_
 
 
 def made_up(names: int) -> Panel:
-    """Numbers beside each other, under long names."""
+    """Returns a panel with our numbers and the paper's, and with long names."""
     places = tuple(f"a setting with a long name, number {number}, mean over bytes" for number in range(names))
     at = [float(place) for place in range(names)]
     ours = Line("ours", at, at, [one - 0.5 for one in at], [one + 0.5 for one in at], is_marked=True, is_joined=False)
@@ -213,7 +211,7 @@ def made_up(names: int) -> Panel:
 
 
 @needs_browser
-def test_names_of_rows_are_whole_and_equal_numbers_do_not_hide_each_other(tmp_path: Path) -> None:
+def test_names_of_rows_are_complete_and_equal_numbers_do_not_overlap(tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     path.write_text(document("rows", [figures(with_looks([made_up(30)]))]))
     with browser.Browser() as page:
@@ -236,7 +234,7 @@ def test_names_of_rows_are_whole_and_equal_numbers_do_not_hide_each_other(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("counts", "words"),
+    ("counts", "text"),
     [
         ((0, 0), ""),
         ((1, 0), "The printed number is met."),
@@ -246,12 +244,12 @@ def test_names_of_rows_are_whole_and_equal_numbers_do_not_hide_each_other(tmp_pa
         ((30, 3), "27 of 30 printed numbers are met, 3 are not."),
     ],
 )
-def test_how_many_numbers_are_met_is_a_sentence(counts: tuple[int, int], words: str) -> None:
-    assert of_experiments.numbers_met(*counts) == words
+def test_the_number_of_reproduced_numbers_is_a_sentence(counts: tuple[int, int], text: str) -> None:
+    assert of_experiments.numbers_met(*counts) == text
 
 
 @pytest.mark.parametrize(
-    ("holds", "words"),
+    ("holds", "text"),
     [
         ([], ""),
         ([True], "The one claim holds."),
@@ -260,11 +258,11 @@ def test_how_many_numbers_are_met_is_a_sentence(counts: tuple[int, int], words: 
         ([True, False, None], "Of 3 claims, 1 holds, 1 fails, 1 not checked."),
     ],
 )
-def test_how_many_claims_hold_is_a_sentence(holds: list[bool | None], words: str) -> None:
-    assert of_experiments.claims_held(holds) == words
+def test_the_number_of_held_claims_is_a_sentence(holds: list[bool | None], text: str) -> None:
+    assert of_experiments.claims_held(holds) == text
 
 
-def test_a_report_of_missing_runs_says_which(tmp_path: Path) -> None:
+def test_a_report_names_missing_runs(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(with_lines(("load = 0.5", "load = [0.3, 9.0]")))
     assert invoke("sweep", tmp_path / "s.toml", "-o", tmp_path / "out").exit_code == 3
     assert invoke("report", tmp_path / "out").exit_code == 0
@@ -285,7 +283,7 @@ def test_the_report_of_a_run_has_the_numbers_that_the_terminal_prints(tmp_path: 
         assert float(in_page) == pytest.approx(row["goodput_bps"] / 1e6, rel=1e-3)
 
 
-def test_the_report_of_a_run_that_was_stopped_says_where_and_that_the_command_goes_on(tmp_path: Path) -> None:
+def test_the_report_of_a_stopped_run_states_its_end_and_that_the_command_continues(tmp_path: Path) -> None:
     prepared = sl.prepare(SAMPLED, set={"duration": "500s"})
     prepared.run(lambda share: False, keep=True).save(tmp_path)
     assert invoke("report", tmp_path).exit_code == 0
@@ -295,7 +293,7 @@ def test_the_report_of_a_run_that_was_stopped_says_where_and_that_the_command_go
     assert "its digest will be another" in reader.text
 
 
-def test_a_report_without_anything_to_compare_has_the_numbers(tmp_path: Path) -> None:
+def test_a_report_of_one_scheme_has_its_numbers(tmp_path: Path) -> None:
     do(LOADS.replace("[workload]", '[workload]\nscheme = "tcp"'), tmp_path, seeds=2)
     assert invoke("report", tmp_path).exit_code == 0
     assert "95 % interval" in (tmp_path / "report.html").read_text()
@@ -306,7 +304,7 @@ def test_a_run_without_flows_has_a_report(tmp_path: Path) -> None:
     assert invoke("report", tmp_path).exit_code == 0
 
 
-def test_what_cannot_be_reported_is_one_clear_error(tmp_path: Path) -> None:
+def test_a_report_that_is_not_possible_is_one_clear_error(tmp_path: Path) -> None:
     for name in ("empty", "old", "cut", "begun"):
         (tmp_path / name).mkdir()
     (tmp_path / "old" / "run.json").write_text('{"version": "0.0.1", "totals": {"end_s": 1}}')
@@ -331,7 +329,7 @@ def test_what_cannot_be_reported_is_one_clear_error(tmp_path: Path) -> None:
 
 @needs_browser
 @pytest.mark.parametrize("kind", ["sweep", "run", "experiments", "fig8-load"])
-def test_every_figure_draws_in_a_browser_without_a_request_or_a_complaint(
+def test_every_figure_draws_in_a_browser_without_requests_or_errors(
     reports: dict[str, Path], kind: str, tmp_path: Path
 ) -> None:
     with browser.Browser() as page:
@@ -340,7 +338,7 @@ def test_every_figure_draws_in_a_browser_without_a_request_or_a_complaint(
             "[...document.querySelectorAll('figure')].map(one => [one.querySelector('svg[role=img]').clientHeight,"
             " one.querySelectorAll('.line > *').length, one.querySelectorAll('.key').length])"
         )
-        # Of these two experiments, one has no printed number, and the other numbers of which none stands beside others.
+        # Of these two experiments, one has no printed number, and the other has no numbers that can be drawn together.
         assert len(figures) >= {"sweep": 4, "run": 4, "experiments": 0, "fig8-load": 2}[kind]
         assert all(height > 100 and marks > 0 and keys > 0 for height, marks, keys in figures)
         assert page.evaluate("[...document.images].every(one => one.complete && one.naturalWidth > 0)")
@@ -353,7 +351,7 @@ def test_every_figure_draws_in_a_browser_without_a_request_or_a_complaint(
 
 
 @needs_browser
-def test_figures_answer_to_the_keyboard_and_the_pointer(reports: dict[str, Path]) -> None:
+def test_figures_react_to_keyboard_and_pointer(reports: dict[str, Path]) -> None:
     tip = "document.querySelector('#figure-1 .tip')"
     with browser.Browser() as page:
         page.open(reports["sweep"])
@@ -367,7 +365,7 @@ def test_figures_answer_to_the_keyboard_and_the_pointer(reports: dict[str, Path]
         assert page.evaluate(f"{tip}.textContent").startswith("rc3 — load: 0.4")
         page.press("Escape")
         assert page.evaluate(f"{tip}.hidden") is True
-        # A button of the legend hides its line, by keyboard, and shows it again.
+        # With the keyboard, a button of the legend hides its line and shows it again.
         page.evaluate("document.querySelector('#figure-1 .key').focus()")
         page.press("Enter")
         hidden = "getComputedStyle(document.querySelector('#figure-1 .line')).display"
@@ -385,7 +383,7 @@ def test_figures_answer_to_the_keyboard_and_the_pointer(reports: dict[str, Path]
 
 
 @needs_browser
-def test_the_figures_of_a_papers_experiment_show_its_rows_and_the_papers(reports: dict[str, Path]) -> None:
+def test_the_figures_of_a_papers_experiment_show_our_rows_and_the_papers(reports: dict[str, Path]) -> None:
     rows = pl.read_csv(FIG8 / "rows.csv").with_columns(pl.col("variant").fill_null(""))
     printed = rows.filter(pl.col("paper").is_not_null())
     with browser.Browser() as page:
@@ -399,16 +397,16 @@ def test_the_figures_of_a_papers_experiment_show_its_rows_and_the_papers(reports
             of_metric = printed.filter(metric=metric).height
             assert counts == [of_metric, of_metric], title
         assert {title.partition(":")[0] for title, _ in drawn} == {"FCT", "reduction"}
-        # The keyboard reads the numbers of a row: ours, and the paper's beside it.
+        # With the keyboard, the numbers of a row are read: ours and the paper's.
         figure = next(number for number, (title, _) in enumerate(drawn) if title.startswith("reduction"))
         plot = f"document.querySelectorAll('.plot')[{figure}]"
         page.evaluate(f"{plot}.focus()")
-        told = set()
+        texts = set()
         for key in ("ArrowDown", "ArrowRight"):
             page.press(key)
-            told.add(page.evaluate(f"{plot}.querySelector('.tip').textContent"))
+            texts.add(page.evaluate(f"{plot}.querySelector('.tip').textContent"))
         first = printed.filter(metric="reduction").row(0, named=True)
-        assert told == {
+        assert texts == {
             f"{whose} — {first['setting']}, RC3, mean over flows; reduction (%): {number:.4g}{interval}"
             for whose, number, interval in (
                 (
@@ -422,7 +420,7 @@ def test_the_figures_of_a_papers_experiment_show_its_rows_and_the_papers(reports
         image = page.evaluate("[...document.images].map(one => one.naturalWidth)")
         assert image
         assert min(image) > 500
-        # On paper, nothing is cut off at the side, and figures and tables are there.
+        # The printed page has figures and tables, and nothing is cut off.
         assert page.print().count(b"/Type /Page\n") >= 2
         assert page.complaints == []
 
@@ -449,7 +447,7 @@ def test_numbers_on_axes_are_short() -> None:
     ]
 
 
-def test_the_report_of_many_schemes_ranks_them_and_folds_the_details_away(tmp_path: Path) -> None:
+def test_the_report_of_many_schemes_ranks_them_and_collapses_the_details(tmp_path: Path) -> None:
     names = ["newreno", "cubic", "bbr", "vegas", "westwood", "illinois"]
     many = QUESTION.replace('[scheme.rc3]\ncontroller = "rc3"\n', "").replace(
         'controller = "newreno"', f"controller = {json.dumps(names)}"
@@ -460,13 +458,13 @@ def test_the_report_of_many_schemes_ranks_them_and_folds_the_details_away(tmp_pa
     text = (tmp_path / "report.html").read_text()
     assert "Ranking by goodput, by load, best first" in text
     assert text.count("<details>\n") + text.count("<details><summary>") >= len(names) - 1
-    # What is read first: one sentence, the ranking and one table of changes.
+    # The page starts with one sentence, the ranking and one table of changes.
     assert text.index("Goodput, compared with newreno") < text.index("Ranking by goodput") < text.index("<details")
-    # The chosen metric is the first figure.
+    # The first figure shows the selected metric.
     assert re.search(r"<figcaption[^>]*>Goodput of all flows", text)
     assert text.index("Goodput of all flows") < text.index("Completion time, mean over flows")
 
 
-def test_metric_and_key_are_refused_for_results_that_are_no_sweep(reports: dict[str, Path]) -> None:
+def test_metric_and_key_are_refused_for_results_that_are_not_a_sweep(reports: dict[str, Path]) -> None:
     refused = invoke("report", reports["run"].parent, "--metric", "goodput")
     assert (refused.exit_code, "are for sweeps" in refused.stderr) == (2, True)

@@ -1,4 +1,4 @@
-"""Percentiles: nearest ranks, and none for samples that are too small."""
+"""Tests of percentiles: they are nearest ranks, and samples that are too small have none."""
 
 from pathlib import Path
 
@@ -29,11 +29,11 @@ size = "100kB"
 """
 
 
-@pytest.mark.parametrize(("share", "fewest"), [(0.95, 20), (0.99, 100), (0.999, 1000), (0.5, 2)])
-def test_a_percentile_needs_enough_values(share: float, fewest: int) -> None:
-    assert percentiles.fewest(share) == fewest
-    assert percentiles.percentile(np.arange(fewest - 1.0), share) is None
-    assert percentiles.percentile(np.arange(float(fewest)), share) is not None
+@pytest.mark.parametrize(("share", "minimum"), [(0.95, 20), (0.99, 100), (0.999, 1000), (0.5, 2)])
+def test_a_percentile_needs_enough_values(share: float, minimum: int) -> None:
+    assert percentiles.minimum(share) == minimum
+    assert percentiles.percentile(np.arange(minimum - 1.0), share) is None
+    assert percentiles.percentile(np.arange(float(minimum)), share) is not None
 
 
 def test_a_percentile_is_a_value_of_the_sample_that_the_share_does_not_exceed() -> None:
@@ -45,20 +45,20 @@ def test_a_percentile_is_a_value_of_the_sample_that_the_share_does_not_exceed() 
         assert np.mean(values <= found) >= share > np.mean(values < found)
 
 
-def test_the_summary_of_three_flows_has_no_p99_and_says_why(tmp_path: Path) -> None:
+def test_the_summary_of_three_flows_has_no_p99_and_states_the_reason(tmp_path: Path) -> None:
     result = sl.run(THREE)
     [row] = result.summary().schemes.to_dicts()
     assert row["finished"] == 3
     assert [row[name] for name in ("p95_s", "p99_s", "p999_s", "p99_slowdown")] == [None] * 4
     file = tmp_path / "three.toml"
     file.write_text(THREE)
-    told = CliRunner().invoke(main, ["run", str(file), "-o", str(tmp_path / "out")])
-    assert "note: p99 needs at least 100 finished flows: c has 3" in told.output
+    result = CliRunner().invoke(main, ["run", str(file), "-o", str(tmp_path / "out")])
+    assert "note: p99 needs at least 100 finished flows: c has 3" in result.output
     assert CliRunner().invoke(main, ["report", str(tmp_path / "out")]).exit_code == 0
     assert "p99 needs at least 100 finished flows: c has 3" in (tmp_path / "out" / "report.html").read_text()
 
 
-def test_the_summary_of_many_flows_has_the_percentiles_that_their_number_allows() -> None:
+def test_the_summary_of_many_flows_has_the_percentiles_for_their_number() -> None:
     result = sl.run(LOADS.replace("[0.3, 0.6]", "0.6"), set={"workload.scheme": "tcp", "duration": "3s"})
     [row] = result.summary().schemes.to_dicts()
     assert 100 <= row["finished"] < 1000
@@ -68,7 +68,7 @@ def test_the_summary_of_many_flows_has_the_percentiles_that_their_number_allows(
     assert result.summary().remarks == ()
 
 
-def test_sweeps_keep_percentiles_of_flows_by_size_where_there_are_enough(tmp_path: Path) -> None:
+def test_sweeps_have_percentiles_by_flow_size_if_there_are_enough_flows(tmp_path: Path) -> None:
     mixed = LOADS.replace('{ kind = "fixed", size = "10kB" }', '{ kind = "rc3" }').replace('"100ms"', '"5s"')
     do(mixed, tmp_path, seeds=3)
     runs = pl.read_parquet(tmp_path / "runs.parquet")
@@ -80,23 +80,23 @@ def test_sweeps_keep_percentiles_of_flows_by_size_where_there_are_enough(tmp_pat
             same = counts.filter(
                 setting=one["setting"], scheme=one["scheme"], traffic=one["traffic"], seeds=one["seeds"]
             )
-            assert same["value"][0] >= percentiles.fewest(share)
-    told = CliRunner().invoke(main, ["compare", str(tmp_path), "--metric", "p95-completion", "--by", "size"])
-    assert told.exit_code == 0, told.output
-    assert "p95 completion time" in told.output
-    assert "flows of 1 kB to 10 kB" in told.output
+            assert same["value"][0] >= percentiles.minimum(share)
+    result = CliRunner().invoke(main, ["compare", str(tmp_path), "--metric", "p95-completion", "--by", "size"])
+    assert result.exit_code == 0, result.output
+    assert "p95 completion time" in result.output
+    assert "flows of 1 kB to 10 kB" in result.output
 
 
 def test_a_percentile_that_no_run_has_is_refused_with_the_reason(tmp_path: Path) -> None:
     do(LOADS, tmp_path, seeds=3)
-    told = CliRunner().invoke(main, ["compare", str(tmp_path), "--metric", "p99.9-completion"])
-    assert told.exit_code == 2
-    assert "p99.9 needs at least 1,000 values in a run, and no run has as many" in told.stderr
+    result = CliRunner().invoke(main, ["compare", str(tmp_path), "--metric", "p99.9-completion"])
+    assert result.exit_code == 2
+    assert "p99.9 needs at least 1,000 values in a run, and no run has as many" in result.stderr
 
 
-def test_gaps_and_round_trips_of_transfers_have_percentiles_of_enough_values_alone() -> None:
-    told = {"count": 99, "median_gap_s": 1e-3, "median_error_s": 1e-6, "p99_error_s": 5e-6}
-    few, many = Gaps.of(told), Gaps.of({**told, "count": 100})
+def test_gaps_and_round_trips_of_transfers_have_percentiles_only_of_enough_values() -> None:
+    result = {"count": 99, "median_gap_s": 1e-3, "median_error_s": 1e-6, "p99_error_s": 5e-6}
+    few, many = Gaps.of(result), Gaps.of({**result, "count": 100})
     assert few is not None
     assert many is not None
     assert (few.p99_error_s, many.p99_error_s) == (None, 5e-6)

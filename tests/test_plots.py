@@ -1,4 +1,4 @@
-"""Figures: what lies over what."""
+"""Tests of the order in which figures draw marks."""
 
 from matplotlib.container import BarContainer
 from matplotlib.lines import Line2D
@@ -24,7 +24,7 @@ def test_the_papers_crosses_do_not_hide_our_points() -> None:
     assert all(line.get_zorder() > cross.get_zorder() for line in others)
 
 
-def test_the_papers_crosses_lie_over_bars_and_under_their_intervals() -> None:
+def test_the_papers_crosses_are_drawn_over_bars_and_under_intervals() -> None:
     _, [axes] = plots.figure()
     plots.grouped_bars(axes, ["30%"], [plots.Bars.of_rows("RC3", plots.RC3, [ROW])])
     cross = crosses(list(axes.get_lines()))
@@ -34,7 +34,7 @@ def test_the_papers_crosses_lie_over_bars_and_under_their_intervals() -> None:
     assert all(spread.get_zorder() > cross.get_zorder() for spread in axes.collections)
 
 
-def test_a_figure_says_its_effort_above_its_panels() -> None:
+def test_the_effort_is_above_the_panels_of_a_figure() -> None:
     drawing, _ = plots.figure()
     plots.say_effort(drawing, "quick, 1 seed")
     assert drawing.get_suptitle() == "quick, 1 seed"

@@ -1,4 +1,4 @@
-"""Mistyped names in a controller's class are errors that say which name was meant."""
+"""Tests that mistyped names in a controller's class are errors that suggest the right name."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _nothing_stays_registered() -> Any:
 
 
 def law(text: str) -> sl.Result:
-    """Registers the class `Law` of a text, as a notebook's cell would, and runs it."""
+    """Registers the class `Law` of a text like a notebook cell, and runs it."""
     number = next(NUMBERS)
     file, text = f"<cell {number}>", textwrap.dedent(text)
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
@@ -109,11 +109,11 @@ def test_a_mistyped_attribute_ends_the_run_and_names_the_right_one(parts: dict[s
         {"body": "limit = sl.param(5, 'segments')"},
     ],
 )
-def test_names_of_ones_own_are_free_where_the_class_declares_them(parts: dict[str, str]) -> None:
+def test_declared_names_are_allowed(parts: dict[str, str]) -> None:
     assert law(class_with(**parts)).totals["finished_flows"] == 1
 
 
-def test_an_attribute_of_another_objects_init_is_declared_for_all() -> None:
+def test_an_attribute_assigned_in_init_is_declared_for_all_objects() -> None:
     parts = {"init": "setattr(self, 'a' if type(self).made % 2 else 'b', 0); type(self).made += 1", "body": "made = 0"}
     text = class_with(on_ack="self.a = self.b = 1", **parts)
     number = next(NUMBERS)
@@ -141,7 +141,7 @@ def test_an_attribute_of_another_objects_init_is_declared_for_all() -> None:
         ({"body": "traced = (1,)"}, ValueError, r"traced is \(1,\); allowed: a tuple of names"),
     ],
 )
-def test_a_name_that_has_no_effect_is_refused_where_the_class_is_registered(
+def test_a_name_without_effect_is_refused_at_registration(
     parts: dict[str, str], error: type[Exception], expected: str
 ) -> None:
     with pytest.raises(error, match=expected):
@@ -160,7 +160,7 @@ def test_a_name_that_has_no_effect_is_refused_where_the_class_is_registered(
         ("def __init__(self, x): pass", "parameters are declared with sparelane.param"),
     ],
 )
-def test_a_method_that_cannot_be_called_as_the_simulator_calls_it_is_refused(on_ack: str, expected: str) -> None:
+def test_a_method_with_an_incompatible_signature_is_refused(on_ack: str, expected: str) -> None:
     first = "" if "on_ack" in on_ack else "    def on_ack(self, ack): pass\n"
     with pytest.raises(TypeError, match=expected):
         law(f"class Law(sl.Controller):\n{first}    {on_ack}\n    def on_congestion(self, event): pass\n")
@@ -179,7 +179,7 @@ def test_a_method_that_cannot_be_called_as_the_simulator_calls_it_is_refused(on_
         ("3j", r"cwnd_bytes is 3j \(complex\)"),
     ],
 )
-def test_a_window_of_another_type_or_beyond_its_bounds_is_told_with_the_line(value: str, expected: str) -> None:
+def test_a_window_of_another_type_or_outside_its_bounds_is_reported_with_the_line(value: str, expected: str) -> None:
     with pytest.raises(sl.PluginError, match=rf"{expected}.*line 6, in on_ack"):
         law(class_with(f"self.cwnd_bytes = {value}"))
 
@@ -192,7 +192,7 @@ def test_a_window_of_another_type_or_beyond_its_bounds_is_told_with_the_line(val
         ("True", r"pacing_bps is True \(bool\)"),
     ],
 )
-def test_a_pace_of_another_type_or_beyond_its_bounds_is_told_with_the_line(value: str, expected: str) -> None:
+def test_a_pace_of_another_type_or_outside_its_bounds_is_reported_with_the_line(value: str, expected: str) -> None:
     with pytest.raises(sl.PluginError, match=rf"{expected}.*line 4, in __init__"):
         law(class_with(init=f"self.pacing_bps = {value}"))
 

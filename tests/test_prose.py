@@ -1,4 +1,4 @@
-"""The check of prose finds odd phrases and openings where they are, and nothing in code."""
+"""Tests that the check of prose finds odd phrases and openings in text, and nothing in code."""
 
 from collections.abc import Callable, Iterator
 from textwrap import dedent

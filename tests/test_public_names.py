@@ -1,4 +1,4 @@
-"""`import sparelane` is quick and offers the public names."""
+"""Tests that `import sparelane` is quick and provides the public names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def run_python(code: str) -> str:
     return done.stdout
 
 
-def test_dir_has_the_public_names_only_whatever_has_been_imported() -> None:
+def test_dir_has_only_the_public_names_after_any_import() -> None:
     import sparelane.sweeps.plan  # noqa: F401
 
     assert dir(sl) == sorted(sl.__all__)
@@ -31,12 +31,12 @@ def test_every_public_name_exists_and_has_a_docstring() -> None:
         assert name == "__version__" or (value.__doc__ or "").strip(), name
 
 
-def test_a_star_import_brings_the_public_names() -> None:
+def test_a_star_import_imports_the_public_names() -> None:
     found = run_python("before = set(dir()); from sparelane import *; print(*sorted(set(dir()) - before))")
     assert set(found.split()) - {"before"} == set(sl.__all__)
 
 
-def test_a_mistyped_name_is_an_attribute_error_that_python_can_mend() -> None:
+def test_a_mistyped_name_is_an_attribute_error_with_a_suggestion() -> None:
     with pytest.raises(AttributeError, match="module 'sparelane' has no attribute 'rnu'") as caught:
         sl.rnu  # type: ignore[attr-defined]  # noqa: B018
     assert caught.value.name == "rnu"
@@ -55,7 +55,7 @@ def test_the_process_of_a_delay_line_loads_no_simulator() -> None:
     assert run_python(code).split() == []
 
 
-def test_modules_are_reached_as_attributes_without_an_import_of_their_own() -> None:
+def test_modules_are_attributes_without_a_separate_import() -> None:
     assert run_python("import sparelane as sl; print(sl.plugins.load.__name__, sl.wire.__name__)").split() == [
         "load",
         "sparelane.wire",

@@ -1,4 +1,4 @@
-"""The papers' claims, checked on quick runs: those that are cheap. `sparelane reproduce --quick --check` checks all."""
+"""Checks the papers' claims with quick runs of cheap experiments; `sparelane reproduce --quick --check` checks all."""
 
 from collections.abc import Mapping
 
@@ -8,8 +8,8 @@ from sparelane.papers import registry
 from sparelane.papers.engine import runner
 from sparelane.papers.engine.runner import Finished, Task
 
-# What is checked here, with the processor time of its quick effort in seconds, as measured where it was chosen.
-# Experiments share simulations, so that all take less than the sum.
+# The checked experiments with the processor time of their quick effort, seconds. Experiments share simulations, so all
+# of them take less than the sum.
 CHECKED: Mapping[str, float] = {
     "rapid/fig13-fairness": 1.9,
     "rapid/fig6-gaps": 0.2,
@@ -56,11 +56,11 @@ CHECKED: Mapping[str, float] = {
 }
 
 BUDGET_S = 240.0
-# What takes longer is part of `make test-all` alone.
-QUICK_S = 2.0
+# Experiments that take longer are only part of `make test-all`, seconds.
+SLOW_FROM_S = 2.0
 
 CLAIMS = [
-    pytest.param(id, index, id=f"{id}: {claim.text}", marks=[pytest.mark.slow] if cost_s > QUICK_S else [])
+    pytest.param(id, index, id=f"{id}: {claim.text}", marks=[pytest.mark.slow] if cost_s > SLOW_FROM_S else [])
     for id, cost_s in CHECKED.items()
     for index, claim in enumerate(registry()[id].claims)
     if claim.quick is not None or not registry()[id].is_quick(registry()[id].quick)
@@ -69,7 +69,7 @@ CLAIMS = [
 
 @pytest.fixture(scope="module")
 def quick(request: pytest.FixtureRequest) -> dict[str, Finished]:
-    """The experiments that the selected tests ask about, at the quick effort."""
+    """Runs the experiments of the selected tests at quick effort."""
     selected = {
         item.callspec.params["id"]
         for item in request.session.items

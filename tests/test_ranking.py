@@ -1,4 +1,4 @@
-"""Rankings of schemes: best first, with ties that chance can explain."""
+"""Tests of rankings of schemes and of their ties."""
 
 from collections.abc import Mapping, Sequence
 
@@ -23,7 +23,7 @@ NOISE = np.array([1.0, 1.01, 0.99, 1.005, 0.995])
 def runs(
     numbers: Mapping[tuple[str, str], Sequence[float] | NDArray[np.float64]], metric: Metric = COMPLETION
 ) -> pl.DataFrame:
-    """Runs of schemes in queues, one value a seed."""
+    """Returns runs of schemes with queues, one value per seed."""
     made = [
         row(scheme, metric, value, seed, {"queue.kind": kind})
         for (scheme, kind), values in numbers.items()
@@ -46,7 +46,7 @@ def places(found: Ranking) -> dict[str, list[str]]:
     }
 
 
-def test_the_best_comes_first_and_what_chance_explains_is_tied() -> None:
+def test_the_best_comes_first_and_unclear_differences_are_ties() -> None:
     shuffled = NOISE[[2, 0, 4, 1, 3]]
     frame = runs({("a", "fifo"): 3 * NOISE, ("b", "fifo"): NOISE, ("c", "fifo"): shuffled, ("d", "fifo"): 2 * NOISE})
     found = rank(frame)
@@ -74,7 +74,7 @@ def test_two_seeds_give_an_order_and_no_ties() -> None:
     assert (places(found), found.has_ties) == ({"a": ["1"], "b": ["2"]}, False)
 
 
-def test_equal_schemes_are_rarely_told_apart() -> None:
+def test_equal_schemes_are_rarely_separated() -> None:
     draw = np.random.default_rng(6)
     apart = 0
     for _ in range(200):
@@ -102,7 +102,7 @@ def test_the_table_of_a_ranking_has_few_columns(schemes: int, settings: int, hea
     assert all(len(row) == len(names) for row in rows)
 
 
-def test_settings_are_taken_together_by_a_key_or_by_the_table_that_holds_it() -> None:
+def test_settings_are_merged_by_a_key_or_by_its_table() -> None:
     frame = runs({("a", "fifo"): NOISE, ("b", "fifo"): 2 * NOISE, ("a", "codel"): 2 * NOISE, ("b", "codel"): NOISE})
     other = frame.with_columns(pl.lit(0.5).alias("workload.load"))
     both = pl.concat([other, other.with_columns(pl.lit(0.9).alias("workload.load"), value=pl.col("value") * 3)])
@@ -126,7 +126,7 @@ def test_settings_are_taken_together_by_a_key_or_by_the_table_that_holds_it() ->
         ("p999-slowdown", ("slowdown", "99.9th percentile")),
     ],
 )
-def test_metrics_have_short_names_whose_parts_come_in_any_order(name: str, metric: tuple[str, str]) -> None:
+def test_metrics_have_short_names_with_parts_in_any_order(name: str, metric: tuple[str, str]) -> None:
     names = [
         ("completion time", "mean over flows"),
         ("completion time", "99th percentile"),

@@ -1,4 +1,4 @@
-"""What is inside RAPID: p-streams, smoothing, estimates."""
+"""Tests of the parts of RAPID: p-streams, smoothing and estimates."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ def defaults() -> dict[str, str]:
     return {param["name"]: param["default"] for param in entry["params"]}
 
 
-def test_defaults_are_the_controllers() -> None:
+def test_defaults_are_those_of_the_controller() -> None:
     known, bass, excursion = defaults(), rapid.DEFAULT_BASS, rapid.DEFAULT_EXCURSION
     assert (known["bass_passes"], float(known["spike_factor"])) == (f"{bass.passes}", bass.factor)
     assert known["spike_floor"] == f"{bass.floor_s * 1e6:g}us"
@@ -30,7 +30,7 @@ def test_a_p_stream_lasts_as_long_as_at_its_average_rate() -> None:
     assert np.allclose(stream.gap_s * stream.rate_bps, rapid.WIRE_BYTES * 8, rtol=1e-6)
 
 
-def test_an_estimate_is_the_highest_rate_that_does_not_wait() -> None:
+def test_an_estimate_is_the_highest_rate_without_queueing() -> None:
     stream = rapid.p_stream(5e9)
     available = np.unique(stream.rate_bps)[2] * 1.001
     received = np.maximum(stream.gap_s, rapid.WIRE_BYTES * 8 / available)
@@ -38,7 +38,7 @@ def test_an_estimate_is_the_highest_rate_that_does_not_wait() -> None:
     assert rapid.estimate(stream.gap_s, stream.gap_s, stream.rate_bps) == stream.rate_bps.max()
 
 
-def test_bass_evens_out_what_comes_in_batches() -> None:
+def test_bass_smooths_gaps_of_packets_that_arrive_in_batches() -> None:
     send = np.full(17, 10e-6)
     receive = np.tile([37e-6, 1e-6, 1e-6, 1e-6], 5)[:17]
     smoothed = rapid.smooth(send, receive, in_event=True)
@@ -47,7 +47,7 @@ def test_bass_evens_out_what_comes_in_batches() -> None:
     assert smoothed.receive_s[16] == 37e-6
 
 
-def test_a_p_stream_goes_on_with_the_event_that_the_last_one_left() -> None:
+def test_a_p_stream_continues_the_buffering_event_of_the_previous_one() -> None:
     stream = rapid.p_stream(5e9)
     arrivals = np.ceil(np.cumsum(np.tile(stream.gap_s, 3)) / 60e-6) * 60e-6
     receive = np.diff(arrivals, prepend=0.0)
@@ -63,11 +63,11 @@ def test_a_p_stream_goes_on_with_the_event_that_the_last_one_left() -> None:
         ([np.nan], [1e-6], "a time"),
     ],
 )
-def test_gaps_that_are_none_are_refused(send: list[float], receive: list[float], message: str) -> None:
+def test_invalid_gaps_are_refused(send: list[float], receive: list[float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         rapid.smooth(send, receive)
 
 
-def test_a_stream_of_nothing_is_refused() -> None:
+def test_a_stream_at_zero_rate_is_refused() -> None:
     with pytest.raises(ValueError, match="above 0"):
         rapid.p_stream(0)

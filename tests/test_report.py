@@ -1,4 +1,4 @@
-"""Saved results, the page that is made of them, and the command that writes it."""
+"""Tests of saved results, their pages, and the command that writes them."""
 
 import json
 import re
@@ -78,7 +78,7 @@ MADE_UP = {"rc3/one": experiment("rc3/one"), "rc3/two": experiment("rc3/two")}
 
 @pytest.fixture
 def made_up(monkeypatch: pytest.MonkeyPatch) -> dict[str, Experiment]:
-    """Experiments that stand for all that there are."""
+    """Replaces the registry by two made-up experiments."""
     known = dict(MADE_UP)
     for module in (experiments, report):
         monkeypatch.setattr(module, "registry", lambda: known)
@@ -91,7 +91,7 @@ def done(experiment: Experiment, effort: Effort) -> Finished:
     return finished
 
 
-def test_saved_results_are_read_as_they_were(tmp_path: Path) -> None:
+def test_saved_results_are_read_back_equal(tmp_path: Path) -> None:
     finished = done(MADE_UP["rc3/one"], MADE_UP["rc3/one"].full)
     report.save_experiment(finished, tmp_path)
     [read], unknown = saved.read_all(tmp_path, MADE_UP)
@@ -105,7 +105,7 @@ def test_saved_results_are_read_as_they_were(tmp_path: Path) -> None:
     assert not read.is_outdated
 
 
-def test_reasons_and_claims_of_saved_results_are_those_of_now(tmp_path: Path) -> None:
+def test_saved_results_get_current_reasons_and_claims(tmp_path: Path) -> None:
     report.save_experiment(done(MADE_UP["rc3/one"], MADE_UP["rc3/one"].full), tmp_path)
     claim = Claim("new", ours(GAIN), full=at_least(46))
     now = experiment("rc3/one", reasons={LOST: "found since"}, claims=(claim,))
@@ -118,19 +118,19 @@ def test_reasons_and_claims_of_saved_results_are_those_of_now(tmp_path: Path) ->
     assert [verdict.holds for verdict in read.verdicts] == [False]
 
 
-def test_results_are_outdated_where_the_experiment_would_now_simulate_something_else(tmp_path: Path) -> None:
+def test_results_are_outdated_if_the_experiment_would_simulate_other_runs(tmp_path: Path) -> None:
     report.save_experiment(done(MADE_UP["rc3/one"], MADE_UP["rc3/one"].full), tmp_path)
     now = experiment("rc3/one", plan=lambda effort: [replace(run, settings=("seed=3",)) for run in plan(effort)])
     [read], _ = saved.read_all(tmp_path, {"rc3/one": now})
     assert read.is_outdated
 
 
-def test_results_of_an_experiment_that_is_no_more_are_named(tmp_path: Path) -> None:
+def test_results_of_a_removed_experiment_are_named(tmp_path: Path) -> None:
     report.save_experiment(done(MADE_UP["rc3/one"], MADE_UP["rc3/one"].quick), tmp_path)
     assert saved.read_all(tmp_path, {"rc3/two": MADE_UP["rc3/two"]}) == ([], ["rc3/one"])
 
 
-def test_results_that_cannot_be_read_are_refused_with_their_place(tmp_path: Path) -> None:
+def test_unreadable_results_are_refused_with_their_place(tmp_path: Path) -> None:
     place = tmp_path / "rc3" / "one"
     place.mkdir(parents=True)
     for content in ("{}", "nonsense", '{"layout": 1, "version": "0.1.0", "name": "rc3/one"}'):
@@ -143,7 +143,7 @@ def test_results_that_cannot_be_read_are_refused_with_their_place(tmp_path: Path
         saved.read_all(tmp_path, MADE_UP)
 
 
-def test_a_manifest_says_what_results_rest_on(tmp_path: Path) -> None:
+def test_a_manifest_has_version_seeds_and_digests_of_results(tmp_path: Path) -> None:
     finished = done(MADE_UP["rc3/one"], MADE_UP["rc3/one"].full)
     report.save_experiment(finished, tmp_path)
     found = manifest.read(tmp_path / "rc3" / "one")
@@ -162,7 +162,7 @@ def _saved(effort: Effort, folder: Path) -> Path:
     return folder / "rc3" / "one"
 
 
-def test_saved_rows_have_reasons_and_checks_of_now(tmp_path: Path, made_up: dict[str, Experiment]) -> None:
+def test_saved_rows_get_current_reasons_and_checks(tmp_path: Path, made_up: dict[str, Experiment]) -> None:
     report.save_experiment(done(made_up["rc3/one"], made_up["rc3/one"].full), tmp_path)
     made_up["rc3/one"] = experiment("rc3/one", reasons={LOST: "found since"})
     assert invoke("report", str(tmp_path)).exit_code == 0
@@ -176,7 +176,7 @@ def test_saved_rows_have_reasons_and_checks_of_now(tmp_path: Path, made_up: dict
     ]
 
 
-def test_pages_hold_batches_run_at_different_times_and_sum_up_how_they_stand(
+def test_pages_combine_batches_of_different_times_and_summarise_them(
     tmp_path: Path, made_up: dict[str, Experiment]
 ) -> None:
     report.save_experiment(done(made_up["rc3/one"], made_up["rc3/one"].full), tmp_path / "results")
@@ -215,7 +215,7 @@ def test_pages_hold_batches_run_at_different_times_and_sum_up_how_they_stand(
     assert "rc3/one: gain, even paths, small flows: RC3 reduction, mean" in result.stdout
 
 
-def test_experiments_that_meet_all_are_named_below_the_table_of_those_that_differ(
+def test_experiments_without_differences_are_named_below_the_table(
     tmp_path: Path, made_up: dict[str, Experiment]
 ) -> None:
     met, bare = Evaluation((Row(Key("met", FCT), 1.0, 1.0),)), Evaluation((Row(Key("bare", FCT), None, 1.0),))
@@ -248,7 +248,7 @@ def test_a_report_of_nothing_is_a_mistake(tmp_path: Path) -> None:
     assert "no results in the folder" in result.stderr
 
 
-def test_reproduce_check_exits_with_one_where_a_claim_fails(tmp_path: Path, made_up: dict[str, Experiment]) -> None:
+def test_reproduce_check_exits_with_1_if_a_claim_fails(tmp_path: Path, made_up: dict[str, Experiment]) -> None:
     result = invoke("reproduce", "rc3/one", "--check", "-o", str(tmp_path), "--jobs", "1")
     assert result.exit_code == 1, result.stderr
     for words in ("RC3 gains (section 5)", "40 to 47", "holds", "at least 60", "fails", "2 claims: 1 held, 1 failed"):
@@ -261,7 +261,9 @@ def test_reproduce_check_exits_with_one_where_a_claim_fails(tmp_path: Path, made
     assert entry["fitted"] == ["The moon, on Table I."]
 
 
-def test_reproduce_quick_check_says_what_is_not_checked(tmp_path: Path, made_up: dict[str, Experiment]) -> None:
+def test_reproduce_quick_check_counts_claims_that_are_not_checked(
+    tmp_path: Path, made_up: dict[str, Experiment]
+) -> None:
     result = invoke("reproduce", "rc3/one", "--quick", "--check", "-o", str(tmp_path), "--jobs", "1")
     assert result.exit_code == 0, result.stderr
     assert "2 claims: 1 held, 0 failed, 1 not checked" in result.stdout
@@ -287,7 +289,7 @@ def test_results_that_cannot_be_written_do_not_stop_the_others(
     assert "rc3/two" in (tmp_path / "README.md").read_text(encoding="utf-8")
 
 
-def test_a_reason_of_several_rows_is_a_footnote_and_others_stand_beside_theirs() -> None:
+def test_a_reason_of_several_rows_is_a_footnote() -> None:
     rows = [
         Row(Key("a", FCT), 1.0, 2.0, reason=BECAUSE),
         Row(Key("b", FCT), 1.0, 2.0, reason=BECAUSE),
@@ -314,7 +316,7 @@ def test_a_band_reads_as_words(limits: tuple[float, float], words: str) -> None:
     assert band(limits) == words
 
 
-def test_a_claim_that_has_no_number_says_why() -> None:
+def test_a_claim_without_a_number_states_the_reason() -> None:
     verdict = Claim("gone", ours(Key("gone", FCT)), full=(0, 1)).check(Effort("full", seeds=1), Evaluation(()))
     assert claim_cells(verdict)[1:] == (
         "–",
@@ -329,7 +331,7 @@ def test_a_heading_names_a_quick_effort() -> None:
     assert heading(one, one.full) == "rc3/one: Made up"
 
 
-def test_a_figure_says_how_many_seeds_it_rests_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_figure_states_its_number_of_seeds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     titles: list[str] = []
     monkeypatch.setattr(plots, "say_effort", lambda drawing, words: titles.append(words))
     for effort in (MADE_UP["rc3/one"].quick, MADE_UP["rc3/one"].full):
@@ -337,7 +339,7 @@ def test_a_figure_says_how_many_seeds_it_rests_on(monkeypatch: pytest.MonkeyPatc
     assert titles == ["quick, 1 seed", "3 seeds"]
 
 
-def test_figures_are_drawn_again_from_what_was_saved(tmp_path: Path, made_up: dict[str, Experiment]) -> None:
+def test_figures_are_drawn_again_from_saved_results(tmp_path: Path, made_up: dict[str, Experiment]) -> None:
     drawn: list[Evaluation] = []
 
     def draw(evaluation: Evaluation) -> Figure:

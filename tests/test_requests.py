@@ -1,4 +1,4 @@
-"""Requests and when they are complete."""
+"""Tests of requests and their completion."""
 
 import polars as pl
 import pytest
@@ -6,7 +6,7 @@ import pytest
 import sparelane
 from sparelane.simulation.requests import request_table
 
-# Two clients of a testbed, each of which fetches from the same three servers.
+# Two clients of a testbed that fetch from the same three servers.
 TWO_CLIENTS = """\
 duration = "1s"
 
@@ -59,7 +59,7 @@ def test_a_request_ends_with_its_last_flow(result: sparelane.Result) -> None:
             assert row["completion_s"] is None
 
 
-def test_every_request_has_a_number_of_its_own_and_other_flows_none(result: sparelane.Result) -> None:
+def test_every_request_has_a_unique_number_and_other_flows_have_none(result: sparelane.Result) -> None:
     requests = result.requests
     assert requests["request"].to_list() == list(range(requests.height))
     assert requests["start_s"].is_sorted()
@@ -68,10 +68,10 @@ def test_every_request_has_a_number_of_its_own_and_other_flows_none(result: spar
     assert result.flows["request"].null_count() == 1
 
 
-def test_fan_outs_come_in_their_shares(result: sparelane.Result) -> None:
+def test_fan_outs_have_their_shares(result: sparelane.Result) -> None:
     fixed = result.requests.filter(pl.col("client").cast(pl.String) != "h5")
     assert set(fixed["flows"]) == {1, 2, 8}
-    # 0.4 s of two clients at a fifth of 1 Gb/s each, 50 kB a flow: 400 flows are expected, of 147 requests.
+    # Two clients at a fifth of 1 Gb/s each, for 0.4 s with 50 kB per flow: 400 flows of 147 requests are expected.
     assert 250 < fixed["flows"].sum() < 550
     assert 0.35 < (fixed["flows"] == 1).mean() < 0.65  # type: ignore[operator]
 

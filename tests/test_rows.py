@@ -1,4 +1,4 @@
-"""Rows, their differences, and how people and machines read them."""
+"""Tests of rows: differences, reasons, saved forms and tables."""
 
 import math
 from dataclasses import replace
@@ -29,12 +29,12 @@ def row(metric: Metric, paper: float | None, value: float | None, interval: floa
     return Row(Key("30%", metric, "RC3"), paper, value, interval)
 
 
-def test_a_reduction_deviates_from_five_points_on() -> None:
+def test_a_reduction_deviates_by_more_than_five_points() -> None:
     assert not row(REDUCTION, 43.54, 48.5).deviates
     assert row(REDUCTION, 43.54, 48.6).deviates
 
 
-def test_a_time_deviates_from_a_tenth_on() -> None:
+def test_a_time_deviates_by_more_than_a_tenth() -> None:
     assert not row(FCT, 0.135, 0.148).deviates
     assert row(FCT, 0.135, 0.149).deviates
 
@@ -66,7 +66,7 @@ def test_loss_rates_of_any_size_are_compared_as_ratios() -> None:
     assert row(LOSS, 28.46, 14.0).deviates
 
 
-def test_a_printed_number_that_no_run_gave_deviates() -> None:
+def test_a_printed_number_without_a_value_deviates() -> None:
     assert measured(Key("30%", FCT, "TCP"), 0.135, []).deviates
 
 
@@ -89,7 +89,7 @@ BELOW, ABOVE, BETWEEN, ALIKE = (-math.inf, 100.0), (100.0, math.inf), (400.0, 70
         (BELOW, None, True),
     ],
 )
-def test_a_row_of_which_the_paper_speaks_in_words_is_judged_by_them(
+def test_a_row_with_bounds_instead_of_a_number_is_compared_with_them(
     said: tuple[float, float], value: float | None, deviates: bool
 ) -> None:
     judged = Row(Key("a", REDUCTION), None, value, said=said)
@@ -98,7 +98,7 @@ def test_a_row_of_which_the_paper_speaks_in_words_is_judged_by_them(
     assert judged.check == (NOT_EXPLAINED if deviates else "in band")
 
 
-def test_what_is_varied_is_shown_beside_the_papers_and_counts_nowhere() -> None:
+def test_a_varied_row_is_shown_and_does_not_count() -> None:
     varied = Row(Key("a", FCT, variant="other paths"), 1.0, 2.0)
     assert varied.deviates
     assert not varied.counts
@@ -123,14 +123,14 @@ MADE_UP = replace(
 )
 
 
-def test_beside_a_row_that_deviates_stands_its_reason_or_that_there_is_none() -> None:
+def test_a_deviating_row_has_its_reason_or_is_not_explained() -> None:
     near, far, farther = MADE_UP.judge(MADE_UP.full, {}).rows
     assert (near.reason, far.reason, farther.reason) == ("", "because", NOT_EXPLAINED)
     assert [row.is_explained for row in (near, far, farther)] == [False, True, False]
     assert [row.check for row in (near, far, farther)] == ["in band", "explained", NOT_EXPLAINED]
 
 
-def test_a_reason_that_begins_with_not_explained_does_not_explain() -> None:
+def test_a_reason_that_starts_with_not_explained_does_not_explain() -> None:
     assert not Row(FAR, 1.0, 2.0, reason=f"{NOT_EXPLAINED}: less memory has no part in it").is_explained
 
 
@@ -138,14 +138,14 @@ def runs(effort: Effort) -> list[Simulation]:
     return [Simulation("rc3-internet2", (), seed, label="") for seed in effort.seed_numbers()]
 
 
-def test_beside_rows_of_quick_simulations_stands_no_reason_found_in_full_ones() -> None:
+def test_rows_of_quick_runs_do_not_get_reasons_of_full_runs() -> None:
     simulated = replace(MADE_UP, plan=runs, full=Effort("full", seeds=10), quick=Effort("quick", seeds=1))
     _, far, farther = simulated.judge(simulated.quick, {}).rows
     assert (far.reason, farther.reason) == (QUICK, QUICK)
     assert not far.is_explained
 
 
-def test_a_quick_effort_that_leaves_nothing_out_is_a_full_one() -> None:
+def test_a_quick_effort_with_the_same_runs_counts_as_full() -> None:
     simulated = replace(MADE_UP, plan=runs, full=Effort("full", seeds=1), quick=Effort("quick", seeds=1))
     assert simulated.judge(simulated.quick, {}).find(FAR).reason == "because"
 
@@ -154,7 +154,7 @@ def test_reasons_that_no_row_needs_are_found() -> None:
     assert MADE_UP.unneeded_reasons(Evaluation(ROWS)) == [NEAR, GONE]
 
 
-def test_machines_read_each_part_of_a_row_in_a_column_of_its_own() -> None:
+def test_a_saved_row_has_a_column_for_each_part_of_its_key() -> None:
     key = Key("30%", REDUCTION, "RC3", "mean over flows", "small flows", "even paths")
     assert to_record(Row(key, 43.5, 45.0, 0.5), "rc3/x") == {
         "experiment": "rc3/x",
@@ -185,11 +185,11 @@ def test_machines_read_each_part_of_a_row_in_a_column_of_its_own() -> None:
         Row(Key("a", REDUCTION), None, 45.0, said=(100.0, 100.0)),
     ],
 )
-def test_a_row_is_read_as_it_was_written(saved: Row) -> None:
+def test_a_saved_row_is_read_back_equal(saved: Row) -> None:
     assert from_record(to_record(saved, "rc3/x")) == saved
 
 
-def test_a_row_reads_as_in_a_table_of_the_columns_that_hold_something() -> None:
+def test_a_table_of_rows_has_only_columns_with_values() -> None:
     cut = Row(Key("30%", REDUCTION, "RC3", "mean over flows"), 43.54, 41.0, 0.5)
     time = Row(Key("30%", FCT, "TCP", "mean over flows"), 0.1, 0.15, None, reason="because")
     shown = table([cut, time])
@@ -209,9 +209,7 @@ def test_a_row_reads_as_in_a_table_of_the_columns_that_hold_something() -> None:
         ((100.0, 100.0), "about 100 %"),
     ],
 )
-def test_bounds_that_a_paper_gives_in_words_stand_in_the_place_of_its_number(
-    said: tuple[float, float], text: str
-) -> None:
+def test_bounds_replace_the_papers_number_in_a_table(said: tuple[float, float], text: str) -> None:
     shown = table([Row(Key("a", REDUCTION), None, 45.0, said=said)])
     assert shown.lines[0][shown.headings.index("paper")] == text
 
@@ -235,6 +233,6 @@ def test_a_difference_that_rounds_to_zero_has_no_sign() -> None:
     assert difference(row(REDUCTION, 10.0, 9.9999)) == "0.00 points"
 
 
-def test_a_difference_of_small_shares_says_their_ratio() -> None:
+def test_a_difference_of_small_shares_includes_their_ratio() -> None:
     assert difference(row(LOSS, 0.06, 0.19)) == "+0.13 points (×3.2)"
     assert difference(row(LOSS, 0.0, 0.19)) == "+0.19 points"

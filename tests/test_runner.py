@@ -1,4 +1,4 @@
-"""Simulations on several threads."""
+"""Tests of simulations on several threads."""
 
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,7 +21,7 @@ def short_run(seed: int) -> Simulation:
 
 
 def experiment(id: str, seeds: range) -> Experiment:
-    """One row for each seed: how many flows there were."""
+    """Returns an experiment with one row per seed, the number of flows."""
 
     def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
         counts = {run.seed: outcome.flows.height for run, outcome in outcomes.items()}
@@ -45,7 +45,7 @@ def test_results_do_not_depend_on_the_number_of_threads() -> None:
         assert digests[0] == digests[1]
 
 
-def test_experiments_come_in_the_order_asked_for_and_share_simulations() -> None:
+def test_experiments_finish_in_the_requested_order_and_share_simulations() -> None:
     first, second = work(2)
     assert [first.task.experiment.id, second.task.experiment.id] == ["a", "b"]
     assert first.outcomes[short_run(3)] is second.outcomes[short_run(3)]
@@ -60,7 +60,7 @@ def test_closing_the_iterator_stops_the_simulations() -> None:
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("simulation")]
 
 
-def test_ctrl_c_keeps_experiments_that_are_done_although_one_before_them_is_not(
+def test_ctrl_c_keeps_finished_experiments_even_after_an_unfinished_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     long = Simulation("rc3-internet2", ("duration=1000s",), 1, label="long")
@@ -93,7 +93,7 @@ def test_a_failing_simulation_fails_the_experiment() -> None:
         list(runner.reproduce([task], 2, lambda share: None))
 
 
-def test_progress_ends_at_the_whole() -> None:
+def test_progress_ends_at_1() -> None:
     shares: list[float] = []
     list(runner.reproduce([Task(experiment("a", range(1, 4)), QUICK)], 2, shares.append))
     assert shares == sorted(shares)
