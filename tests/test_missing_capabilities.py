@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import bad_inputs
+import run_without
 import sparelane
-import without
 from hangs import HANG_S
 from sparelane import _native
 
@@ -129,11 +129,11 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run_without(here: Path, missing: list[str], lines: list[list[str]]) -> list[tuple[int, str]]:
+def run_lines_without(here: Path, missing: list[str], lines: list[list[str]]) -> list[tuple[int, str]]:
     """Runs command lines without these capabilities, and returns exit codes and standard error."""
-    places = [str(Path(without.__file__).parent), str(Path(sparelane.__file__).parents[1])]
+    places = [str(Path(run_without.__file__).parent), str(Path(sparelane.__file__).parents[1])]
     done = subprocess.run(
-        [sys.executable, without.__file__, *missing],
+        [sys.executable, run_without.__file__, *missing],
         cwd=here,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(places)},
         input=json.dumps(lines),
@@ -147,13 +147,13 @@ def run_without(here: Path, missing: list[str], lines: list[list[str]]) -> list[
 
 @pytest.mark.parametrize(
     "missing",
-    [[], *([name] for name in without.CAPABILITIES), list(without.CAPABILITIES)],
+    [[], *([name] for name in run_without.CAPABILITIES), list(run_without.CAPABILITIES)],
     ids=lambda missing: "all" if len(missing) > 1 else "".join(missing) or "none",
 )
 def test_a_mistake_is_reported_whatever_is_missing(here: Path, missing: list[str]) -> None:
     lines = ANYWHERE if "linux" in missing or sys.platform != "linux" else [*ANYWHERE, *ON_LINUX]
     before = sorted(here.rglob("*"))
-    answers = run_without(here, missing, [arguments for arguments, _ in lines])
+    answers = run_lines_without(here, missing, [arguments for arguments, _ in lines])
     wrong = [
         (" ".join(arguments), code, answer)
         for (arguments, message), (code, answer) in zip(lines, answers, strict=True)
@@ -185,12 +185,12 @@ def test_a_mistake_is_reported_whatever_is_missing(here: Path, missing: list[str
 def test_a_missing_capability_is_named_if_the_arguments_are_valid(
     here: Path, arguments: list[str], missing: str, message: str
 ) -> None:
-    [(code, answer)] = run_without(here, [missing], [arguments])
+    [(code, answer)] = run_lines_without(here, [missing], [arguments])
     assert (code, message in answer) == (MISTAKE, True), answer
 
 
 def test_the_help_of_every_linux_command_can_be_read_on_other_systems(here: Path) -> None:
     names = ["load", "unload", "list", "doctor", "watch", "build"]
-    assert [code for code, _ in run_without(here, ["linux"], [["linux", name, "--help"] for name in names])] == [
+    assert [code for code, _ in run_lines_without(here, ["linux"], [["linux", name, "--help"] for name in names])] == [
         0
     ] * len(names)

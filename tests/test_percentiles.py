@@ -31,7 +31,7 @@ size = "100kB"
 
 @pytest.mark.parametrize(("share", "minimum"), [(0.95, 20), (0.99, 100), (0.999, 1000), (0.5, 2)])
 def test_a_percentile_needs_enough_values(share: float, minimum: int) -> None:
-    assert percentiles.minimum(share) == minimum
+    assert percentiles.fewest(share) == minimum
     assert percentiles.percentile(np.arange(minimum - 1.0), share) is None
     assert percentiles.percentile(np.arange(float(minimum)), share) is not None
 
@@ -52,8 +52,8 @@ def test_the_summary_of_three_flows_has_no_p99_and_states_the_reason(tmp_path: P
     assert [row[name] for name in ("p95_s", "p99_s", "p999_s", "p99_slowdown")] == [None] * 4
     file = tmp_path / "three.toml"
     file.write_text(THREE)
-    result = CliRunner().invoke(main, ["run", str(file), "-o", str(tmp_path / "out")])
-    assert "note: p99 needs at least 100 finished flows: c has 3" in result.output
+    printed = CliRunner().invoke(main, ["run", str(file), "-o", str(tmp_path / "out")])
+    assert "note: p99 needs at least 100 finished flows: c has 3" in printed.output
     assert CliRunner().invoke(main, ["report", str(tmp_path / "out")]).exit_code == 0
     assert "p99 needs at least 100 finished flows: c has 3" in (tmp_path / "out" / "report.html").read_text()
 
@@ -80,7 +80,7 @@ def test_sweeps_have_percentiles_by_flow_size_if_there_are_enough_flows(tmp_path
             same = counts.filter(
                 setting=one["setting"], scheme=one["scheme"], traffic=one["traffic"], seeds=one["seeds"]
             )
-            assert same["value"][0] >= percentiles.minimum(share)
+            assert same["value"][0] >= percentiles.fewest(share)
     result = CliRunner().invoke(main, ["compare", str(tmp_path), "--metric", "p95-completion", "--by", "size"])
     assert result.exit_code == 0, result.output
     assert "p95 completion time" in result.output

@@ -1,4 +1,4 @@
-"""Saved runs: every format that `run` writes is read back as the run was."""
+"""Tests that every format that `run` writes is read back equal."""
 
 import json
 import pickle
@@ -54,7 +54,7 @@ links = [["west", "east"]]
 [measure]
 delays = true
 """
-# Hosts alone: no flow starts, nothing is sampled, and every table but those of links is empty.
+# A run without flows and samples, in which all tables are empty except those of links.
 EMPTY = """\
 duration = "1s"
 topology = { kind = "dumbbell" }
@@ -71,7 +71,7 @@ def runs() -> dict[str, Result]:
 
 @pytest.mark.parametrize("formats", [["parquet"], ["csv"], ["json"], ["json", "csv"]])
 @pytest.mark.parametrize("name", ["full", "empty", "log"])
-def test_a_saved_run_is_loaded_as_it_was(
+def test_a_saved_run_is_loaded_equal(
     runs: dict[str, Result], name: str, formats: Sequence[str], tmp_path: Path
 ) -> None:
     run = runs[name]
@@ -87,7 +87,7 @@ def test_a_saved_run_is_loaded_as_it_was(
         assert one.summary().service.equals(run.summary().service)
 
 
-def test_the_samples_of_these_runs_have_what_formats_could_lose(runs: dict[str, Result]) -> None:
+def test_the_test_runs_have_values_that_formats_could_lose(runs: dict[str, Result]) -> None:
     """Tables without rows, columns without values, columns with some, text, and 64-bit numbers."""
     empty, full, log = runs["empty"], runs["full"], runs["log"]
     assert all(table.is_empty() for table in (empty.flows, empty.series, empty.packets, empty.cross_traffic))
@@ -98,7 +98,7 @@ def test_the_samples_of_these_runs_have_what_formats_could_lose(runs: dict[str, 
     assert {str(kind) for kind in kinds} == {"UInt32", "UInt64", "Float64", "Boolean", "Categorical"}
 
 
-def test_columns_are_the_same_after_a_table_and_back() -> None:
+def test_columns_are_equal_after_conversion_to_a_table_and_back() -> None:
     frame = pl.DataFrame(
         {
             "whole": pl.Series([1, None, 2**63], dtype=pl.UInt64),
@@ -120,7 +120,7 @@ def test_a_run_saved_in_one_format_is_drawn_and_reported(runs: dict[str, Result]
         assert (done.exit_code, done.stderr) == (0, ""), done.output
 
 
-def test_another_format_takes_the_place_of_the_last_one(runs: dict[str, Result], tmp_path: Path) -> None:
+def test_another_format_replaces_the_previous_one(runs: dict[str, Result], tmp_path: Path) -> None:
     runs["full"].save(tmp_path, ["parquet", "csv"])
     runs["empty"].save(tmp_path, ["json"])
     assert {path.suffix for path in tmp_path.iterdir()} == {".json"}
@@ -146,7 +146,7 @@ def test_a_table_that_is_missing_or_malformed_is_named(runs: dict[str, Result], 
     assert "Traceback" not in done.stderr
 
 
-def test_text_without_types_is_refused_with_what_to_do(runs: dict[str, Result], tmp_path: Path) -> None:
+def test_text_without_types_is_refused_with_the_remedy(runs: dict[str, Result], tmp_path: Path) -> None:
     runs["full"].save(tmp_path, ["csv"])
     about = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
     for tables in ("null", "[]", '{"flows": 3}'):
@@ -167,7 +167,7 @@ def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
         Result.load(tmp_path)
 
 
-def test_what_an_earlier_run_left_stays_whole_if_the_disk_is_full(
+def test_results_of_an_earlier_run_stay_complete_if_the_disk_is_full(
     runs: dict[str, Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs["full"].save(tmp_path)
@@ -185,7 +185,7 @@ def test_what_an_earlier_run_left_stays_whole_if_the_disk_is_full(
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
-def test_a_second_format_that_cannot_be_written_takes_nothing_from_the_first(
+def test_the_first_format_stays_if_the_second_cannot_be_written(
     runs: dict[str, Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs["empty"].save(tmp_path)

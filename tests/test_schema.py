@@ -1,4 +1,4 @@
-"""The JSON Schema of scenarios, and that it agrees with the parser."""
+"""Tests of the JSON Schema of scenarios and of its agreement with the parser."""
 
 import copy
 import json
@@ -42,14 +42,14 @@ sizes = { kind = "fixed", size = "10packets" }
 """
 
 
-def mistake(validator: Draft7Validator, content: Any) -> str | None:
-    """What the schema has against a document."""
+def violation(validator: Draft7Validator, content: Any) -> str | None:
+    """Returns the message of the schema for an invalid document, or `None`."""
     error = best_match(validator.iter_errors(content))
     return None if error is None else error.message
 
 
 def changed(key: str, value: Any) -> dict[str, Any]:
-    """The small scenario with another value under a dotted key; without the key where the value is `None`."""
+    """Returns the small scenario with another value for a dotted key, or without the key if the value is `None`."""
     content: dict[str, Any] = copy.deepcopy(tomllib.loads(SMALL))
     table = content
     *outer, last = key.split(".")
@@ -62,8 +62,8 @@ def changed(key: str, value: Any) -> dict[str, Any]:
     return content
 
 
-def is_understood(content: dict[str, Any]) -> bool:
-    """Whether the parser takes it."""
+def is_accepted(content: dict[str, Any]) -> bool:
+    """Returns whether the parser accepts a scenario."""
     text = "\n".join(f"{key} = {toml_value(value)}" for key, value in content.items())
     try:
         sparelane.check(f"{text}\n")
@@ -72,23 +72,23 @@ def is_understood(content: dict[str, Any]) -> bool:
     return True
 
 
-def test_the_schemas_are_schemas() -> None:
+def test_the_schemas_are_valid_json_schemas() -> None:
     for validator in (SCENARIOS, SWEEPS):
         Draft7Validator.check_schema(validator.schema)
 
 
 @pytest.mark.parametrize("name", library.names())
-def test_every_ready_made_scenario_fits(name: str) -> None:
+def test_every_ready_made_scenario_is_valid(name: str) -> None:
     content = tomllib.loads(library.find(name).read_text(encoding="utf-8"))
-    assert mistake(SCENARIOS, content) is None
-    assert mistake(SWEEPS, content) is None
+    assert violation(SCENARIOS, content) is None
+    assert violation(SWEEPS, content) is None
 
 
-def test_what_new_writes_fits() -> None:
-    assert mistake(SCENARIOS, tomllib.loads(SCENARIO.format(**OF_RUN))) is None
+def test_files_of_new_are_valid() -> None:
+    assert violation(SCENARIOS, tomllib.loads(SCENARIO.format(**OF_RUN))) is None
     sweep = tomllib.loads(SCENARIO.format(**OF_SWEEP))
-    assert mistake(SWEEPS, sweep) is None
-    assert mistake(SCENARIOS, sweep) is not None
+    assert violation(SWEEPS, sweep) is None
+    assert violation(SCENARIOS, sweep) is not None
 
 
 @pytest.mark.parametrize(
@@ -115,13 +115,13 @@ def test_what_new_writes_fits() -> None:
         ("drop", {"from": "west", "to": "east", "segments": [3]}),
     ],
 )
-def test_what_the_parser_takes_fits(key: str, value: Any) -> None:
+def test_values_that_the_parser_accepts_are_valid(key: str, value: Any) -> None:
     content = changed(key, value)
     if key == "workload.mix":
         del content["workload"]["scheme"]
-    assert is_understood(content)
-    assert mistake(SCENARIOS, content) is None
-    assert mistake(SWEEPS, content) is None
+    assert is_accepted(content)
+    assert violation(SCENARIOS, content) is None
+    assert violation(SWEEPS, content) is None
 
 
 @pytest.mark.parametrize(
@@ -180,10 +180,10 @@ def test_what_the_parser_takes_fits(key: str, value: Any) -> None:
         ("packets", []),
     ],
 )
-def test_what_is_wrong_does_not_fit_and_is_refused_by_the_parser_too(key: str, value: Any) -> None:
+def test_wrong_values_are_invalid_and_refused_by_the_parser(key: str, value: Any) -> None:
     content = changed(key, value)
-    assert mistake(SCENARIOS, content) is not None
-    assert not is_understood(content)
+    assert violation(SCENARIOS, content) is not None
+    assert not is_accepted(content)
 
 
 @pytest.mark.parametrize(
@@ -204,10 +204,10 @@ def test_what_is_wrong_does_not_fit_and_is_refused_by_the_parser_too(key: str, v
         ("workload.sizes", [{"name": "web", "kind": "web-search"}, {"kind": "rc3"}]),
     ],
 )
-def test_lists_and_ranges_fit_sweeps_alone(key: str, value: Any) -> None:
+def test_lists_and_ranges_are_valid_only_in_sweeps(key: str, value: Any) -> None:
     content = changed(key, value)
-    assert mistake(SWEEPS, content) is None
-    assert mistake(SCENARIOS, content) is not None
+    assert violation(SWEEPS, content) is None
+    assert violation(SCENARIOS, content) is not None
 
 
 @pytest.mark.parametrize(
@@ -227,17 +227,17 @@ def test_lists_and_ranges_fit_sweeps_alone(key: str, value: Any) -> None:
         ("queue", [{"name": 3, "kind": "fifo"}, {"kind": "codel"}]),
     ],
 )
-def test_what_is_no_sweep_does_not_fit(key: str, value: Any) -> None:
-    assert mistake(SWEEPS, changed(key, value)) is not None
+def test_wrong_lists_and_ranges_are_invalid(key: str, value: Any) -> None:
+    assert violation(SWEEPS, changed(key, value)) is not None
 
 
-def test_keys_say_what_they_mean() -> None:
+def test_keys_have_descriptions() -> None:
     loaded = SCENARIOS.schema["properties"]["routing"]
     assert loaded["description"].startswith("the choice among equally short paths")
     assert "Allowed: single-path, first-cable, ecmp." in loaded["description"]
 
 
-def test_the_command_prints_it_or_writes_it(tmp_path: Path) -> None:
+def test_the_command_prints_or_writes_the_schema(tmp_path: Path) -> None:
     runner = CliRunner()
     assert json.loads(runner.invoke(main, ["schema"]).stdout) == json.loads(schema.text())
     done = runner.invoke(main, ["schema", "--sweep", "-o", str(tmp_path / "sweep.json")])
@@ -246,7 +246,7 @@ def test_the_command_prints_it_or_writes_it(tmp_path: Path) -> None:
     assert runner.invoke(main, ["schema", "-o", str(tmp_path / "no" / "such.json")]).exit_code == 2
 
 
-def test_a_controller_of_ones_own_is_in_it(tmp_path: Path) -> None:
+def test_the_schema_includes_controllers_of_plugins(tmp_path: Path) -> None:
     plugin = tmp_path / "own.py"
     plugin.write_text(
         "import sparelane\n\n\n"
@@ -262,6 +262,6 @@ def test_a_controller_of_ones_own_is_in_it(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     own = Draft7Validator(json.loads(done.stdout))
     content = changed("scheme.tcp", {"controller": "schema-test-law", "gain": 0.5})
-    assert mistake(own, content) is None
+    assert violation(own, content) is None
     content["scheme"]["tcp"]["gain"] = 2.0
-    assert mistake(own, content) is not None
+    assert violation(own, content) is not None

@@ -1,4 +1,4 @@
-"""Overrides from Python."""
+"""Tests of overrides from Python."""
 
 from pathlib import Path
 from typing import Any
@@ -25,19 +25,19 @@ def test_values_are_written_as_toml(value: Value, text: str) -> None:
     assert toml_value(value) == text
 
 
-def test_a_mapping_and_a_list_say_the_same() -> None:
+def test_a_mapping_and_a_list_are_equivalent() -> None:
     assert override_texts({"workload.load": 0.5, "duration": "5s"}) == ["workload.load=0.5", 'duration="5s"']
     assert override_texts(["workload.load=0.5"]) == ["workload.load=0.5"]
     assert override_texts("workload.load=0.5") == ["workload.load=0.5"]
     assert override_texts(None) == []
 
 
-def test_what_no_scenario_holds_is_refused() -> None:
+def test_values_of_unsupported_types_are_refused() -> None:
     with pytest.raises(TypeError, match="NoneType"):
         toml_value(None)  # type: ignore[arg-type]
 
 
-def test_numbers_of_numpy_are_numbers() -> None:
+def test_numpy_numbers_are_numbers() -> None:
     numpy = pytest.importorskip("numpy")
     given: dict[str, Any] = {
         "a": numpy.float64(0.1),
@@ -49,5 +49,5 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert override_texts(given) == ["a=0.1", "b=3", "c=true", "d=[1, 2]", "e=0.5"]
 
 
-def test_a_path_is_a_text() -> None:
+def test_a_path_is_a_string() -> None:
     assert override_texts({"topology.file": Path("a") / "b.topo"}) == ['topology.file="a/b.topo"']

@@ -1,4 +1,4 @@
-"""Means and intervals."""
+"""Tests of means and intervals."""
 
 import math
 
@@ -30,6 +30,6 @@ def test_equal_values_have_an_interval_of_zero() -> None:
 
 
 @pytest.mark.parametrize("values", [[], [1.0, math.nan], [math.inf]])
-def test_what_has_no_mean_is_refused(values: list[float]) -> None:
+def test_values_without_a_mean_are_refused(values: list[float]) -> None:
     with pytest.raises(ValueError, match=r"average"):
         estimate(values)

@@ -1,4 +1,4 @@
-"""The sets of tests, README's prerequisites and the targets of make agree with each other."""
+"""Checks that test sets, README's prerequisites and make targets agree."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import conftest
 ROOT = Path(__file__).parents[1]
 
 
-def test_skipped_tests_are_one_line_for_each_thing_that_they_need() -> None:
+def test_skipped_tests_are_one_line_per_requirement() -> None:
     kernel = "there is no kernel: sparelane linux build"
     reasons = [kernel] * 3 + ["needs chromium", "network namespaces: needs root", "others use the machine"]
     assert conftest.summary_of(reasons) == [
@@ -44,7 +44,7 @@ def test_the_bare_machine_has_a_package_for_each_prerequisite_of_the_readme() ->
     assert done.stdout.split() == ["gcc", "libc6-dev", "python3", "python3-venv", "make"]
 
 
-def test_make_alone_lists_targets_that_exist() -> None:
+def test_make_without_a_target_lists_existing_targets() -> None:
     listed = subprocess.run(
         ["make", "--no-print-directory"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout

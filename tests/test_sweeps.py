@@ -1,4 +1,4 @@
-"""Sweeps: what a file asks for, the runs, and what survives when they are cut short."""
+"""Tests of sweeps: axes of a file, runs, results, interruptions and failures."""
 
 import json
 import os
@@ -91,7 +91,7 @@ def test_ranges_carry_units() -> None:
         ("[queue]", '[drop]\nfrom = "left0"\nto = "west"\nsegments = [3, 4]\n\n[queue]', {}),
     ],
 )
-def test_a_key_that_takes_a_list_keeps_it(old: str, new: str, axes: dict[str, list[str]]) -> None:
+def test_a_key_with_a_list_as_value_keeps_it(old: str, new: str, axes: dict[str, list[str]]) -> None:
     assert axes_of(with_lines((old, new))) == axes
 
 
@@ -101,7 +101,7 @@ def test_no_list_of_a_ready_made_scenario_is_taken_for_a_sweep(name: str) -> Non
     assert all(axis.chooses for axis in Plan(path.read_text(), str(path), path.parent, seeds=2).axes)
 
 
-def test_every_key_that_takes_a_list_or_a_table_says_so() -> None:
+def test_every_key_with_a_list_or_table_as_value_declares_it() -> None:
     params = [param for entry in _native.catalogue() for param in entry["params"]]
     lists = {param["allowed"] for param in params if param["takes"][0]}
     tables = {param["allowed"] for param in params if param["takes"][1]}
@@ -111,7 +111,7 @@ def test_every_key_that_takes_a_list_or_a_table_says_so() -> None:
     assert [words for words in others if "[" in words or "{" in words or "list" in words] == []
 
 
-def test_schemes_cross_where_the_workload_names_none() -> None:
+def test_schemes_vary_if_the_workload_names_none() -> None:
     settings = [(one.scheme, plan(LOADS).words(one)) for one in plan(LOADS).settings]
     assert settings == [(scheme, f"load = {load}") for load in (0.3, 0.6) for scheme in ("tcp", "rc3")]
 
@@ -133,7 +133,7 @@ def test_controllers_vary_like_schemes() -> None:
     assert [one.scheme for one in plan(text).settings] == ["newreno", "cubic"]
 
 
-def test_seeds_are_the_files_or_as_many_as_wanted() -> None:
+def test_seeds_are_those_of_the_file_or_the_requested_number() -> None:
     assert plan(LOADS).seeds == (1,)
     assert plan(LOADS, seeds=3).seeds == (1, 2, 3)
     assert plan("seed = 7\n" + LOADS, seeds=2).seeds == (7, 8)
@@ -141,7 +141,7 @@ def test_seeds_are_the_files_or_as_many_as_wanted() -> None:
     assert plan("seed = { from = 1, to = 9, step = 4 }\n" + LOADS).seeds == (1, 5, 9)
 
 
-def test_what_is_set_stands_in_the_files_place() -> None:
+def test_overrides_replace_values_of_the_file() -> None:
     def set_in(text: str, *settings: str) -> Plan:
         return Plan(text, "s.toml", Path(), settings=settings, needs_variation=False)
 
@@ -151,19 +151,19 @@ def test_what_is_set_stands_in_the_files_place() -> None:
         "topology.pairs": ["2", "3", "4"],
     }
     assert varied.seeds == (3, 5)
-    # A value where the file has a list, and one scheme where the file leaves it open.
+    # A value replaces a list of the file, and one scheme is selected.
     fixed = set_in(LOADS, "workload.load=0.4", "workload.scheme=rc3")
     assert (fixed.axes, len(fixed.settings)) == ([], 1)
     (run,), (of_file,) = fixed.runs, set_in(with_lines(("load = 0.5", "load = 0.4")), "workload.scheme=rc3").runs
     assert run.seed == of_file.seed
 
 
-def test_settings_are_named_by_keys_that_say_what_they_are() -> None:
+def test_settings_are_named_by_unambiguous_keys() -> None:
     varied = plan(with_lines(('kind = "priority"', 'kind = ["fifo", "priority"]'), ("pairs = 3", "pairs = [2, 3]")))
     assert varied.words(varied.settings[0]) == "pairs = 2, queue.kind = fifo"
 
 
-def test_a_sweep_with_what_is_set_is_that_of_the_changed_file_and_says_how_to_repeat_it(tmp_path: Path) -> None:
+def test_a_sweep_with_overrides_equals_that_of_the_changed_file_and_can_be_repeated(tmp_path: Path) -> None:
     changed = with_lines(("load = 0.5", "load = [0.3, 0.6]"))
     settings = ("--set", "workload.load=[0.3, 0.6]", "--set", "seed=[2, 7]")
     result = invoke("sweep", file(tmp_path, BASE), *settings, "-o", tmp_path / "set")
@@ -174,11 +174,11 @@ def test_a_sweep_with_what_is_set_is_that_of_the_changed_file_and_says_how_to_re
     command = manifest.read(tmp_path / "set").command
     assert "sweep" in command
     assert "--set 'workload.load=[0.3, 0.6]' --set 'seed=[2, 7]'" in command
-    # Seeds that do not follow each other are not told as so many from the first on.
+    # Seeds that are not consecutive are listed instead of their number.
     assert "--seeds" not in command
 
 
-def test_names_are_made_from_content_and_seed_and_not_from_how_the_file_says_it() -> None:
+def test_names_of_runs_follow_from_content_and_seed_and_not_from_notation() -> None:
     names = {run.name for run in plan(LOADS, seeds=2).runs}
     assert len(names) == 8
     other = "# A comment.\n" + with_lines(("load = 0.5", "load = { from = 0.3, to = 0.9, step = 0.3 }"))
@@ -187,7 +187,7 @@ def test_names_are_made_from_content_and_seed_and_not_from_how_the_file_says_it(
     assert not names & louder
 
 
-def test_names_depend_on_the_files_that_a_scenario_names(tmp_path: Path) -> None:
+def test_names_of_runs_depend_on_the_files_that_a_scenario_names(tmp_path: Path) -> None:
     text = with_lines(
         ('kind = "poisson"', 'kind = "flows"\npath = "f.flows"'),
         ("load = 0.5\n", ""),
@@ -201,7 +201,7 @@ def test_names_depend_on_the_files_that_a_scenario_names(tmp_path: Path) -> None
     assert not set(names[0]) & set(names[1])
 
 
-# What is wrong with a sweep file, and what the message says.
+# Mistakes in a sweep file: the old text, the new text, and a part of the message.
 MISTAKES: list[tuple[str, str, str]] = [
     ("load = 0.5", "load = []", "workload.load: an empty list"),
     ("load = 0.5", "load = [0.3, 0.3]", "workload.load: 0.3 comes twice"),
@@ -248,7 +248,7 @@ def test_a_mistake_in_a_sweep_is_one_clear_error_before_any_run(
     assert not (tmp_path / "out" / "results.jsonl").exists()
 
 
-def test_what_cannot_be_read_or_written_is_one_clear_error(tmp_path: Path) -> None:
+def test_an_unreadable_or_unwritable_file_is_one_clear_error(tmp_path: Path) -> None:
     s = file(tmp_path, LOADS)
     taken = file(tmp_path, "", "taken")
     run_folder = tmp_path / "run"
@@ -270,7 +270,7 @@ def test_what_cannot_be_read_or_written_is_one_clear_error(tmp_path: Path) -> No
         assert (result.exit_code, message in result.stderr) == (2, True), (arguments, result.output)
 
 
-def test_a_folder_of_another_version_or_build_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_folder_of_another_version_or_build_is_refused_and_unchanged(tmp_path: Path) -> None:
     do(LOADS, tmp_path / "out")
     path = tmp_path / "out" / manifest.FILE
     for key, value, message in (
@@ -287,7 +287,7 @@ def test_a_folder_of_another_version_or_build_is_refused_and_stays_as_it_is(tmp_
         path.write_text(json.dumps(content))
 
 
-def test_rows_are_tidy_and_their_means_those_of_the_runs(tmp_path: Path) -> None:
+def test_rows_are_tidy_and_have_the_means_of_the_runs(tmp_path: Path) -> None:
     text = with_lines(('duration = "100ms"', 'duration = "1s"'), ("load = 0.5", "load = [0.3, 0.6]"))
     progress = do(text, tmp_path, seeds=4)
     assert (progress.done, progress.failed, progress.unreached) == (16, {}, 0)
@@ -308,7 +308,7 @@ def test_rows_are_tidy_and_their_means_those_of_the_runs(tmp_path: Path) -> None
     assert (saved.manifest.runs, saved.manifest.missing) == (16, 0)
 
 
-def test_a_runs_numbers_are_those_of_the_same_scenario_run_alone(tmp_path: Path) -> None:
+def test_numbers_of_a_run_equal_those_of_the_scenario_run_alone(tmp_path: Path) -> None:
     do(LOADS, tmp_path, seeds=2)
     alone = sl.run(LOADS.replace("[0.3, 0.6]", "0.6"), seed=2, set={"workload.scheme": "rc3"})
     saved = folder.read(tmp_path)
@@ -336,8 +336,8 @@ def test_a_runs_numbers_are_those_of_the_same_scenario_run_alone(tmp_path: Path)
     assert alone.digest in {kept["digest"] for _, kept in lines}
 
 
-def test_fairness_is_that_of_flows_without_end(tmp_path: Path) -> None:
-    """Which flows with an end are still open at the run's end is another choice of flows under each scheme."""
+def test_fairness_covers_unlimited_flows_only(tmp_path: Path) -> None:
+    """The limited flows that are still open at the end of the run differ between schemes."""
     do(LOADS, tmp_path / "ends", seeds=2)
     endless = BASE.split("[workload]")[0].replace("100ms", "1s") + '[workload]\nkind = "bulk"\nsize = "unlimited"\n'
     do(endless, tmp_path / "endless", seeds=2)
@@ -360,7 +360,7 @@ def test_every_scheme_has_the_same_traffic(tmp_path: Path) -> None:
     assert len(set.union(*traffic.values())) == 6
 
 
-def test_flows_beside_those_that_are_compared_have_rows_of_their_own(tmp_path: Path) -> None:
+def test_competing_flows_have_separate_rows(tmp_path: Path) -> None:
     start, end = BASE.split("[workload]")
     beside = f'{start}[[workload]]{end}scheme = ["tcp", "rc3"]\n[[workload]]\nkind = "bulk"\nscheme = "tcp"\n'
     beside = beside.replace("[scheme.tcp]", '[scheme.long]\ncontroller = "cubic"\n\n[scheme.tcp]')
@@ -371,7 +371,7 @@ def test_flows_beside_those_that_are_compared_have_rows_of_their_own(tmp_path: P
     assert set(found["scheme"]) == {"tcp", "rc3"}
 
 
-def test_a_failing_run_is_listed_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_a_failed_run_is_listed_and_the_others_complete(tmp_path: Path) -> None:
     text = with_lines(("load = 0.5", "load = [0.3, 9.0]"))
     result = invoke("sweep", file(tmp_path, text), "-o", tmp_path / "out", "--jobs", "2")
     assert result.exit_code == 3, result.output
@@ -382,7 +382,7 @@ def test_a_failing_run_is_listed_and_the_rest_goes_on(tmp_path: Path) -> None:
     assert set(saved.rows["workload.load"]) == {0.3}
 
 
-def test_a_sweep_goes_on_where_it_stopped_and_can_grow(tmp_path: Path) -> None:
+def test_a_sweep_continues_after_a_stop_and_can_be_extended(tmp_path: Path) -> None:
     first = do(LOADS, tmp_path)
     assert (first.found, first.done) == (0, 4)
     again = do(LOADS, tmp_path)
@@ -400,11 +400,11 @@ def test_another_file_with_the_same_folder_is_refused_and_loses_nothing(tmp_path
     assert {one.name: one.read_bytes() for one in (tmp_path / "out").iterdir()} == before
 
 
-def test_results_that_a_changed_file_no_longer_asks_for_are_kept_apart(tmp_path: Path) -> None:
+def test_results_that_no_longer_belong_to_the_file_are_moved(tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert invoke("sweep", file(tmp_path, LOADS), "--seeds", 2, "-o", out).exit_code == 0
     rows, about = (out / "rows.parquet").read_bytes(), (out / "manifest.json").read_bytes()
-    # More of the same is no other sweep.
+    # More values of the same keys extend the sweep.
     more = invoke("sweep", file(tmp_path, LOADS.replace("0.6]", "0.6, 0.7]")), "--seeds", 2, "-o", out)
     assert "other results" not in more.output
     assert not (out / "earlier").exists()
@@ -419,7 +419,7 @@ def test_results_that_a_changed_file_no_longer_asks_for_are_kept_apart(tmp_path:
     assert invoke("report", out / "earlier" / "1").exit_code == 0
 
 
-def test_half_a_line_of_the_journal_is_passed_over_and_run_again(tmp_path: Path) -> None:
+def test_an_incomplete_line_of_the_journal_is_ignored_and_its_run_repeated(tmp_path: Path) -> None:
     do(LOADS, tmp_path / "whole", seeds=2)
     do(LOADS, tmp_path / "cut", seeds=2)
     path = tmp_path / "cut" / "results.jsonl"
@@ -437,7 +437,7 @@ def test_two_sweeps_do_not_write_into_one_folder(tmp_path: Path) -> None:
     assert (result.exit_code, "another sweep writes into" in result.stderr) == (2, True)
 
 
-def test_a_full_disk_stops_the_sweep_and_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_stops_the_sweep_and_keeps_finished_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     append = Journal.append
     written: list[str] = []
 
@@ -458,10 +458,10 @@ def test_a_full_disk_stops_the_sweep_and_keeps_what_is_done(tmp_path: Path, monk
 
 
 @pytest.mark.parametrize(("is_written", "done"), [(False, 3), (True, 4)])
-def test_what_an_interrupted_sweep_counts_as_done_is_what_its_journal_holds(
+def test_an_interrupted_sweep_counts_the_runs_in_its_journal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_written: bool, done: int
 ) -> None:
-    """Whether the signal comes just before a run is written down or just after."""
+    """The signal arrives just before or just after a run is recorded."""
     append = Journal.append
     runs: list[str] = []
 
@@ -485,7 +485,7 @@ def assert_equal(one: Path, other: Path) -> None:
     assert manifest.read(one).digest == manifest.read(other).digest
 
 
-# Two hundred runs of some hundredths of a second.
+# 200 runs that take some hundredths of a second each.
 TWO_HUNDRED = with_lines(
     ('duration = "100ms"', 'duration = "3s"'),
     ("load = 0.5", "load = { from = 0.1, to = 0.5, step = 0.1 }"),
@@ -495,7 +495,7 @@ TWO_HUNDRED = with_lines(
 
 @contextmanager
 def started(*arguments: str | Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The command in a process of its own."""
+    """Starts the command in a separate process."""
     code = "import sys; sys.argv[0] = 'sparelane'; from sparelane.cli.main import main; main()"
     process = subprocess.Popen(
         [sys.executable, "-c", code, *map(str, arguments)],
@@ -521,7 +521,7 @@ def children(of: int) -> list[int]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found by /proc")
-def test_a_sweep_killed_twice_ends_as_one_that_was_left_alone(tmp_path: Path) -> None:
+def test_a_sweep_killed_twice_has_the_results_of_an_uninterrupted_one(tmp_path: Path) -> None:
     s, out = file(tmp_path, TWO_HUNDRED), tmp_path / "killed"
     arguments = ("sweep", s, "--seeds", "20", "--jobs", "2", "-o", out)
     with started(*arguments) as process:
@@ -529,7 +529,7 @@ def test_a_sweep_killed_twice_ends_as_one_that_was_left_alone(tmp_path: Path) ->
         workers = children(process.pid)
         process.send_signal(signal.SIGKILL)
         process.wait()
-    # No worker outlives it.
+    # No worker outlives the command.
     wait_until(lambda: not any(Path(f"/proc/{worker}/exe").exists() for worker in workers))
     before = lines_in(out)
     assert 30 <= before < 200
@@ -544,7 +544,7 @@ def test_a_sweep_killed_twice_ends_as_one_that_was_left_alone(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_sweep_says_so_and_keeps_what_is_done(tmp_path: Path, signal_number: signal.Signals) -> None:
+def test_an_interrupted_sweep_reports_it_and_keeps_finished_runs(tmp_path: Path, signal_number: signal.Signals) -> None:
     s, out = file(tmp_path, TWO_HUNDRED), tmp_path / "out"
     with started("sweep", s, "--seeds", "20", "--jobs", "2", "-o", out) as process:
         wait_until(lambda: lines_in(out) >= 10)
@@ -636,7 +636,7 @@ def test_a_dask_cluster_without_workers_is_a_clear_error(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("greeting", [b"HTTP/1.1 400 Bad Request\r\n", b""])
-def test_what_is_no_scheduler_at_the_address_is_a_clear_error_before_any_time_is_over(
+def test_an_address_without_a_dask_scheduler_is_a_clear_error_at_once(
     greeting: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("distributed", reason="needs the extra dask")
@@ -659,7 +659,7 @@ def test_what_is_no_scheduler_at_the_address_is_a_clear_error_before_any_time_is
         thread.join(HANG_S)
 
 
-def test_a_run_that_kills_its_workers_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_kills_its_workers_is_marked_as_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from sparelane.sweeps import pool
     from sparelane.sweeps.worker import Job
 

@@ -1,4 +1,4 @@
-"""Tables at any width: names and numbers are whole, whatever a terminal or COLUMNS allows."""
+"""Tests that names and numbers in tables are never broken, whatever the width of the terminal or COLUMNS."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ size = "50kB"
 SWEEP = small_sweeps.LOADS.replace("[scheme.tcp]", f"[scheme.{LONG}]")
 
 
-class Shown:
-    """The tables that a command has printed, as they were before layout."""
+class PrintedTables:
+    """The tables that a command printed, before their layout."""
 
     def __init__(self) -> None:
         self.tables: list[tuple[Sequence[str], list[list[str]], Sequence[str], Sequence[str]]] = []
 
     def words(self) -> Iterator[str]:
-        """Every word that must be whole: of headings, and of cells, unless it is a long word of a sentence."""
+        """Returns every word that must not be broken: of headings, and of cells except for long sentences."""
         for headings, rows, left, least in self.tables:
             kept = [place for place, heading in enumerate(headings) if heading not in least]
-            # A list, which is what very narrow tables become, needs no heading for its first cells.
+            # Very narrow tables become lists, which need no heading for their first cells.
             yield from (word for place in kept[1:] for word in headings[place].split())
             for place in kept:
                 cells = [row[place] for row in rows]
@@ -62,8 +62,8 @@ class Shown:
 
 
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shown]:
-    found, show = Shown(), terminal.show_table
+def shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[PrintedTables]:
+    found, show = PrintedTables(), terminal.show_table
 
     def record(
         title: str,
@@ -83,7 +83,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shown]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A scenario, a sweep, and the results of both."""
+    """A folder with a scenario, a sweep, and the results of both."""
     place = tmp_path_factory.mktemp("tables")
     (place / "s.toml").write_text(SCENARIO, encoding="utf-8")
     (place / "w.toml").write_text(SWEEP, encoding="utf-8")
@@ -100,7 +100,7 @@ def output(width: int | None, *arguments: str) -> str:
     return done.stdout
 
 
-def assert_whole(shown: Shown, text: str, width: int) -> None:
+def assert_whole(shown: PrintedTables, text: str, width: int) -> None:
     printed = set(re.split(r"[\s:]+", text)) | set(text.split())
     assert shown.tables
     cut = [word for word in shown.words() if word not in printed and word.rstrip(":") not in printed]
@@ -128,14 +128,14 @@ LISTED = (
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("words", LISTED)
-def test_lists_keep_names_and_numbers_whole(words: tuple[str, ...], width: int, shown: Shown) -> None:
-    assert_whole(shown, output(width, "list", *words), width)
+@pytest.mark.parametrize("arguments", LISTED)
+def test_lists_keep_names_and_numbers_whole(arguments: tuple[str, ...], width: int, shown: PrintedTables) -> None:
+    assert_whole(shown, output(width, "list", *arguments), width)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_summary_of_a_run_keeps_names_and_numbers_whole(
-    width: int, shown: Shown, folder: Path, tmp_path: Path
+    width: int, shown: PrintedTables, folder: Path, tmp_path: Path
 ) -> None:
     text = output(width, "run", str(folder / "s.toml"), "-o", str(tmp_path / "out"))
     assert len(shown.tables) >= 3
@@ -143,29 +143,31 @@ def test_the_summary_of_a_run_keeps_names_and_numbers_whole(
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_means_over_seeds_keep_names_and_numbers_whole(width: int, shown: Shown, folder: Path, tmp_path: Path) -> None:
+def test_means_over_seeds_keep_names_and_numbers_whole(
+    width: int, shown: PrintedTables, folder: Path, tmp_path: Path
+) -> None:
     text = output(width, "run", str(folder / "s.toml"), "--seeds", "3", "--all", "-o", str(tmp_path / "out"))
     assert_whole(shown, text, width)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_comparisons_keep_names_and_numbers_whole(width: int, shown: Shown, folder: Path) -> None:
+def test_comparisons_keep_names_and_numbers_whole(width: int, shown: PrintedTables, folder: Path) -> None:
     assert_whole(shown, output(width, "compare", str(folder / "swept")), width)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_rows_of_experiments_and_their_claims_keep_names_and_numbers_whole(
-    width: int, shown: Shown, tmp_path: Path
+    width: int, shown: PrintedTables, tmp_path: Path
 ) -> None:
     pytest.importorskip("matplotlib")
     terminal.output.cache_clear()
-    words = ["reproduce", "rc3/model", "--quick", "--check", "-o", str(tmp_path / "out")]
-    done = CliRunner().invoke(main, words, env={"COLUMNS": str(width)})
+    arguments = ["reproduce", "rc3/model", "--quick", "--check", "-o", str(tmp_path / "out")]
+    done = CliRunner().invoke(main, arguments, env={"COLUMNS": str(width)})
     assert done.exit_code in (0, 1), done.output
     assert_whole(shown, done.stdout, width)
 
 
-def test_a_table_of_any_shape_is_whole_at_any_width(shown: Shown, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_of_any_shape_is_whole_at_any_width(shown: PrintedTables, capsys: pytest.CaptureFixture[str]) -> None:
     names, numbers = [LONG, f"{LONG}-2"], ["18446744073709551615", "−12.34 % (−56.7 to 8.9)"]
     shapes: list[tuple[Sequence[str], Sequence[str], list[Sequence[str]]]] = [
         (("scheme", "value"), ("scheme",), [*zip(names, numbers, strict=True)]),
@@ -184,7 +186,7 @@ def test_a_table_of_any_shape_is_whole_at_any_width(shown: Shown, capsys: pytest
             assert_whole(shown, capsys.readouterr().out, width)
 
 
-def test_columns_is_honoured_in_a_pipe_and_160_characters_are_used_without_it() -> None:
+def test_the_width_in_a_pipe_is_columns_or_160_characters() -> None:
     def longest(width: int | None) -> int:
         return max(cell_len(line) for line in output(width, "list", "[transport]").splitlines())
 
@@ -193,7 +195,7 @@ def test_columns_is_honoured_in_a_pipe_and_160_characters_are_used_without_it() 
     assert longest(240) > 160
 
 
-def test_a_column_that_is_left_out_is_named() -> None:
+def test_an_omitted_column_is_named() -> None:
     text = output(60, "list", "cubic")
     assert "Left out for lack of width: source." in text
     assert "Left out" not in output(240, "list", "cubic")

@@ -1,4 +1,4 @@
-"""Traces: what tshark reads out of them is what was simulated."""
+"""Tests that tshark reads the simulated packets from traces."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_tshark_reads_a_flow_with_its_sequence_numbers(tmp_path: Path) -> None:
     assert Counter(int(row[3]) for row in data).keys() == {1460}
     assert {int(row[6]) for row in data} == {1500}
     assert max(int(row[4]) for row in acks) == 1 + 700 * 1460
-    # The SYN leaves when the flow starts; the last acknowledgment comes a round trip or less after the last byte.
+    # The SYN leaves when the flow starts; the last acknowledgment arrives at most a round trip after the last byte.
     assert float(rows[0][0]) == pytest.approx(flow["start_s"], abs=1e-9)
     assert 0 < float(rows[-1][0]) - flow["finish_s"] < 0.1
     retransmissions = len(data) - 700
@@ -91,7 +91,7 @@ def test_tshark_reads_a_flow_with_its_sequence_numbers(tmp_path: Path) -> None:
 
 
 @needs_tshark
-def test_sack_blocks_are_what_is_missing_between(tmp_path: Path) -> None:
+def test_sack_blocks_surround_the_missing_segments(tmp_path: Path) -> None:
     trace(tmp_path, "flow=0")
     path = tmp_path / "flow-0.pcapng"
     rows = fields(path, "tcp.ack", "tcp.options.sack_le", "tcp.options.sack_re", only="tcp.options.sack_le")
@@ -104,13 +104,13 @@ def test_sack_blocks_are_what_is_missing_between(tmp_path: Path) -> None:
 
 
 @needs_tshark
-def test_marks_of_congestion_and_their_echoes_are_there(tmp_path: Path) -> None:
+def test_congestion_marks_and_their_echoes_are_traced(tmp_path: Path) -> None:
     result = trace(tmp_path, "flow=0,port=west:east", **ECN)
     flow, port = tmp_path / "flow-0.pcapng", tmp_path / "port-west-east.pcapng"
     syn = fields(flow, "tcp.flags", only="tcp.flags.syn == 1")
     assert syn == [["0x00c2"], ["0x0052"]]
     codes = Counter(row[0] for row in fields(flow, "ip.dsfield.ecn", only="tcp.len > 0"))
-    # What is sent again is not ECN-capable (RFC 3168 section 6.1.5).
+    # Retransmissions are not ECN-capable (RFC 3168 section 6.1.5).
     assert codes == Counter({"2": 700, "0": result.flows["retransmissions"][0]}) - Counter()
     marked = fields(port, "tcp.seq", only="ip.dsfield.ecn == 3")
     echoes = fields(flow, "tcp.ack", only="tcp.flags.ece == 1 && tcp.flags.syn == 0")
@@ -172,7 +172,7 @@ def test_without_ecn_no_segment_has_its_flags(tmp_path: Path) -> None:
 
 
 @needs_tshark
-def test_a_port_has_all_flows_as_they_leave_it_and_classes_as_code_points(tmp_path: Path) -> None:
+def test_a_port_has_all_departing_packets_with_classes_as_code_points(tmp_path: Path) -> None:
     rc3 = {"scheme.tcp": {"controller": "rc3"}}
     result = trace(tmp_path, "port=west:east,port=east", **rc3)
     path = tmp_path / "port-west-east.pcapng"
@@ -181,10 +181,10 @@ def test_a_port_has_all_flows_as_they_leave_it_and_classes_as_code_points(tmp_pa
     assert {"0", "3"} <= {row[2] for row in rows} <= {"0", "3", "11", "19"}
     times = [float(row[0]) for row in rows]
     assert times == sorted(times)
-    # Nothing leaves faster than the port sends.
+    # Packets do not leave faster than the rate of the port.
     gaps = [(later - earlier) for earlier, later in pairwise(times)]
     least = [int(row[3]) * 8 / 10e6 for row in rows[1:]]
-    # Handshakes have options that the simulator does not count.
+    # Handshakes have options, whose bytes the simulator does not count.
     data = [gap - wanted for gap, wanted, row in zip(gaps, least, rows[1:], strict=True) if row[3] == "1500"]
     assert len(data) > 1000
     assert min(data) >= -2e-9
@@ -195,13 +195,13 @@ def test_a_port_has_all_flows_as_they_leave_it_and_classes_as_code_points(tmp_pa
     assert len([row for row in names if row[0] != "east:west"]) > 1000
 
 
-def test_a_trace_changes_nothing(tmp_path: Path) -> None:
+def test_a_trace_does_not_change_a_run(tmp_path: Path) -> None:
     without = sl.run(SCENARIO)
     for what in ("flow=0", "port=west:east", "port=west,port=east,flow=1"):
         assert trace(tmp_path, what).flows.equals(without.flows)
 
 
-# What the drafts of qlog allow in the events that are written: fields and their types.
+# The fields and types of the written events, from the qlog drafts.
 SCHEMA: dict[str, dict[str, type | tuple[type, ...]]] = {
     "transport:packet_sent": {"header": dict, "raw": dict, "frames": list},
     "transport:packet_received": {"header": dict, "raw": dict, "frames": list},
@@ -215,7 +215,7 @@ SCHEMA: dict[str, dict[str, type | tuple[type, ...]]] = {
 }
 
 
-def test_a_qlog_keeps_to_the_schema_of_its_events(tmp_path: Path) -> None:
+def test_a_qlog_conforms_to_the_schema_of_its_events(tmp_path: Path) -> None:
     result = trace(tmp_path, "flow=1")
     text = (tmp_path / "flow-1.sqlog").read_text()
     records = [json.loads(record) for record in text.split("\x1e")[1:]]
@@ -255,7 +255,7 @@ def test_a_qlog_keeps_to_the_schema_of_its_events(tmp_path: Path) -> None:
         ("flow", "allowed: flow=..., port=..."),
     ],
 )
-def test_a_trace_that_cannot_be_says_why(what: str, expected: str, tmp_path: Path) -> None:
+def test_an_invalid_trace_is_refused_with_the_reason(what: str, expected: str, tmp_path: Path) -> None:
     with pytest.raises(sl.TraceError) as refusal:
         trace(tmp_path, what)
     assert expected in str(refusal.value)
@@ -270,7 +270,7 @@ def test_a_trace_that_cannot_be_says_why(what: str, expected: str, tmp_path: Pat
         ("port=left0:east", "allowed: west"),
     ],
 )
-def test_a_port_that_is_not_there_is_named_with_its_neighbours(what: str, expected: str, tmp_path: Path) -> None:
+def test_an_unknown_port_is_refused_with_the_neighbours(what: str, expected: str, tmp_path: Path) -> None:
     with pytest.raises(sl.ScenarioError) as refusal:
         trace(tmp_path, what)
     assert expected in str(refusal.value)
@@ -291,6 +291,6 @@ def test_a_full_disk_ends_the_trace_and_not_the_run(tmp_path: Path) -> None:
     assert result.totals["finished_flows"] == 2
 
 
-def test_a_trace_ends_when_it_has_enough(tmp_path: Path) -> None:
+def test_a_trace_ends_at_its_limit_of_packets(tmp_path: Path) -> None:
     result = trace(tmp_path, "flow=0,count=10")
     assert [count for _, count, _ in result.traces] == [10, 10]

@@ -1,4 +1,4 @@
-"""What the documents show is run: files as they name them, Python as it stands, commands without an error."""
+"""Runs the files, Python code and commands that pages of the documentation show."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ NEEDS = {"learning.md": ("gymnasium", "pettingzoo")}
 
 
 @pytest.fixture(autouse=True)
-def _own_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """A folder of its own, and what is registered or imported there ends with the test."""
+def _isolation(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """Runs a test in an empty folder, and removes its registrations and imports afterwards."""
     kinds, made = {kind: dict(registered) for kind, registered in REGISTRY.kinds.items()}, REGISTRY.made
     loaded, modules = dict(LOADED), set(sys.modules)
     monkeypatch.chdir(tmp_path)
@@ -41,7 +41,7 @@ def _own_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[No
 
 
 @pytest.mark.parametrize("name", ["own-controller.md", "traces.md", "learning.md", "python.md"])
-def test_what_a_document_shows_works(name: str, tmp_path: Path) -> None:
+def test_the_code_of_a_page_runs(name: str, tmp_path: Path) -> None:
     for module in NEEDS.get(name, ()):
         pytest.importorskip(module)
     blocks = BLOCK.findall((DOCS / name).read_text(encoding="utf-8"))
@@ -57,7 +57,7 @@ def test_what_a_document_shows_works(name: str, tmp_path: Path) -> None:
             with redirect_stdout(printed):
                 exec(compile(text, f"<{name}>", "exec"), shared)
         elif language == "text":
-            assert text.split() == printed.getvalue().split(), "the output of the block before it"
+            assert text.split() == printed.getvalue().split(), "the output of the previous block differs"
         else:
             for line in text.splitlines():
                 run(line, tmp_path)

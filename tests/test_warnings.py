@@ -1,4 +1,4 @@
-"""Warnings about runs: what means leave out, settings without effect, and possible artefacts."""
+"""Tests of warnings about runs: unfinished flows, settings without effect, and possible artefacts."""
 
 from pathlib import Path
 
@@ -33,37 +33,39 @@ start = "{start}"
 """
 
 
-def said(*, duration: str = "1s", access: str = "1Gbps", size: str = "10kB", start: str = "0s", more: str = "") -> str:
+def warnings_of(
+    *, duration: str = "1s", access: str = "1Gbps", size: str = "10kB", start: str = "0s", more: str = ""
+) -> str:
     text = BULK.format(duration=duration, access=access, size=size, start=start)
     return "; ".join(sparelane.run(text + more).warnings)
 
 
 def test_a_run_without_surprises_has_no_warning() -> None:
-    assert said() == ""
+    assert warnings_of() == ""
 
 
-def test_means_are_said_to_leave_out_what_did_not_finish() -> None:
-    assert "4 of 4 flows had not finished" in said(size="1GB")
+def test_unfinished_flows_are_a_warning() -> None:
+    assert "4 of 4 flows had not finished" in warnings_of(size="1GB")
 
 
-def test_a_workload_that_starts_after_the_end_is_told() -> None:
-    assert said(start="2s") == (
+def test_a_workload_that_starts_after_the_end_is_a_warning() -> None:
+    assert warnings_of(start="2s") == (
         "workload starts no flow: its first one would start at 2s, and the run ends at 1s; "
         "no flow started by the end of the run, 1 s"
     )
 
 
-def test_a_sampled_flow_that_never_starts_is_told() -> None:
-    assert "[sample] names flows 4, 9; only 4 flows started" in said(more="[sample]\nflows = [0, 4, 9]\n")
+def test_a_sampled_flow_that_never_starts_is_a_warning() -> None:
+    assert "[sample] names flows 4, 9; only 4 flows started" in warnings_of(more="[sample]\nflows = [0, 4, 9]\n")
 
 
-@pytest.mark.parametrize(("access", "is_told"), [("100Mbps", True), ("1Gbps", False)])
-def test_phase_effects_are_told_where_hosts_send_at_the_bottlenecks_rate(access: str, is_told: bool) -> None:
-    assert ("phase effect" in said(duration="20s", access=access, size="unlimited")) is is_told
+@pytest.mark.parametrize(("access", "is_warned"), [("100Mbps", True), ("1Gbps", False)])
+def test_phase_effects_are_a_warning_if_hosts_send_at_the_bottlenecks_rate(access: str, is_warned: bool) -> None:
+    assert ("phase effect" in warnings_of(duration="20s", access=access, size="unlimited")) is is_warned
 
 
-# A queue of 100 packets and a round trip of 80 at every rate, for 100,000 packets.
-IN_STEP = """\
+# At every rate, the queue has 100 packets, the round trip 80, and the run 100,000.
+SYNCHRONIZED = """\
 duration = "{duration_ps}ps"
 [topology]
 kind = "{kind}"
@@ -78,8 +80,8 @@ pairs = {pairs}
 """
 
 
-def in_step(kind: str, rate_bps: int) -> str:
-    """Four flows that send at exactly the rate of their bottleneck."""
+def synchronized(kind: str, rate_bps: int) -> str:
+    """Returns a scenario with four flows that send at exactly the rate of their bottleneck."""
     packet_ps = 1500 * 8 * 10**12 // rate_bps
     if kind == "dumbbell":
         rates = f'pairs = 4\naccess_rate = "{rate_bps}bps"\nbottleneck_rate = "{rate_bps}bps"\n'
@@ -87,11 +89,11 @@ def in_step(kind: str, rate_bps: int) -> str:
     else:
         hosts = f'hosts = 5\nrate = "{rate_bps}bps"\ndelay = "{20 * packet_ps}ps"'
         pairs = '[["h2", "h1"], ["h3", "h1"], ["h4", "h1"], ["h5", "h1"]]'
-    return IN_STEP.format(duration_ps=100_000 * packet_ps, kind=kind, hosts=hosts, pairs=pairs)
+    return SYNCHRONIZED.format(duration_ps=100_000 * packet_ps, kind=kind, hosts=hosts, pairs=pairs)
 
 
 def use_and_fairness(result: sparelane.Result) -> tuple[float, float]:
-    """The use of the busiest link, and Jain's index of the flows' bytes."""
+    """Returns the utilisation of the busiest link, and Jain's index of the flows' bytes."""
     sent, rate = (result.links[name].to_numpy().astype(float) for name in ("sent_bytes", "rate_bps"))
     bytes_ = result.flows["delivered_bytes"].to_numpy().astype(float)
     use = float((8 * sent / rate).max()) / result.totals["end_s"]
@@ -101,7 +103,7 @@ def use_and_fairness(result: sparelane.Result) -> tuple[float, float]:
 @pytest.mark.parametrize("kind", ["dumbbell", "star"])
 @pytest.mark.parametrize("rate_bps", [10**7, 10**8, 10**9, 10**10, 10**11])
 def test_the_advice_against_phase_effects_removes_them_and_keeps_the_link_busy(kind: str, rate_bps: int) -> None:
-    text = in_step(kind, rate_bps)
+    text = synchronized(kind, rate_bps)
     before = sparelane.run(text)
     (advice,) = (warning for warning in before.warnings if "phase effect" in warning)
     key, _, value = advice.rpartition("--set ")[2].partition("=")
@@ -112,7 +114,7 @@ def test_the_advice_against_phase_effects_removes_them_and_keeps_the_link_busy(k
     assert use_after > use_before - 0.01
 
 
-def test_a_workload_that_starts_after_the_end_is_told_where_others_run() -> None:
+def test_a_workload_that_starts_after_the_end_of_others_is_a_warning() -> None:
     late = '[[workload]]\nkind = "bulk"\nsize = "10kB"\nstart = "2s"\n'
     text = BULK.replace("[workload]", "[[workload]]").format(duration="1s", access="1Gbps", size="10kB", start="0s")
     assert sparelane.run(text + late).warnings == [
@@ -124,15 +126,15 @@ STEP = BULK.format(duration="20s", access="100Mbps", size="unlimited", start="0s
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Returns the output of each way to simulate a scenario or to show its results."""
     here = tmp_path_factory.mktemp("told")
     (here / "s.toml").write_text(STEP)
     schemes = STEP.replace("[workload]", '[scheme.reno]\ncontroller = "newreno"\n\n[workload]')
     (here / "w.toml").write_text(schemes)
 
-    def output(*words: object) -> str:
-        done = CliRunner().invoke(main, [str(word) for word in words])
+    def output(*arguments: object) -> str:
+        done = CliRunner().invoke(main, [str(word) for word in arguments])
         assert done.exit_code == 0, done.output
         return " ".join(done.output.split())
 
@@ -154,21 +156,19 @@ WAYS = ("run", "run --seeds", "sweep", "compare", "check", "notebook", "report o
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_every_way_to_see_a_run_says_what_may_be_an_artefact_and_what_was_not_sampled(
-    told: dict[str, str], way: str
-) -> None:
-    assert "a phase effect, not a property of the controller" in told[way]
-    assert "[sample] names flow 9" in told[way]
+def test_every_output_of_a_run_has_its_warnings(outputs: dict[str, str], way: str) -> None:
+    assert "a phase effect, not a property of the controller" in outputs[way]
+    assert "[sample] names flow 9" in outputs[way]
 
 
 @pytest.mark.parametrize(
     ("way", "runs"), [("run --seeds", "in all 2 runs"), ("sweep", "in all 4 runs"), ("compare", "in all 4 runs")]
 )
-def test_of_many_runs_each_thing_is_noted_once_with_the_number_of_runs(
-    told: dict[str, str], way: str, runs: str
+def test_each_warning_of_many_runs_is_printed_once_with_their_number(
+    outputs: dict[str, str], way: str, runs: str
 ) -> None:
-    assert told[way].count(f"{runs}: [sample] names flow 9") == 1
-    assert told[way].count("[sample] names flow 9") == 1
+    assert outputs[way].count(f"{runs}: [sample] names flow 9") == 1
+    assert outputs[way].count("[sample] names flow 9") == 1
 
 
 def test_a_saved_run_keeps_its_warnings(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_a_saved_run_keeps_its_warnings(tmp_path: Path) -> None:
     assert sparelane.simulation.simulate.saved_run(tmp_path / "run.json")["warnings"] == result.warnings
 
 
-def test_the_former_name_of_warnings_still_works_and_says_so() -> None:
+def test_the_former_name_of_warnings_still_works_and_is_deprecated() -> None:
     result = sparelane.run(STEP, set={"duration": "1s"})
     with pytest.deprecated_call():
         assert result.notices == result.warnings
@@ -186,8 +186,8 @@ def test_the_former_name_of_warnings_still_works_and_says_so() -> None:
 
 def test_warnings_of_the_command_line_are_on_standard_error(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(STEP.replace("20s", "1s"))
-    for words in (["run", tmp_path / "s.toml", "-o", tmp_path / "o"], ["check", tmp_path / "s.toml"]):
-        done = CliRunner().invoke(main, [str(word) for word in words])
+    for arguments in (["run", tmp_path / "s.toml", "-o", tmp_path / "o"], ["check", tmp_path / "s.toml"]):
+        done = CliRunner().invoke(main, [str(word) for word in arguments])
         assert "warning: [sample] names flow 9; only 4 flows started, numbered from 0\n" in done.stderr
         assert "warning: " not in done.stdout
 
@@ -201,21 +201,21 @@ rate = "5Mbps"
 
 
 @pytest.mark.parametrize("command", ["run", "check", "sweep"])
-def test_a_simulation_of_cables_that_change_is_refused_with_both_ways_out(command: str, tmp_path: Path) -> None:
+def test_a_simulation_of_changing_cables_is_refused_with_both_alternatives(command: str, tmp_path: Path) -> None:
     text = BULK.format(duration="1s", access="1Gbps", size="10kB", start="0s")
     (tmp_path / "s.toml").write_text(text + CHANGE)
-    words = [command, str(tmp_path / "s.toml")]
-    words += ["--seeds", "2"] if command == "sweep" else []
-    words += ["-o", str(tmp_path / "o")] if command != "check" else []
-    refused = CliRunner().invoke(main, words)
+    arguments = [command, str(tmp_path / "s.toml")]
+    arguments += ["--seeds", "2"] if command == "sweep" else []
+    arguments += ["-o", str(tmp_path / "o")] if command != "check" else []
+    refused = CliRunner().invoke(main, arguments)
     assert refused.exit_code == 2
     assert "s.toml:21: emulate.change: a simulation cannot change cables yet" in refused.stderr
     assert "sparelane emulate" in refused.stderr
-    taken = CliRunner().invoke(main, [*words, "--set", "emulate.change=[]"])
+    taken = CliRunner().invoke(main, [*arguments, "--set", "emulate.change=[]"])
     assert taken.exit_code == 0, taken.output
 
 
-def test_the_two_ends_of_a_cable_are_no_axis_of_a_sweep_in_any_table() -> None:
+def test_the_two_ends_of_a_cable_are_not_an_axis_in_any_table() -> None:
     from sparelane.sweeps.plan import Plan
 
     text = BULK.format(duration="1s", access="1Gbps", size="10kB", start="0s") + CHANGE
@@ -223,7 +223,7 @@ def test_the_two_ends_of_a_cable_are_no_axis_of_a_sweep_in_any_table() -> None:
     assert [axis.key for axis in plan.axes] == ["queue.limit"]
 
 
-def test_a_cable_without_packets_and_hosts_without_flows_are_told() -> None:
+def test_a_cable_without_packets_and_hosts_without_flows_are_warnings() -> None:
     more = """\
 [[link]]
 between = ["left3", "west"]
@@ -255,8 +255,8 @@ def test_a_sweep_names_only_schemes_that_no_run_has() -> None:
 def test_a_sweep_over_a_key_without_effect_has_one_warning(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(BULK.format(duration="1s", access="1Gbps", size="10kB", start="0s"))
     values = 'queue.mark_at=["5packets", "9packets"]'
-    words = ["sweep", tmp_path / "s.toml", "--set", values, "--seeds", 2, "-o", tmp_path / "o"]
-    done = CliRunner().invoke(main, [str(word) for word in words])
+    arguments = ["sweep", tmp_path / "s.toml", "--set", values, "--seeds", 2, "-o", tmp_path / "o"]
+    done = CliRunner().invoke(main, [str(word) for word in arguments])
     reason = "no scheme is ECN-capable; transport.ecn makes one so"
     assert done.stderr.count("warning: ") == 1
     assert f"warning: in all 4 runs: queue.mark_at has no effect: {reason}\n" in done.stderr

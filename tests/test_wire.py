@@ -1,4 +1,4 @@
-"""Files between two processes, over the loopback interface."""
+"""Tests of file transfers between two processes over the loopback interface."""
 
 import json
 import os
@@ -22,23 +22,23 @@ from wire_processes import call
 
 @pytest.fixture
 def keys(tmp_path: Path) -> dict[str, tuple[str, str]]:
-    """Folder and fingerprint of each side's key."""
+    """The folder and the fingerprint of each side's key."""
     folders = {side: str(tmp_path / side) for side in ("sender", "receiver")}
     return {side: (folder, call("keys", "new", "--dir", folder, "--quiet").strip()) for side, folder in folders.items()}
 
 
 class Running:
-    """A receiver in a process of its own."""
+    """A receiver in a separate process."""
 
     def __init__(self, process: subprocess.Popen[str], address: str) -> None:
         self.process = process
         self.address = address
 
     def rest(self) -> list[dict[str, Any]]:
-        """What it says until it ends."""
-        said, errors = self.process.communicate(timeout=HANG_S)
+        """Waits for its end and returns the remaining events."""
+        output, errors = self.process.communicate(timeout=HANG_S)
         assert self.process.returncode in (0, 3), errors
-        return [json.loads(line) for line in said.splitlines()]
+        return [json.loads(line) for line in output.splitlines()]
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def send(keys: dict[str, tuple[str, str]], *arguments: str, code: int = 0) -> st
     return call("send", "--keys", own, "--trust", trusted, "--json", *arguments, code=code)
 
 
-def test_a_folder_arrives_whole(keys: dict[str, tuple[str, str]], tmp_path: Path) -> None:
+def test_a_folder_arrives_complete(keys: dict[str, tuple[str, str]], tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     (tree / "sub").mkdir(parents=True)
     (tree / "small").write_text("hello")
@@ -74,20 +74,20 @@ def test_a_folder_arrives_whole(keys: dict[str, tuple[str, str]], tmp_path: Path
         assert (tmp_path / "to" / "tree" / name).read_bytes() == (tree / name).read_bytes()
 
 
-def test_a_sender_that_is_killed_goes_on_where_it_stopped(keys: dict[str, tuple[str, str]], tmp_path: Path) -> None:
+def test_a_killed_sender_continues_where_it_stopped(keys: dict[str, tuple[str, str]], tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(os.urandom(30_000_000))
     part = tmp_path / "to" / ".file.sparelane-part"
     with receiver(keys, tmp_path / "to") as running:
         own, trusted = keys["sender"][0], keys["receiver"][1]
-        # Slow enough to be killed on the way.
+        # Slow enough to be killed during the transfer.
         slow = ["--cc", "constant", "--set", "pace=40Mbps", "--keys", own, "--trust", trusted]
         with subprocess.Popen([*SPARELANE, "send", *slow, str(file), running.address]) as sender:
             while not part.exists() or part.stat().st_size < 1_000_000:
                 assert sender.poll() is None
             sender.kill()
         assert not (tmp_path / "to" / "file").exists()
-        # The silence of the first one is not noticed yet.
+        # The receiver has not noticed the silence of the first sender yet.
         told = json.loads(send(keys, str(file), running.address))
     assert told["items"][0]["resumed_bytes"] >= 1_000_000
     assert (tmp_path / "to" / "file").read_bytes() == file.read_bytes()
@@ -106,7 +106,7 @@ def test_python_sends_and_receives(keys: dict[str, tuple[str, str]], tmp_path: P
     assert report.progress.bytes == report.progress.total_bytes == 2_000_000
     assert seen
     assert sum(report.progress.sent) >= 2_000_000 // 1_500
-    # A train that seems faster than the interface that it left by says nothing of the path.
+    # A train that seems faster than the interface of the sender does not measure the path.
     measured = replace(report.progress, tail_bps=2_000_000_000, line_rate_bps=1_000_000_000)
     assert believed_tail_bps(replace(measured, line_rate_source="interface eth0")) is None
     assert believed_tail_bps(replace(measured, line_rate_source="assumed")) == 2_000_000_000
@@ -133,7 +133,7 @@ def test_all_addresses_of_a_name_are_tried(
     with socket.socket(type=socket.SOCK_DGRAM) as silent, receiver(keys, tmp_path / "to", "--once") as running:
         silent.bind(("127.0.0.1", 0))
         port = int(running.address.rpartition(":")[2])
-        # A network that is not routed, one where nobody answers, and the one where the receiver is.
+        # A network without a route, an address without an answer, and the address of the receiver.
         found = [("203.0.113.1", port), silent.getsockname(), ("127.0.0.1", port)]
         answer = [(socket.AF_INET, socket.SOCK_DGRAM, 17, "", at) for at in found]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: answer)
@@ -145,7 +145,7 @@ def test_all_addresses_of_a_name_are_tried(
     assert [item.error for item in report.items] == [None]
 
 
-def test_an_address_of_one_link_keeps_its_interface() -> None:
+def test_a_link_local_address_keeps_its_interface() -> None:
     loopback = socket.if_nametoindex("lo")
     assert transfer.resolve("[fe80::1%lo]:5") == f"[fe80::1%{loopback}]:5"
     assert transfer.resolve("[::1]:5") == "[::1]:5"

@@ -1,4 +1,4 @@
-"""What goes wrong between two hosts, and on their disks: the file is right or the error is clear, never half a file."""
+"""Tests of faults of networks and disks: the file is correct or the error is clear, and no file is partial."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from command_line import SPARELANE
 from hangs import HANG_S, wait_until
 from wire_processes import Keys, call, running
 
-# How often each side is killed; more in a run by hand.
+# How many times each side is killed; WIRE_KILLS sets more.
 KILLS = int(os.environ.get("WIRE_KILLS", "4"))
 
 
@@ -39,19 +39,19 @@ def free_port() -> int:
 
 
 def wait_for(part: Path, sender: subprocess.Popen[str]) -> None:
-    """Waits until a file begins to arrive, or its sender has ended."""
+    """Waits until a file starts to arrive or its sender ends."""
     while not part.exists() and sender.poll() is None:
         time.sleep(0.005)
 
 
-# A megabyte in some 160 ms: what is killed is on its way.
+# A megabyte takes about 160 ms, so a transfer can be killed before its end.
 SLOW = ("--cc", "constant", "--set", "pace=50Mbps")
-# And one in two seconds: other commands begin and end meanwhile.
+# A megabyte takes two seconds, in which other commands start and end.
 SLOWER = ("--cc", "constant", "--set", "pace=4Mbps")
 
 
 @pytest.mark.parametrize("killed", ["sender", "receiver"])
-def test_a_side_that_is_killed_at_any_instant_leaves_no_half_file(keys: Keys, tmp_path: Path, killed: str) -> None:
+def test_a_side_that_is_killed_at_any_instant_leaves_no_partial_file(keys: Keys, tmp_path: Path, killed: str) -> None:
     rng = random.Random()
     seed = rng.randrange(1 << 32)
     rng.seed(int(os.environ.get("WIRE_SEED", seed)))
@@ -66,7 +66,7 @@ def test_a_side_that_is_killed_at_any_instant_leaves_no_half_file(keys: Keys, tm
             receiver.until("listening")
             before = (into / "file").read_bytes() if turn else None
             sender = spawn_send(keys, *SLOW, "--idle-timeout", "1", str(file), at)
-            # At any instant, most of them while the file is on its way.
+            # Kills at any instant, mostly during the transfer.
             if rng.random() < 0.8:
                 wait_for(into / ".file.sparelane-part", sender)
                 time.sleep(rng.uniform(0, 0.5))
@@ -81,9 +81,9 @@ def test_a_side_that_is_killed_at_any_instant_leaves_no_half_file(keys: Keys, tm
         assert after in (before, file.read_bytes()), f"seed {seed}, turn {turn}"
         with running(*receiving(keys, into, "--force", "--once", listen=at)) as receiver:
             receiver.until("listening")
-            told = json.loads(call("send", *keys.of("sender"), "--json", str(file), at))
+            report = json.loads(call("send", *keys.of("sender"), "--json", str(file), at))
             receiver.rest()
-        resumed += told["items"][0]["resumed_bytes"]
+        resumed += report["items"][0]["resumed_bytes"]
         assert (into / "file").read_bytes() == file.read_bytes(), f"seed {seed}, turn {turn}"
         assert [path.name for path in into.iterdir()] == ["file"], f"seed {seed}, turn {turn}"
     assert KILLS < 10 or resumed > 0
@@ -91,19 +91,19 @@ def test_a_side_that_is_killed_at_any_instant_leaves_no_half_file(keys: Keys, tm
 
 @contextmanager
 def mounted(at: Path, *options: str) -> Iterator[None]:
-    """A small file system in memory at this place."""
+    """Mounts a small file system in memory at this place."""
     at.mkdir(exist_ok=True)
     line = ["mount", "-t", "tmpfs", "-o", ",".join(options), "none", str(at)]
     mount = shutil.which("mount")
     if os.geteuid() != 0 or mount is None or subprocess.run(line, capture_output=True, check=False).returncode != 0:
-        pytest.skip("this user may not mount file systems: a full disk and a read-only one are not tried")
+        pytest.skip("this user may not mount file systems, which tests of full and read-only disks need")
     try:
         yield
     finally:
         subprocess.run(["umount", "-l", str(at)], check=True)
 
 
-def test_a_full_disk_is_told_to_both_sides(keys: Keys, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_by_both_sides(keys: Keys, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(os.urandom(3_000_000))
     with mounted(tmp_path / "to", "size=1m"), running(*receiving(keys, tmp_path / "to", "--once")) as receiver:
@@ -115,7 +115,7 @@ def test_a_full_disk_is_told_to_both_sides(keys: Keys, tmp_path: Path) -> None:
         assert not (tmp_path / "to" / "file").exists()
 
 
-def test_a_target_that_cannot_be_written_is_told(keys: Keys, tmp_path: Path) -> None:
+def test_a_read_only_target_is_reported(keys: Keys, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("x")
     with mounted(tmp_path / "to", "size=1m", "ro"), running(*receiving(keys, tmp_path / "to")) as receiver:
@@ -123,7 +123,7 @@ def test_a_target_that_cannot_be_written_is_told(keys: Keys, tmp_path: Path) -> 
         assert "Read-only file system" in call("send", *keys.of("sender"), str(file), address, code=3)
 
 
-def test_a_source_that_changes_on_the_way_is_told(keys: Keys, tmp_path: Path) -> None:
+def test_a_source_that_changes_during_the_transfer_is_reported(keys: Keys, tmp_path: Path) -> None:
     (tmp_path / "to").mkdir()
     file = tmp_path / "file"
     file.write_bytes(os.urandom(40_000_000))
@@ -148,15 +148,15 @@ def test_standard_input_arrives_under_its_name_and_goes_to_standard_output(keys:
         send = [*SPARELANE, "send", *keys.of("sender"), "--name", "backup.tar", "-", at]
         sent = subprocess.run(send, input=content, capture_output=True, timeout=HANG_S, check=False)
         assert sent.returncode == 0, sent.stderr
-        out, told = receiver.communicate(timeout=HANG_S)
-    assert (receiver.returncode, out == content) == (0, True), told
-    assert b"backup.tar: 1,500,000 bytes" in told
+        out, report = receiver.communicate(timeout=HANG_S)
+    assert (receiver.returncode, out == content) == (0, True), report
+    assert b"backup.tar: 1,500,000 bytes" in report
     for wrong in (["-"], ["--name", "x", "file"], ["--name", "a/b", "-"]):
         call("send", *keys.of("sender"), *wrong, at, code=2)
     assert "--once is missing" in call("recv", *keys.of("receiver"), "--listen", at, "-o", "-", code=2)
 
 
-def test_the_first_peer_is_trusted_only_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_the_first_peer_is_trusted_only_with_the_option(tmp_path: Path) -> None:
     keys = Keys(tmp_path)
     file = tmp_path / "file"
     file.write_text("x")
@@ -176,7 +176,7 @@ def test_the_first_peer_is_trusted_only_where_that_is_asked_for(tmp_path: Path) 
             assert json.loads(call("keys", "show", "--dir", keys.folder[side], "--json"))["trusted"] == [
                 keys.fingerprint[other]
             ]
-        # From now on it is as if each had been named.
+        # Now each side trusts the other as if it had been named.
         stranger = call("keys", "new", "--dir", str(tmp_path / "other"), "--quiet").strip()
         refused = call(
             "send", "--keys", str(tmp_path / "other"), "--trust-on-first-contact", str(file), address, code=2
@@ -190,7 +190,7 @@ def test_the_first_peer_is_trusted_only_where_that_is_asked_for(tmp_path: Path) 
         assert f"a stranger was refused, whose key is {stranger}" in errors
 
 
-def test_sigterm_finishes_a_transfer_and_takes_no_other(keys: Keys, tmp_path: Path) -> None:
+def test_sigterm_finishes_a_transfer_and_refuses_others(keys: Keys, tmp_path: Path) -> None:
     (tmp_path / "to").mkdir()
     file = tmp_path / "file"
     file.write_bytes(os.urandom(8_000_000))
@@ -208,7 +208,7 @@ def test_sigterm_finishes_a_transfer_and_takes_no_other(keys: Keys, tmp_path: Pa
     assert (tmp_path / "to" / "file").read_bytes() == file.read_bytes()
 
 
-def test_a_new_key_counts_from_a_sighup_on(keys: Keys, tmp_path: Path) -> None:
+def test_a_new_key_is_used_after_sighup(keys: Keys, tmp_path: Path) -> None:
     (tmp_path / "to").mkdir()
     file = tmp_path / "file"
     file.write_text("x")
@@ -228,28 +228,28 @@ def test_a_new_key_counts_from_a_sighup_on(keys: Keys, tmp_path: Path) -> None:
         receiver.rest()
 
 
-def test_once_ends_after_a_transfer_and_not_with_a_connection_that_another_replaces(keys: Keys, tmp_path: Path) -> None:
+def test_once_ends_after_a_transfer_and_not_after_a_replaced_connection(keys: Keys, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(os.urandom(4_000_000))
     part = tmp_path / "to" / ".file.sparelane-part"
     with running(*receiving(keys, tmp_path / "to", "--once")) as receiver:
         address = receiver.until("listening")["address"]
-        # Whoever measures the path offers nothing.
+        # `path` offers no files.
         call("path", *keys.of("sender"), "--load", "0.1", address)
         assert receiver.until("disconnected")["offered"] == 0
         sender = spawn_send(keys, *SLOW, str(file), address)
         wait_until(lambda: part.exists() and part.stat().st_size >= 100_000, sender)
         sender.kill()
         sender.communicate(timeout=HANG_S)
-        told = json.loads(call("send", *keys.of("sender"), "--json", str(file), address))
-        said, _ = receiver.rest(code=(0,))
-    assert told["items"][0]["error"] is None
-    ends = [event["replaced"] for event in said if event["event"] == "disconnected"]
+        report = json.loads(call("send", *keys.of("sender"), "--json", str(file), address))
+        events, _ = receiver.rest(code=(0,))
+    assert report["items"][0]["error"] is None
+    ends = [event["replaced"] for event in events if event["event"] == "disconnected"]
     assert ends == [True, False]
     assert (tmp_path / "to" / "file").read_bytes() == file.read_bytes()
 
 
-def test_once_lets_the_transfers_beside_the_first_finish(keys: Keys, tmp_path: Path) -> None:
+def test_once_lets_concurrent_transfers_finish(keys: Keys, tmp_path: Path) -> None:
     for name, size in (("small", 1_000), ("large", 3_000_000)):
         (tmp_path / name).write_bytes(os.urandom(size))
     part = tmp_path / "to" / ".large.sparelane-part"
@@ -264,7 +264,7 @@ def test_once_lets_the_transfers_beside_the_first_finish(keys: Keys, tmp_path: P
         assert (tmp_path / "to" / name).read_bytes() == (tmp_path / name).read_bytes()
 
 
-def test_the_side_that_listens_gives_up_a_silent_peer_after_its_own_idle_timeout(keys: Keys, tmp_path: Path) -> None:
+def test_the_listening_side_disconnects_a_silent_peer_after_its_own_idle_timeout(keys: Keys, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(os.urandom(4_000_000))
     with (
@@ -282,7 +282,7 @@ def test_the_side_that_listens_gives_up_a_silent_peer_after_its_own_idle_timeout
     assert "nothing came from the peer for too long" in errors
 
 
-def test_a_sender_that_is_terminated_tells_its_peer(keys: Keys, tmp_path: Path) -> None:
+def test_a_terminated_sender_informs_its_peer(keys: Keys, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(os.urandom(4_000_000))
     part = tmp_path / "to" / ".file.sparelane-part"
@@ -312,8 +312,8 @@ def test_two_receivers_on_one_folder_never_mix_their_files(keys: Keys, tmp_path:
         addresses = [receiver.until("listening")["address"] for receiver in (one, two)]
         sender = spawn_send(keys, *SLOWER, str(tmp_path / "from0" / "file"), addresses[0])
         wait_until(lambda: part.exists() and part.stat().st_size >= 50_000, sender)
-        told = call("send", *keys.of("sender"), str(tmp_path / "from1" / "file"), addresses[1], code=3)
-        assert "another receiver is writing it" in told
+        report = call("send", *keys.of("sender"), str(tmp_path / "from1" / "file"), addresses[1], code=3)
+        assert "another receiver is writing it" in report
         sender.communicate(timeout=HANG_S)
         assert sender.returncode == 0
     assert (tmp_path / "to" / "file").read_bytes() == contents[0]

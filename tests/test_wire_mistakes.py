@@ -1,4 +1,4 @@
-"""Mistakes with commands that talk to other hosts: one clear error each, and the exit code that is documented."""
+"""Tests that each mistake with commands for other hosts is one clear error with the documented exit code."""
 
 import json
 import os
@@ -13,39 +13,39 @@ from command_line import SPARELANE
 from hangs import HANG_S
 from wire_processes import Keys, call, running
 
-# Exit codes: something cannot be done, some of it was not done.
+# Exit codes: a mistake, and a partial failure.
 MISTAKE, INCOMPLETE = 2, 3
 
-NOBODY = "127.0.0.1:9"
+UNREACHABLE = "127.0.0.1:9"
 
 
-# The arguments behind `send --keys ... --trust ...`, where {file} is a file; what is told.
+# Arguments after `send --keys ... --trust ...`, in which {file} is a file, and a part of the message.
 SEND = {
     "no address": (["{file}", "nowhere"], '"nowhere" is no address: HOST:PORT is one'),
     "a port beyond all": (["{file}", "127.0.0.1:65536"], "is no address"),
     "unknown host": (["{file}", "no.such.host.invalid:1"], '"no.such.host.invalid": '),
-    "nobody there": (["--connect-timeout", "0.3", "{file}", NOBODY], "does not answer"),
-    "no file": (["{file}.none", NOBODY], "No such file or directory"),
-    "a device": (["/dev/null", NOBODY], "neither a file nor a folder"),
-    "unknown controller": (["--cc", "rc4", "{file}", NOBODY], 'there is no controller "rc4"'),
-    "unknown parameter": (["--set", "lanes=3", "{file}", NOBODY], 'has no parameter "lanes"'),
-    "no setting": (["--set", "levels", "{file}", NOBODY], "key=value is one"),
-    "a setting twice": (["--set", "levels=1", "--set", "levels=2", "{file}", NOBODY], "is set twice"),
-    "a tail's rate of zero": (["--tail-rate", "0Mbps", "{file}", NOBODY], "allowed is a rate"),
-    "a pace of zero": (["--cc", "constant", "--set", "pace=0Mbps", "{file}", NOBODY], "pace"),
-    "a rate without unit": (["--tail-rate", "100", "{file}", NOBODY], "allowed is a rate"),
-    "no window": (["--window", "0MB", "{file}", NOBODY], "the window"),
-    "classes that repeat": (["--dscp", "0,3,3", "{file}", NOBODY], "the code point 3 for two classes"),
-    "too many classes": (["--dscp", "0,1,2,3,4,5,6,7,8", "{file}", NOBODY], "9 code points"),
-    "no code point": (["--dscp", "64", "{file}", NOBODY], "the code point 64"),
-    "no list": (["--dscp", "a", "{file}", NOBODY], "no list of numbers"),
-    "small packets": (["--mtu", "500", "{file}", NOBODY], "--mtu"),
-    "a fingerprint that is none": (["--trust", "abc", "{file}", NOBODY], '"abc" is no fingerprint'),
+    "nobody there": (["--connect-timeout", "0.3", "{file}", UNREACHABLE], "does not answer"),
+    "no file": (["{file}.none", UNREACHABLE], "No such file or directory"),
+    "a device": (["/dev/null", UNREACHABLE], "neither a file nor a folder"),
+    "unknown controller": (["--cc", "rc4", "{file}", UNREACHABLE], 'there is no controller "rc4"'),
+    "unknown parameter": (["--set", "lanes=3", "{file}", UNREACHABLE], 'has no parameter "lanes"'),
+    "no setting": (["--set", "levels", "{file}", UNREACHABLE], "key=value is one"),
+    "a setting twice": (["--set", "levels=1", "--set", "levels=2", "{file}", UNREACHABLE], "is set twice"),
+    "a tail's rate of zero": (["--tail-rate", "0Mbps", "{file}", UNREACHABLE], "allowed is a rate"),
+    "a pace of zero": (["--cc", "constant", "--set", "pace=0Mbps", "{file}", UNREACHABLE], "pace"),
+    "a rate without unit": (["--tail-rate", "100", "{file}", UNREACHABLE], "allowed is a rate"),
+    "no window": (["--window", "0MB", "{file}", UNREACHABLE], "the window"),
+    "classes that repeat": (["--dscp", "0,3,3", "{file}", UNREACHABLE], "the code point 3 for two classes"),
+    "too many classes": (["--dscp", "0,1,2,3,4,5,6,7,8", "{file}", UNREACHABLE], "9 code points"),
+    "no code point": (["--dscp", "64", "{file}", UNREACHABLE], "the code point 64"),
+    "no list": (["--dscp", "a", "{file}", UNREACHABLE], "no list of numbers"),
+    "small packets": (["--mtu", "500", "{file}", UNREACHABLE], "--mtu"),
+    "a fingerprint that is none": (["--trust", "abc", "{file}", UNREACHABLE], '"abc" is no fingerprint'),
 }
 
 
 @pytest.mark.parametrize("case", SEND)
-def test_a_mistake_of_a_sender_is_told(keys: Keys, tmp_path: Path, case: str) -> None:
+def test_a_mistake_of_a_sender_is_one_clear_error(keys: Keys, tmp_path: Path, case: str) -> None:
     file = tmp_path / "file"
     file.write_text("x")
     arguments, message = SEND[case]
@@ -53,9 +53,9 @@ def test_a_mistake_of_a_sender_is_told(keys: Keys, tmp_path: Path, case: str) ->
     assert message in error, error
 
 
-def test_a_folder_without_a_key_and_a_key_that_others_can_read_are_told(keys: Keys, tmp_path: Path) -> None:
+def test_a_folder_without_a_key_and_a_key_that_others_can_read_are_refused(keys: Keys, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    send = ("--trust", keys.fingerprint["receiver"], str(tmp_path / "file"), NOBODY)
+    send = ("--trust", keys.fingerprint["receiver"], str(tmp_path / "file"), UNREACHABLE)
     assert "holds no key; `sparelane keys new" in call("send", "--keys", str(tmp_path), *send, code=MISTAKE)
     Path(keys.folder["sender"], "key.pem").chmod(0o644)
     assert "others have access" in call("send", "--keys", keys.folder["sender"], *send, code=MISTAKE)
@@ -64,22 +64,24 @@ def test_a_folder_without_a_key_and_a_key_that_others_can_read_are_told(keys: Ke
     assert "no Ed25519 private key" in call("send", "--keys", keys.folder["sender"], *send, code=MISTAKE)
 
 
-def test_a_wrong_key_and_the_key_of_another_site_are_told_with_their_fingerprints(keys: Keys, tmp_path: Path) -> None:
+def test_a_wrong_key_and_the_key_of_another_site_are_refused_with_their_fingerprints(
+    keys: Keys, tmp_path: Path
+) -> None:
     (tmp_path / "file").write_text("x")
     (tmp_path / "to").mkdir()
     other = call("keys", "new", "--dir", str(tmp_path / "other"), "--quiet").strip()
     with running("recv", *keys.of("receiver"), "--listen", "127.0.0.1:0", "-o", str(tmp_path / "to")) as receiver:
         address = receiver.until("listening")["address"]
         wrong = ["--keys", keys.folder["sender"], "--trust", other, str(tmp_path / "file"), address]
-        told = call("send", *wrong, code=MISTAKE)
-        assert f"the peer's key is {keys.fingerprint['receiver']}, which is not trusted" in told
+        report = call("send", *wrong, code=MISTAKE)
+        assert f"the peer's key is {keys.fingerprint['receiver']}, which is not trusted" in report
         foreign = ["--keys", str(tmp_path / "other"), "--trust", keys.fingerprint["receiver"]]
-        told = call("send", *foreign, str(tmp_path / "file"), address, code=MISTAKE)
-        assert f"the peer does not trust this host's key, {other}" in told
+        report = call("send", *foreign, str(tmp_path / "file"), address, code=MISTAKE)
+        assert f"the peer does not trust this host's key, {other}" in report
     assert list((tmp_path / "to").iterdir()) == []
 
 
-def test_a_target_that_exists_is_kept_unless_the_receiver_is_told_otherwise(keys: Keys, tmp_path: Path) -> None:
+def test_an_existing_target_is_kept_unless_recv_has_force(keys: Keys, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("new")
     (tmp_path / "to").mkdir()
     (tmp_path / "to" / "file").write_text("old")
@@ -87,8 +89,8 @@ def test_a_target_that_exists_is_kept_unless_the_receiver_is_told_otherwise(keys
         recv = ("recv", *keys.of("receiver"), "--listen", "127.0.0.1:0", "-o", str(tmp_path / "to"), "--once", *more)
         with running(*recv) as receiver:
             address = receiver.until("listening")["address"]
-            told = call("send", *keys.of("sender"), str(tmp_path / "file"), address, code=code)
-            assert code == 0 or "file: it is there already" in told
+            report = call("send", *keys.of("sender"), str(tmp_path / "file"), address, code=code)
+            assert code == 0 or "file: it is there already" in report
             events, errors = receiver.rest(code=(code,))
             [item] = [event for event in events if event["event"] == "item"]
             assert (item["name"], item["error"] is None) == ("file", code == 0)
@@ -96,29 +98,29 @@ def test_a_target_that_exists_is_kept_unless_the_receiver_is_told_otherwise(keys
         assert (tmp_path / "to" / "file").read_text() == left
 
 
-def test_what_is_there_already_and_the_same_counts_as_sent(keys: Keys, tmp_path: Path) -> None:
+def test_an_existing_equal_file_counts_as_sent(keys: Keys, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
     for name in ("one", "two"):
         (tree / name).write_text(name)
-    # The folder is made, as the one in which it lies is there.
+    # The folder is created, since its parent exists.
     recv = ("recv", *keys.of("receiver"), "--listen", "127.0.0.1:0", "-o", str(tmp_path / "to"))
     with running(*recv) as receiver:
         address = receiver.until("listening")["address"]
         call("send", *keys.of("sender"), str(tree), address)
         (tmp_path / "to" / "tree" / "two").unlink()
-        told = json.loads(call("send", *keys.of("sender"), "--json", str(tree), address))
-        assert [(item["name"], item["resumed_bytes"], item["error"]) for item in told["items"]] == [
+        report = json.loads(call("send", *keys.of("sender"), "--json", str(tree), address))
+        assert [(item["name"], item["resumed_bytes"], item["error"]) for item in report["items"]] == [
             ("tree", 0, None),
             ("tree/one", 3, None),
             ("tree/two", 0, None),
         ]
-        # Nothing has crossed the path: there is no rate to tell of.
+        # No data crossed the path, so no rate is printed.
         assert "Mb/s" not in call("send", *keys.of("sender"), str(tree), address)
     assert (tmp_path / "to" / "tree" / "two").read_text() == "two"
 
 
-def test_what_cannot_be_sent_of_a_folder_is_told_and_the_rest_is_sent(keys: Keys, tmp_path: Path) -> None:
+def test_names_in_a_folder_that_cannot_be_sent_are_reported_and_the_rest_is_sent(keys: Keys, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / "plain").write_text("x")
@@ -140,7 +142,7 @@ def test_what_cannot_be_sent_of_a_folder_is_told_and_the_rest_is_sent(keys: Keys
     assert [path.name for path in (tmp_path / "to" / "tree").iterdir()] == ["plain"]
 
 
-def test_what_a_receiver_cannot_have_is_told(keys: Keys, tmp_path: Path) -> None:
+def test_mistakes_of_a_receiver_are_clear_errors(keys: Keys, tmp_path: Path) -> None:
     (tmp_path / "plain").write_text("x")
     with socket.socket(type=socket.SOCK_DGRAM) as taken:
         taken.bind(("127.0.0.1", 0))
@@ -152,12 +154,12 @@ def test_what_a_receiver_cannot_have_is_told(keys: Keys, tmp_path: Path) -> None
             ("nowhere", tmp_path, "is no address"),
         ]
         for listen, folder, message in cases:
-            told = call("recv", *keys.of("receiver"), "--listen", listen, "-o", str(folder), code=MISTAKE)
-            assert message.lower() in told.lower(), told
-            assert told.count("\n") == 1, told
+            report = call("recv", *keys.of("receiver"), "--listen", listen, "-o", str(folder), code=MISTAKE)
+            assert message.lower() in report.lower(), report
+            assert report.count("\n") == 1, report
 
 
-def test_without_rights_each_refusal_is_told(keys: Keys, tmp_path: Path) -> None:
+def test_missing_permissions_are_clear_errors(keys: Keys, tmp_path: Path) -> None:
     lacking: list[str] = []
     if os.geteuid() == 0:
         setpriv = shutil.which("setpriv")
@@ -169,7 +171,7 @@ def test_without_rights_each_refusal_is_told(keys: Keys, tmp_path: Path) -> None
     (tmp_path / "closed").mkdir(mode=0o500)
     (tmp_path / "file").write_text("x")
 
-    def told(*arguments: str) -> str:
+    def report(*arguments: str) -> str:
         line = [*lacking, *SPARELANE, *arguments]
         done = subprocess.run(line, capture_output=True, text=True, timeout=HANG_S, check=False)
         assert done.returncode in (MISTAKE, INCOMPLETE), done
@@ -178,11 +180,11 @@ def test_without_rights_each_refusal_is_told(keys: Keys, tmp_path: Path) -> None
     (tmp_path / "to").mkdir()
     with running("recv", *keys.of("receiver"), "--listen", "127.0.0.1:0", "-o", str(tmp_path / "to")) as receiver:
         address = receiver.until("listening")["address"]
-        assert "Permission denied" in told("send", *keys.of("sender"), str(tmp_path / "secret"), address)
+        assert "Permission denied" in report("send", *keys.of("sender"), str(tmp_path / "secret"), address)
     first = int(Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text())
     if first > 80:
         listen = ("--listen", "127.0.0.1:80", "-o", str(tmp_path))
-        assert "127.0.0.1:80: Permission denied" in told("recv", *keys.of("receiver"), *listen)
+        assert "127.0.0.1:80: Permission denied" in report("recv", *keys.of("receiver"), *listen)
     line = [
         *lacking,
         *SPARELANE,
@@ -201,7 +203,7 @@ def test_without_rights_each_refusal_is_told(keys: Keys, tmp_path: Path) -> None
         process.kill()
 
 
-def test_a_host_without_a_route_is_told_at_once(keys: Keys, tmp_path: Path) -> None:
+def test_a_host_without_a_route_is_reported_at_once(keys: Keys, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     unshare = shutil.which("unshare")
     alone = [unshare or "", "-n"]

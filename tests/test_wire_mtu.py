@@ -1,4 +1,4 @@
-"""A path whose MTU falls while a file crosses it, between namespaces of this machine."""
+"""Tests of paths with a small or falling MTU, between namespaces of this machine."""
 
 import json
 import os
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(namespaces.missing() is not None, reason=f"{name
 
 
 @pytest.mark.parametrize("kind", ["told", "silent"])
-def test_a_file_arrives_where_the_mtu_falls_on_its_way(tmp_path: Path, kind: str) -> None:
+def test_a_file_arrives_if_the_mtu_falls_during_the_transfer(tmp_path: Path, kind: str) -> None:
     keys = Keys(tmp_path)
     file, into = tmp_path / "file", tmp_path / "to"
     file.write_bytes(os.urandom(16_000_000))
@@ -28,23 +28,23 @@ def test_a_file_arrives_where_the_mtu_falls_on_its_way(tmp_path: Path, kind: str
             try:
                 assert receiver.stdout is not None
                 address = json.loads(receiver.stdout.readline())["address"]
-                # One class: the tail would have carried all of it by then.
+                # One class only, since with a tail the transfer would be complete by then.
                 own = [*keys.of("sender"), "--cc", "cubic", "--json", str(file), address]
                 send = ends.command(ends.sender, *SPARELANE, "send", *own)
                 with subprocess.Popen(send, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as sender:
                     part = into / ".file.sparelane-part"
                     wait_until(lambda: part.exists() and part.stat().st_size > 500_000, sender)
-                    # A router says that a packet is too large for its next link; the far end of a link does not.
+                    # A router reports that a packet is too large for its next link; the far end of a link does not.
                     namespace, device = (ends.router, "r1") if kind == "told" else (ends.receiver, "b0")
                     subprocess.run(["ip", "-n", namespace, "link", "set", device, "mtu", "1280"], check=True)
                     try:
-                        said, errors = sender.communicate(timeout=HANG_S)
+                        output, errors = sender.communicate(timeout=HANG_S)
                     finally:
                         sender.kill()
                 assert sender.returncode == 0, errors
-                report = json.loads(said)
+                report = json.loads(output)
                 assert report["items"][0]["error"] is None
-                # What the router says, less the headers; or what every IPv6 path carries.
+                # The MTU that the router reports without headers, or the minimum of every IPv6 path.
                 assert report["udp_payload_bytes"] == (1252 if kind == "told" else 1232)
                 assert receiver.wait(HANG_S) == 0
             finally:
@@ -53,7 +53,7 @@ def test_a_file_arrives_where_the_mtu_falls_on_its_way(tmp_path: Path, kind: str
 
 
 @pytest.mark.parametrize("socket", ["IPv4", "both families"])
-def test_a_path_that_is_narrow_from_the_first_on_gets_packets_that_fit(tmp_path: Path, socket: str) -> None:
+def test_a_path_with_a_small_mtu_gets_packets_that_fit(tmp_path: Path, socket: str) -> None:
     keys = Keys(tmp_path)
     into = tmp_path / "to"
     into.mkdir()
@@ -68,13 +68,13 @@ def test_a_path_that_is_narrow_from_the_first_on_gets_packets_that_fit(tmp_path:
                 if socket != "IPv4":
                     host, _, port = address.rpartition(":")
                     address = f"[::ffff:{host}]:{port}"
-                # The first transfer is told by the router, the second by the kernel, which has kept that.
+                # The router informs the first transfer, and the kernel, which has stored the MTU, the second.
                 for name in ("first", "second"):
                     file = tmp_path / name
                     file.write_bytes(os.urandom(300_000))
                     send = [*SPARELANE, "send", *keys.of("sender"), "--json", str(file), address]
-                    said = namespaces.run(*ends.command(ends.sender, *send))
-                    assert json.loads(said)["udp_payload_bytes"] == 1252, name
+                    output = namespaces.run(*ends.command(ends.sender, *send))
+                    assert json.loads(output)["udp_payload_bytes"] == 1252, name
                     assert (into / name).read_bytes() == file.read_bytes()
             finally:
                 receiver.kill()

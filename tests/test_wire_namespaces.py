@@ -1,4 +1,4 @@
-"""Delay and loss between namespaces, and the tables of `make bench-wire` that come from there."""
+"""Tests of delay and loss between namespaces, and of the tables of `make bench-wire`."""
 
 import json
 import os
@@ -23,38 +23,38 @@ WHY_NOT = missing() or delay_line.missing()
 needs_namespaces = pytest.mark.skipif(WHY_NOT is not None, reason=f"network namespaces: {WHY_NOT}")
 
 
-def through(line: delay_line.DelayLine, end: socket.socket, packets: list[bytes], for_s: float) -> list[bytes]:
-    """What comes out of a line, within so many seconds, of what goes in at once."""
+def transmit(line: delay_line.DelayLine, end: socket.socket, packets: list[bytes], for_s: float) -> list[bytes]:
+    """Sends packets into a delay line and returns those that come out within some seconds."""
     for packet in packets:
         end.send(packet)
-    until, came = time.monotonic() + for_s, []
+    until, received = time.monotonic() + for_s, []
     while time.monotonic() < until:
         line.turn(0.005)
         try:
             while True:
-                came.append(end.recv(100))
+                received.append(end.recv(100))
         except BlockingIOError:
             pass
-    return came
+    return received
 
 
-def test_a_line_holds_each_packet_for_its_time_and_keeps_their_order() -> None:
+def test_a_delay_line_holds_each_packet_for_its_time_and_keeps_the_order() -> None:
     near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     with near, far:
         near.setblocking(False)
         far.setblocking(False)
         line = delay_line.DelayLine(far.fileno(), 0.15, 0.0, 1)
         packets = [bytes([number]) for number in range(100)]
-        assert through(line, near, packets, 0.1) == []
-        assert through(line, near, [], 0.4) == packets
+        assert transmit(line, near, packets, 0.1) == []
+        assert transmit(line, near, [], 0.4) == packets
         carried = line.carried()
         assert (carried.packets, carried.lost, carried.refused) == (100, 0, 0)
         assert carried.late_p99_s is not None
         assert 0 < carried.late_median_s <= carried.late_p99_s
 
 
-def test_a_line_loses_the_same_packets_for_the_same_seed() -> None:
-    came = {}
+def test_a_delay_line_loses_the_same_packets_with_the_same_seed() -> None:
+    received = {}
     for turn, seed in (("first", 7), ("again", 7), ("other", 8)):
         near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         with near, far:
@@ -62,13 +62,15 @@ def test_a_line_loses_the_same_packets_for_the_same_seed() -> None:
             far.setblocking(False)
             line = delay_line.DelayLine(far.fileno(), 0.0, 0.5, seed)
             packets = [bytes([number]) for number in range(200)]
-            came[turn] = [packet for at in range(0, 200, 50) for packet in through(line, near, packets[at:][:50], 0.05)]
-            assert line.carried().lost == 200 - len(came[turn])
-    assert came["first"] == came["again"] != came["other"]
-    assert 60 < len(came["first"]) < 140
+            received[turn] = [
+                packet for at in range(0, 200, 50) for packet in transmit(line, near, packets[at:][:50], 0.05)
+            ]
+            assert line.carried().lost == 200 - len(received[turn])
+    assert received["first"] == received["again"] != received["other"]
+    assert 60 < len(received["first"]) < 140
 
 
-def test_percentiles_of_lateness_are_upper_ends_of_bins() -> None:
+def test_percentiles_of_lateness_are_upper_bounds_of_bins() -> None:
     late = delay_line.Lateness()
     assert late.percentile(0.99) == 0
     for _ in range(98):
@@ -80,7 +82,7 @@ def test_percentiles_of_lateness_are_upper_ends_of_bins() -> None:
     assert late.percentile(1) == pytest.approx(1)
 
 
-# A listener at any port of the receiver, which it prints, until it is ended.
+# Listens at a free port of the receiver and prints it.
 LISTEN = """
 import socket, sys
 with socket.create_server((sys.argv[1], 0)) as listening:
@@ -88,7 +90,7 @@ with socket.create_server((sys.argv[1], 0)) as listening:
     while True:
         listening.accept()[0].close()
 """
-# The least time of five connections to it, in milliseconds: a round trip.
+# Prints the minimum time of five connections to the listener, milliseconds: a round trip.
 CONNECT = """
 import socket, sys, time
 def took():
@@ -100,7 +102,7 @@ print(1000 * min(took() for _ in range(5)))
 
 
 @needs_namespaces
-def test_a_path_has_the_round_trip_that_it_is_given_and_leaves_nothing_behind() -> None:
+def test_a_path_has_its_round_trip_time_and_is_removed_completely() -> None:
     with hosts(20, priorities=True, round_trip_s=0.05) as ends:
         line = ends.command(ends.receiver, sys.executable, "-c", LISTEN, RECEIVER)
         with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as listening:
@@ -121,19 +123,19 @@ def test_harm_on_a_path_with_delay_counts_it_in_round_trips() -> None:
     line = ["harm", "--local", "--rate", "20", "--round-trip", "30", "--seconds", "1.5", "--rounds", "1", "--json"]
     done = subprocess.run([*SPARELANE, *line], capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout)
+    report: dict[str, Any] = json.loads(done.stdout)
     for turn in ("alone", "beside_tcp", "beside"):
-        assert told[turn]["rtt_median_s"] >= 0.03, told
-        assert told[turn]["bps"] > 1e5, told
-    assert told["alone"]["bps"] < 21e6, told
+        assert report[turn]["rtt_median_s"] >= 0.03, report
+        assert report[turn]["bps"] > 1e5, report
+    assert report["alone"]["bps"] < 21e6, report
 
 
-def test_congestion_controls_that_the_kernel_has_not_are_left_out() -> None:
+def test_congestion_controls_that_the_kernel_does_not_have_are_omitted() -> None:
     assert wire_transfers.names_here(["reno", "cubic"])[-2:] == ["stream-bbr", "tcp-cubic"]
     assert set(wire_transfers.NAMES) - set(wire_transfers.names_here([])) == {"tcp-cubic", "tcp-bbr"}
 
 
-def test_a_row_of_times_has_median_and_range_and_ratios_are_of_medians() -> None:
+def test_a_row_of_times_has_median_and_range_and_ratios_use_medians() -> None:
     rows = [Times("rc3", [0.2, 0.1, 0.9]), Times("stream-cubic", [0.4]), Times("tcp-bbr"), Times("tcp-cubic", [0.8])]
     assert rows[0].cell() == "200 (100 to 900)"
     assert rows[2].cell() == "-"
@@ -141,44 +143,54 @@ def test_a_row_of_times_has_median_and_range_and_ratios_are_of_medians() -> None
     assert wire_transfers.ratios(rows[1:]) == "no transfer with rc3"
 
 
-def row_of_harm(queue: str, transfer: str, beside: tuple[float, float], head: tuple[float, float]) -> dict[str, Any]:
-    """A row with the Mb/s and the milliseconds of the 99th percentile beside a transfer, and beside its head alone."""
+def row_of_harm(
+    queue: str, transfer: str, with_transfer: tuple[float, float], head: tuple[float, float]
+) -> dict[str, Any]:
+    """Returns a row with Mb/s and p99 round-trip times in ms, next to a transfer and next to its head alone."""
 
     def turn(mbps: float, ms: float) -> dict[str, float]:
         return {"bps": mbps * 1e6, "rtt_p99_s": ms * 1e-3}
 
-    more: dict[str, Any] = {"alone": turn(40, 60), "beside_tcp": turn(*beside), "transfer_bps": 9e6, "lost_share": 0.5}
-    tail = {"tail_lost_share": (head[0] - beside[0]) / 40, "tail_added_p99_s": (beside[1] - head[1]) * 1e-3}
-    turns = {"beside": turn(*beside), "beside_head": turn(*head)}
+    more: dict[str, Any] = {
+        "alone": turn(40, 60),
+        "beside_tcp": turn(*with_transfer),
+        "transfer_bps": 9e6,
+        "lost_share": 0.5,
+    }
+    tail = {
+        "tail_lost_share": (head[0] - with_transfer[0]) / 40,
+        "tail_added_p99_s": (with_transfer[1] - head[1]) * 1e-3,
+    }
+    turns = {"beside": turn(*with_transfer), "beside_head": turn(*head)}
     return {"queue": queue, "flow": "bbr", "transfer": transfer, **more, **tail, **turns}
 
 
-def test_what_a_tail_costs_is_the_difference_to_its_head_alone() -> None:
+def test_the_harm_of_a_tail_is_the_difference_from_its_head_alone() -> None:
     judged, head = wire_harm.JUDGED, (20.0, 70.0)
     row = row_of_harm("priorities", judged, (19.8, 70.5), head)
-    told = wire_harm.of_tail(row)
-    assert told.startswith("priorities, bbr, rc3, 4 segments: the tail costs 0.5 % of the throughput, 0.5 ms")
-    assert told.endswith("met")
+    line = wire_harm.of_tail(row)
+    assert line.startswith("priorities, bbr, rc3, 4 segments: the tail costs 0.5 % of the throughput, 0.5 ms")
+    assert line.endswith("met")
     assert wire_harm.of_tail(row_of_harm("priorities", judged, (19.8, 71.5), head)).endswith("MISSED")
     assert wire_harm.of_tail(row_of_harm("priorities", judged, (19.0, 70.0), head)).endswith("MISSED")
-    # What two flows share by chance is told and not judged.
+    # The shares of two ordinary flows are printed but not judged.
     by_chance = wire_harm.of_tail(row_of_harm("priorities", "rc3", (10.0, 80.0), head))
     assert by_chance == "priorities, bbr, rc3: the tail costs 25.0 % of the throughput, 10.0 ms"
     assert len(wire_harm.cells(row)) == len(wire_harm.HEADINGS)
 
 
-def test_with_one_queue_a_transfer_is_held_against_one_more_flow() -> None:
+def test_with_one_queue_a_transfer_is_compared_with_one_more_flow() -> None:
     row = row_of_harm("one queue", "rc3", (10.0, 80.0), (20.0, 70.0))
     for one_more_bps, verdict in ((10e6, "met"), (12e6, "MISSED")):
-        beside = row["beside_tcp"] | {"bps": one_more_bps}
-        told = wire_harm.of_tail(row | {"beside_tcp": beside})
-        assert told.startswith(
+        with_transfer = row["beside_tcp"] | {"bps": one_more_bps}
+        line = wire_harm.of_tail(row | {"beside_tcp": with_transfer})
+        assert line.startswith(
             "one queue, bbr, rc3: the tail costs 25.0 % of the throughput, 10.0 ms; it leaves 10.0 Mb/s"
         )
-        assert told.endswith(f"{one_more_bps / 1e6:.1f}: {verdict}")
+        assert line.endswith(f"{one_more_bps / 1e6:.1f}: {verdict}")
 
 
-def test_without_root_nothing_is_measured_and_it_is_said() -> None:
+def test_without_root_nothing_is_measured_and_the_reason_is_printed() -> None:
     program = "import os, sys; os.geteuid = lambda: 1000; sys.argv = ['wire.py']; import wire; sys.exit(wire.main())"
     where = os.pathsep.join(path for path in sys.path if path)
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""`sparelane path` between two hosts in network namespaces of this machine."""
+"""Tests of `sparelane path` between two network namespaces of this machine."""
 
 import json
 import subprocess
@@ -20,12 +20,12 @@ needs_namespaces = pytest.mark.skipif(WHY_NOT is not None, reason=f"network name
 
 @pytest.fixture
 def keys(tmp_path: Path) -> tuple[Path, str, Path, str]:
-    """Folder and fingerprint of the sender's key, and of the receiver's."""
-    told: list[Any] = []
+    """The folders and the fingerprints of the sender's and the receiver's keys."""
+    report: list[Any] = []
     for side in ("sender", "receiver"):
         line = [*SPARELANE, "keys", "new", "--dir", str(tmp_path / side), "--quiet"]
-        told += [tmp_path / side, subprocess.run(line, capture_output=True, text=True, check=True).stdout.strip()]
-    return told[0], told[1], told[2], told[3]
+        report += [tmp_path / side, subprocess.run(line, capture_output=True, text=True, check=True).stdout.strip()]
+    return report[0], report[1], report[2], report[3]
 
 
 @contextmanager
@@ -47,28 +47,28 @@ def measured(keys: tuple[Path, str, Path, str], into: Path, *, priorities: bool)
             ends.command(ends.sender, *SPARELANE, *line), capture_output=True, text=True, timeout=HANG_S, check=False
         )
         assert done.returncode == 0, done.stderr
-        told: dict[str, Any] = json.loads(done.stdout)
-        return told
+        report: dict[str, Any] = json.loads(done.stdout)
+        return report
 
 
 @needs_namespaces
 def test_strict_priorities_of_the_kernel_are_recognised(keys: tuple[Path, str, Path, str], tmp_path: Path) -> None:
-    told = measured(keys, tmp_path / "to", priorities=True)
-    assert [row["mark"] for row in told["classes"]] == ["kept"] * 4
-    if not 15e6 < told["rate_bps"] < 25e6:
-        # A host that is held up for some tenths of a second, once in a while, shows a slower path.
-        told = measured(keys, tmp_path / "again", priorities=True)
-    assert told["verdict"] == "priorities", told
-    assert 15e6 < told["rate_bps"] < 25e6, told
-    assert told["classes"][0]["served"] == "first"
-    assert told["mtu_bytes"] == 1480
+    report = measured(keys, tmp_path / "to", priorities=True)
+    assert [row["mark"] for row in report["classes"]] == ["kept"] * 4
+    if not 15e6 < report["rate_bps"] < 25e6:
+        # A host that stalls for some tenths of a second measures a slower path.
+        report = measured(keys, tmp_path / "again", priorities=True)
+    assert report["verdict"] == "priorities", report
+    assert 15e6 < report["rate_bps"] < 25e6, report
+    assert report["classes"][0]["served"] == "first"
+    assert report["mtu_bytes"] == 1480
 
 
 @needs_namespaces
-def test_one_queue_is_told_from_priorities(keys: tuple[Path, str, Path, str], tmp_path: Path) -> None:
-    told = measured(keys, tmp_path / "to", priorities=False)
-    assert [row["mark"] for row in told["classes"]] == ["kept"] * 4
-    assert told["verdict"] == "one queue", told
+def test_one_queue_is_distinguished_from_priorities(keys: tuple[Path, str, Path, str], tmp_path: Path) -> None:
+    report = measured(keys, tmp_path / "to", priorities=False)
+    assert [row["mark"] for row in report["classes"]] == ["kept"] * 4
+    assert report["verdict"] == "one queue", report
 
 
 def test_a_receiver_for_both_families_keeps_the_marks_of_an_ipv4_sender(
@@ -94,7 +94,7 @@ def test_a_receiver_for_both_families_keeps_the_marks_of_an_ipv4_sender(
 
 
 @needs_namespaces
-def test_where_there_is_no_route_the_path_says_so_at_once(keys: tuple[Path, str, Path, str]) -> None:
+def test_a_path_without_a_route_is_reported_at_once(keys: tuple[Path, str, Path, str]) -> None:
     line = ["path", "--keys", str(keys[0]), "--trust", keys[3], "--connect-timeout", "50", "192.0.2.1:7777"]
     alone = ["unshare", "-n", *SPARELANE, *line]
     done = subprocess.run(alone, capture_output=True, text=True, timeout=HANG_S, check=False)

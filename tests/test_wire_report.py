@@ -1,4 +1,4 @@
-"""`make bench-wire` measures all, whatever is missed on the way."""
+"""Tests that `make bench-wire` runs all measurements even if one misses its target."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ def report(*commands: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def test_what_comes_behind_a_missed_target_is_measured_and_all_that_was_missed_is_told() -> None:
+def test_measurements_continue_after_a_missed_target_and_all_misses_are_listed() -> None:
     commands = [
         "sh -c 'echo first: 2, at most 1: MISSED; exit 1'",
         "echo second: MISSED",
@@ -33,5 +33,5 @@ def test_what_comes_behind_a_missed_target_is_measured_and_all_that_was_missed_i
     ]
 
 
-def test_where_all_is_met_the_report_says_so() -> None:
+def test_the_report_states_that_all_targets_are_met() -> None:
     assert report("echo a target: 1, at most 2: met") == (0, "a target: 1, at most 2: met\n\nall targets are met\n")

@@ -1,4 +1,4 @@
-"""What `send`, `recv` and `tunnel` tell of themselves: time series, qlog, and numbers for Prometheus."""
+"""Tests of the telemetry of `send`, `recv` and `tunnel`: time series, qlog and metrics for Prometheus."""
 
 import json
 import os
@@ -27,7 +27,7 @@ BYTES = 2_000_000
 
 
 def events_of(path: Path, vantage: str = "client") -> list[dict[str, object]]:
-    """The events of a qlog, each checked against the drafts; those of each flow are in order of time."""
+    """Reads the events of a qlog and checks each against the drafts, and the order of each flow's events."""
     text = path.read_text()
     assert text.startswith("\x1e")
     head, *events = [json.loads(record) for record in text.split("\x1e")[1:]]
@@ -44,23 +44,23 @@ def events_of(path: Path, vantage: str = "client") -> list[dict[str, object]]:
     return events
 
 
-def test_a_transfer_is_told_by_both_sides(keys: Keys, tmp_path: Path) -> None:
+def test_both_sides_of_a_transfer_record_telemetry(keys: Keys, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(os.urandom(BYTES))
-    asked = {
+    options = {
         side: ["--telemetry", str(tmp_path / f"{side}.parquet"), "--qlog", str(tmp_path / f"{side}.sqlog")]
         for side in ("sender", "receiver")
     }
     listen = ["--listen", "127.0.0.1:0", "-o", str(tmp_path / "to"), "--once"]
     (tmp_path / "to").mkdir()
-    with running("recv", *keys.of("receiver"), *listen, *asked["receiver"]) as receiver:
+    with running("recv", *keys.of("receiver"), *listen, *options["receiver"]) as receiver:
         at = receiver.until("listening")["address"]
         slow = ["--cc", "constant", "--set", "pace=100Mbps", "--sample-interval", "0.002"]
-        told = json.loads(call("send", *keys.of("sender"), "--json", *asked["sender"], *slow, str(file), at))
+        report = json.loads(call("send", *keys.of("sender"), "--json", *options["sender"], *slow, str(file), at))
         receiver.rest()
     series = pl.read_parquet(tmp_path / "sender.parquet")
     simulated = sl.run("two-flows-priority", set={"duration": "50ms"}).series
-    assert series.schema == simulated.schema, "the simulator's columns"
+    assert series.schema == simulated.schema, "the columns differ from the simulator's"
 
     def values(frame: pl.DataFrame, quantity: str, probe: str) -> list[float]:
         of_probe = pl.col("probe").cast(pl.String).str.contains(probe)
@@ -73,19 +73,19 @@ def test_a_transfer_is_told_by_both_sides(keys: Keys, tmp_path: Path) -> None:
     assert values(received, "delivered_bytes", "association")[-1] == BYTES
     assert not list(tmp_path.glob("*.parts"))
     counts = Counter(event["name"] for event in events_of(tmp_path / "sender.sqlog"))
-    assert counts["transport:packet_sent"] == sum(told["segments_by_class"])
+    assert counts["transport:packet_sent"] == sum(report["segments_by_class"])
     assert counts["recovery:metrics_updated"] > 0
     received_counts = Counter(event["name"] for event in events_of(tmp_path / "receiver.sqlog"))
     assert received_counts["transport:packet_received"] >= BYTES // 1500
 
 
-def test_a_receiver_tells_how_much_has_come_while_it_comes(keys: Keys, tmp_path: Path) -> None:
+def test_a_receiver_reports_progress_during_a_transfer(keys: Keys, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(os.urandom(BYTES))
     (tmp_path / "to").mkdir()
     own, trusted = keys.folder["receiver"], keys.fingerprint["sender"]
-    seen: list[int] = []
-    made = sl.wire.Receiver("127.0.0.1:0", tmp_path / "to", keys=own, trust=[trusted], progress=seen.append)
+    progress: list[int] = []
+    made = sl.wire.Receiver("127.0.0.1:0", tmp_path / "to", keys=own, trust=[trusted], progress=progress.append)
     slow = ["--cc", "constant", "--set", "window=200", "--set", "pace=20Mbps"]
     with made as receiver:
         line = ("send", *keys.of("sender"), "--json", *slow, str(file), receiver.address)
@@ -95,11 +95,11 @@ def test_a_receiver_tells_how_much_has_come_while_it_comes(keys: Keys, tmp_path:
             if event["event"] == "disconnected":
                 break
         sending.join()
-    assert seen
-    assert any(0 < count < BYTES for count in seen), seen
+    assert progress
+    assert any(0 < count < BYTES for count in progress), progress
 
 
-def test_the_accuracy_of_gaps_is_told_at_the_end_in_json_and_in_the_series(keys: Keys, tmp_path: Path) -> None:
+def test_errors_of_gaps_are_in_the_output_the_json_and_the_series(keys: Keys, tmp_path: Path) -> None:
     files = [str(tmp_path / name) for name in ("one", "two", "three")]
     for name in files:
         Path(name).write_bytes(os.urandom(400_000))
@@ -109,26 +109,26 @@ def test_the_accuracy_of_gaps_is_told_at_the_end_in_json_and_in_the_series(keys:
         at = receiver.until("listening")["address"]
         series = ["--telemetry", str(tmp_path / "series.parquet"), "--sample-interval", "0.005"]
         line = ["send", *keys.of("sender"), "--cc", "rapid", "--busy-wait", "--line-rate", "100Mbps"]
-        told = json.loads(call(*line, *series, "--json", files[0], at))
+        report = json.loads(call(*line, *series, "--json", files[0], at))
         said = call(*line, files[1], at)
         without = json.loads(call("send", *keys.of("sender"), "--cc", "cubic", "--json", files[2], at))
-    gaps = told["gaps"]
+    gaps = report["gaps"]
     assert gaps["count"] >= 400_000 // 1452
     assert 0 < gaps["median_error_s"] <= gaps["p99_error_s"]
     assert re.search(r"gaps, half of them below \d+ us: off by [\d.]+ us in the median", said)
-    assert (told["line_rate_bps"], told["line_rate_source"]) == (100_000_000, "set")
+    assert (report["line_rate_bps"], report["line_rate_source"]) == (100_000_000, "set")
     assert (without["gaps"], without["line_rate_source"]) == (None, "assumed")
     quantities = set(pl.read_parquet(tmp_path / "series.parquet")["quantity"])
     assert {"gap_s", "gap_error_s", "rate_bps"} <= quantities
 
 
-# A line of the text format: a comment, or a name with labels, and a number.
+# A line of the text format is a comment, or a name with labels and a number.
 COMMENT = re.compile(r"# (HELP \w+ .+|TYPE \w+ (counter|gauge))")
 SAMPLE = re.compile(r'(?P<name>[a-z_][a-z0-9_]*)(\{class="\d"\})? (?P<value>[0-9.e+-]+)')
 
 
 def numbers(text: str) -> dict[str, float]:
-    """The numbers of a text that keeps to the format: each has its type before it, and counters end in `_total`."""
+    """Reads metrics and checks their format: each has its type before it, and counters end with `_total`."""
     kinds: dict[str, str] = {}
     found: dict[str, float] = {}
     for line in text.splitlines():
@@ -175,18 +175,18 @@ def test_a_receiver_has_metrics_on_this_host(keys: Keys, tmp_path: Path) -> None
         wait_until(lambda: any(event["event"] == "disconnected" for event in receiver.step()))
         sender.join()
         receiver._watch.tend(receiver._native, at_once=True)
-        told = numbers(fetch(at))
+        report = numbers(fetch(at))
         with pytest.raises(urllib.error.HTTPError):
             fetch(at, "/other")
     assert done == ["file"]
-    assert told["sparelane_delivered_bytes_total"] == BYTES
-    assert told["sparelane_associations"] == 0
-    assert sum(told[f'sparelane_received_segments_total{{class="{at}"}}'] for at in range(4)) >= BYTES // 1500
+    assert report["sparelane_delivered_bytes_total"] == BYTES
+    assert report["sparelane_associations"] == 0
+    assert sum(report[f'sparelane_received_segments_total{{class="{at}"}}'] for at in range(4)) >= BYTES // 1500
     with pytest.raises(urllib.error.URLError):
         fetch(at)
 
 
-def test_a_client_that_says_nothing_keeps_metrics_from_others_for_a_bounded_time(
+def test_a_silent_client_blocks_metrics_for_a_bounded_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(wire_telemetry, "PATIENCE_S", 2.0)
@@ -204,24 +204,24 @@ def test_a_client_that_says_nothing_keeps_metrics_from_others_for_a_bounded_time
     ("text", "expected"),
     [("9100", ("127.0.0.1", 9100)), ("0.0.0.0:0", ("0.0.0.0", 0)), ("127.0.0.1:9", ("127.0.0.1", 9))],
 )
-def test_a_port_alone_is_for_this_host_only(text: str, expected: tuple[str, int]) -> None:
+def test_a_port_without_an_address_is_on_loopback_only(text: str, expected: tuple[str, int]) -> None:
     assert metrics_address(text) == expected
 
 
-def test_time_series_are_written_in_parts_and_are_one_file_at_the_end(tmp_path: Path) -> None:
+def test_time_series_are_written_in_parts_and_joined_at_the_end(tmp_path: Path) -> None:
     path = tmp_path / "series.parquet"
     file = SeriesFile(path, part_rows=10)
     columns = sl.run("two-flows-priority", set={"duration": "20ms", "sample.interval": "1ms"})._native.series()
     for _ in range(3):
         file.add(columns)
     assert len(list(tmp_path.glob("series.parquet.parts/*.parquet"))) == 3
-    assert not path.exists(), "a file has its name when it is whole"
+    assert not path.exists(), "a file has its name only when it is complete"
     file.close()
     assert [entry.name for entry in tmp_path.iterdir()] == ["series.parquet"]
     assert pl.read_parquet(path).height == 3 * len(columns["value"][0])
 
 
-def test_what_cannot_be_told_is_one_clear_error(keys: Keys, tmp_path: Path) -> None:
+def test_telemetry_that_cannot_be_written_is_one_clear_error(keys: Keys, tmp_path: Path) -> None:
     (tmp_path / "to").mkdir()
     listen = ["recv", *keys.of("receiver"), "--listen", "127.0.0.1:0", "-o", str(tmp_path / "to")]
     gone = str(tmp_path / "none" / "file")
@@ -246,8 +246,8 @@ def test_a_log_that_ends_early_is_an_error_at_the_end() -> None:
         Watch(None, None).close(Broken())  # type: ignore[arg-type]
 
 
-def test_every_command_of_the_wire_has_json(keys: Keys) -> None:
-    told = json.loads(call("keys", "trust", "--dir", keys.folder["sender"], keys.fingerprint["receiver"], "--json"))
-    assert told["trusted"] == keys.fingerprint["receiver"]
+def test_every_command_for_transfers_has_json(keys: Keys) -> None:
+    report = json.loads(call("keys", "trust", "--dir", keys.folder["sender"], keys.fingerprint["receiver"], "--json"))
+    assert report["trusted"] == keys.fingerprint["receiver"]
     for command in ("keys new", "keys show", "send", "recv", "tunnel", "path", "harm"):
         assert "--json" in CliRunner().invoke(main, [*command.split(), "--help"]).output, command

@@ -1,4 +1,4 @@
-"""TCP connections through two processes, over the loopback interface."""
+"""Tests of TCP connections through a tunnel of two processes over the loopback interface."""
 
 import http.server
 import os
@@ -23,10 +23,10 @@ from wire_processes import Keys, Running, call, running
 
 
 class Echo(socketserver.ThreadingTCPServer):
-    """Sends back what it is sent, as it comes, and its end behind the other's."""
+    """Sends received data back at once, and closes after the peer."""
 
     daemon_threads = True
-    # Kernels reset connections that find the line of those that wait full.
+    # Kernels reset connections when the listen queue is full.
     request_queue_size = 128
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class EchoHandler(socketserver.BaseRequestHandler):
 
 
 class Upper(socketserver.BaseRequestHandler):
-    """Reads to the end, and answers only then."""
+    """Reads to the end and only then answers."""
 
     def handle(self) -> None:
         pieces = []
@@ -51,7 +51,7 @@ class Upper(socketserver.BaseRequestHandler):
 
 @contextmanager
 def serving(server: socketserver.TCPServer) -> Iterator[str]:
-    """The address of a server that runs in a thread."""
+    """Runs a server in a thread and yields its address."""
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:
@@ -66,7 +66,7 @@ def serving(server: socketserver.TCPServer) -> Iterator[str]:
 def tunnel(
     keys: Keys, *targets: str, allow: tuple[str, ...] = (), more: tuple[str, ...] = ()
 ) -> Iterator[tuple[Running, Running, list[int]]]:
-    """Serving site, dialing site, and the local port of each target."""
+    """Yields the serving site, the dialing site, and the local port of each target."""
     allowed = [word for target in allow or targets for word in ("--allow", target)]
     forwards = [word for target in targets for word in ("--forward", f"127.0.0.1:0={target}")]
     with running("tunnel", *keys.of("receiver"), "--listen", "127.0.0.1:0", *allowed) as server:
@@ -87,7 +87,7 @@ def read_all(stream: socket.socket) -> bytes:
     return b"".join(pieces)
 
 
-def test_web_pages_come_through_the_tunnel(keys: Keys, tmp_path: Path) -> None:
+def test_web_pages_are_fetched_through_the_tunnel(keys: Keys, tmp_path: Path) -> None:
     (tmp_path / "page").write_bytes(os.urandom(300_000))
 
     class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -103,7 +103,7 @@ def test_web_pages_come_through_the_tunnel(keys: Keys, tmp_path: Path) -> None:
                 assert answer.read() == (tmp_path / "page").read_bytes()
 
 
-def test_both_directions_are_carried_at_once_by_many_connections(keys: Keys) -> None:
+def test_many_connections_carry_both_directions_at_once(keys: Keys) -> None:
     content = os.urandom(4_000_000)
     wrong: list[str] = []
 
@@ -144,7 +144,7 @@ def test_a_half_close_reaches_the_target_and_its_answer_comes_back(keys: Keys) -
         assert read_all(stream) == b"ABC" * 100_000
 
 
-def test_what_is_refused_or_not_allowed_is_reset_and_told(keys: Keys) -> None:
+def test_refused_and_forbidden_targets_are_reset_and_reported(keys: Keys) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         closed = f"127.0.0.1:{unused.getsockname()[1]}"
@@ -174,7 +174,7 @@ def test_a_reset_on_one_side_is_a_reset_on_the_other(keys: Keys, breaks: str) ->
                     other.recv(1)
 
 
-def test_a_reader_that_stalls_holds_back_the_writer_in_bounded_memory(keys: Keys) -> None:
+def test_a_stalled_reader_stops_the_writer_in_bounded_memory(keys: Keys) -> None:
     def resident_bytes(process: subprocess.Popen[str]) -> int:
         return int(Path(f"/proc/{process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
 
@@ -191,11 +191,11 @@ def test_a_reader_that_stalls_holds_back_the_writer_in_bounded_memory(keys: Keys
                     written += near.send(bytes(1 << 16))
             grown = [resident_bytes(site.process) - was for site, was in zip((server, client), before, strict=True)]
     assert written < 60_000_000, written
-    # Windows of 1 MiB, buffers of sockets, and what an allocator keeps.
+    # Windows of 1 MiB, buffers of sockets, and memory that the allocator keeps.
     assert max(grown) < 16_000_000, grown
 
 
-def test_the_tunnel_is_rebuilt_when_the_other_site_is_back(keys: Keys) -> None:
+def test_the_tunnel_reconnects_when_the_other_site_returns(keys: Keys) -> None:
     with serving(Echo()) as target:
         quick = ("--idle-timeout", "2", "--retry-pause", "0.5", "--connect-timeout", "1")
         with tunnel(keys, target, more=quick) as (server, client, ports):
@@ -214,7 +214,7 @@ def test_the_tunnel_is_rebuilt_when_the_other_site_is_back(keys: Keys) -> None:
                     assert waits.recv(1) == b"2"
 
 
-def test_connections_are_refused_while_the_other_site_is_away_where_that_is_set(keys: Keys) -> None:
+def test_connections_are_refused_while_the_other_site_is_away_with_the_option(keys: Keys) -> None:
     away = ("--connect-timeout", "0.5", "--while-down", "refuse", "127.0.0.1:9")
     with running("tunnel", *keys.of("sender"), "--forward", "127.0.0.1:0=h:1", *away) as client:
         port = int(client.until("forwarding")["address"].rpartition(":")[2])
@@ -224,7 +224,7 @@ def test_connections_are_refused_while_the_other_site_is_away_where_that_is_set(
         assert client.until("disconnected")["error"] == "127.0.0.1:9 does not answer"
 
 
-def test_sigterm_finishes_what_runs_and_a_second_one_ends_at_once(keys: Keys) -> None:
+def test_sigterm_finishes_open_connections_and_a_second_one_ends_at_once(keys: Keys) -> None:
     with serving(Echo()) as target:
         for more, finishes in (((), True), (("--grace", "1"), False)):
             with tunnel(keys, target, more=more) as (_, client, ports), connect(ports[0]) as stream:
@@ -254,7 +254,7 @@ def test_sigterm_finishes_what_runs_and_a_second_one_ends_at_once(keys: Keys) ->
             assert "stopped with 1 under way" in client.rest((0,))[1]
 
 
-def test_sighup_reads_the_trusted_peers_anew(keys: Keys, tmp_path: Path) -> None:
+def test_sighup_reads_the_trusted_peers_again(keys: Keys, tmp_path: Path) -> None:
     stranger = call("keys", "new", "--dir", str(tmp_path / "stranger"), "--quiet").strip()
     with serving(Echo()) as target:
         listen = ("--listen", "127.0.0.1:0", "--allow", target)
@@ -279,7 +279,7 @@ def test_a_tunnel_tries_all_addresses_of_a_name(keys: Keys, monkeypatch: pytest.
     def found(host: str, port: int, *more: int, **named: int) -> list[Any]:
         if host != "name":
             return real(host, port, *more, **named)
-        # By IPv6 there is nobody.
+        # No server listens on IPv6.
         v6 = (socket.AF_INET6, socket.SOCK_DGRAM, 17, "", ("::1", port, 0, 0))
         return [v6, (socket.AF_INET, socket.SOCK_DGRAM, 17, "", ("127.0.0.1", port))]
 
@@ -301,7 +301,7 @@ def test_a_tunnel_tries_all_addresses_of_a_name(keys: Keys, monkeypatch: pytest.
     assert kinds == ["disconnected", "connected"]
 
 
-def test_a_tunnel_that_is_dialled_to_a_receiver_of_files_says_what_it_met(keys: Keys, tmp_path: Path) -> None:
+def test_a_tunnel_to_a_receiver_of_files_is_a_clear_error(keys: Keys, tmp_path: Path) -> None:
     recv = ("recv", *keys.of("receiver"), "--listen", "127.0.0.1:0", "-o", str(tmp_path))
     forward = ("--forward", "127.0.0.1:0=127.0.0.1:22")
     with running(*recv) as receiver:
@@ -310,7 +310,7 @@ def test_a_tunnel_that_is_dialled_to_a_receiver_of_files_says_what_it_met(keys: 
             assert "receives files (`sparelane recv`)" in client.until("disconnected")["error"]
 
 
-def test_a_site_that_listens_gives_up_a_silent_one_after_its_own_idle_timeout(keys: Keys) -> None:
+def test_a_listening_site_disconnects_a_silent_one_after_its_own_idle_timeout(keys: Keys) -> None:
     serve = (
         "tunnel",
         *keys.of("receiver"),
@@ -323,7 +323,7 @@ def test_a_site_that_listens_gives_up_a_silent_one_after_its_own_idle_timeout(ke
     )
     with running(*serve) as server:
         address = server.until("listening")["address"]
-        # The other site would be silent for longer: it is asked, and stays.
+        # The other site would be silent for longer, but it is probed and stays connected.
         forward = ("--forward", "127.0.0.1:0=127.0.0.1:22", "--idle-timeout", "3600")
         with running("tunnel", *keys.of("sender"), *forward, address) as client:
             server.until("connected")
@@ -332,7 +332,7 @@ def test_a_site_that_listens_gives_up_a_silent_one_after_its_own_idle_timeout(ke
             assert "nothing came" in server.until("disconnected")["error"]
 
 
-def test_what_is_wrong_with_a_tunnel_is_one_clear_error(keys: Keys) -> None:
+def test_each_mistake_of_a_tunnel_is_one_clear_error(keys: Keys) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         at = f"127.0.0.1:{taken.getsockname()[1]}"
         cases = [

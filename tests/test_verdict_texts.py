@@ -1,4 +1,4 @@
-"""Headlines and tables of comparisons are true of the numbers that they are given, whatever these are."""
+"""Tests with random numbers that the headlines and tables of comparisons are true."""
 
 import re
 
@@ -24,7 +24,7 @@ KINDS = ("fifo", "codel", "red")
 
 
 def random_runs(draw: np.random.Generator) -> tuple[pl.DataFrame, Metric]:
-    """Two schemes in random settings, with random effects, noise and numbers of seeds."""
+    """Returns runs of two schemes with random settings, effects, noise and numbers of seeds."""
     metric = METRICS[draw.integers(len(METRICS))]
     seeds = int(draw.choice([1, 2, 3, 4, 5, 10]))
     kinds = KINDS[: draw.integers(1, 4)]
@@ -32,7 +32,7 @@ def random_runs(draw: np.random.Generator) -> tuple[pl.DataFrame, Metric]:
     noise = float(draw.choice([0.0, 0.001, 0.02, 0.3]))
     effects = draw.choice([0.0, 0.003, 0.05, 0.5, -0.003, -0.05, -0.5], size=(len(kinds), len(loads)))
     if draw.random() < 0.3:
-        # One effect in all settings.
+        # The same effect in all settings.
         effects = np.full_like(effects, effects.flat[0])
     made = []
     for place, kind in enumerate(kinds):
@@ -52,11 +52,11 @@ def sign_word(value: float) -> str:
 
 
 @pytest.mark.parametrize("number", range(300))
-def test_the_words_of_a_comparison_are_true_of_its_numbers(number: int) -> None:
+def test_the_text_of_a_comparison_is_true_for_its_numbers(number: int) -> None:
     runs, metric = random_runs(np.random.default_rng(number))
     answer = Subject(runs, ()).compare("tcp", metric=metric.name)
     [[one, *_]] = answer.comparisons
-    said = verdict.headline(one, LIMITS)
+    text = verdict.headline(one, LIMITS)
     for found in one.differences:
         true_of_a_setting(found.outcome, found.change.value, found.change.low, found.change.high, metric, one)
         # A clear difference has the same sign as the difference of the printed means.
@@ -67,27 +67,27 @@ def test_the_words_of_a_comparison_are_true_of_its_numbers(number: int) -> None:
     if len(clear) == 2:
         assert one.is_split
     if one.is_split:
-        true_of_a_contradiction(said, one)
+        true_of_a_contradiction(text, one)
         return
-    assert "depends on" not in said
+    assert "depends on" not in text
     whole = one.overall
     if one.outcome in (Outcome.BETTER, Outcome.WORSE):
         assert (
-            f"{sign_word(whole.value)} under rc3 than under tcp" in said or f"{sign_word(whole.value)} in every" in said
+            f"{sign_word(whole.value)} under rc3 than under tcp" in text or f"{sign_word(whole.value)} in every" in text
         )
         assert abs(whole.value) >= LIMITS.of(metric)
     elif one.outcome is Outcome.NEGLIGIBLE:
-        assert "differs negligibly between rc3 and tcp" in said
+        assert "differs negligibly between rc3 and tcp" in text
     elif one.outcome in (Outcome.UNCLEAR, Outcome.CROWDED):
-        assert said.startswith("No clear difference")
+        assert text.startswith("No clear difference")
     elif one.outcome is Outcome.EQUAL:
-        assert "is equal between rc3 and tcp" in said
+        assert "is equal between rc3 and tcp" in text
     else:
         assert seeds < 3
-        assert "cannot support an interval" in said
-        assert not re.search(r"\d to \S?\d", said.split(";")[0])
-    # Numbers of settings add up.
-    if counts := re.search(r"(?:better|worse) in (\d+) of (\d+) settings", said):
+        assert "cannot support an interval" in text
+        assert not re.search(r"\d to \S?\d", text.split(";")[0])
+    # The numbers of settings add up.
+    if counts := re.search(r"(?:better|worse) in (\d+) of (\d+) settings", text):
         assert int(counts[2]) == len(one.differences)
         assert int(counts[1]) == sum(found.outcome in (Outcome.BETTER, Outcome.WORSE) for found in one.differences)
 
@@ -110,16 +110,16 @@ def true_of_a_setting(
         assert low <= 0 <= high or len(one.differences) > 1
 
 
-def true_of_a_contradiction(said: str, one: Comparison) -> None:
-    """There is no overall number, and both directions are there."""
+def true_of_a_contradiction(text: str, one: Comparison) -> None:
+    """Checks that there is no overall number and that both directions occur."""
     values = [found.change.value for found in one.differences]
     assert min(values) < 0 < max(values)
     assert comparison.to_json(one)["change"] is None
     if not one.is_certain:
-        assert "ranges from" in said
-        assert "cannot support an interval" in said
+        assert "ranges from" in text
+        assert "cannot support an interval" in text
         return
-    assert "depends on" in said
+    assert "depends on" in text
     if one.depends_on:
         # Clear settings with the same values of these keys agree.
         seen: dict[tuple[str, ...], int] = {}
@@ -129,8 +129,8 @@ def true_of_a_contradiction(said: str, one: Comparison) -> None:
                 assert seen.setdefault(key, found.change.sign) == found.change.sign
 
 
-def test_the_random_comparisons_are_of_every_kind() -> None:
-    """Without all kinds of outcomes, the test above would promise little."""
+def test_the_random_comparisons_cover_every_outcome() -> None:
+    """The test above needs all kinds of outcomes."""
     outcomes: set[str] = set()
     for number in range(300):
         runs, metric = random_runs(np.random.default_rng(number))

@@ -1,7 +1,7 @@
 """Runs command lines in a process that lacks some capabilities, and prints exit codes and standard error as JSON.
 
-Usage: `python without.py CAPABILITY...`, with a JSON list of command lines on standard input. The output is a list with
-the exit code and the standard error of each.
+Usage: `python run_without.py CAPABILITY...`, with a JSON list of command lines on standard input. The output is a list
+with the exit code and the standard error of each.
 """
 
 from __future__ import annotations

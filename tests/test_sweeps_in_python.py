@@ -1,4 +1,4 @@
-"""Sweeps, comparisons and saved results from Python."""
+"""Tests of sweeps, comparisons and saved results from Python."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def test_the_tables_of_sweeps_have_the_declared_columns(name: str, swept: sl.Swe
         assert column.is_optional or not frame[column.name].has_nulls(), column.name
 
 
-def test_results_do_not_depend_on_the_number_of_workers_or_on_how_the_scenario_is_given(swept: sl.Sweep) -> None:
+def test_results_do_not_depend_on_the_number_of_workers_or_the_form_of_the_scenario(swept: sl.Sweep) -> None:
     varied = {**SCENARIO, "queue": {"limit": "10packets"}, "queue.kind": ["fifo", "codel"]}
     other = sl.sweep(varied, seeds=[1, 2, 3], workers=1)
     assert other.digest == swept.digest
     assert other.rows.drop("experiment").equals(swept.rows.drop("experiment"))
 
 
-def test_a_run_of_a_sweep_is_the_run_of_its_setting(swept: sl.Sweep) -> None:
+def test_a_run_of_a_sweep_equals_the_run_of_its_setting(swept: sl.Sweep) -> None:
     run = sl.run(SCENARIO, seed=2, set={"queue.kind": "codel", "workload.scheme": "cubic"})
     at = (pl.col("queue.kind") == "codel") & (pl.col("scheme") == "cubic") & (pl.col("seeds").list.first() == 2)
     of_sweep = swept.runs.filter(at & (pl.col("metric") == "goodput"))["value"]
@@ -101,7 +101,7 @@ def test_seeds_are_a_number_or_a_list_and_follow_the_scenario_by_default() -> No
         ({"set": {"workload.load": {"from": 1, "to": 2}}}, sl.ScenarioError, "a range has one of step, factor"),
     ],
 )
-def test_arguments_that_a_sweep_does_not_understand_are_refused(
+def test_invalid_arguments_of_a_sweep_are_refused(
     arguments: dict[str, Any], error: type[Exception], expected: str
 ) -> None:
     with pytest.raises(error, match=expected) as caught:
@@ -115,7 +115,7 @@ def test_a_mistake_in_a_dictionary_names_no_line_in_a_sweep_either() -> None:
     assert caught.value.line is None
 
 
-def test_failed_runs_are_listed_and_warned_of() -> None:
+def test_failed_runs_are_listed_and_a_warning() -> None:
     with pytest.warns(UserWarning, match="1 of 2 runs failed, and are listed in Sweep.failed: .*load"):
         some = sl.sweep({**SCENARIO, "workload.scheme": "reno"}, set={"workload.load": [0.5, 7]}, workers=1)
     [row] = some.failed.to_dicts()
@@ -126,12 +126,12 @@ def test_failed_runs_are_listed_and_warned_of() -> None:
         sl.sweep(SCENARIO, set={"workload.load": [6, 7]}, workers=1)
 
 
-def test_a_folder_keeps_results_and_goes_on_with_what_is_missing(tmp_path: Path) -> None:
+def test_a_folder_keeps_results_and_only_missing_runs_are_added(tmp_path: Path) -> None:
     shares: list[float] = []
     small = {**SCENARIO, "duration": "50ms"}
     first = sl.sweep(small, seeds=2, output=tmp_path / "kept", workers=1)
     again = sl.sweep(small, seeds=2, output=tmp_path / "kept", workers=1, progress=shares.append)
-    assert shares[0] == 1.0, "nothing is missing"
+    assert shares[0] == 1.0, "no run is missing"
     assert again.digest == first.digest
     loaded = sl.load(tmp_path / "kept")
     assert isinstance(loaded, sl.Sweep)
@@ -149,7 +149,7 @@ def test_a_sweep_without_a_folder_is_kept_as_long_as_the_object_and_can_be_saved
     rows, copy = some.rows, pickle.loads(pickle.dumps(some))
     del some
     assert not place.exists()
-    assert copy.rows.equals(rows), "a copy has the tables, and no folder"
+    assert copy.rows.equals(rows), "a copy has only the tables"
     saved = sl.load(tmp_path / "copy")
     assert isinstance(saved, sl.Sweep)
     assert saved.rows.equals(rows)
@@ -179,17 +179,17 @@ def test_load_reads_a_run_in_any_format(formats: tuple[str, ...], tmp_path: Path
         (lambda path: path.mkdir(), "no results in the folder .*, which is empty"),
     ],
 )
-def test_load_says_what_is_wrong_with_a_folder(make: Any, expected: str, tmp_path: Path) -> None:
+def test_load_states_the_mistake_in_a_folder(make: Any, expected: str, tmp_path: Path) -> None:
     make(tmp_path / "it")
     with pytest.raises(sl.SavedResultsError, match=expected):
         sl.load(tmp_path / "it")
 
 
-def test_a_comparison_prints_its_conclusions_and_holds_the_numbers(swept: sl.Sweep, tmp_path: Path) -> None:
+def test_a_comparison_prints_its_conclusions_and_has_the_numbers(swept: sl.Sweep, tmp_path: Path) -> None:
     answer = swept.compare(metric="queueing", by="queue")
     words = str(answer)
     assert "cubic" in words
-    assert repr(answer) == words, "a notebook or a shell shows the words"
+    assert repr(answer) == words, "a notebook or a shell shows the conclusions"
     assert "<table" in answer._repr_html_()
     frame = answer.frame()
     assert set(frame["scheme"]) == {"cubic"}
@@ -201,7 +201,7 @@ def test_a_comparison_prints_its_conclusions_and_holds_the_numbers(swept: sl.Swe
     assert set(other["scheme"]) == {"reno"}
 
 
-def test_sweeps_and_scenario_files_are_compared_under_their_names(swept: sl.Sweep, tmp_path: Path) -> None:
+def test_sweeps_and_scenario_files_are_compared_by_their_names(swept: sl.Sweep, tmp_path: Path) -> None:
     for name, controller in (("one", "newreno"), ("other", "cubic")):
         text = f"""
             duration = "100ms"
@@ -212,7 +212,7 @@ def test_sweeps_and_scenario_files_are_compared_under_their_names(swept: sl.Swee
         (tmp_path / f"{name}.toml").write_text(textwrap.dedent(text))
     answer = sl.compare([tmp_path / "one.toml", str(tmp_path / "other.toml")], seeds=3)
     assert set(answer.frame()["scheme"]) == {"other"}
-    assert "sparelane-compare-" not in str(answer), "the runs were in a folder that is gone"
+    assert "sparelane-compare-" not in str(answer), "the temporary folder of the runs still exists"
     places = []
     for name in ("one", "other"):
         places.append(tmp_path / f"out-{name}")
@@ -234,7 +234,7 @@ def test_compare_refuses_what_it_cannot_compare(what: Any, expected: str) -> Non
         sl.compare(what)
 
 
-def test_compare_of_a_single_run_says_what_it_takes(tmp_path: Path) -> None:
+def test_compare_of_a_single_run_states_the_allowed_arguments(tmp_path: Path) -> None:
     run = sl.run(SCENARIO, set={"workload.scheme": "reno"})
     with pytest.raises(TypeError, match=r"not Result; sweep\(scenario, seeds=5\)"):
         sl.compare(run)  # type: ignore[arg-type]
@@ -254,7 +254,7 @@ def test_compare_of_a_single_run_says_what_it_takes(tmp_path: Path) -> None:
         ({"threshold": 5}, ValueError, "threshold is 5; allowed: a share from 0 to 1"),
     ],
 )
-def test_a_mistyped_argument_of_compare_is_told(
+def test_a_mistyped_argument_of_compare_is_refused_with_a_suggestion(
     arguments: dict[str, Any], error: type[Exception], expected: str, swept: sl.Sweep
 ) -> None:
     with pytest.raises(error, match=expected):
@@ -287,7 +287,7 @@ def test_progress_is_silent_unless_standard_error_is_a_terminal(
     assert "100 %" in err
 
 
-def test_a_function_gets_the_share_and_may_cancel(tmp_path: Path) -> None:
+def test_a_progress_function_gets_the_share_and_may_cancel(tmp_path: Path) -> None:
     shares: list[float] = []
 
     def half(share: float) -> bool:
@@ -311,10 +311,10 @@ def _nothing_stays_registered() -> Any:
 
 
 @pytest.mark.usefixtures("_nothing_stays_registered")
-def test_a_controller_of_this_session_is_swept_here_and_never_taken_from_an_earlier_definition(tmp_path: Path) -> None:
+def test_a_controller_of_this_session_runs_here_in_its_current_definition(tmp_path: Path) -> None:
     def define(gain: float) -> None:
         @sl.controller("own-law")
-        class Own(sl.Controller):
+        class Gain(sl.Controller):
             def on_ack(self, ack: sl.Ack) -> None:
                 self.cwnd_bytes = min(self.cwnd_bytes + gain * ack.acked_bytes, 60_000)
 
@@ -327,7 +327,7 @@ def test_a_controller_of_this_session_is_swept_here_and_never_taken_from_an_earl
     assert first.schemes == ["own", "reno"]
     define(0.01)
     second = sl.sweep(own, seeds=2, output=tmp_path / "kept")
-    assert second.digest != first.digest, "the code has changed"
+    assert second.digest != first.digest, "the changed code was not used"
 
 
 def script(folder: Path, text: str) -> subprocess.Popen[str]:
@@ -337,7 +337,7 @@ def script(folder: Path, text: str) -> subprocess.Popen[str]:
     )
 
 
-def test_a_script_without_a_main_guard_may_sweep(tmp_path: Path) -> None:
+def test_a_script_without_a_main_guard_can_sweep(tmp_path: Path) -> None:
     process = script(
         tmp_path,
         f"""
@@ -354,7 +354,7 @@ def test_a_script_without_a_main_guard_may_sweep(tmp_path: Path) -> None:
     assert err == ""
 
 
-def test_ctrl_c_ends_a_sweep_and_keeps_what_is_done(tmp_path: Path) -> None:
+def test_ctrl_c_ends_a_sweep_and_keeps_finished_runs(tmp_path: Path) -> None:
     process = script(
         tmp_path,
         f"""
