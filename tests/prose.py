@@ -126,7 +126,7 @@ class Report:
 
     @property
     def passes(self) -> bool:
-        """Whether both figures are within their limits."""
+        """True if both figures are within their limits."""
         return self.phrases_per_10000 <= MAX_PHRASES_PER_10000 and self.openings <= MAX_OPENINGS
 
     def __str__(self) -> str:

@@ -372,7 +372,7 @@ def test_a_packet_of_a_level_is_acknowledged_at_that_level_with_sack() -> None:
 
 @with_rc3
 def test_low_priority_acknowledgments_do_not_open_the_window() -> None:
-    """In the first round trips, class 0 has the same packets as without RC3, until head and tail meet."""
+    """Class 0 has the same packets as without RC3 in the first round trips, until head and tail meet."""
     sent: dict[str, list[int]] = {}
     for scheme in ("tcp", "rc3"):
         settings = [f"workload.scheme={scheme}", "workload.size=1000packets"]
