@@ -18,8 +18,10 @@ import pytest
 
 from wire_processes import Keys
 
-# pytest-xdist sets COLUMNS for its workers, which would make printed tables that narrow.
+# pytest imports readline, which sets COLUMNS for child processes, though `os.environ` does not show it. Workers of
+# pytest-xdist then find it in `os.environ`. It would make printed tables that narrow.
 os.environ.pop("COLUMNS", None)
+os.unsetenv("COLUMNS")
 
 # Files whose tests need real time, network namespaces or programs in the kernel. `make test` runs these tests one by
 # one, after all others.
