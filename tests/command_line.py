@@ -1,4 +1,4 @@
-"""The command line as tests use it: in this process, or in one of its own."""
+"""Runs the command line in tests, in this process or in a separate one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from sparelane.cli.main import main
 
-# The command in a process of its own, whatever is installed.
+# The start of a command line in a separate process, which does not need an installed script.
 SPARELANE = [sys.executable, "-c", "from sparelane.cli.main import main; main()"]
 
 

@@ -1,7 +1,6 @@
-"""Guards against tests that hang.
+"""Time limits that only end tests that hang.
 
-A test waits for an event, a number of steps or an order of events. It never measures how fast the machine is. The
-limit here only ends a test whose event never comes.
+Tests wait for an event, a number of steps or an order of events, and never depend on the speed of the machine.
 """
 
 from __future__ import annotations
@@ -11,16 +10,16 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-# How long a test waits for a process, an answer or a condition before it takes it to hang, seconds. Far longer than any
-# machine needs: a test that reaches it has failed, and no test asserts anything about a shorter time.
+# The time after which a test that waits for a process, an answer or a condition fails, seconds. No machine needs that
+# long, and no test checks a shorter time.
 HANG_S = 300.0
 
 
 def wait_until(condition: Callable[[], bool], process: subprocess.Popen[Any] | None = None) -> None:
-    """Waits until a condition holds; fails after `HANG_S`, or if `process`, which should bring it about, ends first."""
+    """Waits until a condition holds; fails after `HANG_S`, or if `process`, which should cause it, ends before."""
     deadline = time.monotonic() + HANG_S
     while not condition():
         assert time.monotonic() < deadline, f"the condition does not hold after {HANG_S:g} s"
-        # The process may have brought it about as its last deed.
+        # The process may have caused the condition just before it ended.
         assert process is None or process.poll() is None or condition(), "the process ended before the condition held"
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Rows of runs that never were, for tests of comparisons."""
+"""Made-up rows of runs for tests of comparisons."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sparelane.sweeps.metrics import Metric
 
 
 def row(scheme: str, metric: Metric, value: float, seed: int, axes: Mapping[str, AxisValue]) -> TidyRow:
-    """The value of a metric in the run of a scheme and a seed, at these values of the axes."""
+    """Returns a row with the value of a metric for a scheme, a seed and values of the axes."""
     setting = ", ".join(f"{key} = {value}" for key, value in axes.items())
     return TidyRow(
         "x", setting, scheme, ALL, metric.metric, metric.average, float(value), metric.unit, [seed], axes=dict(axes)

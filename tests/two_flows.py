@@ -1,4 +1,4 @@
-"""Two bulk flows over a dumbbell: flow 0 ends, flow 1 goes on to the end of the run."""
+"""Two bulk flows over a dumbbell: flow 0 completes, and flow 1 lasts until the end of the run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ interval = "100ms"
 flows = [0]
 """
 
-# The same, as a part of a dictionary.
+# The same tables as part of a dictionary.
 TABLES: dict[str, Any] = {
     "workload": [
         {"kind": "bulk", "pairs": [["left0", "right0"]], "size": "100kB"},
