@@ -54,7 +54,7 @@ pub enum AckError {
     NotOpen,
     /// The cumulative acknowledgment covers a segment that was never sent.
     #[error(
-        "acknowledges all segments below {cumulative}, some of which were never sent; no segment from {sent} on was sent"
+        "acknowledges segments below {cumulative}, some of which were never sent; no segment from {sent} on was sent"
     )]
     NeverSent {
         /// The cumulative acknowledgment.
@@ -249,11 +249,11 @@ mod tests {
         let cases = [
             (
                 rejection(|ack| ack.cumulative = 11, &[], NO_TAIL),
-                "acknowledges all segments below 11, some of which were never sent; no segment from 10 on was sent",
+                "acknowledges segments below 11, some of which were never sent; no segment from 10 on was sent",
             ),
             (
                 rejection(|ack| ack.cumulative = 13, &[], &[10, 12]),
-                "acknowledges all segments below 13, some of which were never sent; no segment from 20 on was sent",
+                "acknowledges segments below 13, some of which were never sent; no segment from 20 on was sent",
             ),
             (
                 rejection(|ack| ack.trigger = 10, &[], NO_TAIL),

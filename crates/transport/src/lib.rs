@@ -19,18 +19,18 @@
 //! sender.write(100_000);
 //! let mut now = Time::ZERO;
 //! while !sender.is_done() {
-//!     let mut answers = Vec::new();
+//!     let mut acks = Vec::new();
 //!     let sent: Vec<Transmit> = std::iter::from_fn(|| sender.poll_transmit(now, false)).collect();
 //!     now += Dur::from_ms(20);
 //!     for transmit in sent {
 //!         match transmit {
 //!             Transmit::Syn => sender.handle_syn_ack(now, None),
-//!             Transmit::Data(segment) => answers.extend(receiver.handle_data(now, segment, false)),
+//!             Transmit::Data(segment) => acks.extend(receiver.handle_data(now, segment, false)),
 //!             Transmit::Probe | Transmit::Reset => {}
 //!         }
 //!     }
-//!     for answer in answers {
-//!         sender.handle_ack(now, &Acknowledgment::of(answer, receiver.sack_blocks()))?;
+//!     for ack in acks {
+//!         sender.handle_ack(now, &Acknowledgment::of(ack, receiver.sack_blocks()))?;
 //!     }
 //! }
 //! assert_eq!(receiver.held_bytes(), 100_000);

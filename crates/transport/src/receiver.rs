@@ -141,8 +141,8 @@ impl Receiver {
         }
     }
 
-    /// Sets the initial sequence number, as [`Sender::set_initial_seq`](crate::Sender::set_initial_seq) does. Call it before any
-    /// segment arrives.
+    /// Sets the initial sequence number, as [`Sender::set_initial_seq`](crate::Sender::set_initial_seq) does. Call it
+    /// before any segment arrives.
     pub fn set_initial_seq(&mut self, first: Seq) {
         self.next = first;
     }
@@ -159,12 +159,12 @@ impl Receiver {
     /// Its acknowledgment is [`AckSegment::plain`]. Returns `false` and changes nothing if the general path is needed.
     #[inline(always)]
     pub fn handle_data_fast(&mut self, seq: u32, payload_bytes: u32) -> bool {
-        let takes = self.fast_path && seq == self.next as u32;
-        if takes {
+        let is_next = self.fast_path && seq == self.next as u32;
+        if is_next {
             self.held_bytes += u64::from(payload_bytes);
             self.next += 1;
         }
-        takes
+        is_next
     }
 
     /// Enables or disables the fast path.
@@ -186,12 +186,14 @@ impl Receiver {
         if segment.payload_bytes == 0 {
             self.note_fin(seq);
         }
+        // One test covers both kinds of ECN: with classic ECN, `ce_state` stays false.
         if segment.window_reduced | (marked != self.ce_state) {
             if self.ecn == Ecn::Dctcp && class == 0 && marked != self.ce_state {
                 return self.change_ce_state(now, marked, |receiver| receiver.handle_data(now, segment, marked));
             }
             self.update_classic_echo(segment.window_reduced, marked && class == 0);
         }
+        // Only in-order segments of class 0 may be acknowledged late (RFC 5681 section 4.2).
         let in_order = seq == self.next;
         if in_order && self.ranges.is_empty() {
             self.held_bytes += u64::from(segment.payload_bytes);
@@ -205,6 +207,7 @@ impl Receiver {
         } else if seq >= self.next {
             self.take_out_of_order(seq, segment.payload_bytes);
         }
+        // The acknowledgment is cumulative, so it replaces a pending one.
         if class == 0 {
             self.pending_ack = None;
         }
@@ -251,11 +254,13 @@ impl Receiver {
         marked: bool,
         take: impl FnOnce(&mut Receiver) -> Option<AckSegment>,
     ) -> Option<AckSegment> {
+        // The pending acknowledgment is built first, while the old state is still in the echo.
         let before =
             self.pending_ack.take().map(|pending| self.acknowledge(pending.trigger, pending.trigger_retransmitted, 0));
         self.ce_state = marked;
         self.echo_ce = marked;
         self.refresh();
+        // `take` may delay its acknowledgment, which must be sent immediately here.
         let own = take(self).or_else(|| {
             let pending = self.pending_ack.take()?;
             Some(self.acknowledge(pending.trigger, pending.trigger_retransmitted, 0))
@@ -270,6 +275,7 @@ impl Receiver {
     /// the last segment. Delayed acknowledgments count chunks, not segments.
     pub fn handle_chunk(&mut self, now: Time, chunk: Chunk) -> Option<AckSegment> {
         let Chunk { first, segments, class, retransmission, marked, .. } = chunk;
+        // A hostile peer can send any numbers, so the sum must not overflow.
         let last = first.saturating_add(Seq::from(segments.max(1) - 1));
         if !self.has_room_for(first, last) {
             self.refused += u64::from(segments);
@@ -281,6 +287,7 @@ impl Receiver {
             }
             self.update_classic_echo(chunk.window_reduced, marked && class == 0);
         }
+        // The loop is bounded, because a chunk with room ends inside the window.
         let in_order = first == self.next && self.ranges.is_empty();
         for seq in first..=last {
             let payload_bytes = if seq < last { chunk.payload_bytes } else { chunk.last_payload_bytes };

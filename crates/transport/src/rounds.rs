@@ -47,6 +47,7 @@ pub fn walk(plan: &Walk, config: TransportConfig, cc: Box<dyn CongestionControl>
     let mut sender = Sender::new(config, cc, Stream::new(0, Domain::Controller, 0));
     let mut receiver = Receiver::new(&config);
     sender.write(u64::from(plan.segments) * config.mss_bytes);
+    // The handshake: its SYN needs no delivery, because the receiver opens with the first segment.
     let mut now = Time::ZERO;
     sender.poll_transmit(now, true);
     sender.handle_syn_ack(now + ROUND, None);
@@ -63,6 +64,7 @@ pub fn walk(plan: &Walk, config: TransportConfig, cc: Box<dyn CongestionControl>
         if round == Round::default() {
             break;
         }
+        // Acknowledgments return after all transmissions of the round.
         for (ack, blocks) in acks {
             let result = sender.handle_ack(now + ROUND, &Acknowledgment::of(ack, &blocks));
             debug_assert_eq!(result, Ok(()), "the receiver of a walk sends valid acknowledgments");

@@ -266,6 +266,7 @@ impl Scoreboard {
             let range = mask(word, self.una, end);
             let slot = self.slot(word);
             let bits = &mut self.words[slot];
+            // Skipped segments are also gone, so their bits need no test.
             if (bits.sacked | bits.gone | bits.lost | bits.resent | bits.low) & range == 0 {
                 continue;
             }
@@ -281,6 +282,7 @@ impl Scoreboard {
                 *field &= !range;
             }
         }
+        // The arrivals are in descending order: drop those that are now acknowledged.
         while self.top_len > 0 && self.top[self.top_len - 1] < to {
             self.top_len -= 1;
         }
@@ -343,6 +345,7 @@ impl Scoreboard {
         let slot = self.slot(seq / BITS);
         let bit = 1u64 << (seq % BITS);
         let bits = &mut self.words[slot];
+        // Reported before, or never sent. A class-0 report of a known segment can still be evidence.
         if bits.sacked & bit != 0 || (seq >= nxt && bits.low & bit == 0) {
             if in_class0 && seq < nxt && bits.provable() & bit != 0 {
                 self.mark_class0_arrived(seq / BITS, bit);
@@ -351,6 +354,7 @@ impl Scoreboard {
         }
         bits.sacked |= bit;
         self.sacked += 1;
+        // Without other bits, the counts change by one; otherwise the general functions update them.
         let arrived = in_class0 && seq < nxt && bits.low & bit == 0;
         if (bits.gone | bits.lost | bits.resent) & bit != 0 {
             if arrived {
@@ -399,6 +403,7 @@ impl Scoreboard {
         let mut arrived = arrived & !bits.gone;
         self.gone += arrived.count_ones();
         bits.gone |= arrived;
+        // From the highest segment down; the first one below all tracked arrivals ends the search.
         while arrived != 0 {
             let highest = u64::BITS - 1 - arrived.leading_zeros();
             if !self.track_arrival(word * BITS + Seq::from(highest)) {
@@ -574,6 +579,7 @@ impl Scoreboard {
             let sent = mask(word, self.una, nxt);
             let slot = self.slot(word);
             let bits = &mut self.words[slot];
+            // After reneging, no reported segment can be assumed to be at the receiver.
             if forget_sacks {
                 bits.sacked = 0;
                 bits.skipped = 0;
@@ -583,6 +589,7 @@ impl Scoreboard {
             bits.gone |= sent & bits.sacked;
             bits.lost = sent & !bits.gone;
         }
+        // Earlier arrivals say nothing about the retransmissions that follow.
         self.recount();
         self.top_len = 0;
         self.lost_edge = nxt;

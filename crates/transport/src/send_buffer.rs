@@ -174,6 +174,7 @@ impl SendBuffer {
             self.append_fin();
             return;
         }
+        // Waiting for a third of the buffer avoids many short writes, each with its own tail.
         if free < self.limit_segments.div_ceil(3) {
             return;
         }

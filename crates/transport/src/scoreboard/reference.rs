@@ -190,6 +190,7 @@ impl Pair {
         let una = reference.una;
         let at = una + rng.below(*nxt - una + 1);
         let state = reference.at(at);
+        // The ranges weight the operations. Guards keep to the preconditions of the sender.
         match rng.below(40) {
             0..4 => *nxt += 1 + rng.below(90),
             4..7 => {

@@ -200,6 +200,7 @@ impl Sender {
         }
         let is_progress = ack.cumulative > self.una;
         let sent_at = self.retransmission_time(now, ack.trigger);
+        // Linux reads the timestamp echo only from cumulative acknowledgments, with the resolution of its clock.
         let for_controller = match self.config.resent_rtt_tick {
             None => {
                 if let Some(at) = sent_at {
@@ -215,6 +216,7 @@ impl Sender {
                 sample
             }
         };
+        // Timestamps identify the copy, so Karn's algorithm need not keep the backoff after progress.
         if is_progress {
             self.rtt.end_backoff();
         }
@@ -310,6 +312,7 @@ impl Sender {
             Some(low) if !in_class0 => low,
             _ => &mut self.last_report,
         };
+        // Common case: one block grew, and all others are unchanged.
         if let Some(new_part) = last.update_if_first_grew(blocks) {
             board.sack(new_part, nxt, in_class0);
             return;

@@ -88,6 +88,7 @@ impl Sender {
         let room = window.saturating_sub(in_flight).min(receive_room);
         let most = self.batch.size.min(self.cwnd_segments / 3).min(self.max_paced_chunk()).max(1);
         let chunk = self.buffer.end_of_write(seq).min(seq + Seq::from(most)) - seq;
+        // With nothing in flight, no acknowledgment would make more room.
         let chunk = if room >= chunk {
             chunk
         } else if in_flight == 0 {

@@ -90,6 +90,7 @@ impl Sender {
         let in_flight_bytes = self.in_flight_bytes();
         let (una, bytes) = (self.una, self.mss_bytes);
         let Some(tracker) = &mut self.delivery_tracker else { return };
+        // Nothing else is in flight: a new sampling interval starts, so that the idle time does not count.
         if in_flight_bytes <= bytes {
             (tracker.first_sent_at, tracker.delivered_at) = (now, now);
         }
@@ -138,6 +139,7 @@ impl Sender {
         }
         tracker.delivered_bytes += delivered_bytes;
         tracker.delivered_at = now;
+        // All segments sent while application-limited are delivered.
         if tracker.delivered_bytes > tracker.app_limited_until {
             tracker.app_limited_until = 0;
         }

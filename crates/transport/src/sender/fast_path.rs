@@ -25,6 +25,7 @@ impl Sender {
     pub fn handle_ack_fast(&mut self, now: Time, cumulative: u32, trigger: u32) -> bool {
         let (outstanding, una) = (self.outstanding(), self.una as u32);
         let acked = cumulative.wrapping_sub(una);
+        // The wrapping subtractions reject duplicates and values beyond the data sent with one comparison each.
         if !self.ack_fast_path || acked.wrapping_sub(1) >= outstanding || trigger.wrapping_sub(una) >= outstanding {
             return false;
         }
@@ -99,6 +100,7 @@ impl Sender {
         if self.recovery.prr.is_some() || !self.features.sack {
             return;
         }
+        // RFC 6675 section 5, step C: send while the pipe is below the window.
         let room = self.cwnd_segments.saturating_sub(self.pipe());
         let until = self.nxt + Seq::from(room);
         let window_end = self.una + Seq::from(self.receive_window_segments);
@@ -113,6 +115,7 @@ impl Sender {
     #[inline(always)]
     pub(super) fn update_send_limit(&mut self) {
         let mss_bytes = self.mss_bytes;
+        // The division is skipped while the window has the same number of whole segments.
         let above = self.limits.cwnd_bytes.wrapping_sub(u64::from(self.cwnd_segments) * mss_bytes);
         if above >= mss_bytes {
             self.cwnd_segments = u32::try_from(self.limits.cwnd_bytes / mss_bytes).unwrap_or(u32::MAX);

@@ -185,6 +185,7 @@ impl Sender {
                     break;
                 }
             }
+            // The entry is decided: acknowledged, retransmitted later, or lost now.
             rack.transmissions.pop_front();
             if in_flight {
                 found = true;
@@ -200,6 +201,7 @@ impl Sender {
     pub(super) fn restore_recent_in_flight(&mut self, now: Time) {
         let Some(rack) = &self.rack else { return };
         let margin = rack.rtt + self.reordering_window(rack.reordering_seen);
+        // From the most recent transmission back to the first that is too old.
         for &Transmission { at, seq, order, is_retransmission } in rack.transmissions.iter().rev() {
             if at + margin <= now {
                 break;
@@ -219,6 +221,7 @@ impl Sender {
         let applies = self.phase == Phase::Open && nothing_missing && !waits;
         let alone = self.flight() == 1;
         let more = if alone { DELAYED_ACK_WAIT } else { self.config.rack_timer_delay };
+        // The probe must not be later than the retransmission timeout.
         let (srtt, rto_deadline) = (self.rtt.srtt(), self.timers.rto_deadline);
         let Some(rack) = &mut self.rack else { return };
         rack.probe_at = if applies && rack.probe.is_none() && !rack.probe_is_due {

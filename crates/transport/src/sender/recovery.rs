@@ -77,6 +77,7 @@ impl Sender {
     /// 4015).
     pub(super) fn undo_losses(&mut self, now: Time) {
         self.board.undo_losses();
+        // Losses reported so far were mistaken and may be reported again.
         if let Some(tracker) = &mut self.delivery_tracker {
             tracker.report_again_from(self.una);
         }
@@ -261,6 +262,7 @@ impl Sender {
         }
         self.counts.timeouts += 1;
         self.rtt.timed_out();
+        // The SYN is sent again by the next poll.
         if self.state != State::Established {
             self.lifecycle.syn_timeouts += 1;
             self.state = State::SendSyn;

@@ -43,16 +43,16 @@ impl Scheduler {
 
     /// Enqueues a segment. A retransmission is dropped if a copy of the segment is still queued, which limits the queue
     /// to twice the data written even if a peer reports false losses.
-    fn take(&mut self, segment: Segment) {
-        let waits =
+    fn enqueue(&mut self, segment: Segment) {
+        let is_queued =
             segment.retransmission && (segment.seq >= self.departed_end || !self.retransmissions.insert(segment.seq));
-        if !waits {
+        if !is_queued {
             self.queue.push_back(segment);
         }
     }
 
     /// Removes the segment at the head of the queue, which departs.
-    fn release(&mut self) {
+    fn dequeue(&mut self) {
         if let Some(segment) = self.queue.pop_front() {
             self.departed_end = self.departed_end.max(segment.seq + 1);
             if segment.retransmission {
@@ -66,8 +66,9 @@ impl Sender {
     /// Moves all segments that TCP may send into the queue, then returns the segment that departs now, if any.
     #[inline(never)]
     pub(super) fn poll_scheduled(&mut self, now: Time, nic_idle: bool) -> Option<Transmit> {
+        // The window limits this loop, because queued segments count as in flight.
         while let Some(Transmit::Data(segment)) = self.poll_established(now, nic_idle) {
-            self.scheduled().take(segment);
+            self.scheduled().enqueue(segment);
         }
         let &head = self.scheduled().queue.front()?;
         let due = self.cc.next_departure(&mut context!(self, now));
@@ -77,10 +78,11 @@ impl Sender {
                 Some(timer) => late_until.unwrap_or_else(|| timer.set(due)),
                 None => due,
             };
+            // The timer must not expire before the segment has departed and had time to be acknowledged.
             self.timers.rto_deadline = self.timers.rto_deadline.max(self.timers.pace_at + self.rtt.rto());
             return None;
         }
-        self.scheduled().release();
+        self.scheduled().dequeue();
         self.depart(now, head);
         Some(Transmit::Data(head))
     }

@@ -40,6 +40,7 @@ impl Sender {
             Phase::Open => self.next_new(),
             Phase::Recovery | Phase::Timeout => self.next_in_recovery(),
         };
+        // A head without room for its chunk counts as limited by the window.
         let mut waits_for_window = false;
         if self.batch.size > 1
             && let Some(seq) = head
@@ -138,6 +139,7 @@ impl Sender {
         let late_until = self.late_until(now);
         let early = late_until.is_some() || (self.limits.pacing.is_some() && now < self.pacing.paced_until);
         let paced = early && offer.head_bytes.is_some() && !inside_chunk;
+        // Pacing delays only the head. The tail may still be sent.
         if paced {
             offer.head_bytes = None;
         }
@@ -181,6 +183,7 @@ impl Sender {
             State::Ended(_) => return self.poll_ended(),
             State::SynSent | State::Established => return None,
         }
+        // The user timeout starts with the first SYN, so it can only shorten the timer of later ones.
         self.state = State::SynSent;
         self.lifecycle.opened_at = now;
         let user_timeout_deadline =
@@ -264,6 +267,7 @@ impl Sender {
             // Segments of a chunk are sent together, so later ones are due now.
             self.pacing.last_due = from.min(now);
         }
+        // A segment below `nxt` is a retransmission.
         if seq == self.nxt {
             self.batch.sent(seq);
             self.note_send_time(now, seq);

@@ -44,11 +44,11 @@ fn a_mark_in_the_next_window_halves_it_again() {
 #[test]
 fn the_first_segment_after_a_reduction_ends_the_echo() {
     let wire = Wire::transfer(with_ecn(), newreno(10), 100, mark_and_lose(&[2], &[]));
-    let answers: Vec<_> = wire.data().into_iter().filter(|(_, segment)| segment.window_reduced).collect();
-    assert_eq!(answers.len(), 1);
-    let answered = answers[0].1.seq;
+    let cwr_segments: Vec<_> = wire.data().into_iter().filter(|(_, segment)| segment.window_reduced).collect();
+    assert_eq!(cwr_segments.len(), 1);
+    let cwr_seq = cwr_segments[0].1.seq;
     // All segments from the marked one to the last one before CWR.
-    assert_eq!(echoes(&wire) as u64, answered - 2);
+    assert_eq!(echoes(&wire) as u64, cwr_seq - 2);
 }
 
 /// RFC 3168 section 6.1.2: at most one reduction per window of data, for marks and losses together.
@@ -68,10 +68,10 @@ fn losses_and_marks_in_one_window_reduce_it_once() {
 #[test]
 fn cwr_is_set_on_new_data() {
     let wire = Wire::transfer(with_ecn(), newreno(10), 60, mark_and_lose(&[6], &[2]));
-    let answers: Vec<_> = wire.data().into_iter().filter(|(_, segment)| segment.window_reduced).collect();
-    assert!(!answers.is_empty());
-    assert!(answers.iter().all(|(_, segment)| !segment.retransmission), "{answers:?}");
-    assert!(wire.resent().iter().any(|&(ms, _)| ms <= answers[0].0), "the retransmission is sent first");
+    let cwr_segments: Vec<_> = wire.data().into_iter().filter(|(_, segment)| segment.window_reduced).collect();
+    assert!(!cwr_segments.is_empty());
+    assert!(cwr_segments.iter().all(|(_, segment)| !segment.retransmission), "{cwr_segments:?}");
+    assert!(wire.resent().iter().any(|&(ms, _)| ms <= cwr_segments[0].0), "the retransmission is sent first");
 }
 
 /// In RC3, marks in low classes do not reach the controller of class 0.

@@ -18,8 +18,8 @@ fn after_three_reports(written: u64) -> (SoloSender, Vec<u64>) {
 
 #[test]
 fn lost_segments_are_sent_before_new_ones() {
-    // Limited transmit sends 10 and 11, then the first hole is retransmitted. Of the 12 segments sent, three arrived and
-    // one is lost and retransmitted. The pipe is 9, so one new segment follows.
+    // Limited transmit sends 10 and 11, then the first hole is retransmitted. Of the 12 segments sent, three arrived
+    // and one is lost and retransmitted. The pipe is 9, so one new segment follows.
     let (solo, sent) = after_three_reports(20);
     assert_eq!(sent, [10, 11, 0, 12]);
     assert_eq!(solo.sender.in_flight_bytes(), 10 * MSS);

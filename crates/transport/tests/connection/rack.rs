@@ -134,7 +134,8 @@ fn a_probe_is_a_new_segment_if_there_is_one() {
 /// RFC 8985 section 6.3.
 #[test]
 fn a_timeout_marks_old_segments_lost_and_keeps_recent_ones_in_flight() {
-    // The first copy is sent at 100 ms and the probe at 400 ms. The timer expires at 700 ms, shortly after a new segment.
+    // The first copy is sent at 100 ms and the probe at 400 ms. The timer expires at 700 ms, shortly after a new
+    // segment.
     let mut wire = Wire::new(by_time(), newreno(4), lose(&[0, 0]));
     wire.write(1);
     wire.run_until(at_ms(690));
