@@ -17,7 +17,7 @@ impl Sender {
         number.wrapping_sub(self.una) <= Seq::from(u32::MAX)
     }
 
-    /// Processes an [`AckSegment::plain`] given by the low 32 bits of its sequence numbers.
+    /// Processes an [`AckSegment::plain`](crate::AckSegment::plain) given by the low 32 bits of its sequence numbers.
     ///
     /// Returns `false` and changes nothing if the general path is needed: if the acknowledgment is not cumulative, or
     /// if the connection has losses or features beyond the fast path.
@@ -65,7 +65,7 @@ impl Sender {
     }
 
     /// Returns the next new segment in class 0, if the window allows one. Only valid while
-    /// [`sends_plainly`](Self::sends_plainly) returns `true`.
+    /// [`is_on_send_fast_path`](Self::is_on_send_fast_path) returns `true`.
     #[inline(always)]
     pub fn poll_fast(&mut self, now: Time) -> Option<Segment> {
         if self.nxt < self.send_limit {
