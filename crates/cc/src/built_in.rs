@@ -77,6 +77,7 @@ mod tests {
     use super::*;
     use crate::param::{DefaultValue, Kind, Param, Unit};
     use crate::window::INITIAL_WINDOW;
+    use crate::wire::{WireDefaults, WireValue};
 
     fn refusal(change: impl FnOnce(&mut Controller)) -> String {
         let mut own = Controller { name: "own", ..newreno::CONTROLLER };
@@ -111,6 +112,11 @@ mod tests {
                 .contains("cannot declare \"initial_window\": the name is already declared")
         );
         assert!(refusal(|own| own.params = KEY).contains("cannot declare \"class\""));
+        let wire = |values| Some(WireDefaults { values, ..WireDefaults::NONE });
+        const UNKNOWN: &[WireValue] = &[WireValue::new("hops", DefaultValue::Whole(1))];
+        const TOO_SMALL: &[WireValue] = &[WireValue::new("initial_window", DefaultValue::Whole(0))];
+        assert!(refusal(|own| own.wire = wire(UNKNOWN)).contains("on the wire for \"hops\""));
+        assert!(refusal(|own| own.wire = wire(TOO_SMALL)).starts_with("controller \"own\": `initial_window` is 0;"));
         assert!(refusal(|own| own.params = BEYOND).starts_with("controller \"own\": `initial_window` is 10; allowed:"));
     }
 }

@@ -23,6 +23,7 @@ pub mod registry;
 pub mod round;
 pub mod trials;
 pub mod window;
+pub mod wire;
 
 pub use contract::{
     Ack, Congestion, CongestionControl, Cx, Delivery, Departure, Limits, Lost, Needs, Offer, Permit, Phase, Plan,
@@ -30,3 +31,4 @@ pub use contract::{
 };
 pub use param::{DefaultValue, Kind, Param, ParamError, Reads, UNBOUNDED, Unit, Value, Values};
 pub use registry::{Blueprint, BuildError, Built, Controller, Registry, build};
+pub use wire::{PathLimit, WireDefaults, WireValue};

@@ -6,6 +6,7 @@
 use crate::contract::CongestionControl;
 use crate::pace::PacketSize;
 use crate::param::{Param, ParamError, Values};
+use crate::wire::{WireDefaults, WireValue};
 use sparelane_core::Rate;
 use std::fmt;
 use thiserror::Error;
@@ -21,6 +22,8 @@ pub struct Controller {
     pub source: &'static str,
     /// The controller's own parameters, without those of a controller inside it.
     pub params: &'static [Param],
+    /// Its differences on a real network, if it has any.
+    pub wire: Option<WireDefaults>,
     /// The constructor. The values it receives have been checked against their ranges.
     pub make: &'static Make,
 }
@@ -156,6 +159,16 @@ pub enum RegistryError {
         /// The parameter's name.
         param: &'static str,
     },
+    /// A default for real networks concerns a parameter that the controller does not have.
+    #[error(
+        "controller \"{controller}\" has a default on the wire for \"{param}\", which is not one of its parameters"
+    )]
+    Undeclared {
+        /// The controller.
+        controller: &'static str,
+        /// The parameter's name.
+        param: &'static str,
+    },
     /// A default is outside its parameter's range.
     #[error("controller \"{controller}\": {error}")]
     Default {
@@ -180,7 +193,7 @@ impl Registry {
     /// # Errors
     /// Fails if the name is taken or not allowed in a scenario, or if the parameters contradict one another.
     pub fn with(mut self, controller: Controller) -> Result<Registry, RegistryError> {
-        let Controller { name, params, .. } = controller;
+        let Controller { name, params, wire, .. } = controller;
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(is_plain) {
             return Err(RegistryError::Name(name));
@@ -194,6 +207,12 @@ impl Registry {
                 return Err(RegistryError::Param { controller: name, param: param.name });
             }
             let default = param.check(&param.default.into());
+            default.map_err(|error| RegistryError::Default { controller: name, error })?;
+        }
+        for &WireValue { param, value, .. } in wire.map_or(&[][..], |wire| wire.values) {
+            let declared = params.iter().find(|declared| declared.name == param);
+            let declared = declared.ok_or(RegistryError::Undeclared { controller: name, param })?;
+            let default = declared.check(&value.into());
             default.map_err(|error| RegistryError::Default { controller: name, error })?;
         }
         self.controllers.push(controller);

@@ -41,6 +41,7 @@ const AGENT: Controller = Controller {
     summary: "a window, or a pace, that an agent outside the run sets step by step",
     source: "sparelane",
     params: &[INITIAL_WINDOW, PACE, LAW],
+    wire: None,
     make: &|values, plan| Ok(Box::new(Agent::new(values, plan)?)),
 };
 

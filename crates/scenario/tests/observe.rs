@@ -197,6 +197,7 @@ const STEERED: Controller = Controller {
     summary: "a window that is set from outside",
     source: "this test",
     params: &[],
+    wire: None,
     make: &|_, plan| Ok(Box::new(Steered { cwnd_bytes: 2 * plan.mss_bytes })),
 };
 

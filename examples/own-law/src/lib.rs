@@ -35,6 +35,7 @@ pub const AIMD: Controller = Controller {
     summary: "additive increase, multiplicative decrease",
     source: "Chiu and Jain, Computer Networks and ISDN Systems 17(1), 1989",
     params: &[INCREASE, KEEP, INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, SLOW_START],
+    wire: None,
     make: &|values, plan| {
         let law = Aimd { increase: values.number(&INCREASE), keep: values.number(&KEEP), credit_bytes: 0.0 };
         Ok(Box::new(Windowed::new(law, WindowConfig::of(values), plan.mss_bytes)))

@@ -93,6 +93,7 @@ pub const CONTROLLER: Controller = Controller {
         BETA,
         FAST_CONVERGENCE,
     ],
+    wire: None,
     make: &|values, plan| {
         let config = BicConfig {
             max_increment: values.whole(&MAX_INCREMENT),

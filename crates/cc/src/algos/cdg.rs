@@ -141,6 +141,7 @@ pub const CONTROLLER: Controller = Controller {
         CDG_HYSTART,
         LIKE,
     ],
+    wire: None,
     make: &|values, plan| {
         let config = CdgConfig {
             window: values.whole(&WINDOW) as usize,

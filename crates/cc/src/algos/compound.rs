@@ -73,6 +73,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "NewReno plus a second window that grows fast while there is no queue",
     source: "Tan et al., INFOCOM 2006",
     params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, ALPHA, BETA, K, GAMMA, ZETA],
+    wire: None,
     make: &|values, plan| {
         let [alpha, beta, k, gamma, zeta] = [&ALPHA, &BETA, &K, &GAMMA, &ZETA].map(|param| values.number(param));
         let law = Compound::new(CompoundConfig { alpha, beta, k, gamma, zeta });

@@ -29,6 +29,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "constant window and pace, for cross traffic",
     source: "sparelane",
     params: &[WINDOW, PACE],
+    wire: None,
     make: &|values, plan| Ok(Box::new(Constant::new(values.whole(&WINDOW) * plan.mss_bytes, values.rate(&PACE)))),
 };
 

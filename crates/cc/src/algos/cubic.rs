@@ -32,6 +32,7 @@ use crate::window::{
     GROWTH_LIMIT, INITIAL_SSTHRESH, INITIAL_WINDOW, SLOW_START, SLOW_START_LIMIT, WINDOW_VALIDATION, Window, WindowLaw,
     windowed,
 };
+use crate::wire::{WireDefaults, WireValue};
 use linux::LinuxCubic;
 use sparelane_core::{Dur, Time};
 
@@ -83,6 +84,10 @@ const LIKE: Param = Param {
     source: "RFC 9438; Linux tcp_cubic.c",
 };
 
+/// Like Linux, ends slow start with HyStart.
+const WIRE: WireDefaults =
+    WireDefaults { values: &[WireValue::new(HYSTART.name, DefaultValue::Flag(true))], ..WireDefaults::NONE };
+
 /// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "cubic",
@@ -105,6 +110,7 @@ pub const CONTROLLER: Controller = Controller {
         HYSTART_LEAST_RISE,
         LIKE,
     ],
+    wire: Some(WIRE),
     make: &|values, plan| {
         if values.word(&LIKE) == "linux" {
             let has_hystart = values.given(HYSTART.name).is_none() || values.flag(&HYSTART);

@@ -41,6 +41,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "cuts by the share of marked data; needs mark_at and ecn = \"dctcp\"",
     source: "RFC 8257; Alizadeh et al., SIGCOMM 2010",
     params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, G, INITIAL_ALPHA],
+    wire: None,
     make: &|values, plan| {
         let law = Dctcp::new(values.number(&G), values.number(&INITIAL_ALPHA));
         Ok(windowed(law, values, plan))

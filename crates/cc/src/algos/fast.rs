@@ -47,6 +47,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "keeps alpha packets of the flow in queues",
     source: "Jin, Wei, Low, INFOCOM 2004",
     params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, ALPHA, GAMMA],
+    wire: None,
     make: &|values, plan| {
         let law = Fast::new(values.number(&ALPHA), values.number(&GAMMA));
         Ok(windowed(law, values, plan))

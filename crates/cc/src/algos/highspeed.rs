@@ -27,6 +27,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "the larger the window, the faster it grows and the less a loss takes",
     source: "RFC 3649; Linux 2.6.32",
     params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, SLOW_START, WINDOW_VALIDATION],
+    wire: None,
     make: &|values, plan| Ok(windowed(HighSpeed::default(), values, plan)),
 };
 

@@ -66,6 +66,7 @@ pub const CONTROLLER: Controller = Controller {
         RTT_SCALING,
         BANDWIDTH_SWITCH,
     ],
+    wire: None,
     make: &|values, plan| {
         let law = HTcp::new(values.flag(&RTT_SCALING), values.flag(&BANDWIDTH_SWITCH));
         Ok(windowed(law, values, plan))

@@ -64,6 +64,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "NewReno's growth on a path with a shorter round trip",
     source: "Caini and Firrincieli, 2004; Linux 2.6.32",
     params: PARAMS,
+    wire: None,
     make: &|values, plan| {
         let counts_acks = values.word(&LIKE) == "linux";
         let law = Hybla::new(values.span(&REFERENCE_RTT), values.word(&ROUNDING) == "linux", counts_acks);

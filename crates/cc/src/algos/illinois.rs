@@ -128,6 +128,7 @@ pub const CONTROLLER: Controller = Controller {
         THETA,
         LIKE,
     ],
+    wire: None,
     make: &|values, plan| {
         let config = IllinoisConfig {
             alpha: [&ALPHA_MIN, &ALPHA_MAX].map(|param| values.number(param)),

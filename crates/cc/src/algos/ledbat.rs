@@ -64,6 +64,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "for background transfers: aims at a fixed delay in the queue",
     source: "RFC 6817",
     params: &[SMALL_INITIAL_WINDOW, TARGET, GAIN, BASE_HISTORY, CURRENT_FILTER, ALLOWED_INCREASE, MIN_WINDOW],
+    wire: None,
     make: &|values, plan| {
         let law = Ledbat {
             target: values.span(&TARGET),

@@ -46,6 +46,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "LEDBAT by round-trip times, with multiplicative decrease and periodic slowdowns",
     source: "draft-irtf-iccrg-ledbat-plus-plus-01",
     params: &[SMALL_INITIAL_WINDOW, INITIAL_SSTHRESH, TARGET, DECREASE, BASE_HISTORY, CURRENT_FILTER],
+    wire: None,
     make: &|values, plan| {
         let law = LedbatPlusPlus {
             target: values.span(&TARGET),

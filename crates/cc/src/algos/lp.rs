@@ -75,6 +75,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "low priority: backs off when one-way delays rise",
     source: "Kuzmanovic and Knightly, IEEE/ACM ToN 2006",
     params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, THRESHOLD, LIKE, TICK, CLOCK_OFFSET],
+    wire: None,
     make: &|values, plan| {
         let like = match values.word(&LIKE) {
             "ns-3" => Like::Ns3,

@@ -16,6 +16,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "one segment more per round trip, half at a loss",
     source: "RFC 5681, RFC 6582",
     params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, SLOW_START, WINDOW_VALIDATION],
+    wire: None,
     make: &|values, plan| Ok(windowed(NewReno::default(), values, plan)),
 };
 

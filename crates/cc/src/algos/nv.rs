@@ -172,6 +172,7 @@ pub const CONTROLLER: Controller = Controller {
         RTT_MIN_CNT,
         BASE_RTT,
     ],
+    wire: None,
     make: &|values, plan| {
         let config = NvConfig {
             pad: values.whole(&PAD),

@@ -63,6 +63,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "PCC of 2015: tries rates and moves towards more throughput with less loss",
     source: "Dong et al., NSDI 2015",
     params: &[EPSILON_MIN, EPSILON_MAX, LOSS_TOLERANCE, STEEPNESS],
+    wire: None,
     make: &|values, plan| {
         let epsilon_min = values.number(&EPSILON_MIN);
         let config = AllegroConfig {

@@ -104,6 +104,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "PCC of 2018: climbs the gradient of a utility of rate, delay and loss",
     source: PAPER,
     params: &[EXPONENT, LATENCY, LOSS, EPSILON, THETA, OMEGA, OMEGA_STEP, GRADIENT_FILTER],
+    wire: None,
     make: &|values, plan| {
         let config = VivaceConfig {
             exponent: values.number(&EXPONENT),

@@ -57,6 +57,7 @@ mod stream;
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Departure, Limits, Needs};
 use crate::pace::PacketSize;
 use crate::registry::Controller;
+use crate::wire::WireDefaults;
 use adaptor::Adaptor;
 use config::Config;
 use probes::{Judged, Lossy, Probes};
@@ -67,12 +68,15 @@ pub use bass::{Bass, Pair};
 pub use estimator::{Estimator, Excursion, Sample};
 pub use stream::Shape;
 
+const WIRE: WireDefaults = WireDefaults { values: config::WIRE_VALUES, needs_line_rate: true, ..WireDefaults::NONE };
+
 /// The entry in the registry.
 pub const CONTROLLER: Controller = Controller {
     name: "rapid",
     summary: "every packet probes the available bandwidth by its gap",
     source: "Yin, Kaur, Smith, INFOCOM 2017",
     params: config::PARAMS,
+    wire: Some(WIRE),
     make: &|values, plan| {
         let config = Config::of(values, plan)?;
         Ok(Box::new(Rapid::new(config, plan.packets(), plan.line_rate)))

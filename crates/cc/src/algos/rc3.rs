@@ -24,6 +24,7 @@ use crate::contract::{
 };
 use crate::param::{DefaultValue, Kind, Param, Unit, Values};
 use crate::registry::{Blueprint, BuildError, Controller, build};
+use crate::wire::{WireDefaults, WireValue};
 use sparelane_core::{Rate, Time};
 pub use tail_rate::BoundedRc3;
 
@@ -82,12 +83,17 @@ const TAIL_BURST: Param = Param {
     source: "sparelane",
 };
 
+/// The head competes with kernels whose default is CUBIC.
+const WIRE: WireDefaults =
+    WireDefaults { values: &[WireValue::new(INNER.name, DefaultValue::Word("cubic"))], ..WireDefaults::NONE };
+
 /// The entry in the registry.
 pub const CONTROLLER: Controller = Controller {
     name: "rc3",
     summary: "any controller, plus the tail of the buffer at lower priorities",
     source: "Mittal et al., NSDI 2014 section 2; HotNets 2013",
     params: &[INNER, LEVELS, FEED, TAIL_RATE, TAIL_GAIN, TAIL_BURST],
+    wire: Some(WIRE),
     make: &|values, plan| {
         let name = values.word(&INNER);
         if name == "rc3" {

@@ -34,6 +34,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "paced at the rate that the routers grant; needs [queue.rcp]",
     source: "Dukkipati et al., IWQoS 2005; NSDI 2014 section 5.1.4",
     params: &[DESIRED_RATE],
+    wire: None,
     make: &|values, plan| Ok(Box::new(Rcp::new(values.rate(&DESIRED_RATE), plan.packets()))),
 };
 

@@ -44,9 +44,10 @@ mod counter;
 mod interface;
 
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Needs, Phase};
-use crate::param::{DefaultValue, Kind, Param, Unit, Values};
+use crate::param::{DefaultValue, Kind, Param, Unit, Value, Values};
 use crate::registry::{Blueprint, BuildError, Controller};
 use crate::window::INITIAL_WINDOW;
+use crate::wire::{PathLimit, WireDefaults, WireValue};
 use counter::Counter;
 use interface::OwnQueue;
 use sparelane_core::{Dur, Rate, Time};
@@ -156,6 +157,45 @@ const INTERFACE: Param = Param {
 const URGENT: &str = "urgent";
 const HIGH_VOLUME: &str = "high-volume";
 
+/// RTCP is designed for datacentres. Longer paths need other values than the paper's simulations.
+const WIRE: WireDefaults = WireDefaults {
+    values: &[
+        // The wait at the host's own interface counts as delay, as on the paper's testbed.
+        WireValue {
+            param: INTERFACE.name,
+            value: DefaultValue::Word("delay"),
+            fixed: Some("the wait at this host's own interface is not known on the wire"),
+        },
+        // The window doubles until congestion shows a round trip later; what exceeds the path would be lost.
+        WireValue::new(X_MAX.name, DefaultValue::Number(1.0)),
+        // A flow starts with this window, and repairs losses at one window per round trip.
+        WireValue::new(MIN_WINDOW.name, DefaultValue::Whole(10)),
+    ],
+    adjust: Some(adjust_delta),
+    needs_line_rate: true,
+    path_limit: Some(PathLimit {
+        round_trip: Dur::from_ms(5),
+        reason: "RTCP is meant for datacentres: its window doubles until it holds one round trip at the line rate",
+    }),
+};
+
+/// The delta of the paper's testbed in KB/ms, used for round trips below half a millisecond. It corresponds to the
+/// smallest delay that can be distinguished from the hosts' own.
+const TESTBED_DELTA: f64 = 125.0;
+
+/// Sets delta, unless it is given, so that a queueing delay of half the round-trip time halves the window of a flow at
+/// its target rate: there H is half the weight (eq. 6). With the delta of the simulations, the transmission time of one
+/// packet would count as congestion.
+fn adjust_delta(values: &mut Values, round_trip: Dur) {
+    if values.given(DELTA.name).is_some() {
+        return;
+    }
+    let (weight, alpha) = (values.number(&WEIGHT), values.number(&ALPHA) * values.number(&ALPHA_UNIT));
+    let half_ms = round_trip.as_secs_f64() * 1e3 / 2.0;
+    let delta = (weight / 2.0 / (alpha * half_ms).max(1e-9)).min(TESTBED_DELTA);
+    values.set(DELTA.name, Value::Number(delta / values.number(&DELTA_UNIT)));
+}
+
 /// The entry in the registry.
 pub const CONTROLLER: Controller = Controller {
     name: "rtcp",
@@ -178,6 +218,7 @@ pub const CONTROLLER: Controller = Controller {
         UNIT_RATE,
         INTERFACE,
     ],
+    wire: Some(WIRE),
     make: &|values, plan| Ok(Box::new(Rtcp::new(config(values, plan)?))),
 };
 

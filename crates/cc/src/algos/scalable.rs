@@ -52,6 +52,7 @@ pub const CONTROLLER: Controller = Controller {
         SEGMENTS_PER_INCREASE,
         DECREASE,
     ],
+    wire: None,
     make: &|values, plan| {
         let law = Scalable::new(values.whole(&SEGMENTS_PER_INCREASE), values.number(&DECREASE));
         Ok(windowed(law, values, plan))

@@ -122,6 +122,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "a rate that follows the gradient of the round-trip time, for datacentres",
     source: PAPER,
     params: &[ALPHA, BETA, T_LOW, T_HIGH, MIN_RTT, DELTA, HAI_AFTER, SEGMENT, START, MIN_RATE],
+    wire: None,
     make: &|values, plan| {
         let config = TimelyConfig {
             alpha: values.number(&ALPHA),

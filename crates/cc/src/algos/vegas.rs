@@ -67,6 +67,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "keeps a few packets in the queue, estimated from the round-trip time",
     source: "Brakmo and Peterson, IEEE JSAC 1995",
     params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, ALPHA, BETA, GAMMA, LIKE],
+    wire: None,
     make: &|values, plan| {
         let [alpha, beta, gamma] = [&ALPHA, &BETA, &GAMMA].map(|param| values.number(param));
         if beta < alpha {

@@ -43,6 +43,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "NewReno that treats a loss without a queue as random",
     source: "Fu and Liew, IEEE JSAC 2003; Linux 2.6.32",
     params: &[INITIAL_WINDOW, INITIAL_SSTHRESH, SLOW_START_LIMIT, GROWTH_LIMIT, SLOW_START, WINDOW_VALIDATION, BETA],
+    wire: None,
     make: &|values, plan| {
         let law = Veno::new(values.whole(&BETA));
         Ok(windowed(law, values, plan))

@@ -80,6 +80,7 @@ pub const CONTROLLER: Controller = Controller {
         LIKE,
         TICK,
     ],
+    wire: None,
     make: &|values, plan| {
         let like_linux = values.word(&LIKE) == "linux";
         let tick = like_linux.then(|| values.span(&TICK));

@@ -117,6 +117,7 @@ pub const CONTROLLER: Controller = Controller {
         ZETA,
         AI_COUNT,
     ],
+    wire: None,
     make: &|values, plan| {
         let [alpha, gamma, delta, epsilon, phy, rho, zeta, ai_count] =
             [&ALPHA, &GAMMA, &DELTA, &EPSILON, &PHY, &RHO, &ZETA, &AI_COUNT].map(|param| values.whole(param));

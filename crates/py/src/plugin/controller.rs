@@ -78,7 +78,7 @@ impl ControllerKind {
                 }
             }
         }));
-        let kind = Controller { name, summary: leaked(summary), source: leaked(source), params, make };
+        let kind = Controller { name, summary: leaked(summary), source: leaked(source), params, wire: None, make };
         // Conflicts with built-in names are reported here, where the class is defined, and not by the first scenario.
         let tried = Registry::clone(&Registry::built_in()).with(kind);
         tried.map_err(|error| PyValueError::new_err(error.to_string()))?;

@@ -3,6 +3,7 @@
 use super::Bbr;
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
+use crate::wire::{WireDefaults, WireValue};
 use sparelane_core::Dur;
 
 pub(super) const INITIAL_WINDOW: Param = Param {
@@ -96,6 +97,18 @@ pub(super) const RTT_FLOOR: Param = Param {
     source: " this project",
 };
 
+/// Like Linux, allows for acknowledgments that arrive in batches and for segments that are sent in bursts.
+const WIRE: WireDefaults = WireDefaults {
+    values: &[
+        WireValue::new(ACK_AGGREGATION.name, DefaultValue::Flag(true)),
+        // 64 kB.
+        WireValue::new(QUANTUM.name, DefaultValue::Whole(46)),
+        // Acknowledgments and timers of real hosts are up to a millisecond late.
+        WireValue::new(RTT_FLOOR.name, DefaultValue::Span(Dur::from_ms(1))),
+    ],
+    ..WireDefaults::NONE
+};
+
 /// The registry entry.
 pub const CONTROLLER: Controller = Controller {
     name: "bbr",
@@ -114,6 +127,7 @@ pub const CONTROLLER: Controller = Controller {
         LIKE,
         RTT_FLOOR,
     ],
+    wire: Some(WIRE),
     make: &|values, plan| {
         let is_kernel = values.word(&LIKE) == "linux";
         let config = BbrConfig {

@@ -69,6 +69,7 @@ pub const CONTROLLER: Controller = Controller {
     summary: "BBRv3: BBR with bounds on the volume in flight learned from losses above 2 %",
     source: DRAFT,
     params: &[INITIAL_WINDOW, LOSS_THRESHOLD, BETA, HEADROOM, PROBE_RTT_INTERVAL, PROBE_RTT_TIME, FULL_LOSS_COUNT],
+    wire: None,
     make: &|values, plan| {
         let config = Bbr3Config {
             initial_window_segments: values.whole(&INITIAL_WINDOW),
