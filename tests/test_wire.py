@@ -119,7 +119,7 @@ def test_keys_are_shown_and_trusted(keys: dict[str, tuple[str, str]]) -> None:
     call("keys", "trust", "--dir", folder, other, "--remark", "the archive")
     assert json.loads(call("keys", "show", "--dir", folder, "--json")) == {"fingerprint": own, "trusted": [other]}
     assert "there is a key already" in call("keys", "new", "--dir", folder, code=2)
-    assert "is no fingerprint" in call("keys", "trust", "--dir", folder, "abc", code=2)
+    assert "is not a fingerprint" in call("keys", "trust", "--dir", folder, "abc", code=2)
     call("keys", "untrust", "--dir", folder, other)
     assert json.loads(call("keys", "show", "--dir", folder, "--json"))["trusted"] == []
     assert "does not trust" in call("keys", "untrust", "--dir", folder, other, code=2)

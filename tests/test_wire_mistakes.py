@@ -40,7 +40,7 @@ SEND = {
     "no code point": (["--dscp", "64", "{file}", UNREACHABLE], "the code point 64"),
     "no list": (["--dscp", "a", "{file}", UNREACHABLE], "no list of numbers"),
     "small packets": (["--mtu", "500", "{file}", UNREACHABLE], "--mtu"),
-    "a fingerprint that is none": (["--trust", "abc", "{file}", UNREACHABLE], '"abc" is no fingerprint'),
+    "a fingerprint that is none": (["--trust", "abc", "{file}", UNREACHABLE], '"abc" is not a fingerprint'),
 }
 
 

@@ -65,6 +65,22 @@ def test_strict_priorities_of_the_kernel_are_recognised(keys: tuple[Path, str, P
 
 
 @needs_namespaces
+def test_a_sender_uses_the_rate_that_its_interface_reports(keys: tuple[Path, str, Path, str], tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x" * 1000)
+    with hosts(20, priorities=True) as ends, receiver(ends, keys, tmp_path / "to") as address:
+        line = ["send", "--keys", str(keys[0]), "--trust", keys[3], "--json", str(tmp_path / "file"), address]
+        command = ends.command(ends.sender, *SPARELANE, *line)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        report: dict[str, Any] = json.loads(done.stdout)
+        source, name = report["line_rate_source"].split()
+        assert source == "interface", report
+        command = ends.command(ends.sender, "cat", f"/sys/class/net/{name}/speed")
+        speed_mbps = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert report["line_rate_bps"] == int(speed_mbps) * 1_000_000
+
+
+@needs_namespaces
 def test_one_queue_is_distinguished_from_priorities(keys: tuple[Path, str, Path, str], tmp_path: Path) -> None:
     report = measured(keys, tmp_path / "to", priorities=False)
     assert [row["mark"] for row in report["classes"]] == ["kept"] * 4

@@ -341,7 +341,7 @@ def test_each_mistake_of_a_tunnel_is_one_clear_error(keys: Keys) -> None:
             (("h:1",), "either --listen with --allow, or --forward with HOST:PORT"),
             (("--forward", "1:2", "h:1"), '"1:2" is no forward'),
             (("--forward", f"{at}=h:1", "127.0.0.1:9"), "in use"),
-            (("--forward", "127.0.0.1:0=h", "127.0.0.1:9"), '"h" is no target'),
+            (("--forward", "127.0.0.1:0=h", "127.0.0.1:9"), '"h" is not a target'),
             (("--listen", "127.0.0.1:0", "--allow", "h"), '"h" is no address'),
             (("--listen", "127.0.0.1:0", "--allow", "no.such.host.invalid:1"), '"no.such.host.invalid": '),
             (("--max-connections", "0", "h:1"), "--max-connections"),

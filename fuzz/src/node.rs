@@ -6,7 +6,7 @@ use super::input::Bytes as Input;
 use sparelane_core::{Dur, Time};
 use sparelane_net::flow::ReceiveFlow;
 use sparelane_net::node::{ControllerChoice, FlowId, Node, NodeConfig, NodeEvent};
-use sparelane_net::tunnel::{Link, LinkConfig, LinkEvent, Taken};
+use sparelane_net::tunnel::{Delivery, Link, LinkConfig, LinkEvent};
 
 /// The limit of bytes that a node may hold over all flows, out of order or unread.
 const HELD_BYTES: u64 = 100_000;
@@ -73,7 +73,7 @@ impl Site {
             4 if input.byte() < 4 => {
                 let _ = self.link.handle_broken(&mut self.node, connection, "broken");
             }
-            _ => while let Taken::Bytes(_) = self.link.take(&mut self.node, connection) {},
+            _ => while let Delivery::Bytes(_) = self.link.read(&mut self.node, connection) {},
         }
     }
 }

@@ -9,7 +9,7 @@ use sparelane_net::control::Coded;
 use sparelane_net::node::{Node, NodeConfig, NodeEvent};
 use sparelane_net::transfer::folder::Folder;
 use sparelane_net::transfer::message::{Kind, Message, Offer};
-use sparelane_net::transfer::{Busy, ReceiveTransfer, SendTransfer, collect};
+use sparelane_net::transfer::{ActiveNames, ReceiveTransfer, SendTransfer, collect};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -81,7 +81,7 @@ fn invented(input: &mut Input<'_>) -> Vec<u8> {
         5 => Message::Abort { item, reason: "over".to_owned() },
         6 => Message::Stored { item },
         7 => Message::Failed { item, reason: "failed".to_owned() },
-        8 => Message::There { item },
+        8 => Message::Exists { item },
         9 => Message::Checked { item, bytes: number(input) },
         _ => Message::End,
     };
@@ -125,7 +125,7 @@ pub fn check(bytes: &[u8]) -> usize {
     let folder = Arc::new(Folder::open(&place.0.join("to")).expect("a folder"));
     let mut sender = SendTransfer::new(ASSOCIATION, sources, &nodes[0], None);
     let mut receiver = ReceiveTransfer::new(ASSOCIATION, &folder, replaces, None);
-    let (mut busy, mut now, mut stored, mut live) = (Busy::default(), Time::ZERO, 0, [true; 2]);
+    let (mut names, mut now, mut stored, mut live) = (ActiveNames::default(), Time::ZERO, 0, [true; 2]);
     for _ in 0..MAX_ROUNDS {
         now += Dur::from_us(1 + (input.scaled() >> 46));
         for at in 0..2 {
@@ -134,18 +134,18 @@ pub fn check(bytes: &[u8]) -> usize {
                 let result = match (at, live[at]) {
                     (_, false) => continue,
                     (0, _) => sender.handle_event(now, &mut nodes[0], &event),
-                    _ => receiver.handle_event(&mut nodes[1], &mut busy, &event),
+                    _ => receiver.handle_event(&mut nodes[1], &mut names, &event),
                 };
                 live[at] = lives(&mut nodes[at], now, result) && !matches!(event, NodeEvent::Closed { .. });
             }
             if live[0] && at == 0 {
-                let checked = sender.check_patience(now, &nodes[0]);
+                let checked = sender.check_stall(now, &nodes[0]);
                 live[0] = lives(&mut nodes[0], now, checked);
             }
             if live[1] && at == 1 {
-                let checked = receiver.check_patience(now);
+                let checked = receiver.check_stall(now);
                 live[1] = lives(&mut nodes[1], now, checked);
-                assert!(busy.poll_replaced().is_none(), "there is no other transfer");
+                assert!(names.poll_replaced().is_none(), "there is no other transfer");
             }
             assert!(nodes[at].poll_transmit(now).is_none());
             let [one, two] = &mut nodes;
@@ -164,8 +164,8 @@ pub fn check(bytes: &[u8]) -> usize {
             break;
         }
     }
-    receiver.release(&mut busy);
-    assert!(busy.is_empty(), "{busy:?}");
+    receiver.release(&mut names);
+    assert!(names.is_empty(), "{names:?}");
     check_place(&place.0, injection_rate == 0);
     stored
 }

@@ -1,5 +1,7 @@
-//! Holds many associations between two nodes of this process, and prints the memory that an idle one takes, both ends together:
-//! `cargo run --release -p sparelane-net --example associations -- [COUNT]`. Fails where one takes more than 300 kB, or is not open.
+//! Holds many associations between two nodes of this process, and prints the memory of an idle one, both ends together.
+//!
+//! Usage: `cargo run --release -p sparelane-net --example associations -- [COUNT]`. Fails if an association takes more
+//! than 300 kB or is not open.
 
 use sparelane_core::{Dur, Time};
 use sparelane_net::node::{NodeConfig, NodeEvent};
@@ -7,10 +9,10 @@ use sparelane_net::virt::{Path, Virtual};
 use std::error::Error;
 use std::io::Write;
 
-/// The most that an idle association may take, both ends together, kilobytes.
-const MOST_KB: f64 = 300.0;
+/// The maximum memory of an idle association, both ends together, kilobytes.
+const MAX_KB: f64 = 300.0;
 
-/// What is resident of this process, kilobytes.
+/// The resident memory of this process, kilobytes.
 fn resident_kb() -> Result<u64, Box<dyn Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).ok_or("no VmRSS")?;
@@ -23,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let before = resident_kb()?;
     let (mut begun, mut opened, mut closed) = (0, [0, 0], 0);
     loop {
-        // Few at a time: who has not said yet what it is for is limited.
+        // Open few at a time, since the number of connections without a hello is limited.
         while begun < count && begun < opened[1] + 20 {
             net.connect()?;
             begun += 1;
@@ -45,8 +47,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         "{} open and {closed} closed after {seconds:.0} s; {each:.0} kB each, both ends",
         opened[1]
     )?;
-    if closed > 0 || opened != [count, count] || each > MOST_KB {
-        return Err(format!("{count} are to be open at both ends, with {MOST_KB} kB each at most").into());
+    if closed > 0 || opened != [count, count] || each > MAX_KB {
+        return Err(format!("{count} should be open at both ends, with at most {MAX_KB} kB each").into());
     }
     Ok(())
 }

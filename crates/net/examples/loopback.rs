@@ -1,10 +1,11 @@
-//! Sends one file over the loopback interface, both sides in this process, and prints how long it took:
-//! `cargo run --release -p sparelane-net --example loopback -- CONTROLLER MEGABYTES [TAIL_RATE]`. What `time` says of the processor is
-//! that of both sides.
+//! Sends a file over the loopback interface, with both sides in this process, and prints the duration.
+//!
+//! Usage: `cargo run --release -p sparelane-net --example loopback -- CONTROLLER MEGABYTES [TAIL_RATE]`. The processor
+//! time that `time` reports is that of both sides.
 
 use sparelane_cc::Registry;
 use sparelane_net::identity::{Identity, Trusted};
-use sparelane_net::node::{ControllerChoice, choice};
+use sparelane_net::node::{ControllerChoice, settings};
 use sparelane_net::service::{FileReceiver, FileSender, ReceiverEvent, WireConfig};
 use sparelane_net::transfer::collect;
 use std::error::Error;
@@ -22,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let receiver = WireConfig::new(two, Trusted::from_iter([one.fingerprint()]));
     sender.node.controller = ControllerChoice::parse(&controller, &[], &Registry::built_in())?;
     if let Some(rate) = arguments.next() {
-        sender.node.tail = choice::tail(&rate)?;
+        sender.node.tail = settings::tail(&rate)?;
     }
     let folder = std::env::temp_dir().join(format!("sparelane-loopback-{}", std::process::id()));
     std::fs::create_dir_all(folder.join("to"))?;

@@ -1,8 +1,10 @@
-//! What carries frames between two hosts, whatever it is: encrypted datagrams by class, and a reliable stream for control.
+//! The interface between a node and the protocol that carries its frames: encrypted datagrams by class, and a reliable
+//! control stream.
 //!
-//! A carrier has no socket and no clock. What comes from a socket goes in by `handle_datagram`; what is to go comes out of
-//! `poll_transmit`, and what has happened out of `poll_event`. Between this host and a peer it makes an *association*, which has
-//! one channel a class: each with keys, packet numbers and a replay window of its own, as classes overtake each other.
+//! A carrier has neither socket nor clock. Received datagrams are passed to `handle_datagram`; datagrams to send come
+//! from `poll_transmit` and events from `poll_event`. Between this host and a peer there is an *association* with one
+//! channel per priority class. Each channel has its own keys, packet numbers and replay window, since datagrams of
+//! different classes overtake each other.
 
 use crate::identity::Fingerprint;
 use bytes::Bytes;
@@ -10,101 +12,101 @@ use sparelane_core::{Dur, Time};
 use std::net::SocketAddr;
 use thiserror::Error;
 
-/// The code points of the classes by default: class 0 is best effort, and the others lie in the lowest band of Linux's own queue
-/// (4, which looks like the next lower one, would lie in the highest).
+/// The default code points (DSCP) of the classes. Class 0 is best effort. The others are in the lowest band of Linux's
+/// default queue, pfifo_fast; 4, which seems the natural choice, would be in its highest band.
 pub const DEFAULT_DSCP: [u8; 4] = [0, 3, 11, 19];
 
-/// The largest batch that a socket takes, bytes.
+/// The largest batch that a socket accepts, bytes.
 pub(crate) const MAX_BATCH_BYTES: usize = 65_507;
 
-/// The number of an association of one carrier; none is used twice.
+/// The identifier of an association, unique within a carrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AssociationId(pub u64);
 
-/// One UDP datagram to send, or several of equal size.
+/// A UDP datagram to send, or a batch of several with equal size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// Where it goes.
+    /// The destination.
     pub to: SocketAddr,
-    /// The class in which it goes.
+    /// The priority class.
     pub class: u8,
-    /// The codepoint of explicit congestion notification, two bits.
+    /// The ECN codepoint, two bits.
     pub ecn: u8,
-    /// Where there are several, the bytes of each but the last, which may be shorter (generic segmentation offload).
+    /// In a batch, the bytes of each datagram; the last may be shorter (generic segmentation offload).
     pub segment_bytes: Option<usize>,
-    /// All bytes.
+    /// The bytes of all datagrams.
     pub bytes: Vec<u8>,
 }
 
 impl Datagram {
-    /// Each datagram by itself.
+    /// The individual datagrams.
     pub fn segments(&self) -> impl Iterator<Item = &[u8]> {
         self.bytes.chunks(self.segment_bytes.unwrap_or(self.bytes.len()).max(1))
     }
 }
 
-/// What came from the network with a datagram.
+/// Metadata of a received datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Who sent it, or so it says.
+    /// The source address, which is not authenticated.
     pub from: SocketAddr,
-    /// Its code point of differentiated services, six bits.
+    /// The DSCP, six bits.
     pub dscp: u8,
-    /// The codepoint of explicit congestion notification, two bits.
+    /// The ECN codepoint, two bits.
     pub ecn: u8,
-    /// When it arrived, nanoseconds by this host's clock of receive times.
+    /// The receive time, nanoseconds of this host's receive clock.
     pub received_ns: u64,
 }
 
-/// What has happened.
+/// An event of a carrier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CarrierEvent {
-    /// Peer and host know each other's keys, and class 0 is open.
+    /// An association is open: both sides are authenticated, and class 0 is usable.
     Opened {
         /// The association.
         association: AssociationId,
         /// The peer's key.
         peer: Fingerprint,
-        /// Its address.
+        /// The peer's address.
         address: SocketAddr,
     },
-    /// A class can be used, or no longer.
+    /// A class has become usable or unusable.
     Class {
         /// The association.
         association: AssociationId,
         /// The class.
         class: u8,
-        /// Whether it can.
+        /// True if it is usable.
         open: bool,
     },
-    /// A frame came in.
+    /// A frame has arrived.
     Frame {
         /// The association.
         association: AssociationId,
-        /// The class of the channel that brought it.
+        /// The class of the channel on which it arrived.
         class: u8,
-        /// The network marked the datagram.
+        /// True if the network marked the datagram (ECN).
         marked: bool,
-        /// When it arrived, nanoseconds.
+        /// The receive time, nanoseconds.
         received_ns: u64,
         /// The frame.
         bytes: Bytes,
     },
-    /// There may be more to read from the control stream.
+    /// The control stream may have more to read.
     Control {
         /// The association.
         association: AssociationId,
     },
-    /// The association is over.
+    /// The association has ended.
     Closed {
         /// The association.
         association: AssociationId,
-        /// Why.
+        /// The reason.
         reason: CloseReason,
     },
 }
 
-/// Why an association is over.
+/// The reason for which an association ended.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum CloseReason {
     /// This host closed it.
@@ -113,101 +115,101 @@ pub enum CloseReason {
     /// The peer closed it.
     #[error("closed by the peer: {reason} (code {code})")]
     Peer {
-        /// In numbers.
+        /// The peer's code.
         code: u64,
-        /// In words.
+        /// The peer's message.
         reason: String,
     },
-    /// The peer has another key than those that are trusted.
+    /// This host does not trust the peer's key.
     #[error("the peer's key is {0}, which is not trusted")]
     Untrusted(Fingerprint),
     /// The peer does not trust this host's key.
     #[error("the peer does not trust this host's key, {0}")]
     NotTrusted(Fingerprint),
-    /// Nothing came for too long.
+    /// The idle timeout expired.
     #[error("nothing came from the peer for too long")]
-    Silence,
-    /// Anything else.
+    IdleTimeout,
+    /// Any other failure.
     #[error("the connection failed: {0}")]
     Failed(String),
 }
 
-/// Why a carrier cannot begin.
+/// An error of a carrier.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum CarrierError {
     /// The limit of associations is reached.
     #[error("there are {0} associations already, which is the limit")]
     TooMany(usize),
-    /// A setting is out of its range.
+    /// A setting is out of range.
     #[error("{what} is {value}; allowed: {allowed}")]
     Setting {
-        /// What is set.
+        /// The setting.
         what: &'static str,
-        /// To what.
+        /// Its value.
         value: u64,
-        /// What is allowed.
+        /// The allowed values.
         allowed: &'static str,
     },
-    /// The address cannot be sent to.
+    /// The address cannot be connected to.
     #[error("{address} cannot be connected to: {reason}")]
     Address {
         /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Keys or algorithms do not fit.
+    /// The keys or algorithms do not match.
     #[error("the keys cannot be used: {0}")]
     Keys(String),
 }
 
-/// Carries frames and control between this host and its peers.
+/// Carries frames and a control stream between this host and its peers.
 pub trait Carrier {
-    /// Begins an association with the peer at this address.
+    /// Starts an association with the peer at `to`.
     ///
     /// # Errors
-    /// It cannot begin.
+    /// The limit of associations is reached, or the address is not valid.
     fn connect(&mut self, now: Time, to: SocketAddr) -> Result<AssociationId, CarrierError>;
 
-    /// A UDP datagram came in.
+    /// Handles a received UDP datagram.
     fn handle_datagram(&mut self, now: Time, arrival: Arrival, bytes: &[u8]);
 
-    /// Time has passed.
+    /// Handles expired timers.
     fn handle_timer(&mut self, now: Time);
 
-    /// When [`handle_timer`](Self::handle_timer) wants to be called.
+    /// Returns the time at which [`handle_timer`](Self::handle_timer) should be called next.
     fn next_timer(&self) -> Time;
 
-    /// What has happened since, oldest first.
+    /// Returns the next event, oldest first.
     fn poll_event(&mut self) -> Option<CarrierEvent>;
 
-    /// The largest frame that an association carries, bytes; `None` while it is not open.
+    /// The largest frame that an association carries, bytes; `None` until it is open.
     fn max_frame_bytes(&self, association: AssociationId) -> Option<usize>;
 
-    /// The round-trip time of class 0, as far as the carrier knows it.
+    /// The round-trip time of class 0, if it is known.
     fn round_trip(&self, association: AssociationId) -> Option<Dur>;
 
-    /// The code point with which the latest datagram of a class came.
+    /// The DSCP of the latest datagram received in a class.
     fn latest_dscp(&self, association: AssociationId, class: u8) -> Option<u8>;
 
-    /// Bytes of a full datagram that are not of its frame.
+    /// Bytes of a full datagram besides its frame.
     fn overhead_bytes(&self) -> usize;
 
-    /// Hands over frames of one class, which leave at once; none is kept for later, and none is sent again.
+    /// Sends frames of one class at once. They are neither queued nor retransmitted.
     fn send(&mut self, now: Time, association: AssociationId, class: u8, frames: &mut dyn Iterator<Item = Vec<u8>>);
 
-    /// Writes to the control stream; returns how many bytes it took.
+    /// Writes to the control stream; returns the number of bytes accepted.
     fn write_control(&mut self, association: AssociationId, bytes: &[u8]) -> usize;
 
-    /// The next bytes of the control stream, if they are here.
+    /// Returns the next bytes of the control stream, if any have arrived.
     fn read_control(&mut self, association: AssociationId) -> Option<Bytes>;
 
-    /// Ends an association, with a reason for the peer.
+    /// Closes an association, with a code and a message for the peer.
     fn close(&mut self, now: Time, association: AssociationId, code: u32, reason: &str);
 
-    /// The next datagrams to send.
+    /// Returns the next datagrams to send.
     fn poll_transmit(&mut self, now: Time) -> Option<Datagram>;
 
-    /// Takes back the memory of a datagram that has been sent, for one that comes later.
+    /// Takes back the buffer of a sent datagram for later use.
     fn reuse(&mut self, _: Datagram) {}
 }

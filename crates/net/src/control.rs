@@ -1,46 +1,47 @@
-//! Messages on a control stream: their frame and the cursor that reads them, whatever they say.
+//! Messages on a control stream: framing, encoding and decoding.
 //!
-//! A message is its length (4 bytes, without these), its kind (1) and its fields; integers are in network byte order, texts have
-//! their length in bytes before them (2). The first message of a site that listens, of kind 0, says in one byte what it serves.
+//! A message consists of its length (4 bytes, not counting themselves), its kind (1) and its fields. Integers are in
+//! network byte order; a text has its length in bytes (2) before it. The first message of a listening site has kind 0
+//! and one byte that identifies the service it offers.
 
 use bytes::{BufMut, Bytes};
 use std::ops::RangeInclusive;
 use thiserror::Error;
 
-/// The largest message, bytes.
+/// The maximum size of a message, bytes.
 pub const MAX_MESSAGE_BYTES: usize = 16 << 10;
 
-/// The longest reason, bytes.
+/// The maximum size of a reason, bytes.
 const MAX_REASON_BYTES: usize = 500;
 
-/// Why bytes are no message.
+/// Bytes that are not a valid message.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum MessageError {
-    /// Too long.
+    /// The message is too long.
     #[error("a message of {0} bytes; at most {MAX_MESSAGE_BYTES} are allowed")]
     Size(usize),
-    /// No such kind.
+    /// The kind is not known.
     #[error("there is no message of kind {0} here")]
     Kind(u8),
-    /// Fields are missing, too many, or no text.
+    /// A field is missing or invalid, or bytes are left over.
     #[error("a message of kind {0} that is cut off, too long, or not in UTF-8")]
     Form(u8),
 }
 
-/// The kind of the message that says what a site serves.
+/// The kind of the message that announces a service.
 const SERVES: u8 = 0;
 
-/// What a site serves that listens.
+/// The service of a listening site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
-    /// It receives files.
+    /// Receiving files.
     Files,
-    /// It connects to targets.
+    /// Connecting to targets.
     Tunnel,
 }
 
 impl Service {
-    /// What a site says first that serves this.
+    /// The first message of a site that offers this service.
     pub fn greeting(self) -> Bytes {
         let service = match self {
             Service::Files => 1,
@@ -50,18 +51,18 @@ impl Service {
     }
 }
 
-/// A set of messages that two sides of one service exchange.
+/// The set of messages of one service.
 pub trait Coded: Sized {
-    /// The kinds that there are.
+    /// The kinds of these messages.
     const KINDS: RangeInclusive<u8>;
 
-    /// The message of this kind, one of [`KINDS`](Self::KINDS), with these fields; `None` where they are wrong.
+    /// Reads a message of `kind`, which is one of [`KINDS`](Self::KINDS). Returns `None` if its fields are invalid.
     fn read(kind: u8, fields: &mut Fields<'_>) -> Option<Self>;
 
     /// Appends kind and fields.
     fn write(&self, out: &mut Vec<u8>);
 
-    /// Its bytes, length and all.
+    /// Encodes the message, including its length.
     fn encode(&self) -> Bytes {
         let mut out = vec![0; 4];
         self.write(&mut out);
@@ -78,13 +79,13 @@ pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
     out.put_slice(bytes);
 }
 
-/// Appends a reason, which is cut between characters where it is too long.
+/// Appends a reason, cut between characters if it is too long.
 pub(crate) fn put_reason(out: &mut Vec<u8>, reason: &str) {
     let end = (0..=reason.len().min(MAX_REASON_BYTES)).rfind(|&at| reason.is_char_boundary(at));
     put_text(out, &reason[..end.unwrap_or(0)]);
 }
 
-/// A cursor that never reads past the end.
+/// A cursor over the fields of a message that never reads past the end.
 #[derive(Debug)]
 pub struct Fields<'a>(&'a [u8]);
 
@@ -125,7 +126,7 @@ fn decode<M: Coded>(bytes: &[u8]) -> Result<M, MessageError> {
     message.filter(|_| fields.0.is_empty()).ok_or(MessageError::Form(kind))
 }
 
-/// Messages out of a stream of bytes.
+/// Reassembles messages from a byte stream.
 #[derive(Debug, Default)]
 pub struct Inbox {
     bytes: Vec<u8>,
@@ -133,20 +134,20 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// More bytes came.
+    /// Appends received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// What the peer serves, as far as it has said so.
+    /// The service that the peer has announced, if any.
     pub fn peer_serves(&self) -> Option<Service> {
         self.peer_serves
     }
 
-    /// The next message, if all of it is here.
+    /// Returns the next message, if it is complete.
     ///
     /// # Errors
-    /// It is none; nothing behind it can be read.
+    /// The message is invalid; the rest of the stream cannot be read.
     pub fn pop<M: Coded>(&mut self) -> Result<Option<M>, MessageError> {
         let Some(length) = self.bytes.first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_be_bytes(*length) as usize;

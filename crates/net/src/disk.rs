@@ -1,9 +1,9 @@
-//! One thread for disks, so that a slow one holds up no socket.
+//! A thread for disk access, so that a slow disk does not delay the sockets.
 //!
-//! A transfer has a [`Desk`]: it hands jobs in, and takes answers when the thread has [told](Disk::take_news) that there are some. The
-//! jobs of all desks are done one after another, in their order. Nobody waits for a place: what finds none in the channel waits at
-//! its desk, and a desk says when it has [room](Desk::has_room) for more bytes, so that what is held is bounded. A desk without a
-//! thread does its jobs at once: tests in virtual time are the same run each time.
+//! Each transfer has a [`JobQueue`]: it submits jobs, and reads answers once the thread has
+//! [signalled](Disk::take_ready) them. The thread runs the jobs of all queues in order of submission. Submitting never
+//! blocks: jobs that do not fit into the channel wait in their queue, and [`JobQueue::has_room`] bounds the bytes in
+//! memory. A queue without a thread runs its jobs at once, so that tests in virtual time are reproducible.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,21 +14,21 @@ use std::sync::mpsc::{self, Receiver, Sender, SyncSender, TrySendError, sync_cha
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-/// So many jobs of all desks wait in the channel.
-const MOST_JOBS: usize = 256;
+/// The capacity of the channel to the thread, jobs of all queues.
+const MAX_JOBS: usize = 256;
 
-/// So many bytes of one desk wait to be written, or one job more.
-const MOST_BYTES: u64 = 8 << 20;
+/// The bytes waiting to be written above which a queue has no room; one job may exceed it.
+const MAX_BYTES: u64 = 8 << 20;
 
-/// What a desk has open on the disk, and what it does there.
+/// The state on the disk behind a queue, and the jobs on it.
 pub trait Work: Send + 'static {
-    /// What is to be done.
+    /// A job.
     type Job: Send + 'static;
-    /// What has become of it.
+    /// The result of a job.
     type Answer: Send + 'static;
 
-    /// Does a job, and tells what has become of it, once or more often.
-    fn work(&mut self, job: Self::Job, tell: &mut dyn FnMut(Self::Answer));
+    /// Runs a job and passes one or more answers to `reply`.
+    fn work(&mut self, job: Self::Job, reply: &mut dyn FnMut(Self::Answer));
 }
 
 enum Task {
@@ -40,22 +40,22 @@ enum Task {
 #[derive(Debug)]
 pub struct Disk {
     tasks: SyncSender<Task>,
-    bell: Arc<Bell>,
-    news: PipeReader,
+    signal: Arc<ReadySignal>,
+    ready: PipeReader,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Wakes whoever waits for news: there is one byte in the pipe where it has rung.
+/// Wakes the socket loop when answers are ready: the pipe holds one byte while the signal is set.
 #[derive(Debug)]
-struct Bell {
-    rung: AtomicBool,
+struct ReadySignal {
+    is_set: AtomicBool,
     pipe: PipeWriter,
 }
 
-impl Bell {
-    fn ring(&self) {
-        if !self.rung.swap(true, Ordering::AcqRel) {
-            // The other end is there as long as anybody waits.
+impl ReadySignal {
+    fn set(&self) {
+        if !self.is_set.swap(true, Ordering::AcqRel) {
+            // The reading end exists as long as the loop waits.
             let _ = (&self.pipe).write_all(&[1]);
         }
     }
@@ -65,43 +65,43 @@ impl Disk {
     /// Starts the thread.
     ///
     /// # Errors
-    /// The system has none left, or no pipe.
+    /// No thread or pipe is available.
     pub fn start() -> io::Result<Disk> {
-        let (news, pipe) = pipe()?;
-        let (tasks, to_do) = sync_channel(MOST_JOBS);
+        let (ready, pipe) = pipe()?;
+        let (tasks, received) = sync_channel(MAX_JOBS);
         let thread = thread::Builder::new().name("disk".to_owned()).spawn(move || {
-            while let Ok(Task::Job(job)) = to_do.recv() {
+            while let Ok(Task::Job(job)) = received.recv() {
                 job();
             }
         })?;
-        let bell = Arc::new(Bell { rung: AtomicBool::new(false), pipe });
-        Ok(Disk { tasks, bell, news, thread: Some(thread) })
+        let signal = Arc::new(ReadySignal { is_set: AtomicBool::new(false), pipe });
+        Ok(Disk { tasks, signal, ready, thread: Some(thread) })
     }
 
-    /// A desk at this thread.
-    pub fn desk<W: Work>(&self, work: W) -> Desk<W> {
-        Desk { thread: Some((self.tasks.clone(), Arc::clone(&self.bell))), ..Desk::without_thread(work) }
+    /// Creates a queue for this thread.
+    pub fn queue<W: Work>(&self, work: W) -> JobQueue<W> {
+        JobQueue { thread: Some((self.tasks.clone(), Arc::clone(&self.signal))), ..JobQueue::without_thread(work) }
     }
 
-    /// What can be read where there are news.
-    pub fn news(&self) -> BorrowedFd<'_> {
-        self.news.as_fd()
+    /// A descriptor that is readable when answers are ready.
+    pub fn ready_fd(&self) -> BorrowedFd<'_> {
+        self.ready.as_fd()
     }
 
-    /// Whether a desk has answers since this was asked last.
-    pub fn take_news(&mut self) -> bool {
-        if !self.bell.rung.load(Ordering::Acquire) {
+    /// Returns true if answers have become ready since the last call.
+    pub fn take_ready(&mut self) -> bool {
+        if !self.signal.is_set.load(Ordering::Acquire) {
             return false;
         }
-        // It rings anew for what comes from here on, also where that is taken with what has come.
-        let _ = self.news.read_exact(&mut [0]);
-        self.bell.rung.store(false, Ordering::Release);
+        // The pipe is emptied first: an answer that becomes ready in between sets the signal again.
+        let _ = self.ready.read_exact(&mut [0]);
+        self.signal.is_set.store(false, Ordering::Release);
         true
     }
 }
 
 impl Drop for Disk {
-    /// All that was begun is done first.
+    /// Runs all submitted jobs first.
     fn drop(&mut self) {
         let _ = self.tasks.send(Task::End);
         if let Some(thread) = self.thread.take() {
@@ -110,73 +110,73 @@ impl Drop for Disk {
     }
 }
 
-/// Where one transfer hands in jobs, and takes answers.
-pub struct Desk<W: Work> {
-    thread: Option<(SyncSender<Task>, Arc<Bell>)>,
+/// A queue of jobs, with the channel for their answers.
+pub struct JobQueue<W: Work> {
+    thread: Option<(SyncSender<Task>, Arc<ReadySignal>)>,
     work: Arc<Mutex<W>>,
-    tell: Sender<W::Answer>,
+    reply: Sender<W::Answer>,
     answers: Receiver<W::Answer>,
-    /// What found no place in the channel.
+    /// Jobs that did not fit into the channel.
     waiting: VecDeque<Task>,
     queued_bytes: Arc<AtomicU64>,
 }
 
-impl<W: Work> fmt::Debug for Desk<W> {
+impl<W: Work> fmt::Debug for JobQueue<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Desk {{ queued_bytes: {} }}", self.queued_bytes.load(Ordering::Relaxed))
+        write!(f, "JobQueue {{ queued_bytes: {} }}", self.queued_bytes.load(Ordering::Relaxed))
     }
 }
 
-impl<W: Work> Desk<W> {
-    /// A desk that does its jobs as they come.
-    pub fn without_thread(work: W) -> Desk<W> {
-        let (tell, answers) = mpsc::channel();
-        Desk {
+impl<W: Work> JobQueue<W> {
+    /// Creates a queue that runs each job as it is submitted.
+    pub fn without_thread(work: W) -> JobQueue<W> {
+        let (reply, answers) = mpsc::channel();
+        JobQueue {
             thread: None,
             work: Arc::new(Mutex::new(work)),
-            tell,
+            reply,
             answers,
             waiting: VecDeque::new(),
             queued_bytes: Arc::new(AtomicU64::new(0)),
         }
     }
 
-    /// Whether less is to be written than may wait.
+    /// Returns true if the bytes waiting to be written are below the limit.
     pub fn has_room(&self) -> bool {
-        self.queued_bytes.load(Ordering::Acquire) < MOST_BYTES
+        self.queued_bytes.load(Ordering::Acquire) < MAX_BYTES
     }
 
-    /// Whether bytes wait to be written.
+    /// Returns true if bytes wait to be written.
     pub fn is_busy(&self) -> bool {
         self.queued_bytes.load(Ordering::Acquire) > 0
     }
 
-    /// Hands in a job, which holds so many bytes.
+    /// Submits a job that holds `bytes` in memory.
     pub fn submit(&mut self, job: W::Job, bytes: u64) {
         self.queued_bytes.fetch_add(bytes, Ordering::AcqRel);
-        let (work, tell, queued) = (Arc::clone(&self.work), self.tell.clone(), Arc::clone(&self.queued_bytes));
-        let bell = self.thread.as_ref().map(|(_, bell)| Arc::clone(bell));
+        let (work, reply, queued) = (Arc::clone(&self.work), self.reply.clone(), Arc::clone(&self.queued_bytes));
+        let signal = self.thread.as_ref().map(|(_, signal)| Arc::clone(signal));
         let task = move || {
-            // A job that has panicked leaves what it has left: the others have files of their own.
+            // After a panic in a job the remaining jobs still run, since they use other files.
             let mut work = work.lock().unwrap_or_else(PoisonError::into_inner);
-            let ring = || bell.iter().for_each(|bell| bell.ring());
+            let notify = || signal.iter().for_each(|signal| signal.set());
             work.work(job, &mut |answer| {
-                // Nobody hears it where the transfer is over.
-                let _ = tell.send(answer);
-                ring();
+                // The receiver is gone if the transfer has ended.
+                let _ = reply.send(answer);
+                notify();
             });
             queued.fetch_sub(bytes, Ordering::AcqRel);
-            // For whoever waits for room, and was told before there was any.
+            // Wakes a transfer that found no room when its last answer came.
             if bytes > 0 {
-                ring();
+                notify();
             }
         };
         self.waiting.push_back(Task::Job(Box::new(task)));
-        self.hand_on();
+        self.dispatch();
     }
 
-    /// Hands on what has waited for a place in the channel, as far as there is one.
-    fn hand_on(&mut self) {
+    /// Moves waiting jobs into the channel as far as it has room.
+    fn dispatch(&mut self) {
         while let Some(task) = self.waiting.pop_front() {
             let refused = match &self.thread {
                 Some((tasks, _)) => tasks.try_send(task),
@@ -191,18 +191,18 @@ impl<W: Work> Desk<W> {
         }
     }
 
-    /// The next answer, if it is here.
+    /// Returns the next answer, if there is one.
     pub fn poll(&mut self) -> Option<W::Answer> {
-        self.hand_on();
+        self.dispatch();
         self.answers.try_recv().ok()
     }
 
-    /// Waits until all jobs are done: their answers are here then.
+    /// Waits until all jobs are done; their answers are ready afterwards.
     pub fn settle(&mut self) {
         let Some((tasks, _)) = &self.thread else { return };
-        let (tell, done) = mpsc::channel();
+        let (reply, done) = mpsc::channel();
         self.waiting.push_back(Task::Job(Box::new(move || {
-            let _ = tell.send(());
+            let _ = reply.send(());
         })));
         for task in self.waiting.drain(..) {
             if let Err(mpsc::SendError(Task::Job(job))) = tasks.send(task) {
@@ -219,70 +219,70 @@ mod tests {
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
     use std::time::Duration;
 
-    /// Answers each number with the sum so far, after a while.
+    /// Answers each number with the sum so far, after a delay.
     struct Sum(u64, Duration);
 
     impl Work for Sum {
         type Job = u64;
         type Answer = u64;
 
-        fn work(&mut self, job: u64, tell: &mut dyn FnMut(u64)) {
+        fn work(&mut self, job: u64, reply: &mut dyn FnMut(u64)) {
             thread::sleep(self.1);
             self.0 += job;
-            tell(self.0);
+            reply(self.0);
         }
     }
 
-    /// Whether there are news within a second.
-    fn hears(disk: &mut Disk) -> bool {
+    /// Returns true if answers become ready within a second.
+    fn becomes_ready(disk: &mut Disk) -> bool {
         let timeout = PollTimeout::from(1000_u16);
-        poll(&mut [PollFd::new(disk.news(), PollFlags::POLLIN)], timeout).expect("a pipe") == 1 && disk.take_news()
+        poll(&mut [PollFd::new(disk.ready_fd(), PollFlags::POLLIN)], timeout).expect("a pipe") == 1 && disk.take_ready()
     }
 
     #[test]
-    fn jobs_are_done_in_their_order_and_whoever_waits_is_woken() {
+    fn jobs_run_in_order_and_wake_the_waiting_loop() {
         let mut disk = Disk::start().expect("a thread");
-        let mut desks = [3, 5].map(|_| disk.desk(Sum(0, Duration::ZERO)));
-        // More than the channel holds.
-        for number in 0..2 * MOST_JOBS as u64 {
-            desks.iter_mut().for_each(|desk| desk.submit(number, 0));
+        let mut queues = [3, 5].map(|_| disk.queue(Sum(0, Duration::ZERO)));
+        // More jobs than the channel holds.
+        for number in 0..2 * MAX_JOBS as u64 {
+            queues.iter_mut().for_each(|queue| queue.submit(number, 0));
         }
         let mut got = [vec![], vec![]];
-        while got.iter().any(|got| got.len() < 2 * MOST_JOBS) {
-            assert!(hears(&mut disk), "{} and {} answers", got[0].len(), got[1].len());
-            for (got, desk) in got.iter_mut().zip(&mut desks) {
-                got.extend(std::iter::from_fn(|| desk.poll()));
+        while got.iter().any(|got| got.len() < 2 * MAX_JOBS) {
+            assert!(becomes_ready(&mut disk), "{} and {} answers", got[0].len(), got[1].len());
+            for (got, queue) in got.iter_mut().zip(&mut queues) {
+                got.extend(std::iter::from_fn(|| queue.poll()));
             }
         }
-        let sums: Vec<u64> = (0..2 * MOST_JOBS as u64).map(|number| number * (number + 1) / 2).collect();
+        let sums: Vec<u64> = (0..2 * MAX_JOBS as u64).map(|number| number * (number + 1) / 2).collect();
         assert!(got.iter().all(|got| *got == sums), "{got:?}");
     }
 
     #[test]
-    fn a_desk_has_room_for_so_many_bytes_and_says_when_there_is_room_again() {
+    fn a_full_queue_signals_when_it_has_room_again() {
         let mut disk = Disk::start().expect("a thread");
-        let mut desk = disk.desk(Sum(0, Duration::from_millis(20)));
-        assert!(desk.has_room());
-        desk.submit(1, MOST_BYTES);
-        assert!(!desk.has_room(), "it is asleep");
-        while !desk.has_room() {
-            assert!(hears(&mut disk));
+        let mut queue = disk.queue(Sum(0, Duration::from_millis(20)));
+        assert!(queue.has_room());
+        queue.submit(1, MAX_BYTES);
+        assert!(!queue.has_room(), "the job is still running");
+        while !queue.has_room() {
+            assert!(becomes_ready(&mut disk));
         }
-        assert_eq!(desk.poll(), Some(1));
+        assert_eq!(queue.poll(), Some(1));
     }
 
     #[test]
-    fn what_was_handed_in_is_done_before_the_thread_ends_and_by_whoever_waits_for_it() {
+    fn submitted_jobs_run_before_the_thread_ends() {
         let disk = Disk::start().expect("a thread");
-        let mut desk = disk.desk(Sum(0, Duration::from_millis(1)));
-        (1..=10).for_each(|number| desk.submit(number, 1));
-        desk.settle();
-        assert_eq!(std::iter::from_fn(|| desk.poll()).last(), Some(55));
-        (1..=10).for_each(|number| desk.submit(number, 1));
+        let mut queue = disk.queue(Sum(0, Duration::from_millis(1)));
+        (1..=10).for_each(|number| queue.submit(number, 1));
+        queue.settle();
+        assert_eq!(std::iter::from_fn(|| queue.poll()).last(), Some(55));
+        (1..=10).for_each(|number| queue.submit(number, 1));
         drop(disk);
-        assert_eq!(std::iter::from_fn(|| desk.poll()).last(), Some(110));
-        // Without its thread, a desk does its jobs by itself.
-        desk.submit(1, 1);
-        assert_eq!(desk.poll(), Some(111));
+        assert_eq!(std::iter::from_fn(|| queue.poll()).last(), Some(110));
+        // Without its thread, the queue runs jobs itself.
+        queue.submit(1, 1);
+        assert_eq!(queue.poll(), Some(111));
     }
 }

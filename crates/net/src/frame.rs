@@ -1,30 +1,31 @@
-//! What travels between two nodes in the datagrams of one class of a carrier: a codec with bounds.
+//! The format of the frames that two nodes exchange in datagrams.
 //!
-//! The first byte of every frame has the version in its high half and the kind in its low half; the flow's number follows. The
-//! class is not in a frame: it is that of the connection that brought it, so that no frame can lie about it. Numbers of segments
-//! are the low 32 bits ([`sparelane_core::widen`] gives back the rest); all integers are in network byte order.
+//! The first byte of a frame has the version in its high half and the kind in its low half. The flow's number follows.
+//! A frame does not carry its class: the connection on which it arrives determines the class, so that a frame cannot
+//! claim a false one. Segment numbers are the low 32 bits ([`sparelane_core::widen`] restores the rest). All integers
+//! are in network byte order.
 //!
-//! | kind | after version and kind, and the flow (4 bytes) |
+//! | kind | after version, kind and flow (5 bytes) |
 //! |---|---|
-//! | 1, data | flags (1: resent, 2: window reduced, 4: last of its flow, 8: asks for receive times), segment (4), payload |
+//! | 1, data | flags (1: resent, 2: window reduced, 4: last, 8: asks for receive times), segment (4), payload |
 //! | 2, acknowledgments | end of the receive window (4), then entries |
-//! | 3, done | nothing: the sender knows that the receiver has everything |
-//! | 4, probe | nothing: asks for the receive window |
-//! | 5, reset | code (2): the flow ends without what is missing |
+//! | 3, done | nothing; the sender has been acknowledged in full |
+//! | 4, probe | nothing; asks for the receive window |
+//! | 5, reset | code (2); the flow ends early |
 //! | 6, train | flags (1: the last of its train), padding |
 //! | 7, train seen | class (1), frames (4), bytes (8), nanoseconds from the first to the latest (8) |
 //! | 8, echo | padding |
-//! | 9, echoed | code point that it came with (1), bytes of it (2) |
+//! | 9, echoed | code point of the echo on arrival (1), its bytes (2) |
 //!
-//! Frames 6 to 9 say something of the path; in place of a flow they have a number that their sender chose.
+//! Frames of kinds 6 to 9 measure the path. In place of a flow, they have a number that their sender chooses.
 //!
-//! An entry of an acknowledgment: flags (0 to 2: number of blocks, 3: caused by a retransmission, 4: congestion echo, 5: has a
-//! receive time, 6: is a run), cumulative acknowledgment (4), segment that caused it (4), if a run its further acknowledgments
-//! (2), if timed nanoseconds by the receiver's clock (8), and blocks of start (4) and end (4). A run stands for so many more plain
-//! acknowledgments, each of the next segment.
+//! An entry of an acknowledgment consists of flags (bits 0 to 2: number of blocks, 3: caused by a retransmission, 4:
+//! congestion echo, 5: has a receive time, 6: is a run), the cumulative acknowledgment (4), the segment that caused it
+//! (4), the number of further acknowledgments of a run (2), the receive time in nanoseconds by the receiver's clock
+//! (8), and blocks of start (4) and end (4). A run stands for further plain acknowledgments, each of the next segment.
 //!
-//! Nothing here is believed: numbers are checked by [`Sender::handle_ack`](sparelane_transport::Sender::handle_ack) and
-//! [`Receiver::handle_data`](sparelane_transport::Receiver::handle_data).
+//! The decoder checks the format only. [`Sender::handle_ack`](sparelane_transport::Sender::handle_ack) and
+//! [`Receiver::handle_data`](sparelane_transport::Receiver::handle_data) validate the numbers.
 
 use bytes::{BufMut, Bytes};
 use sparelane_transport::MAX_SACK_BLOCKS;
@@ -52,7 +53,7 @@ const TRAIN_SEEN: u8 = 7;
 const ECHO: u8 = 8;
 const ECHOED: u8 = 9;
 
-/// The shortest train and echo.
+/// The minimum size of a train or echo frame.
 pub const PROBE_BYTES: usize = 6;
 
 const LAST_OF_TRAIN: u8 = 1;
@@ -69,90 +70,91 @@ const ENTRY_TIMED: u8 = 1 << 5;
 const ENTRY_RUN: u8 = 1 << 6;
 const ENTRY_UNKNOWN: u8 = 1 << 7;
 
-/// Why bytes are no frame.
+/// Bytes that are not a valid frame.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum FrameError {
-    /// It ends before all is said.
+    /// The frame is truncated.
     #[error("the frame ends early, after {bytes} bytes")]
     Short {
-        /// Bytes there are.
+        /// The bytes present.
         bytes: usize,
     },
-    /// Another version.
+    /// The version is not supported.
     #[error("a frame of version {version}; this end speaks version {VERSION}")]
     Version {
-        /// The version that it names.
+        /// The version of the frame.
         version: u8,
     },
-    /// No such kind.
+    /// The kind is not known.
     #[error("there is no frame of kind {kind}")]
     Kind {
-        /// The kind that it names.
+        /// The kind of the frame.
         kind: u8,
     },
-    /// A flag that has no meaning.
+    /// A flag is not known.
     #[error("unknown flags {flags:#04x}")]
     Flags {
-        /// All flags.
+        /// All flags of the frame.
         flags: u8,
     },
-    /// More blocks than an acknowledgment has room for.
+    /// An acknowledgment has too many blocks.
     #[error("{count} blocks in an acknowledgment; at most {MAX_SACK_BLOCKS} are allowed")]
     Blocks {
-        /// How many.
+        /// The number of blocks.
         count: u8,
     },
-    /// A frame that has more bytes than its kind.
+    /// Bytes are left over.
     #[error("{bytes} bytes too many")]
     Long {
-        /// How many too many.
+        /// The number of excess bytes.
         bytes: usize,
     },
 }
 
-/// One segment with its payload.
+/// A segment with its payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Data {
     /// The flow.
     pub flow: u32,
     /// The low 32 bits of the segment's number.
     pub segment: u32,
-    /// Sent before in class 0.
+    /// True for a retransmission of class 0.
     pub resent: bool,
-    /// The window was reduced because of a congestion mark (RFC 3168).
+    /// True if the window was reduced because of a congestion mark (CWR of RFC 3168).
     pub window_reduced: bool,
-    /// No segment of the flow follows.
+    /// True for the last segment of the flow.
     pub last: bool,
-    /// Acknowledgments are to say when what caused them arrived.
+    /// Asks for receive times in acknowledgments.
     pub timed: bool,
-    /// Payload; none in a segment that only ends the stream.
+    /// The payload; empty in a segment that only ends the stream.
     pub payload: Bytes,
 }
 
-/// One acknowledgment, or a run of plain ones.
+/// An acknowledgment, or a run of plain ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
     /// The low 32 bits of the next segment expected.
     pub cumulative: u32,
     /// The low 32 bits of the segment whose arrival caused it.
     pub trigger: u32,
-    /// That arrival was a retransmission.
+    /// True if that segment was a retransmission.
     pub resent: bool,
-    /// Echo of a congestion mark.
+    /// Echoes a congestion mark (ECE of RFC 3168).
     pub ecn_echo: bool,
-    /// When that arrival was, nanoseconds by the receiver's clock.
+    /// The receive time of that segment, nanoseconds by the receiver's clock.
     pub received_ns: Option<u64>,
-    /// So many plain acknowledgments more, each of the next segment.
+    /// The number of further plain acknowledgments, each of the next segment.
     pub run: u16,
-    /// How many of `blocks` are there.
+    /// The number of valid elements in `blocks`.
     pub block_count: u8,
-    /// Low 32 bits of where blocks start and end.
+    /// The low 32 bits of the start and end of each block.
     pub blocks: [(u32, u32); MAX_SACK_BLOCKS],
 }
 
 impl Entry {
-    /// Takes `next` in where both are plain and in a row; returns whether it did.
+    /// Appends `next` to the run if both are plain and `next` continues it. Returns true if it did.
     pub fn extend(&mut self, next: &Entry) -> bool {
+        // A plain entry carries nothing but the next segment in sequence.
         let ahead = u32::from(self.run) + 1;
         let plain = |entry: &Entry| {
             let bare =
@@ -209,7 +211,7 @@ impl Entry {
     }
 }
 
-/// Any frame.
+/// A frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame {
     /// A segment.
@@ -218,77 +220,77 @@ pub enum Frame {
     Acks {
         /// The flow.
         flow: u32,
-        /// The low 32 bits of the first segment that the receiver would not take.
+        /// The low 32 bits of the first segment beyond the receive window.
         edge: u32,
-        /// What it says, oldest first.
+        /// The acknowledgments, oldest first.
         entries: Vec<Entry>,
     },
-    /// The sender knows that the receiver has everything.
+    /// The sender confirms that the receiver has acknowledged everything.
     Done {
         /// The flow.
         flow: u32,
     },
-    /// A question for the receive window.
+    /// Asks for the receive window.
     Probe {
         /// The flow.
         flow: u32,
     },
-    /// The flow has ended without what is missing.
+    /// Ends the flow early.
     Reset {
         /// The flow.
         flow: u32,
-        /// Why, in the words of the two applications.
+        /// The reason, as defined by the applications.
         code: u16,
     },
-    /// One of several that are sent back to back, or at a pace, to see how they arrive.
+    /// A frame of a packet train, whose arrival times the peer measures.
     Train {
-        /// The train.
+        /// The train's number.
         number: u32,
-        /// None of it follows.
+        /// True for the last frame of the train.
         last: bool,
-        /// Bytes of the frame, [`PROBE_BYTES`] at least.
+        /// Bytes of the frame, at least [`PROBE_BYTES`].
         bytes: usize,
     },
-    /// How a train has arrived so far.
+    /// A report on the arrivals of a train.
     TrainSeen {
-        /// The train.
+        /// The train's number.
         number: u32,
-        /// How.
+        /// The arrivals so far.
         seen: TrainSeen,
     },
-    /// Asks whether a frame of this size and class arrives.
+    /// Asks the peer whether a frame of this size and class arrives.
     Echo {
-        /// The question.
+        /// The echo's number.
         number: u32,
-        /// Bytes of the frame, [`PROBE_BYTES`] at least.
+        /// Bytes of the frame, at least [`PROBE_BYTES`].
         bytes: usize,
     },
-    /// It did.
+    /// Answers an echo.
     Echoed {
-        /// The question.
+        /// The echo's number.
         number: u32,
-        /// The code point that it came with.
+        /// The code point with which the echo arrived.
         dscp: u8,
-        /// Bytes of the frame that came.
+        /// Bytes of the echo.
         bytes: u16,
     },
 }
 
-/// How a train has arrived so far.
+/// The arrivals of a train so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrainSeen {
-    /// The class in which it comes.
+    /// The class in which the train arrives.
     pub class: u8,
-    /// Frames.
+    /// Number of frames.
     pub frames: u32,
-    /// Bytes of frames.
+    /// Bytes of all frames.
     pub bytes: u64,
-    /// From the first to the latest, nanoseconds.
+    /// Nanoseconds from the first arrival to the latest.
     pub span_ns: u64,
 }
 
 impl Frame {
-    /// The flow that it is about.
+    /// The flow that the frame belongs to; in frames of kinds 6 to 9 their number.
     pub fn flow(&self) -> u32 {
         match self {
             Frame::Data(data) => data.flow,
@@ -302,7 +304,7 @@ impl Frame {
         }
     }
 
-    /// Its bytes.
+    /// Encodes the frame.
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Frame::Data(data) => encode_data(data, &data.payload),
@@ -347,16 +349,17 @@ impl Frame {
         }
     }
 
-    /// The frame that is in `bytes`; a payload stays where it is.
+    /// Decodes a frame. A payload is a slice of `bytes`, not a copy.
     ///
     /// # Errors
-    /// The bytes are no frame of this version.
+    /// The bytes are not a valid frame of this version.
     pub fn decode(bytes: &Bytes) -> Result<Frame, FrameError> {
         let mut rest = Reader { bytes, at: 0 };
         let first = rest.u8()?;
         if first >> 4 != VERSION {
             return Err(FrameError::Version { version: first >> 4 });
         }
+        // Trains and echoes have their number in place of the flow.
         let (kind, flow) = (first & 15, rest.u32()?);
         let frame = match kind {
             DATA => {
@@ -365,6 +368,7 @@ impl Frame {
                     return Err(FrameError::Flags { flags });
                 }
                 let segment = rest.u32()?;
+                // The payload is everything that follows; it is shared, not copied.
                 let payload = bytes.slice(rest.at..);
                 rest.at = bytes.len();
                 let [resent, window_reduced, last, timed] =
@@ -373,6 +377,7 @@ impl Frame {
             }
             ACKS => {
                 let edge = rest.u32()?;
+                // The shortest entry has 9 bytes.
                 let mut entries = Vec::with_capacity((bytes.len() - rest.at) / 9);
                 while rest.at < bytes.len() {
                     entries.push(Entry::decode(&mut rest)?);
@@ -409,7 +414,7 @@ impl Frame {
     }
 }
 
-/// The bytes of a data frame, whose payload is given apart; that of `data` is not looked at.
+/// Encodes a data frame with `payload`; the payload in `data` is ignored, which saves a copy.
 pub fn encode_data(data: &Data, payload: &[u8]) -> Vec<u8> {
     let mut out = begin(DATA, data.flow, DATA_HEADER_BYTES + payload.len());
     let with = |on: bool, flag: u8| if on { flag } else { 0 };
@@ -420,22 +425,19 @@ pub fn encode_data(data: &Data, payload: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Acknowledgments of a flow, in as few frames of `most_bytes` as they take.
+/// Encodes acknowledgments of a flow in as few frames of at most `max_bytes` as possible.
 ///
 /// # Panics
-/// Where not even one entry fits.
-pub fn encode_acks(flow: u32, edge: u32, entries: &[Entry], most_bytes: usize, mut emit: impl FnMut(Vec<u8>)) {
-    assert!(
-        most_bytes >= ACKS_HEADER_BYTES + MAX_ENTRY_BYTES,
-        "a frame of {most_bytes} bytes has no room for an entry"
-    );
+/// `max_bytes` is too small for one entry.
+pub fn encode_acks(flow: u32, edge: u32, entries: &[Entry], max_bytes: usize, mut emit: impl FnMut(Vec<u8>)) {
+    assert!(max_bytes >= ACKS_HEADER_BYTES + MAX_ENTRY_BYTES, "a frame of {max_bytes} bytes has no room for an entry");
     let mut out = Vec::new();
     for entry in entries {
-        if out.len() + MAX_ENTRY_BYTES > most_bytes {
+        if out.len() + MAX_ENTRY_BYTES > max_bytes {
             emit(std::mem::take(&mut out));
         }
         if out.is_empty() {
-            out = begin(ACKS, flow, most_bytes.min(ACKS_HEADER_BYTES + entries.len() * MAX_ENTRY_BYTES));
+            out = begin(ACKS, flow, max_bytes.min(ACKS_HEADER_BYTES + entries.len() * MAX_ENTRY_BYTES));
             out.put_u32(edge);
         }
         entry.encode(&mut out);
@@ -452,7 +454,7 @@ fn begin(kind: u8, flow: u32, capacity: usize) -> Vec<u8> {
     out
 }
 
-/// A cursor that never reads past the end.
+/// A cursor over bytes that never reads past the end.
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -498,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_has_the_bytes_that_its_description_says() {
+    fn each_kind_is_encoded_as_documented() {
         let full = Entry {
             cumulative: 3,
             trigger: 9,
@@ -534,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_is_refused_with_its_reason() {
+    fn invalid_frames_are_refused_with_a_reason() {
         let cases: [(&[u8], &str); 9] = [
             (b"", "the frame ends early, after 0 bytes"),
             (b"\x21\0\0\0\x01", "a frame of version 2; this end speaks version 1"),
@@ -589,7 +591,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encoded_is_decoded_whatever_it_is() {
+    fn random_frames_survive_encoding_and_decoding() {
         let mut rng = Stream::new(1, Domain::Test, 0);
         for _ in 0..5_000 {
             let frame = random_frame(&mut rng);
@@ -597,9 +599,9 @@ mod tests {
         }
     }
 
-    /// Frames with bytes changed, cut off or added, and bytes that were none.
+    /// Mutates valid frames by changing, removing and adding bytes.
     #[test]
-    fn no_bytes_make_the_decoder_panic_and_what_it_takes_it_gives_back() {
+    fn mutated_frames_never_panic_and_decoded_ones_survive_encoding() {
         let mut rng = Stream::new(2, Domain::Test, 0);
         let mut taken = 0;
         for _ in 0..20_000 {
@@ -617,11 +619,11 @@ mod tests {
                 assert_eq!(Frame::decode(&frame.encode().into()), Ok(frame));
             }
         }
-        assert!(taken > 5_000, "only {taken} were frames at all");
+        assert!(taken > 5_000, "only {taken} mutated frames are valid");
     }
 
     #[test]
-    fn acknowledgments_in_a_row_are_one_entry_and_all_others_stay_apart() {
+    fn acknowledgments_in_sequence_share_an_entry_and_others_do_not() {
         let mut entry = plain(u32::MAX);
         assert!(entry.extend(&plain(0)) && entry.extend(&plain(1)), "numbers wrap");
         assert_eq!(entry.run, 2);
@@ -635,17 +637,17 @@ mod tests {
     }
 
     #[test]
-    fn bundles_stay_below_their_limit_and_leave_nothing_out() {
+    fn acknowledgment_frames_keep_their_limit_and_lose_no_entry() {
         let mut rng = Stream::new(3, Domain::Test, 0);
         let entries: Vec<_> = (0..500).map(|_| random_entry(&mut rng)).collect();
-        let mut told = Vec::new();
+        let mut decoded = Vec::new();
         encode_acks(4, 77, &entries, 300, |bytes| {
             assert!(bytes.len() <= 300, "{}", bytes.len());
             let Ok(Frame::Acks { flow: 4, edge: 77, entries }) = Frame::decode(&bytes.into()) else {
-                panic!("no frame")
+                panic!("not a frame of acknowledgments")
             };
-            told.extend(entries);
+            decoded.extend(entries);
         });
-        assert_eq!(told, entries);
+        assert_eq!(decoded, entries);
     }
 }

@@ -1,9 +1,9 @@
-//! Who a host is: a key pair, its fingerprint, and the peers that it trusts.
+//! The identity of a host: its key pair, the key's fingerprint, and the peers that it trusts.
 //!
-//! A host's identity is an Ed25519 key. Peers know each other by the SHA-256 of the public key (its SubjectPublicKeyInfo), and
-//! nothing else: the keys are used raw in TLS (RFC 7250), without certificates, names or authorities. A folder of keys has the
-//! private key (`key.pem`, PKCS #8) and the fingerprints of trusted peers (`trusted`, one a line, a remark behind it), both for
-//! their owner alone.
+//! A host has an Ed25519 key. Peers identify each other only by the SHA-256 of the public key (its
+//! SubjectPublicKeyInfo). TLS uses the raw keys (RFC 7250), without certificates, names or authorities. A folder of
+//! keys holds the private key (`key.pem`, PKCS #8) and the fingerprints of trusted peers (`trusted`, one per line,
+//! followed by a remark). Both files are accessible to their owner only.
 
 use ring::rand::SystemRandom;
 use ring::signature::Ed25519KeyPair;
@@ -21,16 +21,16 @@ use std::str::FromStr;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// The file of the private key, in a folder of keys.
+/// The file name of the private key.
 pub const KEY_FILE: &str = "key.pem";
 
-/// The file of trusted peers, in a folder of keys.
+/// The file name of the list of trusted peers.
 pub const TRUSTED_FILE: &str = "trusted";
 
-/// The most peers that a host trusts.
+/// The maximum number of trusted peers.
 pub const MAX_TRUSTED: usize = 10_000;
 
-/// The largest file that is read from a folder of keys, bytes.
+/// The maximum size of a file in a folder of keys, bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// The SHA-256 of a public key.
@@ -38,7 +38,7 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    /// That of a public key in the form of a SubjectPublicKeyInfo.
+    /// Computes the fingerprint of a public key, given as a SubjectPublicKeyInfo.
     pub fn of(public_key: &[u8]) -> Fingerprint {
         let mut fingerprint = [0; 32];
         fingerprint.copy_from_slice(ring::digest::digest(&ring::digest::SHA256, public_key).as_ref());
@@ -58,18 +58,18 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// A text that is no fingerprint.
+/// A text that is not a fingerprint.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("\"{text}\" is no fingerprint: 64 hexadecimal digits are")]
-pub struct NoFingerprint {
+#[error("\"{text}\" is not a fingerprint, which has 64 hexadecimal digits")]
+pub struct FingerprintError {
     text: String,
 }
 
 impl FromStr for Fingerprint {
-    type Err = NoFingerprint;
+    type Err = FingerprintError;
 
-    fn from_str(text: &str) -> Result<Fingerprint, NoFingerprint> {
-        let wrong = || NoFingerprint { text: text.chars().take(80).collect() };
+    fn from_str(text: &str) -> Result<Fingerprint, FingerprintError> {
+        let wrong = || FingerprintError { text: text.chars().take(80).collect() };
         let digits: Option<Vec<u8>> = text.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
         let digits = digits.filter(|digits| digits.len() == 64).ok_or_else(wrong)?;
         let mut fingerprint = [0; 32];
@@ -80,7 +80,7 @@ impl FromStr for Fingerprint {
     }
 }
 
-/// What can be wrong with a folder of keys.
+/// An error of a folder of keys.
 #[derive(Debug, Error)]
 pub enum IdentityError {
     /// A file cannot be read or written.
@@ -88,16 +88,16 @@ pub enum IdentityError {
     File {
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
-    /// A folder has no key.
+    /// The folder has no key.
     #[error("\"{}\" holds no key; `sparelane keys new --dir DIR` makes one", .0.display())]
     Missing(PathBuf),
-    /// A folder has a key already.
+    /// The folder has a key already.
     #[error("{}: there is a key already; it is not replaced", .0.display())]
     Exists(PathBuf),
-    /// Others could read or write the file.
+    /// Other users can read or write the file.
     #[error("{}: others have access to it (mode {mode:03o}); only its owner may: chmod 600", path.display())]
     Rights {
         /// The file.
@@ -105,24 +105,24 @@ pub enum IdentityError {
         /// Its permission bits.
         mode: u32,
     },
-    /// The file has no such key.
-    #[error("{}: no Ed25519 private key in PKCS #8 is in it", .0.display())]
+    /// The file has no Ed25519 key.
+    #[error("{}: the file has no Ed25519 private key in PKCS #8", .0.display())]
     NoKey(PathBuf),
-    /// A line of the trusted peers is wrong.
+    /// A line of the list of trusted peers is invalid.
     #[error("{}, line {line}: {error}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
-        /// Its number, from 1.
+        /// The line's number, from 1.
         line: usize,
-        /// Why.
-        error: NoFingerprint,
+        /// The reason.
+        error: FingerprintError,
     },
-    /// Too many peers.
+    /// The list of trusted peers is too long.
     #[error("{}: more than {MAX_TRUSTED} trusted peers", .0.display())]
     TooMany(PathBuf),
-    /// The system gives no random numbers.
-    #[error("the system gives no random numbers for a key")]
+    /// The system provides no random numbers.
+    #[error("the system provides no random numbers for a key")]
     Random,
 }
 
@@ -146,10 +146,10 @@ impl fmt::Debug for Identity {
 }
 
 impl Identity {
-    /// A new key pair.
+    /// Generates a key pair.
     ///
     /// # Errors
-    /// The system gives no random numbers.
+    /// The system provides no random numbers.
     pub fn generate() -> Result<Identity, IdentityError> {
         let pkcs8 = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(|_| IdentityError::Random)?;
         Identity::of_pkcs8(pkcs8.as_ref()).ok_or(IdentityError::Random)
@@ -161,10 +161,10 @@ impl Identity {
         Some(Identity { key, public_key, pkcs8: pkcs8.into() })
     }
 
-    /// The key pair of a folder.
+    /// Loads the key pair from a folder.
     ///
     /// # Errors
-    /// It has none that can be read, or others can read it.
+    /// The key is missing or invalid, or other users have access to it.
     pub fn load(folder: &Path) -> Result<Identity, IdentityError> {
         let path = folder.join(KEY_FILE);
         let text = read_private(&path).map_err(|error| match error {
@@ -177,10 +177,10 @@ impl Identity {
         key.and_then(|key| Identity::of_pkcs8(key.secret_der())).ok_or(IdentityError::NoKey(path))
     }
 
-    /// Writes the key pair into a folder, which is made where there is none.
+    /// Writes the key pair into a folder, which is created if it does not exist.
     ///
     /// # Errors
-    /// It has a key already, or cannot be written.
+    /// The folder has a key already or cannot be written.
     pub fn save(&self, folder: &Path) -> Result<(), IdentityError> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed(folder))?;
         let path = folder.join(KEY_FILE);
@@ -193,12 +193,12 @@ impl Identity {
         file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed(&path))
     }
 
-    /// By what peers know this host.
+    /// The fingerprint by which peers know this host.
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&self.public_key)
     }
 
-    /// The key pair as TLS takes it.
+    /// The key pair in the form that TLS needs.
     pub(crate) fn certified(&self) -> Arc<CertifiedKey> {
         Arc::new(CertifiedKey::new(vec![self.public_key.clone().into()], Arc::clone(&self.key)))
     }
@@ -209,10 +209,10 @@ impl Identity {
 pub struct Trusted(BTreeSet<Fingerprint>);
 
 impl Trusted {
-    /// Those of a folder; none where it has no such file.
+    /// Loads the trusted peers from a folder; the list is empty if the file does not exist.
     ///
     /// # Errors
-    /// The file cannot be read, others can write it, or a line is wrong.
+    /// The file cannot be read, other users have access to it, or a line is invalid.
     pub fn load(folder: &Path) -> Result<Trusted, IdentityError> {
         let path = folder.join(TRUSTED_FILE);
         if !path.exists() {
@@ -231,10 +231,10 @@ impl Trusted {
         Ok(trusted)
     }
 
-    /// Adds a peer to those of a folder.
+    /// Appends a peer to the list of a folder, unless it is there already.
     ///
     /// # Errors
-    /// The file cannot be read or written, or is full.
+    /// The file cannot be read or written, or the list is full.
     pub fn append(folder: &Path, peer: Fingerprint, remark: &str) -> Result<(), IdentityError> {
         let trusted = Trusted::load(folder)?;
         let path = folder.join(TRUSTED_FILE);
@@ -249,7 +249,7 @@ impl Trusted {
         writeln!(file, "{peer} {remark}").map_err(failed(&path))
     }
 
-    /// Takes a peer from those of a folder; every other line stays. Returns whether it was there.
+    /// Removes a peer from the list of a folder and keeps all other lines. Returns true if the peer was there.
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -261,7 +261,7 @@ impl Trusted {
         let is_other = |line: &&str| line.split_whitespace().next().and_then(|word| word.parse().ok()) != Some(peer);
         let text = read_private(&path)?;
         let kept: String = text.lines().filter(is_other).flat_map(|line| [line, "\n"]).collect();
-        // Whoever is cut off in between has the old file or the new one.
+        // The new file replaces the old one in one step, so that an interruption leaves one of them.
         let fresh = folder.join(format!("{TRUSTED_FILE}.new"));
         let made = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh);
         let mut file = made.map_err(failed(&fresh))?;
@@ -270,22 +270,22 @@ impl Trusted {
         Ok(true)
     }
 
-    /// Trusts `peer`, too.
+    /// Adds a peer.
     pub fn add(&mut self, peer: Fingerprint) {
         self.0.insert(peer);
     }
 
-    /// Whether `peer` is trusted.
+    /// Returns true if `peer` is trusted.
     pub fn contains(&self, peer: Fingerprint) -> bool {
         self.0.contains(&peer)
     }
 
-    /// All of them, in order.
+    /// The trusted peers in order.
     pub fn iter(&self) -> impl Iterator<Item = Fingerprint> + '_ {
         self.0.iter().copied()
     }
 
-    /// Whether there is none.
+    /// Returns true if no peer is trusted.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -297,7 +297,7 @@ impl FromIterator<Fingerprint> for Trusted {
     }
 }
 
-/// The text of a file that nobody but its owner can read or write.
+/// Reads a text file, and checks that only its owner has access.
 fn read_private(path: &Path) -> Result<String, IdentityError> {
     let file = File::open(path).map_err(failed(path))?;
     let mode = file.metadata().map_err(failed(path))?.permissions().mode() & 0o777;
@@ -306,11 +306,11 @@ fn read_private(path: &Path) -> Result<String, IdentityError> {
     }
     let mut text = String::new();
     file.take(MAX_FILE_BYTES).read_to_string(&mut text).map_err(failed(path))?;
-    // Some editors put a mark of byte order before UTF-8.
+    // Some editors write a byte order mark.
     Ok(text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), str::to_owned))
 }
 
-/// Takes all rights on `path` but its owner's.
+/// Removes all permissions on `path` except the owner's.
 ///
 /// # Errors
 /// The system refuses.
@@ -318,7 +318,7 @@ pub fn make_private(path: &Path) -> Result<(), IdentityError> {
     std::fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(failed(path))
 }
 
-/// RFC 4648 section 4, in lines of 64 characters.
+/// Base64 of RFC 4648 section 4, in lines of 64 characters.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
@@ -339,7 +339,7 @@ fn base64(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// A folder that goes with the test.
+    /// A folder that is removed after the test.
     struct Folder(PathBuf);
 
     impl Folder {
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_saved_key_is_the_same_key_for_its_owner_alone() {
+    fn a_saved_key_loads_again_and_is_private() {
         let folder = Folder::new("saved");
         let identity = Identity::generate().expect("a key");
         identity.save(&folder.0).expect("a folder");
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn trusted_peers_are_kept_once_each_with_remarks() {
+    fn trusted_peers_are_stored_once_each_with_a_remark() {
         let folder = Folder::new("trusted");
         assert!(Trusted::load(&folder.0).expect("none").is_empty());
         Identity::generate().expect("a key").save(&folder.0).expect("a folder");
@@ -403,11 +403,14 @@ mod tests {
         let text = std::fs::read_to_string(&path).expect("a file");
         std::fs::write(&path, format!("# comment\n\n{text}xyz\n")).expect("a file");
         let refused = Trusted::load(&folder.0).expect_err("no fingerprint").to_string();
-        assert!(refused.ends_with("line 5: \"xyz\" is no fingerprint: 64 hexadecimal digits are"), "{refused}");
+        assert!(
+            refused.ends_with("line 5: \"xyz\" is not a fingerprint, which has 64 hexadecimal digits"),
+            "{refused}"
+        );
     }
 
     #[test]
-    fn a_peer_that_is_trusted_no_more_is_gone_and_nothing_else() {
+    fn removing_a_peer_keeps_all_other_lines() {
         let folder = Folder::new("untrusted");
         Identity::generate().expect("a key").save(&folder.0).expect("a folder");
         for digit in ['a', 'b', 'c'] {
@@ -417,7 +420,7 @@ mod tests {
         let text = std::fs::read_to_string(&path).expect("a file");
         std::fs::write(&path, format!("# comment\n{text}")).expect("a file");
         assert!(Trusted::remove(&folder.0, fingerprint('b')).expect("a file"));
-        assert!(!Trusted::remove(&folder.0, fingerprint('b')).expect("a file"), "it is gone");
+        assert!(!Trusted::remove(&folder.0, fingerprint('b')).expect("a file"), "it is removed already");
         let left = Trusted::load(&folder.0).expect("for the owner alone");
         assert_eq!(left.iter().collect::<Vec<_>>(), [fingerprint('a'), fingerprint('c')]);
         let text = std::fs::read_to_string(&path).expect("a file");
@@ -425,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn fingerprints_are_told_and_read_the_same() {
+    fn fingerprints_are_printed_and_parsed() {
         let text = "00ff".repeat(16);
         assert_eq!(text.parse::<Fingerprint>().expect("one").to_string(), text);
         for wrong in ["", "00", &"g".repeat(64), &"0".repeat(65), &"é".repeat(32)] {
@@ -434,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn base64_is_as_in_its_rfc() {
+    fn base64_matches_the_vectors_of_its_rfc() {
         for (bytes, text) in [("", ""), ("f", "Zg==\n"), ("fo", "Zm8=\n"), ("foo", "Zm9v\n"), ("foobar", "Zm9vYmFy\n")]
         {
             assert_eq!(base64(bytes.as_bytes()), text);

@@ -1,7 +1,10 @@
-//! The transport on a real network: the same sender, receiver and controllers that the simulator drives, in encrypted datagrams
-//! between two hosts that know each other's keys.
+//! The transport on a real network.
 //!
-//! No module but `udp` and those above it touches a socket or a clock: time comes in as an argument, as everywhere below.
+//! It runs the sender, receiver and controllers of the simulator over encrypted UDP datagrams between two hosts that
+//! know each other's keys. File transfers, tunnels and path measurements are built on it.
+//!
+//! Only `udp` and the modules above it (`host`, `service`, `tunnel::host`, `probe::host`) use sockets and clocks. All
+//! others take the time as an argument.
 
 pub mod carrier;
 pub mod control;
@@ -11,12 +14,14 @@ pub mod frame;
 #[cfg(target_os = "linux")]
 pub mod host;
 pub mod identity;
+pub mod line;
 #[cfg(target_os = "linux")]
 pub mod metrics;
 pub mod node;
 pub mod probe;
 pub mod quic;
-pub mod route;
+#[cfg(target_os = "linux")]
+mod route;
 #[cfg(test)]
 mod scratch;
 #[cfg(target_os = "linux")]

@@ -1,55 +1,66 @@
-//! What a host tells a Prometheus server: its totals and what it holds now, as text in the exposition format 0.0.4.
+//! Metrics of a host for Prometheus, in the text exposition format 0.0.4.
 //!
-//! There is one line a number, and one for each class where classes differ: the text is short however many flows there are.
+//! There is one line for each number, or one for each class; the size does not depend on the number of flows.
 
 use crate::host::Host;
 use std::fmt::Write as _;
 
-/// The text for this host, now.
+/// Returns the metrics of a host.
 pub fn exposition(host: &Host) -> String {
     let mut text = Text::default();
     let node = host.node();
     let (totals, classes) = (node.totals(), usize::from(node.config().classes));
+    // Gauges: the current state.
     let held: u64 = node.receiving_flows().map(|flow| flow.held_bytes()).sum();
-    text.gauge("associations", "Associations that are open.", node.associations() as f64);
-    text.gauge("sending_flows", "Flows that are sent now.", node.sending_flows().count() as f64);
-    text.gauge("receiving_flows", "Flows that are received now.", node.receiving_flows().count() as f64);
-    text.gauge("held_bytes", "Bytes that are held out of order, or not read.", held as f64);
+    text.gauge("associations", "Open associations.", node.associations() as f64);
+    text.gauge("sending_flows", "Flows being sent.", node.sending_flows().count() as f64);
+    text.gauge("receiving_flows", "Flows being received.", node.receiving_flows().count() as f64);
+    text.gauge("held_bytes", "Received bytes in memory, out of order or unread.", held as f64);
     let buffered: u64 = node.sending_flows().map(|flow| flow.buffered_bytes()).sum();
-    text.gauge("buffered_bytes", "Bytes that are written and not acknowledged.", buffered as f64);
+    text.gauge("buffered_bytes", "Bytes written and not yet acknowledged.", buffered as f64);
     let cwnd: u64 = node.sending_flows().map(|flow| flow.sender().controller().limits().cwnd_bytes).sum();
-    text.gauge("cwnd_bytes", "The windows of all flows that are sent.", cwnd as f64);
+    text.gauge("cwnd_bytes", "Sum of the congestion windows of all flows being sent.", cwnd as f64);
     let in_flight: u64 = node.sending_flows().map(|flow| flow.sender().in_flight_bytes()).sum();
     text.gauge("in_flight_bytes", "Bytes of class 0 in flight.", in_flight as f64);
+    // Without flows there is no round-trip time, and no line.
     if let Some(srtt) = node.sending_flows().filter_map(|flow| flow.sender().srtt()).max() {
-        text.gauge("srtt_seconds", "The largest smoothed round-trip time of a flow.", srtt.as_secs_f64());
+        text.gauge("srtt_seconds", "Largest smoothed round-trip time of a flow.", srtt.as_secs_f64());
     }
     if let Some(gaps) = node.gap_accuracy() {
-        let help = "By how much gaps between segments differ from those that were set:";
-        text.gauge("gap_error_median_seconds", &format!("{help} the median."), gaps.median_error.as_secs_f64());
+        let help = "Difference between measured and scheduled gaps of segments,";
+        text.gauge("gap_error_median_seconds", &format!("{help} median."), gaps.median_error.as_secs_f64());
         text.gauge("gap_error_p99_seconds", &format!("{help} 99th percentile."), gaps.p99_error.as_secs_f64());
     }
-    text.counter("sent_flows_total", "Flows that were begun.", totals.flows[0]);
-    text.counter("received_flows_total", "Flows of peers that were begun.", totals.flows[1]);
-    text.counter("acknowledged_bytes_total", "Bytes that peers have in sequence.", totals.acknowledged_bytes);
-    text.counter("delivered_bytes_total", "Bytes that were received in sequence and read.", totals.delivered_bytes);
-    text.counter("retransmissions_total", "Segments of class 0 that were sent again.", totals.retransmissions);
+    // Counters: totals since the start, including flows that have ended.
+    text.counter("sent_flows_total", "Flows sent since the start.", totals.flows[0]);
+    text.counter("received_flows_total", "Flows received since the start.", totals.flows[1]);
+    text.counter(
+        "acknowledged_bytes_total",
+        "Bytes that peers have acknowledged in sequence.",
+        totals.acknowledged_bytes,
+    );
+    text.counter("delivered_bytes_total", "Bytes received in sequence and read.", totals.delivered_bytes);
+    text.counter("retransmissions_total", "Retransmissions of class 0.", totals.retransmissions);
     text.counter("timeouts_total", "Retransmission timeouts.", totals.timeouts);
-    text.counter("refused_acknowledgments_total", "Acknowledgments that could not be true.", totals.refused_acks);
-    text.counter("undecoded_frames_total", "Frames that were none.", node.undecoded());
-    text.classes("sent_segments_total", "Segments that were sent.", &totals.sent[..classes]);
-    text.classes("received_segments_total", "Segments that were taken.", &totals.received[..classes]);
+    text.counter(
+        "refused_acknowledgments_total",
+        "Acknowledgments refused because they cannot be true.",
+        totals.refused_acks,
+    );
+    text.counter("undecoded_frames_total", "Frames that failed to decode.", node.undecoded());
+    text.classes("sent_segments_total", "Segments sent.", &totals.sent[..classes]);
+    text.classes("received_segments_total", "Segments accepted.", &totals.received[..classes]);
     let socket = host.socket().counts();
-    text.counter("socket_sends_total", "System calls that sent.", socket.sends);
-    text.counter("socket_receives_total", "System calls that received.", socket.receives);
-    text.counter("socket_refused_datagrams_total", "Datagrams that the kernel refused.", socket.lost);
+    text.counter("socket_sends_total", "System calls that sent datagrams.", socket.sends);
+    text.counter("socket_receives_total", "System calls that received datagrams.", socket.receives);
+    text.counter("socket_refused_datagrams_total", "Datagrams that the kernel refused to send.", socket.lost);
     text.0
 }
 
 #[derive(Default)]
 struct Text(String);
 
-// Writing into a text does not fail.
+// Writing into a string cannot fail.
 impl Text {
     fn head(&mut self, name: &str, kind: &str, help: &str) {
         let _ = write!(self.0, "# HELP sparelane_{name} {help}\n# TYPE sparelane_{name} {kind}\n");

@@ -1,4 +1,4 @@
-//! Folders for tests, which go with them.
+//! Temporary folders for tests, removed when they go out of scope.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    /// One of this name, which no other test has.
+    /// Creates the folder; `name` must be unique among the tests.
     pub(crate) fn new(name: &str) -> Scratch {
         let path = std::env::temp_dir().join(format!("sparelane-{}-{name}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
@@ -14,7 +14,7 @@ impl Scratch {
         Scratch(path)
     }
 
-    /// Where it is.
+    /// The folder's path.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }

@@ -1,24 +1,23 @@
-//! What a node tells of itself to whoever asks for it: time series in the simulator's columns, a qlog, and totals.
+//! Telemetry of a node: time series with the simulator's columns, a qlog, and totals.
 //!
-//! Time series have one row for each probe, quantity and sample. A probe is a flow that is sent (`flow 1.0`: association and
-//! flow), one that is received (`flow 1.0 received`) or an association with all of its flows (`association 1`). Rows are kept until
-//! somebody takes them, and no more than [`MOST_ROWS`].
+//! Time series have one row for each probe, quantity and sample. A probe is a flow that is sent (`flow 1.0`:
+//! association and flow), a flow that is received (`flow 1.0 received`) or an association with all its flows
+//! (`association 1`). Rows are kept until they are taken, up to [`MAX_ROWS`].
 
 use crate::carrier::AssociationId;
-use crate::flow::{MAX_CLASSES, ReceiveFlow, SendFlow};
-use crate::node::FlowId;
+use crate::flow::{FlowId, MAX_CLASSES, ReceiveFlow, SendFlow};
 use sparelane_core::{Dur, Time};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Write};
 
-/// The most rows that wait for whoever takes them; what is beyond is counted, and lost.
-pub const MOST_ROWS: usize = 1 << 20;
+/// The maximum number of rows that are kept; further rows are only counted.
+pub const MAX_ROWS: usize = 1 << 20;
 
-/// The shortest time between two samples.
-pub const LEAST_INTERVAL: Dur = Dur::from_us(100);
+/// The minimum time between two samples.
+pub const MIN_INTERVAL: Dur = Dur::from_us(100);
 
-/// Names of quantities that classes have, one each.
+/// Names of the quantities that exist for each class.
 const SENT: [&str; MAX_CLASSES] = [
     "sent_class_0_segments",
     "sent_class_1_segments",
@@ -60,29 +59,29 @@ const LOST: [&str; MAX_CLASSES] = [
     "lost_class_7_segments",
 ];
 
-/// Sums over flows, those that are over among them.
+/// Totals over flows, including those that have ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Flows that were sent, and received.
+    /// Number of flows sent and received.
     pub flows: [u64; 2],
     /// Segments sent, by class.
     pub sent: [u64; MAX_CLASSES],
-    /// Segments taken, by class.
+    /// Segments accepted, by class.
     pub received: [u64; MAX_CLASSES],
-    /// Bytes that peers have in sequence.
+    /// Bytes that peers have acknowledged in sequence.
     pub acknowledged_bytes: u64,
-    /// Bytes that were read here.
+    /// Bytes that were received and read.
     pub delivered_bytes: u64,
-    /// Class-0 segments sent again.
+    /// Retransmissions of class 0.
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Acknowledgments that could not be true.
+    /// Acknowledgments that were refused because they cannot be true.
     pub refused_acks: u64,
 }
 
 impl Totals {
-    /// Adds a flow that is sent.
+    /// Adds a flow that this node sends.
     pub fn add_sending(&mut self, flow: &SendFlow) {
         let (own, sender) = flow.counts();
         add(&mut self.sent, &own.sent);
@@ -93,14 +92,14 @@ impl Totals {
         self.refused_acks += own.refused_acks;
     }
 
-    /// Adds a flow that is received.
+    /// Adds a flow that this node receives.
     pub fn add_receiving(&mut self, flow: &ReceiveFlow) {
         add(&mut self.received, &flow.received());
         self.flows[1] += 1;
         self.delivered_bytes += flow.read_bytes();
     }
 
-    /// Adds other sums.
+    /// Adds other totals.
     pub fn add(&mut self, other: &Totals) {
         add(&mut self.flows, &other.flows);
         add(&mut self.sent, &other.sent);
@@ -117,24 +116,24 @@ fn add<const N: usize>(sums: &mut [u64; N], more: &[u64; N]) {
     sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
 }
 
-/// Rows of time series.
+/// Rows of time series, as columns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows {
-    /// When, picoseconds since the node began.
+    /// Picoseconds since the node was created.
     pub time_ps: Vec<u64>,
-    /// Of what, as an index into `names`.
+    /// The probe, as an index into `names`.
     pub probe: Vec<u32>,
     /// Names of probes.
     pub names: Vec<String>,
-    /// What was sampled, with its unit.
+    /// The quantity, with its unit.
     pub quantity: Vec<&'static str>,
     /// The value.
     pub value: Vec<f64>,
-    /// Rows that there was no room for.
+    /// Number of rows lost because the limit was reached.
     pub missed: u64,
 }
 
-/// Of what a sample is.
+/// The object of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Probe {
     Association(AssociationId),
@@ -152,16 +151,16 @@ impl fmt::Display for Probe {
     }
 }
 
-/// What is asked for.
+/// Configuration of telemetry.
 #[derive(Default)]
 pub struct TelemetryConfig {
-    /// Time series, with so much time between samples.
+    /// The time between samples of the time series; none without it.
     pub interval: Option<Dur>,
-    /// A qlog of all flows, of so many events at most.
+    /// The destination of a qlog of all flows, and its maximum number of events.
     pub log: Option<(Box<dyn Write + Send>, u64)>,
 }
 
-/// What a node keeps for it.
+/// The telemetry of a node.
 pub struct Telemetry {
     interval: Option<Dur>,
     next: Time,
@@ -178,10 +177,10 @@ impl fmt::Debug for Telemetry {
 }
 
 impl Telemetry {
-    /// Begins now, with the first sample, of a node that has so many classes.
+    /// Creates the telemetry of a node with this number of classes. The first sample is due now.
     pub fn new(config: TelemetryConfig, now: Time, classes: u8) -> Telemetry {
         let TelemetryConfig { interval, log } = config;
-        let interval = interval.map(|interval| interval.max(LEAST_INTERVAL));
+        let interval = interval.map(|interval| interval.max(MIN_INTERVAL));
         Telemetry {
             interval,
             next: if interval.is_some() { now } else { Time::NEVER },
@@ -192,22 +191,22 @@ impl Telemetry {
         }
     }
 
-    /// When the next sample is to be taken.
+    /// The time of the next sample.
     pub fn next_sample(&self) -> Time {
         self.next
     }
 
-    /// Whether there are time series.
+    /// Returns true if time series are enabled.
     pub(crate) fn samples(&self) -> bool {
         self.interval.is_some()
     }
 
-    /// Whether there is a qlog that has room.
+    /// Returns true if there is a qlog that has not reached its limit.
     pub(crate) fn logs(&self) -> bool {
         self.log.as_ref().is_some_and(|log| log.out.is_some() && log.left > 0)
     }
 
-    /// A sample is taken now; the next one follows an interval later, though none twice that was missed.
+    /// Schedules the sample after the current one. Missed samples are not repeated.
     pub(crate) fn note_sample(&mut self, now: Time) {
         if let Some(interval) = self.interval {
             let next = self.next + interval;
@@ -215,18 +214,18 @@ impl Telemetry {
         }
     }
 
-    /// The rows so far, which are not kept any longer.
+    /// Returns and removes the rows so far.
     pub fn take_rows(&mut self) -> Rows {
         self.probes.clear();
         std::mem::take(&mut self.rows)
     }
 
-    /// Why the qlog ended early, if it did, once; events that are written are in their file behind this.
+    /// Flushes the qlog. Returns, once, the error that ended it early.
     pub fn flush_log(&mut self) -> Option<io::Error> {
         self.log.as_mut().and_then(LogFile::flush)
     }
 
-    /// Writes what flows have logged.
+    /// Writes the qlog records that `take` appends.
     pub(crate) fn write_log(&mut self, take: impl FnOnce(&mut String)) {
         if let Some(log) = &mut self.log {
             take(&mut log.text);
@@ -245,7 +244,7 @@ impl Telemetry {
         put(LOST[0], sender.retransmissions as f64);
         put(SENT[0], own.sent[0] as f64);
         for class in 1..classes {
-            let (in_flight_bytes, lost) = flow.watched_class(class);
+            let (in_flight_bytes, lost) = flow.monitored_class(class);
             put(SENT[class], own.sent[class] as f64);
             put(IN_FLIGHT[class], in_flight_bytes as f64);
             put(LOST[class], lost as f64);
@@ -288,7 +287,7 @@ impl Telemetry {
             rows.names.len() as u32 - 1
         });
         move |quantity, value| {
-            if rows.value.len() >= MOST_ROWS {
+            if rows.value.len() >= MAX_ROWS {
                 rows.missed += 1;
                 return;
             }
@@ -300,10 +299,10 @@ impl Telemetry {
     }
 }
 
-/// The file of a qlog.
+/// The qlog's output.
 struct LogFile {
     out: Option<Box<dyn Write + Send>>,
-    /// Events that there is room for.
+    /// The number of events until the limit.
     left: u64,
     text: String,
     error: Option<io::Error>,
@@ -318,6 +317,7 @@ impl LogFile {
 
     fn write(&mut self) {
         let mut text = self.text.as_str();
+        // One event per line; keep whole lines up to the limit.
         let events = text.bytes().filter(|&byte| byte == b'\n').count() as u64;
         if events > self.left {
             let end = text.match_indices('\n').take(self.left as usize).last().map_or(0, |(at, _)| at + 1);
@@ -360,19 +360,19 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_nobody_takes_are_bounded_and_counted() {
+    fn rows_beyond_the_limit_are_counted_and_dropped() {
         let config = TelemetryConfig { interval: Some(Dur::from_ms(1)), log: None };
         let mut telemetry = Telemetry::new(config, Time::ZERO, 2);
         let mut put = telemetry.probe(Time::ZERO, Probe::Association(AssociationId(1)));
-        (0..MOST_ROWS + 7).for_each(|_| put("timeouts", 0.0));
+        (0..MAX_ROWS + 7).for_each(|_| put("timeouts", 0.0));
         drop(put);
         let rows = telemetry.take_rows();
-        assert_eq!((rows.value.len(), rows.missed, rows.names), (MOST_ROWS, 7, vec!["association 1".to_owned()]));
+        assert_eq!((rows.value.len(), rows.missed, rows.names), (MAX_ROWS, 7, vec!["association 1".to_owned()]));
         assert_eq!(telemetry.take_rows(), Rows::default());
     }
 
     #[test]
-    fn a_log_that_cannot_be_written_ends_and_says_why_once() {
+    fn a_failing_log_ends_and_reports_its_error_once() {
         let mut telemetry =
             Telemetry::new(TelemetryConfig { interval: None, log: Some((Box::new(Failing(2)), 10)) }, Time::ZERO, 1);
         assert!(telemetry.logs());
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_has_no_more_events_than_are_asked_for() {
+    fn a_log_ends_at_its_limit_of_events() {
         let mut telemetry =
             Telemetry::new(TelemetryConfig { interval: None, log: Some((Box::new(Failing(9)), 3)) }, Time::ZERO, 1);
         telemetry.write_log(|text| text.push_str("one\ntwo\n"));

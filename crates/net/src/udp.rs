@@ -1,54 +1,60 @@
-//! Sockets of Linux, through calls that are safe: the class of each datagram as its DSCP, batches by one system call in both
-//! directions (generic segmentation and receive offload), when the kernel received what came, and what routers say of what was sent.
+//! UDP sockets of Linux through safe system calls.
+//!
+//! A socket sends the class of each datagram as its DSCP, and sends and receives batches with one system call (generic
+//! segmentation and receive offload). It reports the kernel's receive times, and the routers' reports of packets that
+//! are too large.
 
+mod address;
 mod errors;
 
+pub(crate) use address::uses_ipv4;
 pub use errors::TooBig;
 
 use crate::carrier::{Datagram, MAX_BATCH_BYTES};
 use crate::flow::MAX_CLASSES;
+use address::of_storage;
 use errors::Errors;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::socket::{
-    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, SockaddrLike, SockaddrStorage,
-    bind, getsockname, recvmsg, sendmsg, setsockopt, socket, sockopt,
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, SockaddrStorage, bind,
+    getsockname, recvmsg, sendmsg, setsockopt, socket, sockopt,
 };
 use nix::sys::time::{TimeSpec, TimeValLike};
 use std::io::{self, IoSlice, IoSliceMut};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::Duration;
 
 pub use crate::carrier::DEFAULT_DSCP;
 
-/// What is asked of the kernel for its buffers, bytes; it may give less.
+/// The buffer size that is requested from the kernel, bytes; it may grant less.
 const BUFFER_BYTES: usize = 8 << 20;
 
-/// The priorities of class 0 and of the lower ones in a host's own queues (SO_PRIORITY): best effort, and bulk, which Linux's own
-/// queue serves last. By IPv4 the kernel derives them from the code point of each packet.
+/// The priorities (SO_PRIORITY) of class 0 and of the lower classes in the host's queues: best effort and bulk, which
+/// Linux's default queue serves last. For IPv4 the kernel derives them from the DSCP of each packet.
 const PRIORITIES: [i32; 2] = [0, 2];
 
-/// Whether batches are sent (generic segmentation offload).
+/// The use of batches in sending (generic segmentation offload).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Gso {
-    /// Where kernel and interface can.
+    /// Sends batches if kernel and interface support it.
     #[default]
     Auto,
-    /// It is an error where they cannot.
+    /// Fails if kernel or interface do not support it.
     Require,
-    /// Not at all.
+    /// Sends no batches.
     Off,
 }
 
-/// What can be set about a socket.
+/// Configuration of a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UdpConfig {
-    /// The code point of each class; what is beyond goes as the last.
+    /// The DSCP of each class. Higher classes use the last one.
     pub dscp: Vec<u8>,
-    /// Whether batches are sent and received where the kernel can.
+    /// Enables batches in sending and receiving, if the kernel supports them.
     pub offload: bool,
-    /// Of these, whether they are sent.
+    /// Restricts batches in sending.
     pub gso: Gso,
 }
 
@@ -59,12 +65,12 @@ impl Default for UdpConfig {
 }
 
 impl UdpConfig {
-    /// Whether batches are sent.
+    /// Returns true if batches may be sent.
     pub fn sends_batches(&self) -> bool {
         self.offload && self.gso != Gso::Off
     }
 
-    /// What is wrong with the code points, if anything.
+    /// Returns a message if the code points are invalid.
     pub fn fault(&self) -> Option<String> {
         if self.dscp.is_empty() || self.dscp.len() > MAX_CLASSES {
             return Some(format!("{} code points; 1 to {MAX_CLASSES} classes are allowed", self.dscp.len()));
@@ -77,44 +83,44 @@ impl UdpConfig {
     }
 }
 
-/// What became of a datagram.
+/// The result of sending a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sending {
-    /// The kernel has it.
+    /// The kernel accepted it.
     Sent,
-    /// The kernel has no room; it is to be sent again when it has.
+    /// The kernel's buffer is full; the datagram should be sent again later.
     Full,
-    /// The kernel or the network refused it, as if it had been lost on the way.
+    /// The kernel or the network refused it; it counts as lost.
     Lost,
 }
 
-/// Totals of one socket.
+/// Totals of a socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UdpCounts {
-    /// System calls that sent.
+    /// System calls that sent datagrams.
     pub sends: u64,
-    /// System calls that received.
+    /// System calls that received datagrams.
     pub receives: u64,
     /// Datagrams that were refused.
     pub lost: u64,
 }
 
-/// What came, with what the kernel says of it.
+/// A received datagram with its metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Came<'a> {
-    /// Who sent it.
+pub struct ReceivedDatagram<'a> {
+    /// The source address.
     pub from: SocketAddr,
-    /// Its code point.
+    /// The DSCP.
     pub dscp: u8,
-    /// Its codepoint of explicit congestion notification, two bits.
+    /// The ECN codepoint, two bits.
     pub ecn: u8,
-    /// When the kernel received it, nanoseconds since 1970.
+    /// The kernel's receive time, nanoseconds since 1970.
     pub received_ns: Option<u64>,
-    /// Its payload.
+    /// The payload.
     pub bytes: &'a [u8],
 }
 
-/// A socket.
+/// A non-blocking UDP socket.
 #[derive(Debug)]
 pub struct UdpSocket {
     fd: OwnedFd,
@@ -122,7 +128,7 @@ pub struct UdpSocket {
     local: SocketAddr,
     sends_batches: bool,
     receives_batches: bool,
-    /// The priority of what is sent next, as the kernel knows it.
+    /// The priority for the next datagram, as set in the kernel.
     priority: i32,
     buffer: Vec<u8>,
     control: Vec<u8>,
@@ -131,10 +137,10 @@ pub struct UdpSocket {
 }
 
 impl UdpSocket {
-    /// A socket at this address.
+    /// Opens a socket with the local address `at`.
     ///
     /// # Errors
-    /// The system refuses, as where the port is taken.
+    /// The system refuses, for example because the port is in use.
     pub fn bind(at: SocketAddr, config: UdpConfig) -> io::Result<UdpSocket> {
         let family = if at.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
@@ -144,16 +150,16 @@ impl UdpSocket {
             setsockopt(&fd, sockopt::IpRecvTos, &true)?;
         } else {
             setsockopt(&fd, sockopt::Ipv6RecvTClass, &true)?;
-            // Peers by IPv4 come to this socket as well, with mapped addresses, unless the system has it for IPv6 alone.
+            // IPv4 peers reach an IPv6 socket with mapped addresses, unless the system reserves it for IPv6.
             let _ = setsockopt(&fd, sockopt::IpRecvTos, &true);
         }
-        // The kernel gives what its limits allow.
+        // The kernel grants what its limits allow.
         let _ = setsockopt(&fd, sockopt::RcvBuf, &BUFFER_BYTES);
         let _ = setsockopt(&fd, sockopt::SndBuf, &BUFFER_BYTES);
-        // Kernels that cannot are served without.
+        // Without kernel support, datagrams are received one by one.
         let receives_batches = config.offload && setsockopt(&fd, sockopt::UdpGroSegment, &true).is_ok();
         bind(fd.as_raw_fd(), &SockaddrStorage::from(at))?;
-        let local = address(&getsockname::<SockaddrStorage>(fd.as_raw_fd())?).ok_or(Errno::EAFNOSUPPORT)?;
+        let local = of_storage(&getsockname::<SockaddrStorage>(fd.as_raw_fd())?).ok_or(Errno::EAFNOSUPPORT)?;
         let control = nix::cmsg_space!(TimeSpec, i32, i32, [u8; 64]);
         let errors = Errors::of(&fd, at.is_ipv4());
         let (buffer, sends_batches) = (vec![0; 1 << 16], config.sends_batches());
@@ -171,55 +177,55 @@ impl UdpSocket {
         })
     }
 
-    /// Its address.
+    /// The local address.
     pub fn local_address(&self) -> SocketAddr {
         self.local
     }
 
-    /// Whether the kernel sends batches, as far as it was tried, and whether it receives them.
+    /// Returns whether batches are sent, as far as it was tried, and received.
     pub fn offload(&self) -> (bool, bool) {
         (self.sends_batches, self.receives_batches)
     }
 
-    /// Whether batches are required, and kernel or interface has refused one.
+    /// Returns true if batches are required but were refused by the kernel or the interface.
     pub fn lacks_gso(&self) -> bool {
         self.config.gso == Gso::Require && !self.sends_batches
     }
 
-    /// By IPv6, packets have the priority of the socket.
+    /// Sets the priority of the next datagram. IPv6 packets have that of their socket.
     fn set_priority(&mut self, datagram: &Datagram) {
         let priority = PRIORITIES[usize::from(datagram.class > 0)];
-        if self.priority != priority && !goes_by_ipv4(datagram.to) {
+        if self.priority != priority && !uses_ipv4(datagram.to) {
             self.priority = priority;
-            // Without it, the host's own queue has one line.
+            // If this fails, all classes share one band of the host's queue.
             let _ = setsockopt(&self.fd, sockopt::Priority, &priority);
         }
     }
 
-    /// Totals so far.
+    /// The totals so far.
     pub fn counts(&self) -> UdpCounts {
         self.counts
     }
 
-    /// Which packet a router has found too large, oldest first.
+    /// Returns the oldest report of a packet that was too large.
     pub fn poll_too_big(&mut self) -> Option<TooBig> {
         self.errors.poll()
     }
 
-    /// Sends a datagram, or a batch.
+    /// Sends a datagram or a batch.
     pub fn send(&mut self, datagram: &Datagram) -> Sending {
         self.set_priority(datagram);
         let Some(segment_bytes) = datagram.segment_bytes else { return self.send_one(datagram, &datagram.bytes, None) };
         if self.sends_batches && datagram.bytes.len() <= MAX_BATCH_BYTES {
             match self.call(datagram, &datagram.bytes, Some(segment_bytes as u16)) {
-                // An interface that cannot send batches.
+                // The interface does not support batches.
                 Err(Errno::EIO | Errno::EINVAL | Errno::ENOPROTOOPT) => self.sends_batches = false,
-                // Larger than a router on the way says that it takes: one by one, the kernel sends fragments.
+                // Larger than the path MTU: sent one by one, the kernel fragments them.
                 Err(Errno::EMSGSIZE) => {}
                 result => return self.judge(result),
             }
         }
-        // The last says how it went; what finds no room behind the first counts as lost.
+        // The result is that of the last datagram. Datagrams after the first that find no room count as lost.
         let mut result = Sending::Sent;
         for (at, bytes) in datagram.segments().enumerate() {
             result = self.send_one(datagram, bytes, None);
@@ -254,8 +260,9 @@ impl UdpSocket {
         let tos = self.config.dscp.get(class).map_or(0, |dscp| dscp << 2) | datagram.ecn;
         let wide = i32::from(tos);
         let mut control = Vec::with_capacity(2);
-        // The kernel takes the option of the family by which the packet goes, whatever the socket's is, and ignores the other.
-        control.push(match goes_by_ipv4(datagram.to) {
+        // The kernel uses the option for the packet's own family, whatever the socket's family is, and ignores the
+        // other.
+        control.push(match uses_ipv4(datagram.to) {
             true => ControlMessage::Ipv4Tos(&tos),
             false => ControlMessage::Ipv6TClass(&wide),
         });
@@ -264,6 +271,7 @@ impl UdpSocket {
         }
         self.counts.sends += 1;
         let to = SockaddrStorage::from(datagram.to);
+        // An error may belong to an earlier datagram: read the queue once, and try again.
         let mut has_read = false;
         loop {
             match sendmsg(self.fd.as_raw_fd(), &[IoSlice::new(bytes)], &control, MsgFlags::empty(), Some(&to)) {
@@ -274,11 +282,11 @@ impl UdpSocket {
         }
     }
 
-    /// Hands what has come, by one system call, to `take`. Returns whether there was something.
+    /// Receives with one system call and passes each datagram to `take`. Returns true if there were any.
     ///
     /// # Errors
-    /// The socket is broken.
-    pub fn receive(&mut self, take: &mut dyn FnMut(Came<'_>)) -> io::Result<bool> {
+    /// The socket failed.
+    pub fn receive(&mut self, take: &mut dyn FnMut(ReceivedDatagram<'_>)) -> io::Result<bool> {
         self.counts.receives += 1;
         let (mut tos, mut received_ns, mut segment_bytes) = (0, None, 0);
         let (length, from) = {
@@ -288,7 +296,7 @@ impl UdpSocket {
                 match recvmsg::<SockaddrStorage>(self.fd.as_raw_fd(), &mut buffers, Some(&mut self.control), flags) {
                     Ok(message) => message,
                     Err(Errno::EAGAIN | Errno::EINTR) => return Ok(false),
-                    // What a network says of an earlier datagram.
+                    // An error of an earlier datagram.
                     Err(_) if self.errors.read(&self.fd) => return Ok(true),
                     Err(Errno::ECONNREFUSED | Errno::EHOSTUNREACH | Errno::ENETUNREACH) => return Ok(true),
                     Err(error) => return Err(error.into()),
@@ -302,34 +310,30 @@ impl UdpSocket {
                     _ => {}
                 }
             }
-            (message.bytes, message.address.as_ref().and_then(address))
+            (message.bytes, message.address.as_ref().and_then(of_storage))
         };
         let Some(from) = from else { return Ok(true) };
         let size = if segment_bytes == 0 { length.max(1) } else { segment_bytes };
         for bytes in self.buffer[..length].chunks(size) {
-            take(Came { from, dscp: tos >> 2, ecn: tos & 3, received_ns, bytes });
+            take(ReceivedDatagram { from, dscp: tos >> 2, ecn: tos & 3, received_ns, bytes });
         }
         Ok(true)
     }
 
-    /// Waits until something has come, or there is room where that is asked for, for so long at most.
+    /// Waits until a datagram arrives or, if `for_room` is set, until there is room to send, but no longer than
+    /// `at_most`.
     ///
     /// # Errors
     /// The system refuses.
     pub fn wait(&self, for_room: bool, at_most: Duration) -> io::Result<()> {
-        self.wait_beside(for_room, at_most, &mut vec![])
+        self.wait_with(for_room, at_most, &mut vec![])
     }
 
-    /// As [`wait`](Self::wait), or until something happens at one of `others`, which say what.
+    /// Waits like [`wait`](Self::wait), or until one of `others` is ready; their events are set.
     ///
     /// # Errors
     /// The system refuses.
-    pub fn wait_beside<'a>(
-        &'a self,
-        for_room: bool,
-        at_most: Duration,
-        others: &mut Vec<PollFd<'a>>,
-    ) -> io::Result<()> {
+    pub fn wait_with<'a>(&'a self, for_room: bool, at_most: Duration, others: &mut Vec<PollFd<'a>>) -> io::Result<()> {
         let flags = if for_room { PollFlags::POLLIN | PollFlags::POLLOUT } else { PollFlags::POLLIN };
         others.push(PollFd::new(self.fd.as_fd(), flags));
         let result = ppoll(others, Some(TimeSpec::from(at_most)), None);
@@ -338,28 +342,6 @@ impl UdpSocket {
             Ok(_) | Err(Errno::EINTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
-    }
-}
-
-/// Whether packets to this address are of IPv4: those to a mapped one, `::ffff:a.b.c.d`, are, too.
-pub(crate) fn goes_by_ipv4(to: SocketAddr) -> bool {
-    match to {
-        SocketAddr::V4(_) => true,
-        SocketAddr::V6(to) => to.ip().to_ipv4_mapped().is_some(),
-    }
-}
-
-fn address(storage: &SockaddrStorage) -> Option<SocketAddr> {
-    match storage.family()? {
-        AddressFamily::Inet => {
-            let address = storage.as_sockaddr_in()?;
-            Some(SocketAddr::new(IpAddr::V4(address.ip()), address.port()))
-        }
-        AddressFamily::Inet6 => {
-            let address = storage.as_sockaddr_in6()?;
-            Some(SocketAddr::V6((*address).into()))
-        }
-        _ => None,
     }
 }
 
@@ -376,14 +358,14 @@ mod tests {
         UdpSocket::bind("[::1]:0".parse().expect("an address"), UdpConfig::default()).is_ok()
     }
 
-    /// What arrives of a batch of datagrams of class 2, marked as capable of congestion notification.
+    /// Sends a batch of class 2 with ECN and returns the datagrams that arrive.
     fn carried(at: &str, offload: bool) -> Vec<(u8, u8, bool, Vec<u8>)> {
         let (mut sender, mut receiver) = (socket_at(at, offload), socket_at(at, offload));
         let (from, to) = (sender.local_address(), receiver.local_address());
         carried_between(&mut sender, from, &mut receiver, to)
     }
 
-    /// The same to the address `to` of the receiver, for whom the sender is at `from`.
+    /// Does the same between given sockets: the receiver's address is `to`, and it sees the sender at `from`.
     fn carried_between(
         sender: &mut UdpSocket,
         from: SocketAddr,
@@ -393,23 +375,23 @@ mod tests {
         let bytes: Vec<u8> = (0..3_700).map(|at| (at / 1000) as u8).collect();
         let datagram = Datagram { to, class: 2, ecn: 2, segment_bytes: Some(1000), bytes };
         assert_eq!(sender.send(&datagram), Sending::Sent);
-        let mut came = vec![];
-        while came.len() < 4 {
+        let mut arrived = vec![];
+        while arrived.len() < 4 {
             receiver.wait(false, Duration::from_secs(5)).expect("a socket");
             let more = receiver.receive(&mut |one| {
                 assert_eq!(one.from, from);
-                came.push((one.dscp, one.ecn, one.received_ns.is_some(), one.bytes.to_vec()));
+                arrived.push((one.dscp, one.ecn, one.received_ns.is_some(), one.bytes.to_vec()));
             });
-            assert!(more.expect("a socket"), "nothing more came");
+            assert!(more.expect("a socket"), "nothing more arrived");
         }
-        came
+        arrived
     }
 
     #[test]
-    fn datagrams_keep_class_mark_and_borders_with_and_without_batches() {
+    fn datagrams_keep_dscp_ecn_and_size_with_and_without_batches() {
         for offload in [true, false] {
-            let came = carried("127.0.0.1:0", offload);
-            for (at, (dscp, ecn, timed, bytes)) in came.iter().enumerate() {
+            let arrived = carried("127.0.0.1:0", offload);
+            for (at, (dscp, ecn, timed, bytes)) in arrived.iter().enumerate() {
                 assert_eq!((*dscp, *ecn, *timed), (11, 2, true), "{offload}");
                 let length = if at == 3 { 700 } else { 1000 };
                 assert!(*bytes == vec![at as u8; length], "{offload}, {at}: {} bytes", bytes.len());
@@ -418,30 +400,30 @@ mod tests {
     }
 
     #[test]
-    fn ipv6_carries_the_same() {
-        // Where the machine has no IPv6 there is nothing to test.
+    fn ipv6_datagrams_keep_their_dscp() {
+        // Nothing to test on a machine without IPv6.
         if has_ipv6() {
             assert_eq!(carried("[::1]:0", true)[0].0, 11);
         }
     }
 
     #[test]
-    fn a_socket_for_both_families_keeps_class_mark_and_borders_of_an_ipv4_peer_both_ways() {
+    fn a_dual_stack_socket_keeps_dscp_ecn_and_size_with_an_ipv4_peer() {
         if !has_ipv6() {
             return;
         }
         for offload in [true, false] {
             let (mut both, mut one) = (socket_at("[::]:0", offload), socket_at("127.0.0.1:0", offload));
-            let by_ipv4 = |of: &UdpSocket| -> SocketAddr {
+            let as_ipv4 = |of: &UdpSocket| -> SocketAddr {
                 format!("127.0.0.1:{}", of.local_address().port()).parse().expect("an address")
             };
             let mapped = |of: &UdpSocket| -> SocketAddr {
                 format!("[::ffff:127.0.0.1]:{}", of.local_address().port()).parse().expect("an address")
             };
-            let ((from, to), (back, own)) = ((mapped(&one), by_ipv4(&both)), (by_ipv4(&both), mapped(&one)));
-            let came = carried_between(&mut one, from, &mut both, to);
+            let ((from, to), (back, own)) = ((mapped(&one), as_ipv4(&both)), (as_ipv4(&both), mapped(&one)));
+            let arrived = carried_between(&mut one, from, &mut both, to);
             let answered = carried_between(&mut both, back, &mut one, own);
-            for (at, (dscp, ecn, timed, bytes)) in came.iter().chain(&answered).enumerate() {
+            for (at, (dscp, ecn, timed, bytes)) in arrived.iter().chain(&answered).enumerate() {
                 assert_eq!((*dscp, *ecn, *timed), (11, 2, true), "{offload}, {at}");
                 assert_eq!(bytes.len(), if at % 4 == 3 { 700 } else { 1000 }, "{offload}, {at}");
             }
@@ -450,39 +432,39 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_for_both_families_hears_what_is_said_of_packets_to_an_ipv4_peer() {
+    fn a_dual_stack_socket_receives_errors_of_packets_to_an_ipv4_peer() {
         if !has_ipv6() {
             return;
         }
         let mut both = socket_at("[::]:0", true);
-        let gone = socket_at("127.0.0.1:0", true).local_address().port();
-        let to = format!("[::ffff:127.0.0.1]:{gone}").parse().expect("an address");
+        let closed = socket_at("127.0.0.1:0", true).local_address().port();
+        let to = format!("[::ffff:127.0.0.1]:{closed}").parse().expect("an address");
         let datagram = Datagram { to, class: 0, ecn: 0, segment_bytes: None, bytes: vec![7; 100] };
         assert_eq!(both.send(&datagram), Sending::Sent);
-        assert!(both.errors.read(&both.fd), "nobody listens there, and the kernel said nothing");
+        assert!(both.errors.read(&both.fd), "the port is closed, but the kernel reported no error");
     }
 
     #[test]
-    fn lower_classes_have_the_priority_of_bulk_in_the_queues_of_the_host_by_ipv6() {
+    fn lower_classes_have_bulk_priority_in_the_hosts_queues_over_ipv6() {
         let at: SocketAddr = "[::1]:0".parse().expect("an address");
-        // Where the machine has no IPv6 there is nothing to test.
+        // Nothing to test on a machine without IPv6.
         let Ok(mut socket) = UdpSocket::bind(at, UdpConfig::default()) else { return };
         for (class, priority) in [(0, 0), (3, 2), (0, 0)] {
             let to = socket.local_address();
             let datagram = Datagram { to, class, ecn: 0, segment_bytes: None, bytes: vec![7] };
             assert_eq!(socket.send(&datagram), Sending::Sent);
-            let told = nix::sys::socket::getsockopt(&socket.fd, sockopt::Priority).expect("a socket");
-            assert_eq!(told, priority, "class {class}");
+            let actual = nix::sys::socket::getsockopt(&socket.fd, sockopt::Priority).expect("a socket");
+            assert_eq!(actual, priority, "class {class}");
         }
     }
 
     #[test]
-    fn an_interface_that_refuses_a_batch_is_told_where_batches_are_required() {
+    fn a_refused_batch_is_an_error_if_batches_are_required() {
         let at: SocketAddr = "127.0.0.1:0".parse().expect("an address");
         for (gso, lacks) in [(Gso::Require, true), (Gso::Auto, false), (Gso::Off, false)] {
             let mut socket = UdpSocket::bind(at, UdpConfig { gso, ..UdpConfig::default() }).expect("a socket");
             let to = socket.local_address();
-            // No kernel sends so many segments in a batch: it says what an interface says that has no batches.
+            // No kernel sends this many segments in a batch. It refuses like an interface without batches.
             let datagram = Datagram { to, class: 0, ecn: 0, segment_bytes: Some(1), bytes: vec![7; 1000] };
             assert_eq!(socket.send(&datagram), Sending::Sent);
             assert_eq!(socket.lacks_gso(), lacks, "{gso:?}");
@@ -490,18 +472,18 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_is_gone_costs_others_no_datagram() {
+    fn a_closed_port_costs_other_peers_no_datagram() {
         let at: SocketAddr = "127.0.0.1:0".parse().expect("an address");
         let mut sender = UdpSocket::bind(at, UdpConfig::default()).expect("a socket");
         let mut receiver = UdpSocket::bind(at, UdpConfig::default()).expect("a socket");
-        let gone = UdpSocket::bind(at, UdpConfig::default()).expect("a socket").local_address();
+        let closed = UdpSocket::bind(at, UdpConfig::default()).expect("a socket").local_address();
         let to = |to| Datagram { to, class: 0, ecn: 0, segment_bytes: None, bytes: vec![7; 100] };
         for _ in 0..10 {
-            // The kernel says by the next call that nobody listens there.
-            assert_eq!(sender.send(&to(gone)), Sending::Sent);
+            // The kernel reports by the next call that the port is closed.
+            assert_eq!(sender.send(&to(closed)), Sending::Sent);
             assert_eq!(sender.send(&to(receiver.local_address())), Sending::Sent);
-            assert_eq!(sender.send(&to(gone)), Sending::Sent);
-            while sender.receive(&mut |came| panic!("{came:?}")).expect("the socket is as good as before") {}
+            assert_eq!(sender.send(&to(closed)), Sending::Sent);
+            while sender.receive(&mut |arrived| panic!("{arrived:?}")).expect("the socket still works") {}
         }
         assert_eq!((sender.counts().lost, sender.poll_too_big()), (0, None));
         let mut count = 0;
@@ -510,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn code_points_that_cannot_be_are_told() {
+    fn invalid_code_points_are_reported() {
         let fault = |dscp: &[u8]| UdpConfig { dscp: dscp.to_vec(), ..UdpConfig::default() }.fault();
         assert_eq!(fault(&DEFAULT_DSCP), None);
         assert_eq!(fault(&[]).as_deref(), Some("0 code points; 1 to 8 classes are allowed"));
@@ -519,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_is_taken_is_an_error() {
+    fn a_port_in_use_is_an_error() {
         let first =
             UdpSocket::bind("127.0.0.1:0".parse().expect("an address"), UdpConfig::default()).expect("a socket");
         let second = UdpSocket::bind(first.local_address(), UdpConfig::default());

@@ -1,8 +1,8 @@
-//! Two nodes and the network between them in one process, in virtual time: what a run does depends on its settings and its seed,
-//! and on nothing else.
+//! Two nodes and the network between them in one process, in virtual time.
 //!
-//! In each direction there is one link behind a queue, which serves classes by strict priority or all in one line, and then a
-//! delay. It loses, repeats and holds back datagrams at random. Whoever drives it takes events and acts on the nodes:
+//! A run depends on its settings and its seed only. Each direction has one link behind a queue, which serves classes by
+//! strict priority or in order of arrival, followed by a delay. Datagrams are lost, duplicated and reordered at random.
+//! The caller takes events and acts on the nodes:
 //!
 //! ```
 //! use sparelane_net::virt::{Path, Virtual};
@@ -31,9 +31,9 @@
 //! # Ok::<(), sparelane_net::node::NodeError>(())
 //! ```
 
-mod both;
+mod colocated;
 
-pub use both::{Both, Either};
+pub use colocated::{Colocated, Either};
 
 use crate::carrier::{Arrival, AssociationId, Carrier, DEFAULT_DSCP, Datagram};
 use crate::flow::MAX_CLASSES;
@@ -45,50 +45,50 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Instant;
 
-/// Bytes of Ethernet, IPv4 and UDP before a datagram's payload.
+/// Header bytes of a datagram: Ethernet, IPv4 and UDP.
 pub const DATAGRAM_HEADER_BYTES: u64 = ETHERNET_HEADER_BYTES + 20 + 8;
 
-/// Of these, those of Ethernet.
+/// The part of Ethernet.
 const ETHERNET_HEADER_BYTES: u64 = 14;
 
-/// The port of the node that listens.
+/// The port of the listening node.
 const PORT: u16 = 7777;
 
-/// One direction of the network.
+/// Properties of the network, the same in both directions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Path {
     /// The rate of the link.
     pub rate: Rate,
-    /// The delay behind it.
+    /// The delay after the link.
     pub delay: Dur,
-    /// So many packets of a class wait at most; of all together, where there are no priorities.
+    /// The length of the queue, in packets; with priorities, of the queue of each class.
     pub queue_packets: usize,
-    /// Class 0 goes first, then 1, and so on; otherwise all are in one line.
+    /// Serves classes by strict priority, class 0 first; otherwise in order of arrival.
     pub priorities: bool,
-    /// This share of packets is lost behind the link.
+    /// The probability that a packet is lost after the link.
     pub loss: f64,
-    /// This share is held back behind the link, for up to `held_for`, so that later ones overtake it.
-    pub held: f64,
-    /// How long at most.
-    pub held_for: Dur,
-    /// This share comes twice.
-    pub repeated: f64,
-    /// Timers of the hosts fire so much late.
+    /// The probability that a packet is delayed after the link by up to `reordered_by`, so that later ones overtake it.
+    pub reordered: f64,
+    /// The maximum of that extra delay.
+    pub reordered_by: Dur,
+    /// The probability that a packet is duplicated.
+    pub duplicated: f64,
+    /// The lateness of the hosts' timers.
     pub lateness: Dur,
-    /// What happens to code points.
+    /// The treatment of code points.
     pub marks: Marks,
-    /// The largest IP packet that the path carries, bytes; what is larger is lost without a word.
+    /// The largest IP packet that the path carries, bytes; larger ones are dropped silently.
     pub mtu_bytes: usize,
 }
 
 /// What a network does with code points before its link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marks {
-    /// Nothing.
+    /// Keeps them.
     Kept,
-    /// All become 0.
+    /// Sets all to 0.
     Cleared,
-    /// The upper three bits become 0, which were IP's precedence once (RFC 9435).
+    /// Clears the upper three bits, the former IP precedence (RFC 9435).
     WithoutPrecedence,
 }
 
@@ -110,9 +110,9 @@ impl Default for Path {
             queue_packets: 350,
             priorities: true,
             loss: 0.0,
-            held: 0.0,
-            held_for: Dur::from_ms(2),
-            repeated: 0.0,
+            reordered: 0.0,
+            reordered_by: Dur::from_ms(2),
+            duplicated: 0.0,
             lateness: Dur::ZERO,
             marks: Marks::Kept,
             mtu_bytes: 9000,
@@ -122,52 +122,52 @@ impl Default for Path {
 
 #[derive(Debug)]
 struct Packet {
-    /// That of its code point, as the network sees it.
+    /// The class that the network derives from the code point.
     class: u8,
     dscp: u8,
     ecn: u8,
     bytes: Vec<u8>,
 }
 
-/// What a direction has done.
+/// Totals of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WayCounts {
+pub struct DirectionCounts {
     /// Datagrams that crossed the link, by class.
     pub carried: [u64; MAX_CLASSES],
-    /// Those for which there was no room, by class.
+    /// Datagrams that found the queue full, by class.
     pub dropped: [u64; MAX_CLASSES],
-    /// Those that were lost behind the link.
+    /// Datagrams lost after the link.
     pub lost: u64,
 }
 
 #[derive(Debug, Default)]
-struct Way {
+struct Direction {
     queues: [VecDeque<Packet>; MAX_CLASSES],
     free_at: Time,
-    counts: WayCounts,
+    counts: DirectionCounts,
 }
 
-/// What can be at either end of a network: it has no socket and no clock.
+/// An end of a network, without socket or clock.
 pub trait Endpoint {
-    /// What can happen there.
+    /// Its events.
     type Event;
 
-    /// A UDP datagram came in.
+    /// Handles a received UDP datagram.
     fn handle_datagram(&mut self, now: Time, arrival: Arrival, bytes: &[u8]);
 
-    /// Time has passed.
+    /// Handles expired timers.
     fn handle_timer(&mut self, now: Time);
 
-    /// When [`handle_timer`](Self::handle_timer) wants to be called.
+    /// Returns the time at which [`handle_timer`](Self::handle_timer) should be called next.
     fn next_timer(&self) -> Time;
 
-    /// What has happened, oldest first.
+    /// Returns the next event, oldest first.
     fn poll_event(&mut self) -> Option<Self::Event>;
 
-    /// Whether [`poll_event`](Self::poll_event) has something to give.
+    /// Returns true if [`poll_event`](Self::poll_event) has an event.
     fn has_events(&self) -> bool;
 
-    /// The next datagrams to send.
+    /// Returns the next datagrams to send.
     fn poll_transmit(&mut self, now: Time) -> Option<Datagram>;
 }
 
@@ -199,15 +199,15 @@ impl<C: Carrier> Endpoint for Node<C> {
     }
 }
 
-/// Two nodes, or other ends, and their network. Node 0 connects, node 1 listens.
+/// Two ends, usually nodes, and their network. Node 0 connects, node 1 listens.
 #[derive(Debug)]
 pub struct Virtual<E = Node<Quic>> {
     nodes: [E; 2],
     path: Path,
     addresses: [SocketAddr; 2],
-    ways: [Way; 2],
-    /// What is under way, by time and order of departure: the node at which it arrives, and the packet.
-    flying: BTreeMap<(Time, u64), (usize, Packet)>,
+    directions: [Direction; 2],
+    /// Packets after the link, by arrival time and order of departure, with the receiving node.
+    in_flight: BTreeMap<(Time, u64), (usize, Packet)>,
     departures: u64,
     now: Time,
     rng: Stream,
@@ -215,10 +215,10 @@ pub struct Virtual<E = Node<Quic>> {
 }
 
 impl Virtual<Node<Quic>> {
-    /// Two nodes with new keys that trust each other, both with these settings.
+    /// Creates two nodes with new keys that trust each other and share a configuration.
     ///
     /// # Errors
-    /// The settings contradict themselves.
+    /// The configuration is invalid.
     pub fn new(path: Path, config: NodeConfig, seed: u64) -> Result<Virtual, NodeError> {
         let keys = || Identity::generate().map_err(|error| crate::carrier::CarrierError::Keys(error.to_string()));
         let (client, server) = (keys()?, keys()?);
@@ -228,10 +228,10 @@ impl Virtual<Node<Quic>> {
         Virtual::with_carriers(path, config, of_client, of_server, seed)
     }
 
-    /// Two nodes with these carriers, of which the second listens.
+    /// Creates two nodes with these carriers; the second one listens.
     ///
     /// # Errors
-    /// The settings contradict themselves.
+    /// The configuration is invalid.
     pub fn with_carriers(
         path: Path,
         config: NodeConfig,
@@ -239,7 +239,7 @@ impl Virtual<Node<Quic>> {
         server: QuicConfig,
         seed: u64,
     ) -> Result<Virtual, NodeError> {
-        // Only differences of this instant matter.
+        // Only differences from this instant matter, so that runs stay reproducible.
         let epoch = Instant::now();
         let node = |carrier: QuicConfig, side: u64| {
             let carrier = QuicConfig { classes: config.classes, seed: Some(seed << 1 | side), ..carrier };
@@ -248,7 +248,7 @@ impl Virtual<Node<Quic>> {
         Ok(Virtual::between([node(client, 0)?, node(server, 1)?], path, seed))
     }
 
-    /// Node 0 begins an association with node 1.
+    /// Starts an association from node 0 to node 1.
     ///
     /// # Errors
     /// The carrier refuses.
@@ -259,14 +259,14 @@ impl Virtual<Node<Quic>> {
 }
 
 impl<E: Endpoint> Virtual<E> {
-    /// The network between these two ends.
+    /// Creates the network between two ends.
     pub fn between(nodes: [E; 2], path: Path, seed: u64) -> Virtual<E> {
         Virtual {
             nodes,
             path,
             addresses: [address_of(0), address_of(1)],
-            ways: Default::default(),
-            flying: BTreeMap::new(),
+            directions: Default::default(),
+            in_flight: BTreeMap::new(),
             departures: 0,
             now: Time::ZERO,
             rng: Stream::new(seed, Domain::Loss, 0),
@@ -274,7 +274,7 @@ impl<E: Endpoint> Virtual<E> {
         }
     }
 
-    /// The time.
+    /// The current time.
     pub fn now(&self) -> Time {
         self.now
     }
@@ -284,29 +284,29 @@ impl<E: Endpoint> Virtual<E> {
         &mut self.nodes[at]
     }
 
-    /// The path, to be changed on the way.
+    /// The path, for changes during a run.
     pub fn path_mut(&mut self) -> &mut Path {
         &mut self.path
     }
 
-    /// Node 0 has another address from now on, as behind an address translation that has forgotten it; what is sent to the old one
-    /// is lost.
+    /// Changes the address of node 0, like an address translation that has lost its state. Packets to the old address
+    /// are lost.
     pub fn move_client(&mut self) {
         let port = self.addresses[0].port();
         self.addresses[0].set_port(port + 1);
     }
 
-    /// What the direction from node `from` has done.
-    pub fn counts(&self, from: usize) -> WayCounts {
-        self.ways[from].counts
+    /// The totals of the direction from node `from`.
+    pub fn counts(&self, from: usize) -> DirectionCounts {
+        self.directions[from].counts
     }
 
-    /// A digest of all datagrams until now: their times, directions, classes and sizes.
+    /// A digest of all datagrams so far: their times, directions, classes and sizes.
     pub fn digest(&self) -> String {
         self.digest.finalize().to_hex().to_string()
     }
 
-    /// The next event of a node, or `None` where none comes until `limit`.
+    /// Returns the next event and its node, or `None` after `limit`.
     pub fn next_event(&mut self, limit: Time) -> Option<(usize, E::Event)> {
         loop {
             for at in 0..2 {
@@ -317,11 +317,11 @@ impl<E: Endpoint> Virtual<E> {
             if self.send() {
                 continue;
             }
-            let link = |way: &Way| if way.is_empty() { Time::NEVER } else { way.free_at };
-            let links = self.ways.iter().map(link).min().unwrap_or(Time::NEVER);
+            let link = |direction: &Direction| if direction.is_empty() { Time::NEVER } else { direction.free_at };
+            let links = self.directions.iter().map(link).min().unwrap_or(Time::NEVER);
             let lateness = self.path.lateness;
             let timers = self.nodes.iter().map(|node| node.next_timer().saturating_add(lateness)).min();
-            let arrival = self.flying.first_key_value().map_or(Time::NEVER, |(&(at, _), _)| at);
+            let arrival = self.in_flight.first_key_value().map_or(Time::NEVER, |(&(at, _), _)| at);
             let next = arrival.min(links).min(timers.unwrap_or(Time::NEVER).max(self.now + Dur::from_ns(1)));
             if next > limit {
                 self.now = limit;
@@ -332,7 +332,8 @@ impl<E: Endpoint> Virtual<E> {
         }
     }
 
-    /// Takes what the nodes have to send to the queues, and from these to the links. Returns whether a node has something to say.
+    /// Moves datagrams from the nodes to the queues, and from the queues to the links. Returns true if a node has an
+    /// event.
     fn send(&mut self) -> bool {
         for from in 0..2 {
             while let Some(datagram) = self.nodes[from].poll_transmit(self.now) {
@@ -344,12 +345,12 @@ impl<E: Endpoint> Virtual<E> {
                     let dscp = self.path.marks.pass(sent.copied().unwrap_or(0));
                     let class = DEFAULT_DSCP.iter().position(|&known| known == dscp).unwrap_or(0) as u8;
                     let packet = Packet { class, dscp, ecn: datagram.ecn, bytes: bytes.to_vec() };
-                    self.ways[from].enqueue(packet, &self.path);
+                    self.directions[from].enqueue(packet, &self.path);
                 }
             }
-            self.serve(from);
+            self.transmit(from);
         }
-        // What the nodes have noticed while sending comes first.
+        // Events that occurred while sending come first.
         for at in 0..2 {
             if self.nodes[at].has_events() {
                 return true;
@@ -358,42 +359,44 @@ impl<E: Endpoint> Virtual<E> {
         false
     }
 
-    /// Begins the transmissions that begin now or would have begun.
-    fn serve(&mut self, from: usize) {
-        let Path { rate, delay, loss, held, held_for, repeated, .. } = self.path;
-        while self.ways[from].free_at <= self.now
-            && let Some(packet) = self.ways[from].dequeue()
+    /// Starts the transmissions that are due by now.
+    fn transmit(&mut self, from: usize) {
+        let Path { rate, delay, loss, reordered, reordered_by, duplicated, .. } = self.path;
+        while self.directions[from].free_at <= self.now
+            && let Some(packet) = self.directions[from].dequeue()
         {
             let wire_bytes = packet.bytes.len() as u64 + DATAGRAM_HEADER_BYTES;
-            let way = &mut self.ways[from];
-            way.free_at = self.now + rate.time_for(wire_bytes);
-            let departed = way.free_at;
+            let direction = &mut self.directions[from];
+            direction.free_at = self.now + rate.time_for(wire_bytes);
+            let departed = direction.free_at;
             self.digest.update(&departed.as_ps().to_be_bytes());
             self.digest.update(&[from as u8, packet.class]);
             self.digest.update(&wire_bytes.to_be_bytes());
-            // Each packet takes the same number of draws, so that a change of one share leaves the others' fates.
-            let [is_lost, is_held, is_repeated] = [loss, held, repeated].map(|share| self.rng.unit() < share);
-            let extra = held_for.scaled(self.rng.unit());
-            let way = &mut self.ways[from];
+            // Each packet takes the same number of draws, so that a changed probability does not affect the others'
+            // outcomes.
+            let [is_lost, is_reordered, is_duplicated] =
+                [loss, reordered, duplicated].map(|share| self.rng.unit() < share);
+            let extra = reordered_by.scaled(self.rng.unit());
+            let direction = &mut self.directions[from];
             if is_lost || wire_bytes - ETHERNET_HEADER_BYTES > self.path.mtu_bytes as u64 {
-                way.counts.lost += 1;
+                direction.counts.lost += 1;
                 continue;
             }
-            let arrives = departed + delay + if is_held { extra } else { Dur::ZERO };
-            if is_repeated {
+            let arrives = departed + delay + if is_reordered { extra } else { Dur::ZERO };
+            if is_duplicated {
                 let copy = Packet { bytes: packet.bytes.clone(), ..packet };
-                self.flying.insert((arrives + extra, self.departures), (1 - from, copy));
+                self.in_flight.insert((arrives + extra, self.departures), (1 - from, copy));
                 self.departures += 1;
             }
-            self.flying.insert((arrives, self.departures), (1 - from, packet));
+            self.in_flight.insert((arrives, self.departures), (1 - from, packet));
             self.departures += 1;
         }
     }
 
-    /// What arrives now, and timers that fire.
+    /// Delivers the packets that arrive now, and fires timers.
     fn receive(&mut self) {
         let now = self.now;
-        while let Some(entry) = self.flying.first_entry().filter(|entry| entry.key().0 <= now) {
+        while let Some(entry) = self.in_flight.first_entry().filter(|entry| entry.key().0 <= now) {
             let (at, packet) = entry.remove();
             let arrival = Arrival {
                 from: self.addresses[1 - at],
@@ -412,7 +415,7 @@ impl<E: Endpoint> Virtual<E> {
     }
 }
 
-impl Way {
+impl Direction {
     fn is_empty(&self) -> bool {
         self.queues.iter().all(VecDeque::is_empty)
     }
@@ -434,7 +437,7 @@ impl Way {
     }
 }
 
-/// Where a node is.
+/// The address of a node.
 pub fn address_of(node: usize) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::new(10, 0, 0, 1 + node as u8), if node == 1 { PORT } else { 1000 }))
 }
@@ -442,6 +445,6 @@ pub fn address_of(node: usize) -> SocketAddr {
 #[cfg(test)]
 mod path_tests;
 #[cfg(test)]
-mod tests;
+mod telemetry_tests;
 #[cfg(test)]
-mod watch_tests;
+mod tests;

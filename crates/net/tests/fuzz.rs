@@ -1,4 +1,5 @@
-//! The fuzz targets of whole nodes and of transfers on random inputs: from a fresh seed, which is printed where one fails, or from `EXPLORE_SEED`.
+//! The fuzz targets of nodes and transfers on random inputs. The seed is random and printed, or comes from
+//! `EXPLORE_SEED`.
 
 #[path = "../../../fuzz/src/fuzz_carrier.rs"]
 mod fuzz_carrier;
@@ -13,7 +14,7 @@ mod transfer;
 use sparelane_core::{Domain, Stream};
 use std::hash::{BuildHasher, RandomState};
 
-/// A fresh seed, or the one that is asked for.
+/// A random seed, or that of the environment.
 fn seeded() -> Stream {
     let asked = std::env::var("EXPLORE_SEED").ok().and_then(|text| text.parse().ok());
     let seed = asked.unwrap_or_else(|| RandomState::new().hash_one("fuzz") >> 1);
@@ -22,7 +23,7 @@ fn seeded() -> Stream {
 }
 
 #[test]
-fn a_peer_that_says_anything_never_makes_a_node_panic_or_hold_too_much() {
+fn a_random_peer_causes_no_panic_and_bounded_memory() {
     let (mut rng, mut crossed) = (seeded(), 0);
     for _ in 0..500 {
         let input: Vec<u8> = (0..2_000 + rng.below(20_000)).map(|_| rng.next_u64() as u8).collect();
@@ -33,7 +34,7 @@ fn a_peer_that_says_anything_never_makes_a_node_panic_or_hold_too_much() {
 }
 
 #[test]
-fn a_peer_that_says_anything_gets_no_file_a_wrong_name_or_a_wrong_content() {
+fn a_random_peer_causes_no_wrong_file_name_or_content() {
     let (mut rng, mut stored) = (seeded(), 0);
     for _ in 0..400 {
         let input: Vec<u8> = (0..20_000 + rng.below(20_000)).map(|_| rng.next_u64() as u8).collect();

@@ -1,4 +1,4 @@
-//! What is told of the accuracy of gaps, over the loopback interface.
+//! The measured accuracy of gaps over the loopback interface.
 #![cfg(target_os = "linux")]
 
 use sparelane_net::host::{Host, Waiting};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 const BYTES: usize = 600_000;
 
-/// How exact the gaps of a transfer were that waits in this way.
+/// Runs a transfer with this kind of waiting, and returns the accuracy of its gaps.
 fn accuracy(controller: &str, waits: Waiting) -> Option<GapAccuracy> {
     let (one, two) = (Identity::generate().expect("a key"), Identity::generate().expect("a key"));
     let trust = |peer: &Identity| Trusted::from_iter([peer.fingerprint()]);
@@ -51,12 +51,15 @@ fn accuracy(controller: &str, waits: Waiting) -> Option<GapAccuracy> {
 }
 
 #[test]
-fn gaps_are_measured_where_a_controller_sets_them_and_nowhere_else() {
+fn gaps_are_measured_only_if_the_controller_schedules_departures() {
     assert_eq!(accuracy("cubic", Waiting::Sleep), None);
     let sleeping = accuracy("rapid", Waiting::Sleep).expect("gaps");
     let busy = accuracy("rapid", Waiting::Busy).expect("gaps");
-    for told in [sleeping, busy] {
-        assert!(told.gaps >= BYTES as u64 / 1450 - 1, "{told:?}");
-        assert!(told.median_error <= told.p99_error && told.median_error < told.median_gap, "{told:?}");
+    for accuracy in [sleeping, busy] {
+        assert!(accuracy.gaps >= BYTES as u64 / 1450 - 1, "{accuracy:?}");
+        assert!(
+            accuracy.median_error <= accuracy.p99_error && accuracy.median_error < accuracy.median_gap,
+            "{accuracy:?}"
+        );
     }
 }

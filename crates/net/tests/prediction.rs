@@ -1,8 +1,8 @@
-//! What the simulator says of a transfer is what it takes on the wire: the same path, controller and bytes, in both.
+//! The simulator predicts transfers on the wire: the same path, controller and bytes in both.
 //!
-//! The wire is two nodes in virtual time, with all of their frames, keys and acknowledgments; the simulator has segments. Both
-//! have the bottleneck at the sender's interface, as there a simulated tail goes by itself at the rate of the link.
-//! `benches/wire_prediction.py` holds the same scenario against network namespaces.
+//! The wire is two nodes in virtual time, with all their frames, keys and acknowledgments; the simulator has only
+//! segments. Both have their bottleneck at the sender's interface, because a simulated tail is sent at the rate of the
+//! link. `benches/wire_prediction.py` compares the same scenario with network namespaces.
 
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_net::node::{ControllerChoice, NodeConfig, NodeEvent};
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 const SCENARIO: &str = include_str!("prediction.toml");
 
-/// Room in every queue, packets of a class.
+/// The length of each class's queue, packets.
 const QUEUE_PACKETS: usize = 5000;
 
 struct Setting {
@@ -24,7 +24,7 @@ struct Setting {
     bytes: usize,
 }
 
-/// Seconds in the simulator, from the open connection to the last byte received.
+/// Seconds in the simulator from the open connection to the last byte received.
 fn simulated(setting: &Setting) -> f64 {
     let Setting { scheme, mbps, one_way, bytes } = setting;
     let source = Source { file: "prediction.toml".to_owned(), folder: PathBuf::from(".") };
@@ -39,11 +39,11 @@ fn simulated(setting: &Setting) -> f64 {
     let records =
         Simulation::new(scenario.build().expect("a run")).expect("a simulation").run().expect("lawful physics");
     let took = records.flows.finish_ps[0] - records.flows.start_ps[0];
-    // The handshake takes a round trip.
+    // The handshake takes one round trip.
     Dur::from_ps(took).as_secs_f64() - 2.0 * one_way.as_secs_f64()
 }
 
-/// Seconds on the wire, from when the flow is opened to the last byte read.
+/// Seconds on the wire from the opening of the flow to the last byte read.
 fn on_the_wire(setting: &Setting) -> f64 {
     let path = Path {
         rate: Rate::from_mbps(setting.mbps),
@@ -58,7 +58,7 @@ fn on_the_wire(setting: &Setting) -> f64 {
     let config = NodeConfig { controller, ..NodeConfig::default() };
     let mut net = Virtual::new(path, config, 1).expect("settings that fit");
     let association = net.connect().expect("a peer");
-    // By then the path is known.
+    // Wait for the discovery of the path.
     while net.next_event(Time::ZERO + Dur::from_secs(1)).is_some() {}
     let began = net.now();
     let flow = net.node(0).open_flow(began, association, Some(setting.bytes as u64)).expect("a flow");
@@ -91,7 +91,7 @@ fn the_simulator_predicts_the_wire_within_a_tenth() {
                 wire * 1e3,
                 (wire / simulated - 1.0) * 100.0
             );
-            // For `--nocapture`: the table of the benchmark.
+            // With `--nocapture`, print the benchmark's table.
             let _ = writeln!(std::io::stdout(), "{line}");
             if !(0.9..=1.1).contains(&(wire / simulated)) {
                 wrong.push(line);

@@ -1,11 +1,12 @@
-//! The wire's own settings of controllers that were made for other networks, in virtual time.
+//! The wire defaults of controllers that were designed for other networks, in virtual time.
 
 use sparelane_cc::Registry;
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_net::node::{ControllerChoice, NodeConfig, NodeEvent};
 use sparelane_net::virt::{Path, Virtual};
 
-/// Seconds that a flow of so many bytes takes at 100 Mb/s and 40 ms, between hosts whose timers are late by up to `lateness`.
+/// Returns the seconds for a flow of `bytes` at 100 Mb/s and 40 ms between hosts whose timers are late by up to
+/// `lateness`.
 fn seconds(controller: &str, settings: &[(&str, &str)], line_rate: Rate, lateness: Dur, bytes: usize) -> f64 {
     let settings: Vec<_> = settings.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())).collect();
     let controller = ControllerChoice::parse(controller, &settings, &Registry::built_in()).expect("settings that fit");
@@ -32,7 +33,7 @@ fn seconds(controller: &str, settings: &[(&str, &str)], line_rate: Rate, latenes
 const GIGABIT: Rate = Rate::from_gbps(1);
 
 #[test]
-fn rapid_is_under_way_within_a_second_where_the_papers_start_takes_seven() {
+fn rapid_ends_within_about_a_second_and_with_the_papers_start_after_seven() {
     for lateness in [Dur::ZERO, Dur::from_ms(5)] {
         let wire = seconds("rapid", &[], GIGABIT, lateness, 3_000_000);
         assert!(wire < 1.2, "{wire} s with timers that are late by up to {lateness:?}");
@@ -43,14 +44,14 @@ fn rapid_is_under_way_within_a_second_where_the_papers_start_takes_seven() {
 }
 
 #[test]
-fn p_streams_survive_timers_that_are_late_by_more_than_the_papers_hosts_are() {
+fn late_timers_keep_rapid_slow_with_the_papers_lateness() {
     let strict = [("most_lateness", "1ms")];
     let cut_short = seconds("rapid", &strict, GIGABIT, Dur::from_ms(5), 3_000_000);
     assert!(cut_short > 5.0, "{cut_short} s: without whole p-streams the rate stays where it began");
 }
 
 #[test]
-fn rtcp_carries_5_mb_in_a_second_where_the_datacentres_settings_take_more_than_a_minute() {
+fn rtcp_sends_5_mb_within_a_second_and_with_datacentre_settings_in_over_a_minute() {
     let datacentre = [("delta", "10000"), ("x_max", "2"), ("min_window", "1")];
     let long = seconds("rtcp", &datacentre, GIGABIT, Dur::ZERO, 5_000_000);
     assert!(long > 60.0, "{long} s: one segment in each round trip");

@@ -1,4 +1,4 @@
-//! Beside a plain stream of QUIC on the same path, in virtual time: what the tail is for.
+//! Comparison with a plain stream of QUIC on the same path, in virtual time: the benefit of the tail.
 
 use bytes::Bytes;
 use sparelane_core::{Dur, Time};
@@ -11,7 +11,7 @@ use std::time::Instant;
 
 const LIMIT: Time = Time::from_ps(600_000_000_000_000);
 
-/// From the opening of a flow to the last byte read.
+/// Returns the time from the opening of a flow to the last byte read.
 fn ours(path: Path, controller: &ControllerChoice, bytes: usize, seed: u64) -> Dur {
     let config = NodeConfig { controller: controller.clone(), ..NodeConfig::default() };
     let mut net = Virtual::new(path, config, seed).expect("settings that fit");
@@ -35,7 +35,7 @@ fn ours(path: Path, controller: &ControllerChoice, bytes: usize, seed: u64) -> D
     panic!("the transfer does not end");
 }
 
-/// From the connection to the last byte read.
+/// Returns the time from the connection to the last byte read.
 fn stream(path: Path, controller: PlainController, bytes: usize, seed: u64) -> Dur {
     let (one, two) = (Identity::generate().expect("a key"), Identity::generate().expect("a key"));
     let trust = |peer: &Identity| Trusted::from_iter([peer.fingerprint()]);
@@ -66,7 +66,7 @@ fn median(times: impl Iterator<Item = Dur>) -> f64 {
 }
 
 #[test]
-fn without_loss_the_tail_saves_half_of_a_short_transfer_and_what_slow_start_costs_a_long_one() {
+fn without_loss_the_tail_halves_a_short_transfer_and_saves_the_slow_start_of_a_long_one() {
     let rc3 = ControllerChoice::named("rc3");
     for (bytes, most) in [(1_700_000, 0.55), (20_000_000, 0.95)] {
         let ours = ours(Path::default(), &rc3, bytes, 1).as_secs_f64();
@@ -76,7 +76,7 @@ fn without_loss_the_tail_saves_half_of_a_short_transfer_and_what_slow_start_cost
 }
 
 #[test]
-fn under_loss_the_tail_carries_what_cubic_does_not() {
+fn under_loss_the_tail_compensates_for_the_small_window_of_cubic() {
     let rc3 = ControllerChoice::named("rc3");
     let path = Path { loss: 0.01, ..Path::default() };
     for (bytes, most, seeds) in [(1_700_000, 0.15, 5), (20_000_000, 0.25, 3)] {
@@ -87,7 +87,7 @@ fn under_loss_the_tail_carries_what_cubic_does_not() {
 }
 
 #[test]
-fn around_bbr_the_tail_costs_nothing() {
+fn with_bbr_inside_the_tail_costs_nothing() {
     let (bbr, around) = (ControllerChoice::named("bbr"), ControllerChoice::named("rc3").around("bbr"));
     for (bytes, loss, seeds) in [(1_700_000, 0.0, 1), (20_000_000, 0.0, 1), (1_700_000, 0.01, 5), (20_000_000, 0.01, 3)]
     {

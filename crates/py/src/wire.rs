@@ -9,7 +9,7 @@ use sparelane_core::Dur;
 use sparelane_net::host::{Host, Waiting};
 use sparelane_net::identity::{Fingerprint, Identity, Trusted};
 use sparelane_net::metrics::exposition;
-use sparelane_net::node::{ControllerChoice, choice};
+use sparelane_net::node::{ControllerChoice, settings};
 use sparelane_net::service::{self, FileReceiver, FileSender, ReceiverEvent, WireConfig};
 use sparelane_net::transfer::collect;
 use sparelane_net::tunnel::Target;
@@ -127,21 +127,21 @@ impl Settings {
         let controller = ControllerChoice::parse(&self.controller, &self.set, &Registry::built_in());
         config.node.controller = controller.map_err(failed)?;
         if let Some(text) = &self.tail_rate {
-            config.node.tail = choice::tail(text).map_err(failed)?;
+            config.node.tail = settings::tail(text).map_err(failed)?;
         }
         if let Some(text) = &self.tail_rate_cap {
-            config.node.tail.cap = choice::tail_cap(text).map_err(failed)?;
+            config.node.tail.cap = settings::tail_cap(text).map_err(failed)?;
         }
-        config.node.unmarked = choice::unmarked(&self.unmarked).map_err(failed)?;
+        config.node.unmarked = settings::unmarked(&self.unmarked).map_err(failed)?;
         if let Some(mtu) = self.mtu {
             // An IPv6 header with a UDP header; those of IPv4 are smaller.
             config.udp_payload_bytes = mtu.saturating_sub(48);
         }
         if let Some(text) = &self.window {
-            config.node.window_bytes = choice::window(text).map_err(failed)?;
+            config.node.window_bytes = settings::window(text).map_err(failed)?;
         }
         if let Some(text) = &self.line_rate {
-            config.line_rate = Some(choice::line_rate(text).map_err(failed)?);
+            config.line_rate = Some(settings::line_rate(text).map_err(failed)?);
         }
         config.waits = if self.busy_wait { Waiting::Busy } else { Waiting::Sleep };
         config.first_contact = self.first_contact;
@@ -345,7 +345,7 @@ impl PyReceiver {
 
     /// Returns the fingerprint of an untrusted peer that was refused since the last call, or `None`.
     fn take_stranger(&self) -> Option<String> {
-        self.0.host().take_stranger().map(|peer| peer.to_string())
+        self.0.host().take_refused_peer().map(|peer| peer.to_string())
     }
 
     /// Returns the samples since the last call: columns of time series, the number of rows that were dropped because
@@ -414,7 +414,7 @@ impl TunnelSettings {
     fn config(&self, settings: &Settings) -> PyResult<TunnelConfig> {
         let mut config = TunnelConfig::new(settings.config()?);
         config.wire.node.window_bytes = match &settings.window {
-            Some(text) => choice::window(text).map_err(failed)?,
+            Some(text) => settings::window(text).map_err(failed)?,
             None => WINDOW_BYTES,
         };
         (config.max_connections, config.waits) = (self.max_connections, self.waits);
@@ -479,7 +479,7 @@ impl PyTunnel {
 
     /// Returns the fingerprint of an untrusted peer that was refused since the last call, or `None`.
     fn take_stranger(&self) -> Option<String> {
-        self.0.host().take_stranger().map(|peer| peer.to_string())
+        self.0.host().take_refused_peer().map(|peer| peer.to_string())
     }
 
     /// Returns the samples since the last call: columns of time series, the number of rows that were dropped because

@@ -19,7 +19,7 @@ pub fn add_state(out: &Bound<'_, PyDict>, node: &Node<Quic>) -> PyResult<()> {
         }
     };
     out.set_item("gaps", gaps)?;
-    out.set_item("remarks", node.remarks())?;
+    out.set_item("remarks", node.warnings())?;
     out.set_item("line_rate_bps", node.config().line_rate.as_bps())?;
     out.set_item("line_rate_source", node.config().line_source.to_string())
 }

@@ -4,8 +4,8 @@ use crate::wire::{Settings, address, failed, span};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sparelane_core::{Dur, Rate};
-use sparelane_net::node::choice;
 use sparelane_net::node::path::Mark;
+use sparelane_net::node::settings;
 use sparelane_net::probe::host::path_to;
 use sparelane_net::probe::{Delays, ProbePlan, Served};
 
@@ -23,7 +23,7 @@ pub fn measure_path<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let config = settings.config()?;
     let load = Dur::from_ps((span(load_s)?.as_nanos() as u64).saturating_mul(1000));
-    let most_rate = choice::rate(most_rate).filter(|rate| rate.as_bps() > 0);
+    let most_rate = settings::rate(most_rate).filter(|rate| rate.as_bps() > 0);
     let most_rate = most_rate.ok_or_else(|| failed("the load's rate: allowed is a rate such as \"100Mbps\""))?;
     let to = address(&to.call0()?.extract::<String>()?)?;
     // The measurement holds no interpreter, so signals are checked in its callback.

@@ -1,4 +1,5 @@
-//! One connection of the kernel's TCP, for comparison: from the connection to the last byte read, as the others are measured.
+//! A connection of the kernel's TCP, for comparison. Like the others, it is measured from the connection to the last
+//! byte read.
 
 use crate::Failure;
 use crate::place::Setup;
@@ -10,16 +11,16 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What is written and read at a time.
+/// The number of bytes per write and read.
 const CHUNK_BYTES: usize = 1 << 16;
 
-/// An end that hears nothing for so long gives up.
+/// The time without data after which an end gives up.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// Seconds that so many bytes take under this congestion control of the kernel.
+/// Returns the seconds that `bytes` take under a congestion control of the kernel.
 ///
 /// # Errors
-/// The kernel has none of that name, or the connection breaks.
+/// The kernel does not have this congestion control, or the connection breaks.
 pub fn seconds(setup: &Setup, controller: &str, bytes: usize) -> Result<f64, Failure> {
     let (tell, told) = mpsc::channel();
     let place = setup.receiver.clone();
@@ -36,14 +37,14 @@ pub fn seconds(setup: &Setup, controller: &str, bytes: usize) -> Result<f64, Fai
                 0 => return Ok((got, Instant::now())),
                 more => got += more,
             }
-            // The last byte counts, and not the close that may follow it late.
+            // The last byte counts, not the close, which may be late.
             if got >= bytes {
                 return Ok((got, Instant::now()));
             }
         }
     });
     setup.sender.enter()?;
-    // Where the receiver could not begin, it says why when it is joined.
+    // If the receiver did not start, joining it gives the reason.
     let opened = match told.recv() {
         Err(_) => None,
         Ok(to) => {

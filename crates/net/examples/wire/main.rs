@@ -1,17 +1,20 @@
-//! What the wire does, beside a plain stream of QUIC: `make bench-wire`, or
+//! A benchmark of the wire, compared with a plain stream of QUIC: `make bench-wire`, or
 //!
 //! ```text
-//! cargo run --release -p sparelane-net --example wire -- virtual [SEEDS]      times of transfers, in virtual time
-//! cargo run --release -p sparelane-net --example wire -- loopback [MEGABYTES] [NAME...]   processor time for each 1380 bytes
+//! cargo run --release -p sparelane-net --example wire -- virtual [SEEDS]
+//! cargo run --release -p sparelane-net --example wire -- loopback [MEGABYTES] [NAME...]
 //! cargo run --release -p sparelane-net --example wire -- namespaces SENDER RECEIVER ADDRESS BYTES NAME...
 //! ```
 //!
-//! Names are `rc3`, `rc3/bbr`, any controller, `stream-cubic` and `stream-bbr`; with a number behind, as in `rc3/1`, a batch has so many
-//! datagrams at most, and with `+busy` behind, as in `rapid/1+busy`, the sender waits for gaps without sleep. A target that is missed is told, and ends the program with an error.
+//! `virtual` measures the duration of transfers in virtual time. `loopback` measures the processor time per 1380 bytes.
+//! A missed target is printed, and makes the program fail. NAME is `rc3`, `rc3/bbr`, any controller, `stream-cubic` or
+//! `stream-bbr`. A suffix such as `/1` limits the datagrams of a batch. The suffix `+busy` makes the sender wait for
+//! gaps without sleeping.
 //!
-//! `namespaces` sends between two network namespaces (benches/wire.py makes them). It prints a name and seconds a line, and of our
-//! frames the segments by class and the measured rate of the tail in bit/s. There, `tcp-cubic` and any other `tcp-NAME` is the
-//! kernel's TCP under its congestion control of that name, and with `+insists` behind, a tail does not yield where class 0 waits.
+//! `namespaces` sends between two network namespaces, which benches/wire.py creates. It prints a name and the seconds
+//! per line and, for frames of this crate, the segments by class and the measured rate of the tail in bit/s. There,
+//! `tcp-NAME` is the kernel's TCP under that congestion control, and the suffix `+insists` keeps the tail from yielding
+//! to class 0.
 
 mod kernel_tcp;
 mod place;
@@ -30,30 +33,31 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::Write;
 
-/// That of the Python module, from which people send.
+/// The allocator of the Python module, which users send with.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Why a measurement ends early.
+/// The error that ends a measurement early.
 pub type Failure = Box<dyn Error>;
 
-/// Who is compared, in virtual time.
+/// The names that are compared in virtual time.
 const NAMES: [&str; 6] = ["rc3", "rc3/bbr", "cubic", "bbr", "stream-cubic", "stream-bbr"];
 
-/// Bytes and the share of packets lost.
+/// The bytes and the loss rate of each case.
 const CASES: [(usize, f64); 4] = [(1_700_000, 0.0), (20_000_000, 0.0), (1_700_000, 0.01), (20_000_000, 0.01)];
 
-/// RC3 takes no more than this share of the time of a stream under CUBIC, by case.
+/// The maximum duration of RC3 relative to a stream under CUBIC, by case.
 const TARGETS: [f64; 4] = [0.55, 0.95, 0.15, 0.25];
 
-/// A stream as the crate quinn sends it: that hands the kernel ten datagrams at a time. Our frames take no more processor time.
+/// A stream as the crate quinn sends it, with ten datagrams per system call: the limit for the processor time of this
+/// crate's frames.
 const QUINN: &str = "stream-cubic/10";
 
-/// Each is measured so often.
+/// The number of rounds over all names.
 const ROUNDS: usize = 5;
 
-/// What one core moves over the loopback interface, Gb/s.
-const LEAST_GBPS: f64 = 2.5;
+/// The minimum rate of one core over the loopback interface, Gb/s.
+const MIN_GBPS: f64 = 2.5;
 
 fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -74,7 +78,7 @@ fn say(text: &str) -> Result<(), Failure> {
     Ok(writeln!(std::io::stdout(), "{text}")?)
 }
 
-/// Prints whether a target is met; returns 1 where it is not.
+/// Prints whether a target is met; returns 1 if it is not.
 fn judge(what: &str, value: f64, most: f64) -> Result<u32, Failure> {
     let is_met = value <= most;
     say(&format!("  {what}: {value:.3}, at most {most:.3}: {}", if is_met { "met" } else { "MISSED" }))?;
@@ -87,7 +91,7 @@ fn choice(name: &str) -> Result<ControllerChoice, Failure> {
     Ok(ControllerChoice::parse(name, &settings, &Registry::built_in())?)
 }
 
-/// A name, and how many datagrams a batch has.
+/// Splits a name into the name proper and the datagrams of a batch.
 fn batch_of(name: &str) -> (&str, usize) {
     let of_number = name.rsplit_once('/').and_then(|(bare, number)| Some((bare, number.parse().ok()?)));
     of_number.unwrap_or((name, DEFAULT_BATCH))
@@ -101,11 +105,11 @@ fn plain(name: &str) -> Option<PlainController> {
     }
 }
 
-/// The median of the times of some seeds, milliseconds.
+/// The median duration over several seeds, milliseconds.
 fn median_ms(name: &str, bytes: usize, loss: f64, seeds: u64) -> Result<f64, Failure> {
     let path = Path { loss, ..Path::default() };
     let mut times = vec![];
-    // Without loss all seeds are one.
+    // Without loss, all seeds give the same run.
     for seed in 1..=if loss == 0.0 { 1 } else { seeds } {
         let took = match plain(name) {
             Some(controller) => virtual_time::stream(path, controller, bytes, seed)?,
@@ -153,7 +157,7 @@ fn between_namespaces(arguments: &[String]) -> Result<(), Failure> {
     for name in names {
         let (bare, insists) = name.strip_suffix("+insists").map_or((name.as_str(), false), |bare| (bare, true));
         let (bare, batch) = batch_of(bare);
-        // A stream and TCP have no controller of ours.
+        // A stream and TCP have no controller of this crate.
         let is_ours = plain(bare).is_none() && !bare.starts_with("tcp-");
         let controller = if is_ours { choice(bare)? } else { ControllerChoice::named("rc3") };
         let mut setup = Setup::namespaces(sender, receiver, address, controller);
@@ -179,7 +183,7 @@ fn over_loopback(megabytes: usize, names: &[String]) -> Result<u32, Failure> {
     let usual = usual.map(str::to_owned);
     let names = if names.is_empty() { &usual[..] } else { names };
     say(&format!("{megabytes} MB over the loopback interface; processor time of both ends"))?;
-    // The least of some rounds, in which all take turns: what else the machine does only adds, and lasts.
+    // Keep the minimum of several interleaved rounds: other activity of the machine only adds time, and lasts a while.
     let mut least: BTreeMap<&str, sockets::Measured> = BTreeMap::new();
     for _ in 0..ROUNDS {
         for name in names {
@@ -228,8 +232,8 @@ fn over_loopback(megabytes: usize, names: &[String]) -> Result<u32, Failure> {
     for name in ["cubic", "rc3"] {
         if let (Some(ours), Some(stream)) = (least.get(name), least.get(QUINN)) {
             missed += judge(&format!("{name} / {QUINN}"), ours.us_each() / stream.us_each(), 1.0)?;
-            let share = LEAST_GBPS / ours.gbps_a_core();
-            missed += judge(&format!("{name}: {LEAST_GBPS} Gb/s / what a core moves"), share, 1.0)?;
+            let share = MIN_GBPS / ours.gbps_a_core();
+            missed += judge(&format!("{name}: {MIN_GBPS} Gb/s / what a core moves"), share, 1.0)?;
         }
     }
     Ok(missed)

@@ -1,4 +1,4 @@
-//! Where the two ends of a measurement are: on the loopback interface, or each in a network namespace of its own.
+//! The places of the two ends of a measurement: the loopback interface, or a network namespace for each.
 
 use nix::sched::{CloneFlags, setns};
 use sparelane_core::Rate;
@@ -10,57 +10,57 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// One end.
+/// The place of one end.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// Its address; port 0 is any port.
     pub address: SocketAddr,
-    /// The file of its network namespace, if it has one of its own.
+    /// The file of its network namespace, if it has its own.
     namespace: Option<PathBuf>,
 }
 
 impl Place {
-    /// On the loopback interface of this namespace.
+    /// The loopback interface of this namespace.
     pub fn loopback() -> Place {
         Place { address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), namespace: None }
     }
 
-    /// In the namespace that `ip netns` knows by this name.
+    /// The namespace with this name in `ip netns`.
     pub fn in_namespace(name: &str, address: Ipv4Addr) -> Place {
         Place { address: SocketAddr::from((address, 0)), namespace: Some(Path::new("/run/netns").join(name)) }
     }
 
-    /// Moves the calling thread there: what sockets it makes from now on are of that place.
+    /// Moves the calling thread to this place, so that it owns the sockets opened from now on.
     ///
     /// # Errors
-    /// There is no such namespace, or this process may not enter it.
+    /// The namespace does not exist, or may not be entered.
     pub fn enter(&self) -> Result<(), String> {
         let Some(path) = &self.namespace else { return Ok(()) };
-        let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-        let file = File::open(path).map_err(|error| told(&error))?;
-        setns(file, CloneFlags::CLONE_NEWNET).map_err(|error| told(&error))
+        let describe = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let file = File::open(path).map_err(|error| describe(&error))?;
+        setns(file, CloneFlags::CLONE_NEWNET).map_err(|error| describe(&error))
     }
 }
 
-/// What is measured, and where.
+/// The configuration of a measurement.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// The end that sends.
+    /// The place of the sender.
     pub sender: Place,
-    /// The end that receives.
+    /// The place of the receiver.
     pub receiver: Place,
-    /// The settings of our frames.
+    /// The configuration of the nodes.
     pub node: NodeConfig,
-    /// The kernel gets so many datagrams at a time.
+    /// The datagrams of a batch.
     pub batch: usize,
-    /// How the sender waits for what is due.
+    /// How the sender waits for timers.
     pub waits: Waiting,
-    /// A flow is opened once nothing has happened for so long: what a path is found to do takes some round trips.
+    /// The time without events before the flow opens. The discovery of the path takes some round trips.
     pub settle: Duration,
 }
 
 impl Setup {
-    /// On the loopback interface, with a tail that it does not hold up.
+    /// A measurement on the loopback interface, with a tail fast enough for it.
     pub fn loopback(controller: ControllerChoice, batch: usize) -> Setup {
         let mut node = NodeConfig { controller, line_rate: Rate::from_gbps(10), ..NodeConfig::default() };
         node.tail.rate = Rate::from_gbps(10);
@@ -74,7 +74,7 @@ impl Setup {
         }
     }
 
-    /// Between two namespaces, as hosts send.
+    /// A measurement between two namespaces, with the defaults of a host.
     pub fn namespaces(sender: &str, receiver: &str, address: Ipv4Addr, controller: ControllerChoice) -> Setup {
         Setup {
             sender: Place::in_namespace(sender, Ipv4Addr::UNSPECIFIED),

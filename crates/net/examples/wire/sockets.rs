@@ -1,4 +1,4 @@
-//! Both ends on sockets, each in a thread: the processor's time for each 1380 bytes, and the rate.
+//! Measurements between two sockets, each end in its own thread: the processor time per 1380 bytes, and the rate.
 
 use crate::Failure;
 use crate::place::{Place, Setup};
@@ -17,54 +17,54 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// What is measured is told for each so many bytes: the payload of a full segment, about.
+/// The unit of the measurements, roughly the payload of a full segment.
 const UNIT_BYTES: f64 = 1380.0;
 
-/// A run gives up after so long.
+/// The maximum duration of a run.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What a run showed.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// From the connection to the last byte read, seconds.
+    /// Seconds from the connection to the last byte read.
     pub seconds: f64,
     /// Processor seconds of the sender and of the receiver.
     pub cpu_s: [f64; 2],
     /// Bytes carried.
     pub bytes: usize,
-    /// System calls that sent, and that received, of the sender and the receiver.
+    /// The system calls that sent and received, for the sender and the receiver.
     pub calls: [(u64, u64); 2],
-    /// Segments that our frames sent, by class; none of a stream.
+    /// Segments sent by class; empty for a stream.
     pub segments: Vec<u64>,
-    /// The rate at which the tail began, if it was measured.
+    /// The measured initial rate of the tail, if any.
     pub tail: Option<Rate>,
-    /// How exact gaps were, where a controller sets them.
+    /// The accuracy of gaps, if the controller schedules departures.
     pub gaps: Option<GapAccuracy>,
 }
 
 impl Measured {
-    /// Microseconds of one end, 0 the sender, for each 1380 bytes.
+    /// Microseconds per 1380 bytes at one end; 0 is the sender.
     pub fn us_of(&self, end: usize) -> f64 {
         self.cpu_s[end] * 1e6 / (self.bytes as f64 / UNIT_BYTES)
     }
 
-    /// Microseconds of both ends for each 1380 bytes.
+    /// Microseconds per 1380 bytes at both ends.
     pub fn us_each(&self) -> f64 {
         self.us_of(0) + self.us_of(1)
     }
 
-    /// Gigabits for each second of the processor's time, of both ends together.
+    /// Gigabits per second of processor time, both ends together.
     pub fn gbps_a_core(&self) -> f64 {
         self.bytes as f64 * 8e-9 / (self.cpu_s[0] + self.cpu_s[1])
     }
 
-    /// Gigabits a second, by the clock.
+    /// Gigabits per second of elapsed time.
     pub fn gbps(&self) -> f64 {
         self.bytes as f64 * 8e-9 / self.seconds
     }
 }
 
-/// What one end used.
+/// The resources that one end used.
 struct Used {
     cpu_s: f64,
     calls: (u64, u64),
@@ -75,7 +75,7 @@ fn thread_cpu_s() -> f64 {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(0.0, |at| at.tv_sec() as f64 + at.tv_nsec() as f64 * 1e-9)
 }
 
-/// The settings of two hosts with new keys that trust each other; the second listens.
+/// The configurations of two hosts with new keys that trust each other; the second one listens.
 pub fn pair(batch: usize) -> Result<[QuicConfig; 2], Failure> {
     let (one, two) = (Identity::generate()?, Identity::generate()?);
     let trust = |peer: &Identity| Trusted::from_iter([peer.fingerprint()]);
@@ -84,7 +84,7 @@ pub fn pair(batch: usize) -> Result<[QuicConfig; 2], Failure> {
     Ok([of_one, of_two])
 }
 
-/// Our frames.
+/// Measures a transfer with this crate's frames.
 pub fn frames(setup: &Setup, bytes: usize) -> Result<Measured, Failure> {
     let [client, server] = pair(setup.batch)?;
     let udp = UdpConfig { offload: setup.batch > 1, ..UdpConfig::default() };
@@ -111,7 +111,7 @@ pub fn frames(setup: &Setup, bytes: usize) -> Result<Measured, Failure> {
             }
         }
         let used = Used { cpu_s: thread_cpu_s() - before, calls: calls(receiver.socket()), at: Instant::now() };
-        // What the sender waits for.
+        // Keep answering until the sender is done.
         while told.try_recv().is_err() && began.elapsed() < LIMIT {
             receiver.next_event(Duration::from_millis(2)).map_err(|error| error.to_string())?;
         }
@@ -141,7 +141,7 @@ pub fn frames(setup: &Setup, bytes: usize) -> Result<Measured, Failure> {
         }
     }
     let cpu_s = thread_cpu_s() - before;
-    // A receiver that has given up says so when it is joined.
+    // Joining a receiver that has given up gives its error.
     let _ = tell.send(());
     let used = receiving.join().map_err(|_| "the receiver panicked")??;
     let seconds = used.at.duration_since(opened).as_secs_f64();
@@ -156,7 +156,7 @@ pub fn frames(setup: &Setup, bytes: usize) -> Result<Measured, Failure> {
     })
 }
 
-/// A plain stream of QUIC.
+/// Measures a plain stream of QUIC.
 pub fn stream(setup: &Setup, controller: PlainController, bytes: usize) -> Result<Measured, Failure> {
     let [client, server] = pair(setup.batch)?;
     let udp = UdpConfig { offload: setup.batch > 1, dscp: vec![0], ..UdpConfig::default() };
@@ -214,7 +214,7 @@ pub fn stream(setup: &Setup, controller: PlainController, bytes: usize) -> Resul
     })
 }
 
-/// Why a receiver did not begin.
+/// Returns the reason for which a receiver did not start.
 fn why(receiving: JoinHandle<Result<Used, String>>) -> String {
     match receiving.join() {
         Ok(Err(error)) => error,
@@ -226,7 +226,7 @@ fn calls(socket: &UdpSocket) -> (u64, u64) {
     (socket.counts().sends, socket.counts().receives)
 }
 
-/// The loop of a host, around any end.
+/// The loop of a host around any kind of end.
 struct Loop<E> {
     end: E,
     socket: UdpSocket,
@@ -252,10 +252,10 @@ impl<E: Endpoint> Loop<E> {
             let now = self.now();
             let (mut rounds, end) = (0, &mut self.end);
             while rounds < 32
-                && self.socket.receive(&mut |came| {
+                && self.socket.receive(&mut |received| {
                     let (from, dscp, ecn, received_ns) =
-                        (came.from, came.dscp, came.ecn, came.received_ns.unwrap_or(0));
-                    end.handle_datagram(now, Arrival { from, dscp, ecn, received_ns }, came.bytes);
+                        (received.from, received.dscp, received.ecn, received.received_ns.unwrap_or(0));
+                    end.handle_datagram(now, Arrival { from, dscp, ecn, received_ns }, received.bytes);
                 })?
             {
                 rounds += 1;

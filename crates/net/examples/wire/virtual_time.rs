@@ -1,4 +1,4 @@
-//! Transfers in virtual time: ours under any controller, and a plain stream of QUIC over the same network.
+//! Transfers in virtual time: with this crate's frames under any controller, and with a plain stream of QUIC.
 
 use crate::Failure;
 use crate::sockets::pair;
@@ -10,14 +10,15 @@ use sparelane_net::quic::plain::{PlainController, PlainEvent, PlainStream};
 use sparelane_net::virt::{Path, Virtual, address_of};
 use std::time::Instant;
 
-/// No run lasts longer.
+/// The maximum duration of a run.
 const LIMIT: Time = Time::from_ps(600 * 1_000_000_000_000);
 
-/// Sends so many bytes in one flow: from its opening to the last byte read, over an association of which the path is known.
+/// Sends `bytes` in one flow, after the path has been discovered. Returns the time from the opening of the flow to the
+/// last byte read.
 pub fn ours(path: Path, config: NodeConfig, bytes: usize, seed: u64) -> Result<Dur, Failure> {
     let mut net = Virtual::new(path, config, seed)?;
     let association = net.connect()?;
-    // Until the path is known: a handshake whose packets are lost takes some seconds.
+    // Wait for the discovery of the path; a handshake with losses takes some seconds.
     let mut is_open = false;
     while let Some((node, event)) = net.next_event(if is_open { net.now() + Dur::from_ms(200) } else { LIMIT }) {
         is_open |= node == 0 && matches!(event, NodeEvent::Opened { .. });
@@ -41,7 +42,7 @@ pub fn ours(path: Path, config: NodeConfig, bytes: usize, seed: u64) -> Result<D
     Err(format!("not done after {LIMIT}").into())
 }
 
-/// The same by a plain stream of QUIC, from the connection on.
+/// Sends `bytes` in a plain stream of QUIC. Returns the time from the connection to the last byte read.
 pub fn stream(path: Path, controller: PlainController, bytes: usize, seed: u64) -> Result<Dur, Failure> {
     let epoch = Instant::now();
     let [client, server] = pair(1)?;

@@ -1,7 +1,7 @@
-//! The receiving side of a flow: the transport's receiver with the payload that is out of order or not yet read.
+//! The receiving side of a flow: the transport's receiver, with payload that is out of order or unread.
 //!
-//! Its memory is bounded by the window that it advertises: a segment has its place from the first one that is not read, and what
-//! lies beyond the last place is not taken.
+//! Its memory is bounded by the window that it advertises. Each segment has a slot counted from the first unread one;
+//! segments beyond the last slot are refused.
 
 use super::{Log, MAX_CLASSES, WIRE_HEADER_BYTES};
 use crate::frame::{Data, Entry, encode_acks};
@@ -12,26 +12,26 @@ use sparelane_transport::{AckSegment, Receiver, SackBlock, Segment, TransportCon
 use std::collections::VecDeque;
 use thiserror::Error;
 
-/// The largest window of one flow, bytes.
+/// The largest receive window of a flow, bytes.
 pub const MAX_WINDOW_BYTES: u64 = 1 << 30;
 
-/// Why a segment is refused that no honest sender sends.
+/// A segment that no honest sender sends.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Refused {
-    /// It lies behind the last one.
-    #[error("segment {segment} lies behind the last of its flow, {last}")]
+    /// The segment comes after the last one of the flow.
+    #[error("segment {segment} comes after the last of its flow, {last}")]
     BehindTheLast {
-        /// Its number.
+        /// The segment's number.
         segment: Seq,
-        /// That of the last.
+        /// The number of the last segment.
         last: Seq,
     },
-    /// It says that it is the last, and another one is, or more was received.
-    #[error("segment {segment} says that it is the last of its flow; {last} is, or came already")]
+    /// The segment is marked as the last, but another one is, or a later segment has arrived.
+    #[error("segment {segment} is marked as the last of its flow, but {last} is, or has arrived already")]
     AnotherLast {
-        /// Its number.
+        /// The segment's number.
         segment: Seq,
-        /// What contradicts.
+        /// The number of the contradicting segment.
         last: Seq,
     },
 }
@@ -42,25 +42,25 @@ pub struct ReceiveFlow {
     id: u32,
     mss_bytes: u64,
     receiver: Receiver,
-    /// What is held from the first segment on that is not read.
+    /// Payload from the first unread segment on; `None` for a segment that has not arrived.
     held: VecDeque<Option<Bytes>>,
     held_bytes: u64,
     first: Seq,
     places: Seq,
     last: Option<Seq>,
-    /// One past the furthest segment that was taken.
+    /// One past the last segment received so far.
     furthest: Seq,
     read_bytes: u64,
-    /// Where the window ended when the sender was last told.
+    /// The end of the window as last advertised to the sender.
     told_edge: Seq,
     pending: [Vec<Entry>; MAX_CLASSES],
     received: [u64; MAX_CLASSES],
-    /// For whoever wants a qlog.
+    /// The qlog, if one is written.
     log: Option<Box<Log>>,
 }
 
 impl ReceiveFlow {
-    /// A flow that expects its first segment, with the receive window of `config`.
+    /// Creates a flow that expects its first segment, with the receive window of `config`.
     pub fn new(id: u32, config: &TransportConfig) -> ReceiveFlow {
         let places = config.receive_window_segments().min(MAX_WINDOW_BYTES / config.mss_bytes);
         let mut receiver = Receiver::new(config);
@@ -83,22 +83,23 @@ impl ReceiveFlow {
         }
     }
 
-    /// From now on there is a qlog.
+    /// Starts a qlog.
     pub(crate) fn log(&mut self, log: Log) {
         self.log = Some(Box::new(log));
     }
 
-    /// The qlog since it was taken last.
+    /// Appends the qlog records since the last call to `into`.
     pub(crate) fn take_log(&mut self, into: &mut String) {
         if let Some(log) = &mut self.log {
             log.take(into);
         }
     }
 
-    /// A segment came in `class`, `marked` by the network or not, at `received_ns` by this host's clock.
+    /// Handles a segment that arrived in `class` at `received_ns` by this host's clock. `marked` is true if the network
+    /// has marked it (ECN).
     ///
     /// # Errors
-    /// No honest sender sends it.
+    /// No honest sender sends this segment.
     pub fn handle_data(
         &mut self,
         now: Time,
@@ -109,7 +110,7 @@ impl ReceiveFlow {
     ) -> Result<(), Refused> {
         let seq = widen(data.segment, self.receiver.next_expected());
         if seq > Seq::MAX / 2 {
-            // Below the first: an old copy of nothing.
+            // A number below zero after extension: an old duplicate.
             return Ok(());
         }
         if let Some(last) = self.last.filter(|&last| seq > last) {
@@ -122,16 +123,18 @@ impl ReceiveFlow {
                 return Err(Refused::AnotherLast { segment: seq, last });
             }
         }
+        // The slot of the segment, counted from the first unread one.
         let place = seq.wrapping_sub(self.first);
         let is_new = seq >= self.first && !self.held.get(place as usize).is_some_and(Option::is_some);
         let segment = Segment {
             seq,
-            // The transport takes a segment without payload for the end; here a flag says that.
+            // The transport takes an empty segment for the end of the stream; here a flag marks the end.
             payload_bytes: data.payload.len().max(1) as u32,
             class,
             retransmission: data.resent,
             window_reduced: data.window_reduced,
         };
+        // The transport counts segments outside the window; such a segment is dropped here, too.
         let refused = self.receiver.refused();
         let ack = self.receiver.handle_data(now, segment, marked);
         if self.receiver.refused() > refused {
@@ -140,7 +143,7 @@ impl ReceiveFlow {
         self.received[usize::from(class)] += 1;
         if let Some(log) = &mut self.log {
             let payload_bytes = data.payload.len() as u32;
-            // Where it lies is known for certain once all before it is here; until then those are taken for full ones.
+            // The exact offset is known only once all earlier segments are here; until then they count as full ones.
             let offset_bytes = seq * self.mss_bytes;
             let wire_bytes = payload_bytes + WIRE_HEADER_BYTES as u32;
             log.on_received(now, Extent { offset_bytes, payload_bytes, wire_bytes });
@@ -177,18 +180,19 @@ impl ReceiveFlow {
             *told = (*start as u32, *end as u32);
         }
         let pending = &mut self.pending[usize::from(ack.class)];
+        // Acknowledgments in sequence share one entry.
         if !pending.last_mut().is_some_and(|last| last.extend(&entry)) {
             pending.push(entry);
         }
     }
 
-    /// The sender asks for the window.
+    /// Handles a window probe: the answer repeats the last acknowledgment with the current window.
     pub fn handle_probe(&mut self) {
         let ack = self.receiver.handle_probe();
         self.note(ack, None);
     }
 
-    /// The next bytes of the stream, if they are here.
+    /// Returns the next bytes of the stream if they are here.
     pub fn read(&mut self) -> Option<Bytes> {
         while self.first < self.receiver.next_expected() {
             let bytes = self.held.pop_front().flatten()?;
@@ -197,7 +201,7 @@ impl ReceiveFlow {
             self.receiver.set_window((self.places - unread) as u32);
             self.read_bytes += bytes.len() as u64;
             self.held_bytes -= bytes.len() as u64;
-            // The window is told again where half of it is new, to a sender who may wait for it.
+            // Advertise the window again once half of it is new, in case the sender is waiting for it.
             if !self.has_all() && self.edge() - self.told_edge >= self.places / 2 {
                 self.handle_probe();
             }
@@ -212,8 +216,9 @@ impl ReceiveFlow {
         self.first + self.places
     }
 
-    /// What is to be acknowledged, in as few frames as it takes. No acknowledgment is left out: they only share packets.
-    pub fn flush(&mut self, most_bytes: usize, emit: &mut dyn FnMut(u8, Vec<u8>)) {
+    /// Emits the pending acknowledgments in as few frames of at most `max_bytes` as possible. Acknowledgments share
+    /// frames; none is left out.
+    pub fn flush(&mut self, max_bytes: usize, emit: &mut dyn FnMut(u8, Vec<u8>)) {
         let edge = self.edge();
         for class in 0..MAX_CLASSES {
             let entries = &mut self.pending[class];
@@ -221,32 +226,32 @@ impl ReceiveFlow {
                 continue;
             }
             self.told_edge = edge;
-            encode_acks(self.id, edge as u32, entries, most_bytes, |frame| emit(class as u8, frame));
+            encode_acks(self.id, edge as u32, entries, max_bytes, |frame| emit(class as u8, frame));
             entries.clear();
         }
     }
 
-    /// Whether the whole flow is here.
+    /// Returns true if the whole flow has arrived.
     pub fn has_all(&self) -> bool {
         self.last.is_some_and(|last| self.receiver.next_expected() > last)
     }
 
-    /// Whether there is something to read.
+    /// Returns true if there is something to read.
     pub fn has_unread(&self) -> bool {
         self.first < self.receiver.next_expected()
     }
 
-    /// Whether the whole flow has been read.
+    /// Returns true if the whole flow has been read.
     pub fn is_read(&self) -> bool {
         self.last.is_some_and(|last| self.first > last)
     }
 
-    /// Payload bytes that are held, out of order or not read.
+    /// Payload bytes in memory, out of order or unread.
     pub fn held_bytes(&self) -> u64 {
         self.held_bytes
     }
 
-    /// Whether `data` is the next that the flow waits for.
+    /// Returns true if `data` is the next segment in sequence.
     pub fn expects(&self, data: &Data) -> bool {
         data.segment == self.receiver.next_expected() as u32
     }
@@ -256,12 +261,12 @@ impl ReceiveFlow {
         self.read_bytes
     }
 
-    /// Segments taken, by class.
+    /// Segments accepted, by class.
     pub fn received(&self) -> [u64; MAX_CLASSES] {
         self.received
     }
 
-    /// Memory of this end, bytes, with what is held.
+    /// Memory of this end in bytes, including payload.
     pub fn memory_bytes(&self) -> usize {
         let places = self.held.capacity() * size_of::<Option<Bytes>>();
         let pending: usize = self.pending.iter().map(|entries| entries.capacity() * size_of::<Entry>()).sum();

@@ -1,8 +1,7 @@
-//! The sending side of a flow: the transport's sender with the bytes that it speaks of.
+//! The sending side of a flow: the transport's sender, with the payload bytes of its segments.
 
-use super::{Classes, Log, MAX_CLASSES, TailConfig, TailPace, WIRE_HEADER_BYTES, Watch, watch};
+use super::{Classes, Log, MAX_CLASSES, Monitor, TailConfig, TailPace, WIRE_HEADER_BYTES, monitor};
 use crate::frame::{Data, Entry, Frame, encode_data};
-use crate::node::Gap;
 use bytes::Bytes;
 use sparelane_cc::CongestionControl;
 use sparelane_core::{Domain, Dur, Rate, Seq, Stream, Time, widen};
@@ -13,24 +12,40 @@ use sparelane_transport::{
 };
 use std::collections::{BTreeMap, VecDeque};
 
-/// For so much lateness of the host's timers a sender makes up at most.
-pub(crate) const MOST_LATENESS: Dur = Dur::from_ms(2);
+/// The maximum lateness of the host's timers that a sender makes up for.
+pub(crate) const MAX_LATENESS: Dur = Dur::from_ms(2);
 
-/// The most segments that one call sends.
-const MOST_AT_ONCE: usize = 256;
+/// The maximum number of segments that one call of [`SendFlow::advance`] sends.
+const MAX_AT_ONCE: usize = 256;
 
-/// Added to one-way delays, whose clocks are not those of one host, so that none is negative.
+/// An offset added to one-way delays, so that none is negative although the two hosts' clocks differ.
 const CLOCK_OFFSET: Dur = Dur::from_secs(1);
 
-/// Receive times beyond this many nanoseconds, half a year, are not believed.
-const MOST_RECEIVED_NS: u64 = 180 * 24 * 3600 * 1_000_000_000;
+/// The largest receive time that is accepted, half a year; later ones are ignored.
+const MAX_RECEIVED_NS: u64 = 180 * 24 * 3600 * 1_000_000_000;
+
+/// The time between two segments of a flow as they left the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Gap {
+    /// The gap that the controller set.
+    pub set: Dur,
+    /// The gap that was measured.
+    pub measured: Dur,
+}
+
+impl Gap {
+    /// Returns the excess of the measured gap over the one set, picoseconds; negative if it was shorter.
+    pub fn error_ps(self) -> i64 {
+        self.measured.as_ps() as i64 - self.set.as_ps() as i64
+    }
+}
 
 /// Totals of one sending flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendFlowCounts {
     /// Segments sent, by class.
     pub sent: [u64; MAX_CLASSES],
-    /// Acknowledgments that could not be true.
+    /// Acknowledgments that were refused because they cannot be true.
     pub refused_acks: u64,
 }
 
@@ -40,46 +55,48 @@ pub struct SendFlow {
     id: u32,
     sender: Sender,
     mss_bytes: u64,
-    /// No write is larger, so that its end is always inside the receive window.
+    /// The maximum size of one write to the sender, so that its end is always inside the receive window.
     write_bytes: u64,
-    /// What is not acknowledged, each with its place in the stream.
+    /// Unacknowledged payload: each piece with its offset in the stream.
     pieces: VecDeque<(u64, Bytes)>,
     written_bytes: u64,
-    /// Segments written, and one past the last that was sent by either end.
+    /// Segments written, and one past the last segment that was sent.
     written: Seq,
     sent_end: Seq,
     last: Option<Seq>,
     tail: TailPace,
-    /// The least smoothed round-trip time.
-    least_rtt: Dur,
-    /// A paced flow sends this often at most: what is due by then leaves together.
+    /// The minimum of the smoothed round-trip time.
+    min_rtt: Dur,
+    /// The interval between two bursts of a paced flow. Everything that is due by then is sent together.
     chunk_time: Dur,
-    /// When a paced flow may send next.
+    /// The time from which a paced flow may send again.
     next_chunk: Time,
-    /// Something may have to be sent then.
+    /// True if the sender may have something to send at `next_chunk`.
     waits_for_chunk: bool,
-    /// The latest time that the sender has seen.
+    /// The latest time passed to the sender.
     clock: Time,
     asks_for_times: bool,
-    /// When segments were sent, where the controller wants to know how long they were under way.
+    /// The send time of each unacknowledged segment, if the controller wants one-way delays.
     sent_at: Option<BTreeMap<Seq, Time>>,
-    /// The difference of the two clocks by the first arrival: what was received before what was sent counts negative.
+    /// The clock difference of the two hosts plus the first segment's delay, picoseconds; later delays are relative to
+    /// it.
     clock_difference: Option<i128>,
     counts: SendFlowCounts,
-    /// The controller gives each segment a gap of its own.
+    /// True if the controller schedules the departure of each segment.
     sets_gaps: bool,
-    /// The segments that have left for the carrier since this was taken: when each was due, and its payload.
+    /// Segments passed to the carrier since the last [`take_departures`](Self::take_departures): due time and payload
+    /// bytes.
     departures: Vec<(Time, u32)>,
-    /// The segment that has left the host last: when it was due, and when it did.
+    /// The last segment that left the host: the time at which it was due, and the time at which it left.
     last_left: Option<(Time, Time)>,
-    /// The gap before it.
+    /// The gap before that segment.
     last_gap: Option<Gap>,
-    /// For whoever watches.
-    watch: Option<Box<Watch>>,
+    /// The monitor, if telemetry is enabled.
+    monitor: Option<Box<Monitor>>,
 }
 
 impl SendFlow {
-    /// A flow under `cc`, on a path that is open, whose handshake took `round_trip`.
+    /// Creates a flow under the controller `cc` on an established path, whose handshake took `round_trip`.
     pub fn new(
         id: u32,
         config: TransportConfig,
@@ -106,7 +123,7 @@ impl SendFlow {
             sent_end: 0,
             last: None,
             tail: TailPace::new(tail),
-            least_rtt: round_trip.unwrap_or(Dur::MAX),
+            min_rtt: round_trip.unwrap_or(Dur::MAX),
             chunk_time: Dur::ZERO,
             next_chunk: Time::ZERO,
             waits_for_chunk: false,
@@ -119,42 +136,43 @@ impl SendFlow {
             departures: vec![],
             last_left: None,
             last_gap: None,
-            watch: None,
+            monitor: None,
         }
     }
 
-    /// Where the flow is paced, it sends so often at most, all that is due by then together: for hosts that send batches. The pace
-    /// keeps its rate.
+    /// Makes a paced flow send at most once per `chunk_time`, with everything that is due by then together. Hosts that
+    /// send batches use this. The average rate stays the same.
     pub fn set_chunk_time(&mut self, chunk_time: Dur) {
         self.chunk_time = chunk_time;
     }
 
-    /// From now on somebody watches, and asks for the qlog where there is one.
-    pub(crate) fn watch(&mut self, log: Option<Log>) {
-        self.watch = Some(Box::new(Watch::new(log)));
+    /// Attaches a monitor, which writes a qlog if `log` is given.
+    pub(crate) fn attach_monitor(&mut self, log: Option<Log>) {
+        self.monitor = Some(Box::new(Monitor::new(log)));
     }
 
-    /// What the simulator traces of a sender, by the same names.
+    /// Reports the sender's variables, with the simulator's names for them.
     pub fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
-        watch::trace(&self.sender, put);
+        monitor::trace(&self.sender, put);
     }
 
-    /// Of a lower class of a flow that is watched: bytes on the wire that are under way, and segments that are known to be lost.
-    pub fn watched_class(&self, class: usize) -> (u64, u64) {
-        self.watch.as_ref().map_or((0, 0), |watch| watch.class(class))
+    /// Returns the wire bytes in flight and the number of lost segments of a lower class. Both are zero without a
+    /// monitor.
+    pub fn monitored_class(&self, class: usize) -> (u64, u64) {
+        self.monitor.as_ref().map_or((0, 0), |monitor| monitor.class(class))
     }
 
-    /// Forgets of a flow that is watched what the receiver has in sequence.
-    pub(crate) fn settle_watch(&mut self) {
-        if let Some(watch) = &mut self.watch {
-            watch.settle(self.sender.acknowledged());
+    /// Makes the monitor forget segments that are acknowledged in sequence.
+    pub(crate) fn settle_monitor(&mut self) {
+        if let Some(monitor) = &mut self.monitor {
+            monitor.forget_acknowledged(self.sender.acknowledged());
         }
     }
 
-    /// The qlog since it was taken last.
+    /// Appends the qlog records since the last call to `into`.
     pub(crate) fn take_log(&mut self, into: &mut String) {
-        if let Some(watch) = &mut self.watch {
-            watch.take_log(into);
+        if let Some(monitor) = &mut self.monitor {
+            monitor.take_log(into);
         }
     }
 
@@ -162,7 +180,7 @@ impl SendFlow {
         !self.chunk_time.is_zero() && self.sender.controller().limits().pacing.is_some()
     }
 
-    /// Sends `bytes`, in writes of a window at most. Nothing is taken once the flow is finished.
+    /// Appends `bytes` to the stream. They are ignored if the flow is finished.
     pub fn write(&mut self, bytes: Bytes) {
         if self.is_finished() || bytes.is_empty() {
             return;
@@ -170,6 +188,7 @@ impl SendFlow {
         let mut left = bytes.len() as u64;
         self.pieces.push_back((self.written_bytes, bytes));
         self.written_bytes += left;
+        // A write beyond the receive window could not be sent as a whole, so it is split.
         while left > 0 {
             let write = left.min(self.write_bytes);
             self.sender.write(write);
@@ -178,8 +197,8 @@ impl SendFlow {
         }
     }
 
-    /// The flow ends with what is written. Where its last segment is still to be sent, that says so; otherwise one without
-    /// payload follows.
+    /// Ends the flow after the bytes written so far. The last segment carries a flag if it is still unsent; otherwise
+    /// an empty segment with the flag follows.
     pub fn finish(&mut self) {
         if self.is_finished() {
             return;
@@ -192,38 +211,38 @@ impl SendFlow {
         }
     }
 
-    /// Ends the flow without what is not acknowledged.
+    /// Ends the flow at once and discards unacknowledged bytes.
     pub fn reset(&mut self) {
         self.sender.reset();
         self.pieces.clear();
     }
 
-    /// Whether nothing more can be written.
+    /// Returns true if nothing more can be written.
     pub fn is_finished(&self) -> bool {
         self.last.is_some() || self.sender.ending().is_some()
     }
 
-    /// Whether the flow is finished and the receiver is known to have all of it.
+    /// Returns true if the flow is finished and the receiver has acknowledged all of it.
     pub fn is_done(&self) -> bool {
         self.last.is_some() && self.sender.is_done()
     }
 
-    /// How the flow ended other than whole, if it did.
+    /// Returns how the flow ended, if it ended early.
     pub fn failure(&self) -> Option<Ending> {
         self.sender.ending().filter(|ending| *ending != Ending::Complete)
     }
 
-    /// Bytes that were written and are not acknowledged in sequence.
+    /// Bytes that were written and are not yet acknowledged in sequence.
     pub fn buffered_bytes(&self) -> u64 {
         self.written_bytes - self.sender.acknowledged_bytes()
     }
 
-    /// Bytes that the receiver has in sequence.
+    /// Bytes that the receiver has acknowledged in sequence.
     pub fn acknowledged_bytes(&self) -> u64 {
         self.sender.acknowledged_bytes()
     }
 
-    /// Totals so far.
+    /// Returns the totals of the flow and of the transport's sender.
     pub fn counts(&self) -> (SendFlowCounts, SenderCounts) {
         (self.counts, self.sender.counts())
     }
@@ -233,23 +252,24 @@ impl SendFlow {
         &self.sender
     }
 
-    /// The pace of the tail.
+    /// The pace of the flow's tail.
     pub fn tail(&self) -> &TailPace {
         &self.tail
     }
 
-    /// The segments that have left for the carrier since this was asked last, where the controller sets gaps between them: when each
-    /// was due, and its payload.
+    /// Returns the segments passed to the carrier since the last call: due time and payload bytes. Empty unless the
+    /// controller schedules departures.
     pub(crate) fn take_departures(&mut self) -> impl Iterator<Item = (Time, u32)> {
         self.departures.drain(..)
     }
 
-    /// A segment that was due then has left the host now. Returns the gap before it, if there was one.
+    /// Records that the segment due at `due` left the host at `now`. Returns the gap before it, unless it was the
+    /// first.
     pub(crate) fn note_left(&mut self, now: Time, due: Time) -> Option<Gap> {
         let before = self.last_left.replace((due, now));
         let gap = before.map(|(before_due, before)| Gap {
             set: due.saturating_since(before_due),
-            was: now.saturating_since(before),
+            measured: now.saturating_since(before),
         });
         self.last_gap = gap.or(self.last_gap);
         gap
@@ -260,17 +280,17 @@ impl SendFlow {
         self.last_gap
     }
 
-    /// What was measured for the tail.
+    /// Sets the tail's rate to a measured one.
     pub(crate) fn set_tail_rate(&mut self, rate: Rate) {
         self.tail.set_rate(rate);
     }
 
-    /// Memory of this end, bytes, with what is not acknowledged.
+    /// Memory of this end in bytes, including unacknowledged payload.
     pub fn memory_bytes(&self) -> usize {
         size_of::<SendFlow>() + self.sender.memory_bytes() + self.buffered_bytes() as usize
     }
 
-    /// When [`advance`](Self::advance) wants to be called, where these classes can be used.
+    /// Returns the time at which [`advance`](Self::advance) should be called next.
     pub fn next_timer(&self, classes: &Classes) -> Time {
         let tail = self.usable_tail(classes).then(|| self.tail.open_at());
         let next = self.sender.next_timer().min(tail.unwrap_or(Time::NEVER));
@@ -285,8 +305,9 @@ impl SendFlow {
         self.sender.tail_class().and_then(|class| classes.place(class)).is_some_and(|class| classes.is_open(class))
     }
 
-    /// Lets timers fire, and sends what may go. Timers that are due are replayed at the times that they were set to, so that a
-    /// pace keeps its rate however late the host's own timers are. Returns whether there may be more to send at once.
+    /// Fires timers and sends the segments that are due. Overdue timers are replayed at the times for which they were
+    /// set, so that a pace keeps its rate even if the host's own timers are late. Returns true if there may be more to
+    /// send at once.
     pub fn advance(&mut self, now: Time, classes: &Classes, emit: &mut dyn FnMut(u8, Vec<u8>)) -> bool {
         let now = now.max(self.clock);
         if self.is_paced() {
@@ -296,17 +317,19 @@ impl SendFlow {
             }
             self.next_chunk = now + self.chunk_time;
         }
-        let oldest = Time::from_ps(now.as_ps().saturating_sub(MOST_LATENESS.as_ps()));
-        let mut budget = MOST_AT_ONCE;
+        // Timers that are later than this are not made up for: the burst would be too large.
+        let oldest = Time::from_ps(now.as_ps().saturating_sub(MAX_LATENESS.as_ps()));
+        let mut budget = MAX_AT_ONCE;
         let round_trip = self.sender.srtt();
-        self.least_rtt = round_trip.unwrap_or(self.least_rtt).min(self.least_rtt);
-        let queueing = round_trip.map_or(0, |now| now.as_ps() - self.least_rtt.as_ps());
+        self.min_rtt = round_trip.unwrap_or(self.min_rtt).min(self.min_rtt);
+        let queueing = round_trip.map_or(0, |now| now.as_ps() - self.min_rtt.as_ps());
         self.tail.handle_time(now, round_trip, Dur::from_ps(queueing));
         while budget > 0 && self.sender.next_timer() <= now {
+            // Replay the timer at its own time, and send what it allowed at that time.
             let due = self.sender.next_timer().max(oldest).max(self.clock);
             self.clock = due;
             self.sender.handle_timer(due);
-            // A timer that stays due would keep this loop for ever.
+            // A timer that stays due would make this an infinite loop.
             budget -= 1;
             budget -= self.poll(due, classes, budget, emit).min(budget);
         }
@@ -317,6 +340,7 @@ impl SendFlow {
     fn poll(&mut self, now: Time, classes: &Classes, most: usize, emit: &mut dyn FnMut(u8, Vec<u8>)) -> usize {
         let mut count = 0;
         while count < most {
+            // The tail has a pace of its own and needs a lower class.
             let tail_may = now >= self.tail.open_at() && self.usable_tail(classes);
             match self.sender.poll_transmit(now, tail_may) {
                 Some(Transmit::Data(segment)) => {
@@ -325,6 +349,7 @@ impl SendFlow {
                 }
                 Some(Transmit::Probe) => emit(0, Frame::Probe { flow: self.id }.encode()),
                 Some(Transmit::Reset) => emit(0, Frame::Reset { flow: self.id, code: 0 }.encode()),
+                // The carrier's handshake has replaced TCP's.
                 Some(Transmit::Syn) => continue,
                 None => break,
             }
@@ -340,14 +365,17 @@ impl SendFlow {
         if class > 0 {
             self.tail.note_sent(now, u64::from(payload_bytes) + WIRE_HEADER_BYTES);
         }
+        // The node compares the due times with the times of departure.
         if let Some(due) = self.sender.last_due().filter(|_| self.sets_gaps && class == 0) {
             self.departures.push((due, payload_bytes));
         }
-        if let Some(watch) = &mut self.watch {
+        if let Some(monitor) = &mut self.monitor {
+            // qlog identifies data by its place in the stream.
             let offset_bytes = self.sender.bytes_of(seq).map_or(0, |bytes| bytes.start);
             let extent = Extent { offset_bytes, payload_bytes, wire_bytes: payload_bytes + WIRE_HEADER_BYTES as u32 };
-            watch.on_sent(now, class, seq, retransmission, extent);
+            monitor.on_sent(now, class, seq, retransmission, extent);
         }
+        // Delays of the tail would show the queues of lower classes.
         if let Some(sent_at) = self.sent_at.as_mut().filter(|_| class == 0) {
             sent_at.insert(seq, now);
         }
@@ -361,8 +389,9 @@ impl SendFlow {
             payload: Bytes::new(),
         };
         let Some(range) = self.sender.bytes_of(seq) else { return encode_data(&data, &[]) };
+        // The first piece that reaches beyond the segment's start.
         let from = self.pieces.partition_point(|(start, piece)| start + piece.len() as u64 <= range.start);
-        // A segment lies in one piece, unless small ones were filled up.
+        // Most segments lie within one piece; those of small writes may span several.
         match self.pieces.get(from) {
             Some((start, piece)) if range.end <= start + piece.len() as u64 => {
                 encode_data(&data, &piece[(range.start - start) as usize..(range.end - start) as usize])
@@ -381,16 +410,16 @@ impl SendFlow {
         }
     }
 
-    /// Acknowledgments came in, in a frame of `class`. Returns the first error, behind which nothing is looked at.
+    /// Handles a frame of acknowledgments that arrived in `class`. Entries after the first refused one are ignored.
     ///
     /// # Errors
-    /// One says what cannot be true.
+    /// An entry cannot be true.
     pub fn handle_acks(&mut self, now: Time, class: u8, edge: u32, entries: &[Entry]) -> Result<(), AckError> {
         self.clock = self.clock.max(now);
         let result = entries.iter().try_for_each(|entry| self.handle_entry(class, edge, entry));
         self.counts.refused_acks += u64::from(result.is_err());
-        if let Some(watch) = &mut self.watch {
-            watch.on_metrics(self.clock, &self.sender);
+        if let Some(monitor) = &mut self.monitor {
+            monitor.on_metrics(self.clock, &self.sender);
         }
         let acknowledged = self.sender.acknowledged_bytes();
         while self.pieces.front().is_some_and(|(start, piece)| start + piece.len() as u64 <= acknowledged) {
@@ -400,6 +429,7 @@ impl SendFlow {
     }
 
     fn handle_entry(&mut self, class: u8, edge: u32, entry: &Entry) -> Result<(), AckError> {
+        // Numbers on the wire have 32 bits; extend them to the 64-bit numbers nearest to this one.
         let near = self.sender.acknowledged();
         let mut blocks = [SackBlock::default(); MAX_SACK_BLOCKS];
         let count = usize::from(entry.block_count).min(MAX_SACK_BLOCKS);
@@ -415,14 +445,15 @@ impl SendFlow {
         };
         let (received_at, one_way_delay) = self.times(entry, segment.trigger);
         let mut blocks = &blocks[..count];
+        // An entry stands for a run of acknowledgments in sequence, each one segment further.
         for _ in 0..=entry.run {
             let window = widen(edge, segment.cumulative).saturating_sub(segment.cumulative);
             let window_segments = Some(window.min(Seq::from(u32::MAX >> 1)) as u32);
             let extras = Extras { window_segments, received_at, one_way_delay, ..Extras::default() };
             self.sender.handle_ack(self.clock, &Acknowledgment { segment, blocks, extras: Some(&extras) })?;
-            if let Some(watch) = &mut self.watch {
+            if let Some(monitor) = &mut self.monitor {
                 let AckSegment { cumulative, trigger, .. } = segment;
-                watch.on_acknowledged(self.clock, class, cumulative, trigger, WIRE_HEADER_BYTES as u32);
+                monitor.on_acknowledged(self.clock, class, cumulative, trigger, WIRE_HEADER_BYTES as u32);
             }
             if class > 0 {
                 self.tail.note_arrived(self.mss_bytes + WIRE_HEADER_BYTES);
@@ -434,15 +465,16 @@ impl SendFlow {
         Ok(())
     }
 
-    /// When the segment arrived, and how long it was under way, where the controller wants to know.
+    /// Returns the arrival time of the acknowledged segment and its one-way delay, as far as the controller wants them.
     fn times(&mut self, entry: &Entry, trigger: Seq) -> (Option<Time>, Option<Dur>) {
-        let Some(ns) = entry.received_ns.filter(|&ns| ns <= MOST_RECEIVED_NS) else { return (None, None) };
+        let Some(ns) = entry.received_ns.filter(|&ns| ns <= MAX_RECEIVED_NS) else { return (None, None) };
         let received = Time::from_ns(ns);
         let Some(all) = &mut self.sent_at else { return (Some(received), None) };
         let sent = all.get(&trigger).copied();
         while all.first_key_value().is_some_and(|(&seq, _)| seq < self.sender.acknowledged()) {
             all.pop_first();
         }
+        // The send time of a resent segment is ambiguous (Karn's algorithm).
         let Some(sent) = sent.filter(|_| !entry.resent) else { return (None, None) };
         let raw = i128::from(received.as_ps()) - i128::from(sent.as_ps());
         let first = *self.clock_difference.get_or_insert(raw);
@@ -450,7 +482,7 @@ impl SendFlow {
         (None, Some(Dur::from_ps(delay as u64)))
     }
 
-    /// The receiver has ended the flow.
+    /// Ends the flow because the receiver has reset it.
     pub fn handle_reset(&mut self) {
         self.sender.handle_reset();
         self.pieces.clear();

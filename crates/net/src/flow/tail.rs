@@ -1,49 +1,51 @@
-//! How fast the tail goes.
+//! The pace of RC3's tail.
 //!
-//! RC3's tail is sent as fast as the interface takes it, and what the network has no room for is dropped at its lowest priorities.
-//! On a real path most of a tail at the interface's rate would be dropped behind the first slower link, so the tail has a pace. It
-//! begins at a rate that is given, and follows what arrives. Four times a round trip, what arrived in the last round trip is held
-//! against what was sent in the one before: over less than that, a lost datagram of acknowledgments would look like a lost tail.
-//! Where less than nine tenths arrived, the pace falls to the rate at which it did, and waits until the new pace has been heard
-//! of; otherwise it rises by a sixteenth, up to the given rate. So it does where too little was sent to say anything.
+//! RC3 sends the tail at the rate of the interface and relies on priority queues to drop the excess. On a real path,
+//! most of such a tail would be lost at the first slower link, so here the tail has a pace. It starts at a configured
+//! or measured rate and follows the arrivals.
+//!
+//! Four times per round trip, the bytes that arrived in the last round trip are compared with those sent in the one
+//! before. Shorter periods would mistake a lost datagram of acknowledgments for a lost tail. If less than nine tenths
+//! arrived, the pace falls to the rate of arrival and stays there until its effect can be seen. Otherwise it rises by a
+//! sixteenth, up to the initial rate; so it does if too little was sent to judge.
 
 use sparelane_core::{Dur, Rate, Time};
 
-/// The slowest that a tail becomes by itself.
-const LEAST_RATE: Rate = Rate::from_mbps(1);
+/// The lowest rate to which losses reduce the tail.
+const MIN_RATE: Rate = Rate::from_mbps(1);
 
-/// The slowest that a tail becomes that yields.
-const LEAST_YIELDING: Rate = Rate::from_bps(100_000);
+/// The lowest rate to which a yielding tail goes.
+const MIN_YIELDING_RATE: Rate = Rate::from_bps(100_000);
 
-/// A tail that yields does so where packets of class 0 wait for more than this, as LEDBAT++ does with a target of 60 ms; less, as
-/// it is to be felt by nobody.
-const MOST_QUEUEING: Dur = Dur::from_ms(5);
+/// The queueing delay of class 0 above which a tail yields. LEDBAT++ does the same at 60 ms; the tail has a lower
+/// limit, since other traffic should not notice it.
+const MAX_QUEUEING: Dur = Dur::from_ms(5);
 
-/// What goes at once after a pause.
+/// The burst that is allowed after a pause, as time at the current rate.
 const BURST: Dur = Dur::from_ms(1);
 
-/// So many parts has a round trip.
+/// The number of parts of a round trip.
 const PARTS: usize = 4;
 
-/// So much has to be sent in a part to say anything of the path, bytes.
-const LEAST_SAMPLE_BYTES: u64 = 7_000;
+/// The minimum number of bytes in the compared parts, below which the arrivals are not judged.
+const MIN_SAMPLE_BYTES: u64 = 7_000;
 
-/// What can be set about the tail.
+/// Configuration of the tail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TailConfig {
-    /// The rate at which it begins, and which it never exceeds, headers included; where it is measured, that of flows which begin
-    /// before there is a measurement.
+    /// The initial and maximum rate, headers included. If the rate is `measured`, this one is for flows that start
+    /// before the measurement ends.
     pub rate: Rate,
-    /// The rate is measured by a train of packets when an association begins.
+    /// Measures the rate by a packet train when an association starts.
     pub measured: bool,
-    /// What is measured counts as no more.
+    /// The maximum of a measured rate.
     pub cap: Rate,
-    /// It yields where packets of class 0 wait. A path that serves classes as meant has no room for it then; on one that does not, it
-    /// is the tail that they wait for.
+    /// Makes the tail yield if packets of class 0 queue. On a path that honours priorities they never wait for the
+    /// tail; if they do queue, the tail may be the cause.
     pub yields: bool,
-    /// It begins at an eighth of its rate, as on a path that does not keep marks.
+    /// Starts the tail at an eighth of its rate, for paths that do not keep the marks of priority.
     pub begins_low: bool,
-    /// It follows what arrives; otherwise it keeps its rate.
+    /// Makes the pace follow the arrivals; otherwise it is constant.
     pub follows: bool,
 }
 
@@ -65,21 +67,21 @@ impl Default for TailConfig {
 pub struct TailPace {
     config: TailConfig,
     rate: Rate,
-    /// The next may go from here on.
+    /// The time from which the next segment may be sent.
     open_at: Time,
     part_ends: Time,
-    /// In this part of a round trip and in those before, the latest first.
+    /// Bytes sent in the current part of a round trip and in earlier ones, latest first.
     sent_bytes: [u64; 2 * PARTS + 1],
-    /// As `sent_bytes`.
+    /// Bytes that arrived, likewise.
     arrived_bytes: [u64; PARTS],
-    /// So many parts pass before the pace may change again.
+    /// The number of parts before the pace may change again.
     parts_to_wait: usize,
 }
 
 impl TailPace {
-    /// A pace that begins at the configured rate.
+    /// Creates a pace that starts at the configured rate.
     pub fn new(config: TailConfig) -> TailPace {
-        // What yields finds out carefully what is free.
+        // A tail on a path without marks has to find the free capacity carefully.
         let rate = if config.begins_low { config.rate.scaled(0.125) } else { config.rate };
         TailPace {
             config,
@@ -92,51 +94,53 @@ impl TailPace {
         }
     }
 
-    /// From now on the tail has this rate, and never more: what was measured.
+    /// Sets the rate, and the maximum, to a measured one.
     pub fn set_rate(&mut self, rate: Rate) {
         (self.config.rate, self.rate) = (rate, rate);
     }
 
-    /// When the next may go.
+    /// The time from which the next segment may be sent.
     pub fn open_at(&self) -> Time {
         self.open_at
     }
 
-    /// The rate now.
+    /// The current rate.
     pub fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// A segment of so many bytes on the wire goes.
+    /// Records that a segment of `wire_bytes` is sent.
     pub fn note_sent(&mut self, now: Time, wire_bytes: u64) {
         let oldest = Time::from_ps(now.as_ps().saturating_sub(BURST.as_ps()));
         self.open_at = self.open_at.max(oldest) + self.rate.time_for(wire_bytes);
         self.sent_bytes[0] += wire_bytes;
     }
 
-    /// The peer says that it has one of so many bytes on the wire.
+    /// Records that the peer has received a segment of `wire_bytes`.
     pub fn note_arrived(&mut self, wire_bytes: u64) {
         self.arrived_bytes[0] += wire_bytes;
     }
 
-    /// Time has passed, in which a part of a round trip of this length may have ended, of which so much was spent in queues.
+    /// Updates the pace if a part of a round trip has ended. `queueing` is the part of `round_trip` spent in queues.
     pub fn handle_time(&mut self, now: Time, round_trip: Option<Dur>, queueing: Dur) {
         let Some(round_trip) = round_trip.filter(|_| self.config.follows && now >= self.part_ends) else { return };
         let part = Dur::from_ps((round_trip.as_ps() / PARTS as u64).max(1));
         let before = &self.sent_bytes[PARTS..2 * PARTS];
         let sent_before: u64 = before.iter().sum();
-        // In the first round trips, not all of these parts have been.
+        // In the first two round trips, some of these parts do not exist yet.
         let parts_before = before.iter().filter(|&&bytes| bytes > 0).count() as u64;
         let arrived: u64 = self.arrived_bytes.iter().sum();
         if self.parts_to_wait > 0 {
             self.parts_to_wait -= 1;
-        } else if self.config.yields && queueing > MOST_QUEUEING {
-            self.rate = self.rate.scaled(0.5).max(LEAST_YIELDING);
+        // Packets of class 0 wait: halve the pace, and give the queue a round trip to drain.
+        } else if self.config.yields && queueing > MAX_QUEUEING {
+            self.rate = self.rate.scaled(0.5).max(MIN_YIELDING_RATE);
             self.parts_to_wait = PARTS;
-        } else if sent_before >= LEAST_SAMPLE_BYTES && arrived * 10 < sent_before * 9 {
-            // The last part may have been longer than a part, as nothing woke this host.
+        } else if sent_before >= MIN_SAMPLE_BYTES && arrived * 10 < sent_before * 9 {
+            // The last part may have been longer than planned, because nothing woke this host.
             let since = (now - self.part_ends) + part * parts_before;
-            self.rate = Rate::of(arrived, since).max(LEAST_RATE).min(self.config.rate);
+            self.rate = Rate::of(arrived, since).max(MIN_RATE).min(self.config.rate);
+            // The new pace shows in the arrivals two round trips later.
             self.parts_to_wait = 2 * PARTS;
         } else if sent_before > 0 {
             self.rate = self.rate.scaled(1.0625).min(self.config.rate);
@@ -155,7 +159,7 @@ mod tests {
 
     const ROUND: Dur = Dur::from_ms(40);
 
-    /// Sends for some quarters of a round trip over a path of this rate, and gives the rates at their ends in Mb/s.
+    /// Sends for some quarters of a round trip over a path of rate `path`; returns the pace after each quarter, Mb/s.
     fn rates(config: TailConfig, path: Rate, quarters: u64) -> Vec<u64> {
         let quarter = Dur::from_ps(ROUND.as_ps() / 4);
         let mut pace = TailPace::new(config);
@@ -177,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pace_falls_to_what_arrives_and_stays_near() {
+    fn the_pace_falls_to_the_rate_of_arrival_and_stays_near() {
         let config = TailConfig { rate: Rate::from_gbps(1), follows: true, ..TailConfig::default() };
         let rates = rates(config, Rate::from_mbps(100), 40);
         assert_eq!(rates[..5], [1000; 5], "nothing is known in the first round trip");
@@ -185,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pace_never_exceeds_the_configured_rate_and_keeps_it_where_all_arrives() {
+    fn the_pace_never_exceeds_its_maximum_and_keeps_it_without_losses() {
         let config = TailConfig { rate: Rate::from_mbps(50), follows: true, ..TailConfig::default() };
         assert!(rates(config, Rate::from_gbps(10), 10).iter().all(|&rate| rate == 50));
         let kept = TailConfig { rate: Rate::from_mbps(50), follows: false, ..TailConfig::default() };
@@ -193,9 +197,9 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_pace_rises_again_where_all_arrives() {
+    fn a_slow_pace_rises_again_without_losses() {
         let mut pace = TailPace::new(TailConfig { rate: Rate::from_mbps(100), follows: true, ..TailConfig::default() });
-        pace.rate = LEAST_RATE;
+        pace.rate = MIN_RATE;
         let quarter = Dur::from_ps(ROUND.as_ps() / 4);
         let mut sent = vec![];
         for at in 0..100 {
@@ -213,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_is_made_up_for_by_a_millisecond_at_most() {
+    fn the_burst_after_a_pause_is_at_most_a_millisecond() {
         let mut pace = TailPace::new(TailConfig::default());
         let now = Time::ZERO + Dur::from_secs(10);
         let mut at_once = 0;

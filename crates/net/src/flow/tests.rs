@@ -1,4 +1,4 @@
-//! Both ends of a flow on a path that loses, delays and repeats.
+//! Both ends of a flow on a path that loses, delays and duplicates packets.
 
 use super::*;
 use crate::frame::Frame;
@@ -23,7 +23,7 @@ struct Case {
     window_bytes: u64,
     loss: f64,
     seed: u64,
-    /// The reader takes one piece each so often.
+    /// The interval at which the reader takes one piece; `None` reads everything at once.
     reads_every: Option<Dur>,
 }
 
@@ -36,12 +36,12 @@ impl Default for Case {
 struct Outcome {
     read: Vec<u8>,
     took: Time,
-    most_memory: usize,
+    max_memory: usize,
     low: u64,
     sender: SendFlow,
 }
 
-/// Carries `writes` over a path of 10 to 11 ms one way.
+/// Carries `writes` over a path with a one-way delay of 10 to 11 ms.
 fn carry(case: &Case, writes: &[Vec<u8>]) -> Outcome {
     let config = TransportConfig {
         mss_bytes: 1000,
@@ -59,8 +59,9 @@ fn carry(case: &Case, writes: &[Vec<u8>]) -> Outcome {
     writes.iter().for_each(|write| sender.write(Bytes::copy_from_slice(write)));
     sender.finish();
     let mut path: BTreeMap<(Time, u64), (bool, u8, Vec<u8>)> = BTreeMap::new();
-    let (mut now, mut order, mut read, mut reads_at, mut most_memory) = (Time::ZERO, 0, vec![], Time::ZERO, 0);
+    let (mut now, mut order, mut read, mut reads_at, mut max_memory) = (Time::ZERO, 0, vec![], Time::ZERO, 0);
     let classes = all_open();
+    // Each round sends what is due, moves time to the next arrival or timer, and delivers.
     while !(sender.is_done() && receiver.is_read()) {
         let mut out = vec![];
         sender.advance(now, &classes, &mut |class, frame| out.push((true, class, frame)));
@@ -83,7 +84,7 @@ fn carry(case: &Case, writes: &[Vec<u8>]) -> Outcome {
                 }
             }
         }
-        most_memory = most_memory.max(receiver.memory_bytes());
+        max_memory = max_memory.max(receiver.memory_bytes());
         let read_at = if case.reads_every.is_some() { reads_at } else { Time::NEVER };
         let next = path.first_key_value().map_or(Time::NEVER, |(&(at, _), _)| at);
         now = next.min(sender.next_timer(&classes)).min(read_at).max(now);
@@ -101,11 +102,11 @@ fn carry(case: &Case, writes: &[Vec<u8>]) -> Outcome {
         }
     }
     let low = receiver.received()[1..].iter().sum();
-    Outcome { read, took: now, most_memory, low, sender }
+    Outcome { read, took: now, max_memory, low, sender }
 }
 
 #[test]
-fn what_is_written_is_read_whatever_the_path_does() {
+fn written_bytes_are_read_despite_losses_and_duplicates() {
     let all = content(300_001);
     for seed in 0..30 {
         let controller = ["cubic", "rc3", "bbr", "rapid", "ledbat"][seed as usize % 5];
@@ -124,13 +125,13 @@ fn what_is_written_is_read_whatever_the_path_does() {
 }
 
 #[test]
-fn an_empty_flow_ends_too() {
+fn an_empty_flow_ends() {
     let outcome = carry(&Case::default(), &[]);
     assert!(outcome.read.is_empty() && outcome.took < Time::ZERO + Dur::from_ms(30), "{}", outcome.took);
 }
 
 #[test]
-fn the_tail_brings_most_of_a_short_flow_in_the_first_round_trip() {
+fn the_tail_delivers_most_of_a_short_flow_in_the_first_round_trip() {
     let outcome = carry(&Case { controller: "rc3", ..Case::default() }, &[content(200_000)]);
     let plain = carry(&Case::default(), &[content(200_000)]);
     assert!(outcome.low > 100 && plain.low == 0, "{} and {}", outcome.low, plain.low);
@@ -138,19 +139,19 @@ fn the_tail_brings_most_of_a_short_flow_in_the_first_round_trip() {
 }
 
 #[test]
-fn a_slow_reader_holds_the_sender_back_and_memory_stays_within_the_window() {
+fn a_slow_reader_slows_the_sender_and_memory_stays_within_the_window() {
     for loss in [0.0, 0.02] {
         let case = Case { window_bytes: 50_000, reads_every: Some(Dur::from_ms(5)), loss, ..Case::default() };
         let outcome = carry(&case, &[content(1_000_000)]);
         assert!(outcome.read == content(1_000_000));
-        assert!(outcome.most_memory < 80_000, "{}", outcome.most_memory);
+        assert!(outcome.max_memory < 80_000, "{}", outcome.max_memory);
         let took = outcome.took.as_secs_f64();
-        assert!((5.0..6.5).contains(&took), "a segment each 5 ms takes 5 s, and not {took}");
+        assert!((5.0..6.5).contains(&took), "one segment per 5 ms takes 5 s, not {took}");
     }
 }
 
 #[test]
-fn a_sender_who_contradicts_itself_is_refused() {
+fn contradictory_segments_are_refused() {
     let config = TransportConfig { mss_bytes: 1000, receive_window_bytes: Some(100_000), ..TransportConfig::default() };
     let mut receiver = ReceiveFlow::new(1, &config);
     let mut take = |segment: u32, last: bool| {
@@ -164,12 +165,12 @@ fn a_sender_who_contradicts_itself_is_refused() {
     assert_eq!(take(8, true), Ok(()));
     assert_eq!(take(9, false), Err(Refused::BehindTheLast { segment: 9, last: 8 }));
     assert_eq!(take(7, true), Err(Refused::AnotherLast { segment: 7, last: 8 }));
-    assert_eq!(take(u32::MAX, false), Ok(()), "below the first: not taken");
+    assert_eq!(take(u32::MAX, false), Ok(()), "below the first segment: ignored");
     assert!(!receiver.has_all() && receiver.received()[0] <= 3 && receiver.memory_bytes() < 10_000);
 }
 
 #[test]
-fn acknowledgments_of_what_was_not_sent_are_refused() {
+fn acknowledgments_of_unsent_segments_are_refused() {
     let values = Values::default();
     let cc = sparelane_cc::build("cubic", &values, &Blueprint::of_any(1000, &values)).expect("a controller");
     let config = TransportConfig { mss_bytes: 1000, ..TransportConfig::default() };
@@ -181,8 +182,8 @@ fn acknowledgments_of_what_was_not_sent_are_refused() {
     let entry = |trigger: u32, run| crate::frame::Entry { cumulative: trigger + 1, trigger, run, ..Default::default() };
     let later = Time::ZERO + Dur::from_ms(10);
     assert!(sender.handle_acks(later, 0, 1000, &[entry(10, 0)]).is_err());
-    assert!(sender.handle_acks(later, 0, 1000, &[entry(0, 65_535)]).is_err(), "a run that goes on too long");
-    assert!(sender.handle_acks(later, 2, 1000, &[entry(0, 0)]).is_err(), "nothing went in class 2");
+    assert!(sender.handle_acks(later, 0, 1000, &[entry(0, 65_535)]).is_err(), "a run beyond the last segment sent");
+    assert!(sender.handle_acks(later, 2, 1000, &[entry(0, 0)]).is_err(), "nothing was sent in class 2");
     assert_eq!(sender.counts().0.refused_acks, 3);
-    assert_eq!(sender.acknowledged_bytes(), 10_000, "what was true counted");
+    assert_eq!(sender.acknowledged_bytes(), 10_000, "the entries before the refused ones count");
 }

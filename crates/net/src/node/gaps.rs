@@ -1,30 +1,32 @@
-//! How exact the gaps are that a controller set between segments: by the times at which a host handed their datagrams to the
-//! kernel, beside those at which they were due.
+//! The accuracy of the gaps between segments, for controllers that schedule departures (RAPID).
+//!
+//! A host reports the time at which it handed each datagram to the kernel. The differences between these times are
+//! compared with those between the due times.
 
-use super::FlowId;
+use crate::flow::{FlowId, Gap};
 use sparelane_core::{Dur, Time};
 use std::collections::VecDeque;
 
-/// So many segments wait at most for whoever says that they have left; where nobody does, the oldest are forgotten.
-const MOST_WAITING: usize = 256;
+/// The maximum number of segments whose departure is awaited. The oldest are forgotten if the host reports none.
+const MAX_AWAITED: usize = 256;
 
-/// A power of two is divided into so many steps.
+/// The number of histogram steps per power of two.
 const STEPS: u64 = 8;
 
-/// How exact the gaps of a host were, so far.
+/// The accuracy of a host's gaps so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GapAccuracy {
-    /// Gaps that were measured.
+    /// Number of measured gaps.
     pub gaps: u64,
-    /// The median of the gaps that were set.
+    /// The median of the gaps that the controller set.
     pub median_gap: Dur,
-    /// By how much gaps were longer or shorter than that: the median, and the 99th percentile.
+    /// The median difference between a measured gap and the one set.
     pub median_error: Dur,
-    /// See above.
+    /// The 99th percentile of that difference.
     pub p99_error: Dur,
 }
 
-/// A segment that a flow has let go.
+/// A segment that has been passed to the carrier.
 #[derive(Clone, Copy, Debug)]
 struct Departing {
     flow: FlowId,
@@ -32,53 +34,39 @@ struct Departing {
     payload_bytes: u32,
 }
 
-/// A gap: how long it was to be, and how long it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Gap {
-    pub set: Dur,
-    pub was: Dur,
-}
-
-impl Gap {
-    /// By how much it was longer, picoseconds; negative where it was shorter.
-    pub fn error_ps(self) -> i64 {
-        self.was.as_ps() as i64 - self.set.as_ps() as i64
-    }
-}
-
-/// The books of a node.
+/// Measures the gaps of all flows of a node.
 #[derive(Debug, Default)]
-pub(super) struct Gaps {
+pub(super) struct GapMeter {
     departing: VecDeque<Departing>,
-    set: Spread,
-    errors: Spread,
+    set: Histogram,
+    errors: Histogram,
 }
 
-impl Gaps {
-    /// A segment of `flow` was due then, and is on its way to the carrier.
+impl GapMeter {
+    /// Records that a segment of `flow`, due at `due`, is on its way to the carrier.
     pub fn expect(&mut self, flow: FlowId, due: Time, payload_bytes: u32) {
-        if self.departing.len() >= MOST_WAITING {
+        if self.departing.len() >= MAX_AWAITED {
             self.departing.pop_front();
         }
         self.departing.push_back(Departing { flow, due, payload_bytes });
     }
 
-    /// A datagram of class 0 with so many bytes has left; returns whose segment was in it, and when that was due. Those that are
-    /// shorter than the segment have acknowledgments and the like.
-    pub fn leave(&mut self, datagram_bytes: usize) -> Option<(FlowId, Time)> {
+    /// Matches a datagram of class 0 that has left the host with the oldest awaited segment; returns its flow and its
+    /// due time. A datagram shorter than the segment holds other frames, such as acknowledgments, and matches none.
+    pub fn match_departure(&mut self, datagram_bytes: usize) -> Option<(FlowId, Time)> {
         let first = self.departing.front().filter(|first| datagram_bytes > first.payload_bytes as usize)?;
         let (flow, due) = (first.flow, first.due);
         self.departing.pop_front();
         Some((flow, due))
     }
 
-    /// A gap was so long.
-    pub fn note(&mut self, gap: Gap) {
-        self.set.note(gap.set);
-        self.errors.note(Dur::from_ps(gap.error_ps().unsigned_abs()));
+    /// Records a measured gap.
+    pub fn record(&mut self, gap: Gap) {
+        self.set.record(gap.set);
+        self.errors.record(Dur::from_ps(gap.error_ps().unsigned_abs()));
     }
 
-    /// How exact they were.
+    /// Returns the accuracy so far, or `None` without measured gaps.
     pub fn accuracy(&self) -> Option<GapAccuracy> {
         Some(GapAccuracy {
             gaps: self.set.total,
@@ -89,15 +77,15 @@ impl Gaps {
     }
 }
 
-/// A distribution of times in bounded memory, exact to an eighth.
+/// A histogram of times in bounded memory, exact to one eighth.
 #[derive(Debug, Default)]
-struct Spread {
+struct Histogram {
     counts: Vec<u64>,
     total: u64,
 }
 
-impl Spread {
-    fn note(&mut self, time: Dur) {
+impl Histogram {
+    fn record(&mut self, time: Dur) {
         let step = step_of(time.as_ps() / 1000);
         if self.counts.len() <= step {
             self.counts.resize(step + 1, 0);
@@ -113,19 +101,20 @@ impl Spread {
             sum += count;
             sum >= wanted
         })?;
-        Some(Dur::from_ns(begin_of(step)))
+        Some(Dur::from_ns(lower_bound(step)))
     }
 }
 
-/// The step that has this many nanoseconds: the first ones have one each, and from then on a power of two has [`STEPS`].
+/// Returns the step for a time in nanoseconds. The first steps are one nanosecond wide; later on each power of two has
+/// [`STEPS`] steps.
 fn step_of(ns: u64) -> usize {
     let power = ns.checked_ilog2().unwrap_or(0);
     let shift = power.saturating_sub(STEPS.ilog2());
     (u64::from(shift) * STEPS + (ns >> shift)) as usize
 }
 
-/// The least nanoseconds of a step.
-fn begin_of(step: usize) -> u64 {
+/// Returns the lower bound of a step, nanoseconds.
+fn lower_bound(step: usize) -> u64 {
     let step = step as u64;
     if step < 2 * STEPS {
         return step;
@@ -140,10 +129,10 @@ mod tests {
     use crate::carrier::AssociationId;
 
     #[test]
-    fn steps_are_in_order_and_within_an_eighth() {
+    fn steps_are_ordered_and_exact_to_an_eighth() {
         let mut last = 0;
         for ns in (0..5_000).chain([1 << 20, 123_456_789, u64::MAX / 2]) {
-            let (step, begin) = (step_of(ns), begin_of(step_of(ns)));
+            let (step, begin) = (step_of(ns), lower_bound(step_of(ns)));
             assert!(step >= last && begin <= ns && ns - begin <= ns / 8, "{ns}: step {step} from {begin}");
             assert_eq!(step_of(begin), step);
             last = step;
@@ -151,11 +140,11 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_that_is_too_short_counts_as_one_that_is_too_long() {
-        let mut gaps = Gaps::default();
+    fn short_gaps_count_like_long_ones() {
+        let mut gaps = GapMeter::default();
         assert_eq!(gaps.accuracy(), None);
-        for was_us in [90, 110, 100, 100, 150] {
-            gaps.note(Gap { set: Dur::from_us(100), was: Dur::from_us(was_us) });
+        for measured_us in [90, 110, 100, 100, 150] {
+            gaps.record(Gap { set: Dur::from_us(100), measured: Dur::from_us(measured_us) });
         }
         let accuracy = gaps.accuracy().expect("gaps were measured");
         assert_eq!(accuracy.gaps, 5);
@@ -165,21 +154,21 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_that_is_too_short_for_the_segment_is_not_taken_for_it() {
-        let mut gaps = Gaps::default();
+    fn a_datagram_shorter_than_the_segment_does_not_match_it() {
+        let mut gaps = GapMeter::default();
         let flow = FlowId { association: AssociationId(1), flow: 0 };
         gaps.expect(flow, Time::ZERO, 1400);
-        assert_eq!(gaps.leave(60), None);
-        assert_eq!(gaps.leave(1452), Some((flow, Time::ZERO)));
-        assert_eq!(gaps.leave(1452), None);
+        assert_eq!(gaps.match_departure(60), None);
+        assert_eq!(gaps.match_departure(1452), Some((flow, Time::ZERO)));
+        assert_eq!(gaps.match_departure(1452), None);
     }
 
     #[test]
-    fn where_nobody_says_what_has_left_the_books_are_bounded() {
-        let mut gaps = Gaps::default();
-        for number in 0..10 * MOST_WAITING as u32 {
+    fn unreported_departures_take_bounded_memory() {
+        let mut gaps = GapMeter::default();
+        for number in 0..10 * MAX_AWAITED as u32 {
             gaps.expect(FlowId { association: AssociationId(1), flow: number }, Time::ZERO, 1);
         }
-        assert_eq!(gaps.departing.len(), MOST_WAITING);
+        assert_eq!(gaps.departing.len(), MAX_AWAITED);
     }
 }

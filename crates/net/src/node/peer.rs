@@ -1,4 +1,4 @@
-//! One peer of a node: the flows to and from it.
+//! A peer of a node, with the flows to and from it.
 
 use super::path::{PathState, Unmarked};
 use crate::flow::{Classes, MAX_CLASSES, ReceiveFlow, SendFlow};
@@ -10,45 +10,45 @@ use sparelane_transport::TransportConfig;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
-/// The furthest that the number of a new flow may lie beyond those that came before.
-const MOST_AHEAD: u32 = 10_000;
+/// The maximum distance between the number of a new flow and the lowest one that has not ended.
+const MAX_AHEAD: u32 = 10_000;
 
-/// The most ended flows beyond the first that has not ended which are remembered one by one.
-const MOST_GONE: usize = 4096;
+/// The maximum number of ended flows beyond the lowest open one that are remembered individually.
+const MAX_ENDED: usize = 4096;
 
 /// A peer with its flows.
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) fingerprint: Fingerprint,
-    /// Where it was when the association opened.
+    /// The peer's address when the association opened.
     pub(super) address: SocketAddr,
     pub(super) transport: TransportConfig,
     pub(super) max_frame_bytes: usize,
     pub(super) classes: Classes,
     pub(super) path: PathState,
-    /// This node has begun the association.
-    pub(super) is_ours: bool,
-    /// The tail's rate is to be measured.
-    pub(super) wants_train: bool,
-    /// Classes whose connections are there.
+    /// True if this node has initiated the association.
+    pub(super) initiated: bool,
+    /// True if the tail's rate is still to be measured.
+    pub(super) needs_train: bool,
+    /// Classes whose connection is open.
     pub(super) open: [bool; MAX_CLASSES],
     pub(super) sending: BTreeMap<u32, SendFlow>,
     pub(super) receiving: BTreeMap<u32, ReceiveFlow>,
-    /// What is held of these.
+    /// Payload bytes in memory of all flows of the peer.
     pub(super) held_bytes: u64,
     pub(super) next_flow: u32,
-    /// Flows of the peer whose sender knows that all has arrived, and which are not read yet.
-    pub(super) told_done: BTreeSet<u32>,
-    pub(super) gone: Gone,
-    /// Received flows with acknowledgments to send.
+    /// Fully received flows whose sender knows that, and which are not read yet.
+    pub(super) confirmed_done: BTreeSet<u32>,
+    pub(super) ended_flows: EndedFlows,
+    /// Received flows with pending acknowledgments.
     pub(super) to_flush: BTreeSet<u32>,
-    /// Frames besides, in class 0.
-    pub(super) to_say: Vec<Vec<u8>>,
+    /// Other frames to send in class 0.
+    pub(super) frames_out: Vec<Vec<u8>>,
     pub(super) control_out: VecDeque<Bytes>,
-    /// When the flows want time.
+    /// The time of the next timer of all flows.
     pub(super) timer: Time,
     pub(super) violations: u32,
-    /// Sums over flows that are over.
+    /// Totals over the flows that have ended.
     pub(super) ended: Totals,
 }
 
@@ -60,7 +60,7 @@ impl Peer {
         max_frame_bytes: usize,
         classes: u8,
         dscp: &[u8],
-        is_ours: bool,
+        initiated: bool,
     ) -> Peer {
         Peer {
             fingerprint,
@@ -69,17 +69,17 @@ impl Peer {
             max_frame_bytes,
             classes: Classes::new(classes),
             path: PathState::new(dscp, max_frame_bytes),
-            is_ours,
-            wants_train: false,
+            initiated,
+            needs_train: false,
             open: [false; MAX_CLASSES],
             sending: BTreeMap::new(),
             receiving: BTreeMap::new(),
             held_bytes: 0,
             next_flow: 0,
-            told_done: BTreeSet::new(),
-            gone: Gone::default(),
+            confirmed_done: BTreeSet::new(),
+            ended_flows: EndedFlows::default(),
             to_flush: BTreeSet::new(),
-            to_say: Vec::new(),
+            frames_out: Vec::new(),
             control_out: VecDeque::new(),
             timer: Time::NEVER,
             violations: 0,
@@ -87,7 +87,7 @@ impl Peer {
         }
     }
 
-    /// Flows use the classes that are there and whose marks the path keeps.
+    /// Opens for flows those classes that are connected and whose marks the path keeps.
     pub(super) fn allow(&mut self, unmarked: Unmarked) {
         for class in 0..MAX_CLASSES as u8 {
             let open = self.open[usize::from(class)] && self.path.allows(class, unmarked);
@@ -95,20 +95,20 @@ impl Peer {
         }
     }
 
-    /// When the flows want time next.
+    /// The time of the next timer of all flows and of the path.
     pub(super) fn next_timer(&self) -> Time {
         let flows = self.sending.values().map(|flow| flow.next_timer(&self.classes)).min();
         flows.unwrap_or(Time::NEVER).min(self.path.next_timer())
     }
 
-    /// A flow to the peer is over.
+    /// Removes a flow to the peer that has ended.
     pub(super) fn end(&mut self, flow: u32) {
         if let Some(flow) = self.sending.remove(&flow) {
             self.ended.add_sending(&flow);
         }
     }
 
-    /// Sums over all flows, those that are over among them.
+    /// Totals over all flows, including those that have ended.
     pub(super) fn totals(&self) -> Totals {
         let mut totals = self.ended;
         self.sending.values().for_each(|flow| totals.add_sending(flow));
@@ -116,8 +116,8 @@ impl Peer {
         totals
     }
 
-    /// Whether there is room for one more flow of the peer where `most` are allowed. Where there is not, the oldest goes that is
-    /// read to its end: its sender was told of that, and the frame that says that it knows was lost.
+    /// Returns true if the peer may open one more flow, given a limit of `most`. At the limit, the oldest flow that is
+    /// read to its end is removed: its sender's confirmation was lost.
     pub(super) fn has_room(&mut self, most: usize) -> bool {
         if self.receiving.len() < most {
             return true;
@@ -126,40 +126,40 @@ impl Peer {
         read.map(|flow| self.forget(flow)).is_some()
     }
 
-    /// A flow of the peer has ended and is read.
+    /// Removes a flow from the peer that has ended.
     pub(super) fn forget(&mut self, flow: u32) {
         if let Some(flow) = self.receiving.remove(&flow) {
             self.held_bytes -= flow.held_bytes();
             self.ended.add_receiving(&flow);
         }
-        self.told_done.remove(&flow);
+        self.confirmed_done.remove(&flow);
         self.to_flush.remove(&flow);
-        self.gone.insert(flow);
+        self.ended_flows.insert(flow);
     }
 }
 
-/// The flows of a peer that have ended. Numbers rise, so that all but a few are below a floor.
+/// The ended flows of a peer. Flow numbers rise, so that all but a few are below a floor.
 #[derive(Debug, Default)]
-pub(super) struct Gone {
+pub(super) struct EndedFlows {
     floor: u32,
     above: BTreeSet<u32>,
 }
 
-impl Gone {
+impl EndedFlows {
     fn insert(&mut self, flow: u32) {
         self.above.insert(flow);
         while self.above.remove(&self.floor) {
             self.floor += 1;
         }
-        if self.above.len() > MOST_GONE {
-            // Whatever did not come until now is given up.
+        if self.above.len() > MAX_ENDED {
+            // Flows below the new floor that have not arrived by now are given up.
             self.floor = self.above.pop_first().map_or(self.floor, |first| first + 1);
         }
     }
 
-    /// Whether `flow` can be a new one.
+    /// Returns true if `flow` can be the number of a new flow.
     pub(super) fn may_open(&self, flow: u32) -> bool {
-        flow >= self.floor && flow - self.floor < MOST_AHEAD && !self.above.contains(&flow)
+        flow >= self.floor && flow - self.floor < MAX_AHEAD && !self.above.contains(&flow)
     }
 }
 
@@ -168,18 +168,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ended_flows_do_not_open_again_and_take_bounded_memory() {
-        let mut gone = Gone::default();
+    fn ended_flows_do_not_reopen_and_take_bounded_memory() {
+        let mut ended_flows = EndedFlows::default();
         for flow in [2, 0, 1, 5] {
-            assert!(gone.may_open(flow));
-            gone.insert(flow);
-            assert!(!gone.may_open(flow));
+            assert!(ended_flows.may_open(flow));
+            ended_flows.insert(flow);
+            assert!(!ended_flows.may_open(flow));
         }
-        assert_eq!((gone.floor, gone.above.len()), (3, 1));
-        assert!(gone.may_open(3) && !gone.may_open(3 + MOST_AHEAD));
+        assert_eq!((ended_flows.floor, ended_flows.above.len()), (3, 1));
+        assert!(ended_flows.may_open(3) && !ended_flows.may_open(3 + MAX_AHEAD));
         for flow in (7..60_000).step_by(2) {
-            gone.insert(flow);
+            ended_flows.insert(flow);
         }
-        assert!(gone.above.len() <= MOST_GONE && !gone.may_open(8), "odd ones alone do not grow without end");
+        assert!(
+            ended_flows.above.len() <= MAX_ENDED && !ended_flows.may_open(8),
+            "gaps do not make the set grow without bound"
+        );
     }
 }

@@ -1,25 +1,26 @@
-//! Weights of flows on the wire, by their size or by a port, for controllers that have weights (RTCP).
+//! Weights of flows on the wire, by size or by port, for controllers that have weights (RTCP).
 //!
-//! As for the program in the kernel: `classify=by-size` with `weight.urgent` and `weight.high-volume`, or `classify=by-port` with
-//! `weight.443=24000`, where `weight` is that of flows of no listed port. A flow's ports are that of a tunnel's target, then the UDP
-//! ports of the peer and of this host.
+//! The settings are those of the program in the kernel: `classify=by-size` with `weight.urgent` and
+//! `weight.high-volume`, or `classify=by-port` with `weight.443=24000`, where `weight` is that of flows with no listed
+//! port. The ports of a flow are, in this order, that of a tunnel's target, the peer's UDP port and this host's UDP
+//! port.
 
-use super::choice::ChoiceError;
+use super::settings::ChoiceError;
 use sparelane_cc::{Controller, Kind, Param, Value, Values};
 
-/// The parameter that says by what flows are told apart, and the word that only the wire knows.
+/// The parameter that selects the classification, and its values.
 const CLASSIFY: &str = "classify";
 const BY_PORT: &str = "by-port";
 const BY_SIZE: &str = "by-size";
 
-/// What is set of the weights of one controller.
+/// The settings of the weights of one controller.
 #[derive(Debug, Default)]
-pub(super) struct Weighing {
+pub(super) struct WeightSettings {
     by_port: bool,
     named: Vec<(String, f64)>,
 }
 
-/// The table of weights of a controller, if it has one.
+/// Returns the table of weights of a controller, if it has one.
 fn table(controller: &Controller) -> Option<&'static Param> {
     controller.params.iter().find(|param| param.kind == Kind::Weights)
 }
@@ -28,8 +29,8 @@ fn form(key: &str, text: &str, allowed: &str) -> ChoiceError {
     ChoiceError::Form { key: key.to_owned(), text: text.to_owned(), allowed: allowed.to_owned() }
 }
 
-impl Weighing {
-    /// Takes a setting that is about weights; returns whether it was.
+impl WeightSettings {
+    /// Consumes a setting that concerns weights; returns true if it did.
     pub fn take(&mut self, controller: &Controller, key: &str, text: &str) -> Result<bool, ChoiceError> {
         if table(controller).is_none() {
             return Ok(false);
@@ -81,7 +82,7 @@ impl Weighing {
 
 #[cfg(test)]
 mod tests {
-    use crate::node::config::FlowFacts;
+    use crate::node::controller::FlowFacts;
     use crate::node::{ControllerChoice, FlowKind, NodeConfig};
     use crate::virt::{Path, Virtual, address_of};
     use sparelane_cc::algos::newreno;
@@ -94,7 +95,7 @@ mod tests {
         ControllerChoice::parse("rtcp", &settings, &Registry::built_in()).map_err(|error| error.to_string())
     }
 
-    /// The weight that a flow of so many bytes with these ports has: after a long silence its counter is that.
+    /// Returns the weight of a flow of `bytes` with these ports: its counter equals the weight after a long pause.
     fn weight(settings: &[(&str, &str)], bytes: Option<u64>, ports: &[u16]) -> f64 {
         let choice = parsed(settings).expect("settings that fit");
         let facts = FlowFacts { bytes, ports: ports.to_vec(), round_trip: None };
@@ -111,15 +112,15 @@ mod tests {
     }
 
     #[test]
-    fn flows_weigh_what_their_size_says() {
+    fn the_size_of_a_flow_selects_its_weight() {
         let by_size = [("classify", "by-size"), ("weight.urgent", "50000"), ("urgent_below", "10KB")];
         assert_eq!(weight(&by_size, Some(9_999), &[]), 50_000.0);
         assert_eq!(weight(&by_size, Some(10_000), &[]), 12_000.0);
-        assert_eq!(weight(&by_size, None, &[7777]), 12_000.0, "who does not know is high-volume");
+        assert_eq!(weight(&by_size, None, &[7777]), 12_000.0, "flows of unknown size are high-volume");
     }
 
     #[test]
-    fn flows_weigh_what_their_port_says_and_the_most_telling_one_comes_first() {
+    fn the_first_listed_port_of_a_flow_selects_its_weight() {
         let by_port = [("weight.443", "30000"), ("classify", "by-port"), ("weight.7777", "5000"), ("weight", "1000")];
         assert_eq!(weight(&by_port, None, &[443, 7777]), 30_000.0);
         assert_eq!(weight(&by_port, Some(1), &[22, 7777]), 5_000.0);
@@ -127,9 +128,9 @@ mod tests {
         assert_eq!(weight(&[], None, &[443]), 24_000.0);
     }
 
-    /// NewReno, but it says of a flow of a class of traffic which that is.
-    const TELLING: Controller = Controller {
-        name: "telling",
+    /// NewReno that fails with the traffic class of its flow, if it has one.
+    const FAILING: Controller = Controller {
+        name: "failing",
         make: &|values, plan| match plan.traffic_class {
             Some(class) => Err(BuildError::Refused(class.to_owned())),
             None => (newreno::CONTROLLER.make)(values, plan),
@@ -138,13 +139,13 @@ mod tests {
     };
 
     #[test]
-    fn a_flow_is_told_by_the_port_of_its_application_then_by_the_peers_and_then_by_this_hosts() {
+    fn the_ports_of_application_peer_and_host_are_tried_in_this_order() {
         let peers = address_of(1).port();
-        for (listed, told) in
+        for (listed, expected) in
             [(vec![443, peers, 9], Some(443)), (vec![9, peers], Some(peers)), (vec![9], Some(9)), (vec![8], None)]
         {
-            let controller = ControllerChoice { ports: listed, ..ControllerChoice::named("telling") };
-            let registry = Arc::new(Registry::clone(&Registry::built_in()).with(TELLING).expect("a name of its own"));
+            let controller = ControllerChoice { ports: listed, ..ControllerChoice::named("failing") };
+            let registry = Arc::new(Registry::clone(&Registry::built_in()).with(FAILING).expect("a name of its own"));
             let config = NodeConfig { controller, registry, port: Some(9), ..NodeConfig::default() };
             let mut net = Virtual::new(Path::default(), config, 1).expect("settings that fit");
             let association = net.connect().expect("a peer");
@@ -152,12 +153,12 @@ mod tests {
             let now = net.now();
             let opened =
                 net.node(0).open_flow(now, association, FlowKind::of_port(443)).map_err(|error| error.to_string());
-            assert_eq!(opened.err(), told.map(|port| port.to_string()));
+            assert_eq!(opened.err(), expected.map(|port| port.to_string()));
         }
     }
 
     #[test]
-    fn weights_that_cannot_be_are_told_with_what_is_allowed() {
+    fn invalid_weights_are_reported_with_the_allowed_values() {
         let cases: [(&[(&str, &str)], &str); 8] = [
             (&[("classify", "by-colour")], "classify = \"by-colour\": allowed is no, by-size or by-port"),
             (&[("classify", "by-port")], "classify = \"by-port\": allowed is with a weight for one port at least"),
@@ -166,7 +167,7 @@ mod tests {
             (&[("classify", "by-port"), ("weight.0", "1")], "weight = \"0\": allowed is a port from 1 to 65535"),
             (&[("classify", "by-size"), ("weight.urgent", "-3")], "weight.urgent = \"-3\": allowed is a number"),
             (&[("weights", "urgent=1")], "weights = \"urgent=1\": allowed is weight.NAME=BYTES"),
-            (&[("interface", "apart")], "interface = \"apart\": allowed is delay: what waits"),
+            (&[("interface", "apart")], "interface = \"apart\": allowed is delay: the wait"),
         ];
         for (settings, start) in cases {
             let message = parsed(settings).expect_err(start);

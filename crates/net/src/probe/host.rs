@@ -1,22 +1,23 @@
-//! The path to a receiver that listens, from a host with sockets.
+//! Measurement of the path from a host with sockets to a listening receiver.
 
 use super::{Drive, PathReport, ProbeError, ProbePlan, measure};
 use crate::host::{Host, HostError};
 use crate::node::{Node, NodeError, NodeEvent};
 use crate::quic::Quic;
-use crate::service::{WireConfig, WireError, any_address};
+use crate::route::any_address;
+use crate::service::{WireConfig, WireError};
 use crate::transfer::CODE_DONE;
-use crate::udp::goes_by_ipv4;
+use crate::udp::uses_ipv4;
 use sparelane_core::Time;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// What this host's kernel and interface do in batches.
+/// Support of batches by this host's kernel and interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offload {
-    /// Generic segmentation offload: batches are sent.
+    /// Batches are sent (generic segmentation offload).
     pub sends: bool,
-    /// Generic receive offload: batches are received.
+    /// Batches are received (generic receive offload).
     pub receives: bool,
 }
 
@@ -52,19 +53,19 @@ impl Drive for OnHost {
     }
 }
 
-/// Measures the path to the receiver at `to`, until `goes_on` says that nobody wants to know any more.
+/// Measures the path to the receiver at `to`, until `keep_going` returns false.
 ///
 /// # Errors
-/// This host cannot begin, or nobody answers, or the connection ends.
+/// The host cannot be created, the peer does not answer, or the connection ends.
 pub fn path_to(
     config: &WireConfig,
     to: SocketAddr,
     plan: ProbePlan,
-    goes_on: &mut dyn FnMut() -> bool,
+    keep_going: &mut dyn FnMut() -> bool,
 ) -> Result<(PathReport, Offload), WireError> {
-    // Where this host has no route, that is known at once.
+    // Fails at once without a route.
     let host = config.on_route(to)?.bind(any_address(to), false)?;
-    let mut net = OnHost { host, header_bytes: if goes_by_ipv4(to) { 28 } else { 48 } };
+    let mut net = OnHost { host, header_bytes: if uses_ipv4(to) { 28 } else { 48 } };
     let (began, now) = (Instant::now(), net.host.now());
     let association = net.host.node_mut().connect(now, to)?;
     loop {
@@ -76,12 +77,12 @@ pub fn path_to(
         if began.elapsed() > config.connect_timeout {
             return Err(WireError::NoAnswer { to, after: config.connect_timeout });
         }
-        if !goes_on() {
+        if !keep_going() {
             return Err(ProbeError::Stopped.into());
         }
     }
     let classes = net.host.node().config().classes;
-    let report = measure(&mut net, association, classes, plan, goes_on);
+    let report = measure(&mut net, association, classes, plan, keep_going);
     let now = net.host.now();
     net.host.node_mut().close(now, association, CODE_DONE, "the path is measured");
     net.host.flush(Duration::from_millis(200))?;

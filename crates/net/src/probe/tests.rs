@@ -1,14 +1,14 @@
-//! Paths of which everything is known, measured in virtual time.
+//! Measurements of known paths in virtual time.
 
 use super::*;
 use crate::node::NodeConfig;
 use crate::virt::{Marks, Path, Virtual};
 
-/// Node 0 of a virtual network.
+/// Drives node 0 of a virtual network.
 struct InVirtualTime(Virtual);
 
 #[derive(Debug)]
-struct Failed(#[expect(dead_code, reason = "shown where a test fails")] String);
+struct Failed(#[expect(dead_code, reason = "shown if a test fails")] String);
 
 impl From<NodeError> for Failed {
     fn from(error: NodeError) -> Failed {
@@ -59,32 +59,32 @@ fn ms(span: Option<Dur>) -> f64 {
 }
 
 #[test]
-fn a_path_of_strict_priorities_is_told_with_its_rate_and_delays() {
+fn a_path_with_strict_priorities_is_recognised_with_rate_and_delays() {
     let report = measured(Path::default(), ProbePlan::default());
     assert_eq!(report.marks, [Mark::Kept; 4]);
     assert_eq!(report.served, [Served::First, Served::Worse, Served::Worse, Served::Worse]);
     let rate = report.rate.expect("trains that arrive").as_bps() / 1_000_000;
     assert!((96..=100).contains(&rate), "{rate} Mb/s");
     assert!((40.0..41.0).contains(&ms(report.idle[0].percentile(0.0))), "{:?}", report.idle[0]);
-    assert!(ms(report.loaded[0].percentile(0.99)) < 41.0, "class 0 feels nothing: {:?}", report.loaded[0]);
+    assert!(ms(report.loaded[0].percentile(0.99)) < 41.0, "class 0 is not delayed: {:?}", report.loaded[0]);
     assert_eq!((report.idle[3].loss(), report.loaded[0].loss(), report.mtu_bytes), (0.0, 0.0, 1480));
     let (sent, arrived) = report.load.expect("a load");
     assert!(arrived < sent && arrived.as_bps() > 90_000_000, "{report:?}");
 }
 
 #[test]
-fn a_path_with_one_queue_serves_all_alike_whatever_it_does_with_marks() {
+fn a_path_with_one_queue_treats_classes_alike() {
     for marks in [Marks::Kept, Marks::Cleared] {
         let report = measured(Path { priorities: false, marks, ..Path::default() }, ProbePlan::default());
         let mark = if marks == Marks::Kept { Mark::Kept } else { Mark::Changed(0) };
         assert_eq!(report.marks[1..], [mark; 3]);
         assert_eq!(report.served, [Served::Alike; 4]);
-        assert!(ms(report.loaded[0].percentile(0.5)) > 50.0, "the queue is felt in class 0: {:?}", report.loaded[0]);
+        assert!(ms(report.loaded[0].percentile(0.5)) > 50.0, "class 0 waits in the queue: {:?}", report.loaded[0]);
     }
 }
 
 #[test]
-fn losses_and_small_packets_are_found() {
+fn losses_are_measured_and_small_packets_answered() {
     let report = measured(Path { loss: 0.05, ..Path::default() }, ProbePlan::default());
     let lost: usize = report.idle.iter().map(|delays| delays.sent - delays.round_trips.len()).sum();
     assert!((6..=32).contains(&lost), "{lost} of 160, of which 10 % should be lost on one of both ways");
@@ -95,20 +95,20 @@ fn losses_and_small_packets_are_found() {
     assert!((7_500_000..=8_000_000).contains(&report.rate.expect("trains").as_bps()), "{:?}", report.rate);
 }
 
-/// So many of 250 are lost, and the others take so long.
+/// Delays with `lost` of 250 packets lost, and the others answered after `taken_ms`.
 fn delays(lost: usize, taken_ms: u64) -> Delays {
     Delays { sent: 250, round_trips: vec![Dur::from_ms(taken_ms); 250 - lost] }
 }
 
 #[test]
-fn losses_tell_classes_apart_only_where_class_0_is_spared() {
+fn losses_distinguish_classes_only_if_class_0_has_few() {
     let idle = vec![delays(0, 1); 4];
-    // As one queue of the kernel did it.
+    // Measured with one queue of the kernel.
     let one_queue = [delays(21, 80), delays(39, 80), delays(37, 80), delays(48, 80)];
-    assert_eq!(serve(&idle, &one_queue), [Served::Alike; 4]);
-    // A queue that drops by class, and keeps the order.
+    assert_eq!(compare(&idle, &one_queue), [Served::Alike; 4]);
+    // A queue that drops by class and keeps the order.
     let by_loss = [delays(0, 80), delays(39, 80), delays(37, 80), delays(48, 80)];
-    assert_eq!(serve(&idle, &by_loss), [Served::First, Served::Worse, Served::Worse, Served::Worse]);
+    assert_eq!(compare(&idle, &by_loss), [Served::First, Served::Worse, Served::Worse, Served::Worse]);
     let by_delay = [delays(0, 1), delays(30, 80), delays(60, 90), delays(250, 0)];
-    assert_eq!(serve(&idle, &by_delay), [Served::First, Served::Worse, Served::Worse, Served::Worse]);
+    assert_eq!(compare(&idle, &by_delay), [Served::First, Served::Worse, Served::Worse, Served::Worse]);
 }

@@ -1,15 +1,16 @@
-//! The first bytes of each connection say to which class it belongs, and prove to which association.
+//! The hello: the first bytes of each connection, which state its class and prove its association.
 //!
-//! An association's secret is exported from the TLS session of class 0 (RFC 8446 section 7.5). A connection of a lower class
-//! exports a value of its own session, and the client sends that, keyed with the association's secret. Only who took part in
-//! both sessions can know it, so that no other association, of the same peer either, can add a class to this one.
+//! An association's secret is exported from the TLS session of class 0 (RFC 8446 section 7.5). A connection of a lower
+//! class exports a value of its own session, and its client sends that value keyed with the secret. Only a participant
+//! in both sessions can compute it. No other association, not even one of the same peer, can therefore add a class to
+//! this one.
 
 use quinn_proto::Connection;
 
-/// Bytes of a hello: version, class and proof.
+/// The size of a hello: version, class and proof.
 pub(super) const HELLO_BYTES: usize = 2 + 32;
 
-/// The version of the hello.
+/// The version of the hello's format.
 const VERSION: u8 = 1;
 
 const LABEL_ASSOCIATION: &[u8] = b"EXPORTER-sparelane-association";
@@ -26,7 +27,7 @@ impl Secret {
         Some(Secret(secret))
     }
 
-    /// What proves that `connection` is the association's `class`.
+    /// Computes the proof that `connection` is the association's `class`.
     pub(super) fn proof(&self, connection: &Connection, class: u8) -> Option<[u8; 32]> {
         let mut own = [0; 32];
         connection.crypto_session().export_keying_material(&mut own, LABEL_CLASS, &[class]).ok()?;
@@ -34,11 +35,11 @@ impl Secret {
     }
 }
 
-/// What a connection says first.
+/// The first message of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hello {
     pub(super) class: u8,
-    /// Of a lower class; zero in class 0.
+    /// The proof of a lower class; zero for class 0.
     pub(super) proof: [u8; 32],
 }
 
@@ -50,14 +51,14 @@ impl Hello {
         bytes
     }
 
-    /// The hello in these bytes; `None` where they are none of this version.
+    /// Decodes a hello; `None` if it has another version.
     pub(super) fn decode(bytes: &[u8; HELLO_BYTES]) -> Option<Hello> {
         let mut proof = [0; 32];
         proof.copy_from_slice(&bytes[2..]);
         (bytes[0] == VERSION).then_some(Hello { class: bytes[1], proof })
     }
 
-    /// Whether the proof is this one, in a time that does not depend on where they differ.
+    /// Compares the proof in constant time.
     pub(super) fn proves(&self, proof: &[u8; 32]) -> bool {
         blake3::Hash::from_bytes(self.proof) == blake3::Hash::from_bytes(*proof)
     }
@@ -68,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hello_has_the_bytes_that_it_had() {
+    fn a_hello_has_a_stable_encoding() {
         let hello = Hello { class: 3, proof: [7; 32] };
         let bytes = hello.encode();
         assert_eq!((&bytes[..3], bytes[33]), (&[1, 3, 7][..], 7));

@@ -1,6 +1,6 @@
-//! One stream of plain QUIC, as programs without lower classes send it: the yardstick for what this crate does.
+//! A stream of plain QUIC without lower classes, as a baseline for benchmarks.
 //!
-//! Keys, packet size and batches are those of the carrier; congestion control, pace and streams are quinn-proto's own.
+//! Keys, packet size and batches are those of the carrier; congestion control, pacing and streams are quinn-proto's.
 
 use super::QuicConfig;
 use super::settings::Settings;
@@ -18,10 +18,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Windows of the stream: as large as those of our flows.
+/// The windows of the stream, as large as those of this crate's flows.
 const WINDOW_BYTES: u32 = 32 << 20;
 
-/// The congestion controller of quinn-proto that a stream has.
+/// A congestion controller of quinn-proto.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlainController {
     /// CUBIC.
@@ -30,19 +30,19 @@ pub enum PlainController {
     Bbr,
 }
 
-/// What has happened.
+/// An event of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlainEvent {
-    /// The connection is there.
+    /// The connection is established.
     Connected,
-    /// The receiver has read the stream to its end.
+    /// The receiver has read the whole stream.
     Received {
-        /// So many bytes.
+        /// The number of bytes.
         bytes: u64,
     },
-    /// The receiver is known to have everything.
+    /// The receiver has acknowledged everything.
     Sent,
-    /// The connection is over.
+    /// The connection has ended.
     Lost,
 }
 
@@ -54,7 +54,7 @@ pub struct PlainStream {
     epoch: Instant,
     batch: usize,
     payload_bytes: usize,
-    /// What is left to write.
+    /// The bytes still to be written.
     left: Bytes,
     stream: Option<StreamId>,
     is_sender: bool,
@@ -71,10 +71,10 @@ impl fmt::Debug for PlainStream {
 }
 
 impl PlainStream {
-    /// One end, with the keys of `config`.
+    /// Creates one end with the keys of `config`.
     ///
     /// # Errors
-    /// A setting is out of its range, or the keys cannot be used.
+    /// A setting is out of range, or the keys cannot be used.
     pub fn new(config: &QuicConfig, controller: PlainController, epoch: Instant) -> Result<PlainStream, CarrierError> {
         let settings = Settings::of(config)?;
         let factory: Arc<dyn ControllerFactory + Send + Sync> = match controller {
@@ -115,7 +115,7 @@ impl PlainStream {
         })
     }
 
-    /// Connects, and sends `bytes` as soon as that is possible.
+    /// Connects to `to` and sends `bytes`.
     ///
     /// # Errors
     /// The address cannot be connected to.
@@ -132,8 +132,9 @@ impl PlainStream {
         self.epoch + Duration::from_nanos(now.as_ps() / 1000)
     }
 
-    fn tend(&mut self) {
+    fn process(&mut self) {
         let Some((handle, connection)) = &mut self.connection else { return };
+        // Endpoint and connection exchange events until both have none.
         while let Some(event) = connection.poll_endpoint_events() {
             if let Some(back) = self.endpoint.handle_event(*handle, event) {
                 connection.handle_event(back);
@@ -152,6 +153,7 @@ impl PlainStream {
                 _ => {}
             }
         }
+        // The receiver learns of the stream with its first data.
         let Some(stream) = self.stream.or_else(|| connection.streams().accept(Dir::Bi)) else { return };
         self.stream = Some(stream);
         if self.is_sender {
@@ -162,11 +164,12 @@ impl PlainStream {
                 let _ = self.left.split_to(written.bytes);
             }
             if was_left && self.left.is_empty() {
-                // A stream that the peer has stopped is over as well.
+                // An error means that the peer has stopped the stream, which ends it, too.
                 let _ = connection.send_stream(stream).finish();
             }
             return;
         }
+        // The content is only counted.
         let mut receiving = connection.recv_stream(stream);
         let Ok(mut chunks) = receiving.read(true) else { return };
         loop {
@@ -179,6 +182,7 @@ impl PlainStream {
                 Err(_) => break,
             }
         }
+        // Reading may open the flow control window; `poll_transmit` sends the update.
         let _ = chunks.finalize().should_transmit();
     }
 }
@@ -200,7 +204,7 @@ impl Endpoint for PlainStream {
             }
             _ => {}
         }
-        self.tend();
+        self.process();
     }
 
     fn handle_timer(&mut self, now: Time) {
@@ -208,7 +212,7 @@ impl Endpoint for PlainStream {
         if let Some((_, connection)) = &mut self.connection {
             connection.handle_timeout(now);
         }
-        self.tend();
+        self.process();
     }
 
     fn next_timer(&self) -> Time {

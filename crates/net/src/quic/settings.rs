@@ -1,6 +1,6 @@
-//! How QUIC and TLS are set up: one cipher suite, raw public keys that are pinned, and no congestion control or pace of QUIC's own.
+//! Configuration of QUIC and TLS: one cipher suite, raw public keys, and no congestion control or pacing by QUIC.
 
-use super::pins::Pins;
+use super::verifier::KeyVerifier;
 use crate::carrier::{CarrierError, DEFAULT_DSCP, MAX_BATCH_BYTES};
 use crate::identity::{Identity, Trusted};
 use quinn_proto::congestion::{Controller, ControllerFactory};
@@ -16,60 +16,61 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The name of this protocol and its version, in TLS.
+/// The protocol's name and version in TLS (ALPN).
 const PROTOCOL: &[u8] = b"sparelane/2";
 
-/// UDP payload that every IPv6 path carries (RFC 9000 section 14), and that of Ethernet.
+/// The allowed UDP payloads: from the minimum of QUIC (RFC 9000 section 14) to that of Ethernet with jumbo frames.
 pub(crate) const UDP_PAYLOAD_BYTES: std::ops::RangeInclusive<u16> = 1200..=9000;
 
-/// UDP payload of an Ethernet packet with the larger header, that of IPv6.
+/// The UDP payload of an Ethernet packet with an IPv6 header.
 const DEFAULT_UDP_PAYLOAD_BYTES: u16 = 1452;
 
-/// Datagrams of a batch: 46 kB of full packets, less than the 64 kB that the kernel takes at once for TCP. With 16 a batch, data
-/// costs a tenth more of the processor's time; with 44, as much.
+/// The datagrams of a batch: 46 kB of full packets, below the kernel's limit of 64 kB. A batch of 16 costs a tenth more
+/// processor time per byte; one of 44 costs the same.
 pub const DEFAULT_BATCH: usize = 32;
 
-/// Of the number by which a connection is known in each packet.
+/// The size of a connection ID.
 pub(super) const CONNECTION_ID_BYTES: usize = 8;
 
-/// Frames that wait in a channel, received and not yet handed on, bytes.
+/// The buffer for frames in a connection, bytes.
 const CHANNEL_BYTES: usize = 1 << 20;
 
-/// Of the control stream.
+/// The window of the control stream, bytes.
 const CONTROL_WINDOW_BYTES: u32 = 256 << 10;
 
-/// What can be set about the carrier.
+/// Configuration of the carrier.
 #[derive(Clone, Debug)]
 pub struct QuicConfig {
     /// This host's key.
     pub identity: Identity,
-    /// The peers that it talks to.
+    /// The trusted peers.
     pub trusted: Trusted,
-    /// Whether the first peer that comes is trusted from then on, as long as nobody is.
+    /// Trusts the first peer if no peer is trusted yet.
     pub first_contact: bool,
-    /// Whether peers may begin associations.
+    /// Accepts associations from peers.
     pub listens: bool,
-    /// Classes of priority, 1 to 8.
+    /// The number of priority classes, 1 to 8.
     pub classes: u8,
-    /// The code point of each class; a peer is answered with the one that it came with.
+    /// The DSCP of each class. A peer is answered with the code point of its own packets.
     pub dscp: Vec<u8>,
-    /// UDP payload bytes of a full packet, 1200 to 9000. There is no discovery: where the path takes less, nothing full arrives.
+    /// The UDP payload of a full packet, 1200 to 9000 bytes. There is no path MTU discovery: if the path carries less,
+    /// no full packet arrives.
     pub udp_payload_bytes: u16,
-    /// Datagrams that leave with one system call (generic segmentation offload), as far as it takes so many bytes; 1 has no
-    /// batches.
+    /// The maximum number of datagrams per system call (generic segmentation offload), within its limit of bytes; 1
+    /// disables batches.
     pub batch: usize,
-    /// An address that is not known to be the peer's own has to answer before anything is kept for it (Retry).
+    /// Sends a Retry to unvalidated addresses before allocating anything for them.
     pub retry: bool,
-    /// The most associations at a time.
+    /// The maximum number of associations.
     pub max_associations: usize,
-    /// An association is over when nothing has come for so long.
+    /// The time after which an association with a silent peer ends.
     pub idle_timeout: Duration,
-    /// For connection IDs, where a run is to be repeated; without, they are random.
+    /// The seed of connection IDs, for reproducible runs; random without it.
     pub seed: Option<u64>,
 }
 
 impl QuicConfig {
-    /// The defaults, for a host with this key that trusts these peers.
+    /// Creates the default configuration for a host with this key that trusts these peers.
     pub fn new(identity: Identity, trusted: Trusted) -> QuicConfig {
         QuicConfig {
             identity,
@@ -87,7 +88,7 @@ impl QuicConfig {
         }
     }
 
-    /// Datagrams of a batch, of packets as large as they are.
+    /// The number of datagrams in a batch of full packets.
     pub(super) fn datagrams_at_once(&self) -> usize {
         self.batch.min(MAX_BATCH_BYTES / usize::from(self.udp_payload_bytes)).max(1)
     }
@@ -107,13 +108,13 @@ impl QuicConfig {
     }
 }
 
-/// Everything that endpoint and connections are made from.
+/// The configuration objects of quinn-proto and rustls.
 pub(super) struct Settings {
     pub(super) endpoint: Arc<EndpointConfig>,
     pub(super) server: Option<Arc<ServerConfig>>,
-    /// Of class 0, and of the classes below, which live as long as class 0 does.
+    /// For class 0, and for the lower classes, which have no idle timeout of their own.
     pub(super) client: [ClientConfig; 2],
-    pub(super) pins: Arc<Pins>,
+    pub(super) verifier: Arc<KeyVerifier>,
     pub(super) seed: Option<[u8; 32]>,
 }
 
@@ -125,14 +126,14 @@ impl Settings {
         provider.cipher_suites.retain(|suite| suite.suite() == rustls::CipherSuite::TLS13_AES_128_GCM_SHA256);
         provider.kx_groups.retain(|group| group.name() == rustls::NamedGroup::X25519);
         let provider = Arc::new(provider);
-        let pins = Arc::new(Pins::new(
+        let verifier = Arc::new(KeyVerifier::new(
             config.trusted.clone(),
             config.first_contact,
             provider.signature_verification_algorithms,
         ));
-        let client = [Some(config.idle_timeout), None].map(|idle| client(config, &provider, &pins, idle));
+        let client = [Some(config.idle_timeout), None].map(|idle| client(config, &provider, &verifier, idle));
         let [first, below] = client;
-        let server = if config.listens { Some(server(config, &provider, &pins).map_err(keys)?) } else { None };
+        let server = if config.listens { Some(server(config, &provider, &verifier).map_err(keys)?) } else { None };
         let seed = config.seed.map(|seed| {
             let mut bytes = [0; 32];
             bytes[..8].copy_from_slice(&seed.to_be_bytes());
@@ -140,29 +141,30 @@ impl Settings {
         });
         let mut endpoint = EndpointConfig::default();
         endpoint.rng_seed(seed);
-        // The default ones differ in three bytes alone. That of a Retry is not compared with those in use: beside a thousand
-        // associations, one handshake in a thousand would speak to somebody else's connection, and get no answer.
+        // The default generator's IDs differ in three bytes only, and that of a Retry is not checked for collisions.
+        // With a thousand associations, one handshake in a thousand would reach a wrong connection and get no answer.
         endpoint.cid_generator(|| Box::new(RandomConnectionIdGenerator::new(CONNECTION_ID_BYTES)));
-        // What comes may be as large as packets are, unless this host knows that the path carries less: then the peer is told.
+        // Accept packets of any allowed size, unless the path is known to carry less; in that case the limit is
+        // announced to the peer.
         let is_small = config.udp_payload_bytes < DEFAULT_UDP_PAYLOAD_BYTES;
         let most = if is_small { config.udp_payload_bytes } else { *UDP_PAYLOAD_BYTES.end() };
         let largest = endpoint.max_udp_payload_size(most);
         largest.map_err(|error| CarrierError::Keys(error.to_string()))?;
         let endpoint = Arc::new(endpoint);
-        Ok(Settings { endpoint, server, client: [first.map_err(keys)?, below.map_err(keys)?], pins, seed })
+        Ok(Settings { endpoint, server, client: [first.map_err(keys)?, below.map_err(keys)?], verifier, seed })
     }
 }
 
 fn client(
     config: &QuicConfig,
     provider: &Arc<CryptoProvider>,
-    pins: &Arc<Pins>,
+    verifier: &Arc<KeyVerifier>,
     idle: Option<Duration>,
 ) -> Result<ClientConfig, rustls::Error> {
     let mut tls = rustls::ClientConfig::builder_with_provider(Arc::clone(provider))
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::clone(pins) as _)
+        .with_custom_certificate_verifier(Arc::clone(verifier) as _)
         .with_client_cert_resolver(Arc::new(AlwaysResolvesClientRawPublicKeys::new(config.identity.certified())));
     tls.alpn_protocols = vec![PROTOCOL.to_vec()];
     tls.resumption = Resumption::disabled();
@@ -176,17 +178,17 @@ fn client(
 fn server(
     config: &QuicConfig,
     provider: &Arc<CryptoProvider>,
-    pins: &Arc<Pins>,
+    verifier: &Arc<KeyVerifier>,
 ) -> Result<Arc<ServerConfig>, rustls::Error> {
     let mut tls = rustls::ServerConfig::builder_with_provider(Arc::clone(provider))
         .with_protocol_versions(&[&rustls::version::TLS13])?
-        .with_client_cert_verifier(Arc::clone(pins) as _)
+        .with_client_cert_verifier(Arc::clone(verifier) as _)
         .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(config.identity.certified())));
     tls.alpn_protocols = vec![PROTOCOL.to_vec()];
     tls.send_tls13_tickets = 0;
     let tls = QuicServerConfig::try_from(tls).map_err(|error| rustls::Error::General(error.to_string()))?;
     let mut server = ServerConfig::with_crypto(Arc::new(tls));
-    // How long class 0 may be silent is seen to by the carrier: which connection that is, is not known when it begins.
+    // The carrier checks for idle peers itself: an accepted connection's class is not known yet.
     server.transport_config(Arc::new(transport(config, None)));
     server.max_incoming(64).incoming_buffer_size(64 << 10).incoming_buffer_size_total(1 << 20);
     Ok(Arc::new(server))
@@ -194,7 +196,7 @@ fn server(
 
 fn transport(config: &QuicConfig, idle: Option<Duration>) -> TransportConfig {
     let mut acks = AckFrequencyConfig::default();
-    // QUIC's own acknowledgments steer nothing here.
+    // QUIC's own acknowledgments control nothing here, so they can be rare.
     acks.ack_eliciting_threshold(VarInt::from_u32(1000));
     acks.reordering_threshold(VarInt::from_u32(0));
     acks.max_ack_delay(Some(Duration::from_millis(100)));
@@ -203,7 +205,7 @@ fn transport(config: &QuicConfig, idle: Option<Duration>) -> TransportConfig {
     transport
         .initial_mtu(config.udp_payload_bytes)
         .min_mtu(config.udp_payload_bytes)
-        // Its detection of black holes would stall a transfer whose low classes are dropped.
+        // QUIC's detection of black holes would stall a transfer whose lower classes are dropped.
         .mtu_discovery_config(None)
         .max_idle_timeout(idle_timeout)
         .keep_alive_interval(idle.map(|idle| idle / 3))
@@ -216,15 +218,16 @@ fn transport(config: &QuicConfig, idle: Option<Duration>) -> TransportConfig {
         .datagram_send_buffer_size(CHANNEL_BYTES)
         .enable_segmentation_offload(config.batch > 1)
         .ack_frequency_config(Some(acks))
-        .congestion_controller_factory(Arc::new(OpenFactory));
+        .congestion_controller_factory(Arc::new(UnlimitedFactory));
     transport
 }
 
-/// Lets everything go: the transport above governs. A window beyond 32 bits also switches QUIC's own pacer off.
+/// An unlimited window, since the transport above controls congestion. A window beyond 32 bits also disables QUIC's
+/// pacer.
 #[derive(Clone, Debug)]
-struct Open;
+struct Unlimited;
 
-impl Controller for Open {
+impl Controller for Unlimited {
     fn window(&self) -> u64 {
         u64::MAX
     }
@@ -247,10 +250,10 @@ impl Controller for Open {
 }
 
 #[derive(Debug)]
-struct OpenFactory;
+struct UnlimitedFactory;
 
-impl ControllerFactory for OpenFactory {
+impl ControllerFactory for UnlimitedFactory {
     fn build(self: Arc<Self>, _: Instant, _: u16) -> Box<dyn Controller> {
-        Box::new(Open)
+        Box::new(Unlimited)
     }
 }

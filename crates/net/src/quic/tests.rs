@@ -1,4 +1,4 @@
-//! What strangers and liars get of the carrier: an answer to each address that is tried, and nothing more.
+//! The carrier against unbound and attackers: each address gets one answer per attempt, and nothing more.
 
 use super::*;
 use crate::node::{CODE_VIOLATION, NodeConfig, NodeEvent};
@@ -22,7 +22,7 @@ fn quic(own: &Identity, peers: &[&Identity], listens: bool) -> Quic {
     Quic::new(config, Instant::now()).expect("settings that fit")
 }
 
-/// Gives `to` what `from` has to send, as if it came from `address`, as far as it `passes`.
+/// Passes the datagrams of `from` that satisfy `passes` to `to`, with `address` as their source.
 fn carry(from: &mut Quic, to: &mut Quic, address: SocketAddr, now: Time, passes: impl Fn(&Datagram) -> bool) -> usize {
     let mut carried = 0;
     while let Some(datagram) = from.poll_transmit(now) {
@@ -38,13 +38,13 @@ fn carry(from: &mut Quic, to: &mut Quic, address: SocketAddr, now: Time, passes:
 
 const DSCP: [u8; 4] = crate::carrier::DEFAULT_DSCP;
 
-/// The long header of a Retry (RFC 9000 section 17.2.5).
+/// Recognises the long header of a Retry (RFC 9000 section 17.2.5).
 fn is_retry(datagram: &Datagram) -> bool {
     datagram.bytes.first().is_some_and(|byte| byte & 0xf0 == 0xf0)
 }
 
 #[test]
-fn a_stranger_gets_one_retry_for_each_try_and_nothing_is_kept() {
+fn an_unvalidated_address_gets_one_retry_per_attempt_and_no_state_is_kept() {
     let [one, two] = keys();
     let (mut client, mut server) = (quic(&one, &[&two], false), quic(&two, &[&one], true));
     client.connect(after(0), address_of(1)).expect("room");
@@ -52,7 +52,7 @@ fn a_stranger_gets_one_retry_for_each_try_and_nothing_is_kept() {
     while let Some(datagram) = client.poll_transmit(after(0)) {
         tries.extend(datagram.segments().map(<[u8]>::to_vec));
     }
-    assert_eq!(tries.len(), 4, "a connection a class");
+    assert_eq!(tries.len(), 4, "one connection per class");
     let noise = [vec![0; 1200], vec![0xff; 1200], vec![0x40; 60], vec![]];
     for turn in 0..200_u16 {
         let from = SocketAddr::from((Ipv4Addr::new(192, 0, 2, turn as u8), 1000 + turn));
@@ -64,19 +64,19 @@ fn a_stranger_gets_one_retry_for_each_try_and_nothing_is_kept() {
         for bytes in &noise {
             server.handle_datagram(after(turn.into()), arrival, bytes);
         }
-        // QUIC of another version is told of this one, and a few packets of connections that are none are told so (RFC 9000 sections
-        // 6 and 10.3): with less than what came, and from no memory of who asks.
+        // Version negotiation and stateless resets (RFC 9000 sections 6 and 10.3) are smaller than their cause and need
+        // no state.
         while let Some(more) = server.poll_transmit(after(turn.into())) {
             assert!(!is_retry(&more) && more.bytes.len() < 1200, "{} bytes", more.bytes.len());
         }
     }
-    assert!(server.channels.is_empty() && server.associations.is_empty() && server.strangers.is_empty());
+    assert!(server.channels.is_empty() && server.associations.is_empty() && server.unbound.is_empty());
     assert_eq!((server.poll_event(), server.next_timer()), (None, Time::NEVER));
 }
 
-/// Somebody answers each Retry, so that its address is its own, and goes no further.
+/// One address answers each Retry, which validates it, and then leaves the handshake open.
 #[test]
-fn handshakes_that_one_address_leaves_half_open_keep_no_other_out() {
+fn half_open_handshakes_of_one_address_keep_no_other_out() {
     let [one, two] = keys();
     let mut server = quic(&two, &[&one], true);
     let begin = |server: &mut Quic, address: SocketAddr| {
@@ -91,7 +91,7 @@ fn handshakes_that_one_address_leaves_half_open_keep_no_other_out() {
         let client = begin(&mut server, SocketAddr::from((Ipv4Addr::new(192, 0, 2, 1), 1000 + port)));
         assert_eq!(client.association_count(), 1);
     }
-    assert_eq!(server.strangers.len(), MAX_STRANGERS_OF_ADDRESS);
+    assert_eq!(server.unbound.len(), MAX_UNBOUND_PER_NETWORK);
     let other = SocketAddr::from((Ipv4Addr::new(192, 0, 2, 2), 1000));
     let mut client = begin(&mut server, other);
     for _ in 0..5 {
@@ -99,25 +99,26 @@ fn handshakes_that_one_address_leaves_half_open_keep_no_other_out() {
         carry(&mut client, &mut server, other, after(0), |_| true);
     }
     assert_eq!(server.association_count(), 1);
-    // By IPv6 it is a network that one user has.
+    // For IPv6, one user has a whole network.
     let of = |text: &str| network(text.parse().expect("an address"));
     assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:0:0:2"));
     assert_ne!(of("2001:db8:0:1::1"), of("2001:db8::1"));
     assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
 }
 
-/// Has the lower classes of `liar` claim to belong to the association whose secret is given; returns what the server has bound.
-fn claimed(server: &mut Quic, liar: &mut Quic, address: SocketAddr, secret: Secret) -> Vec<(AssociationId, u8)> {
+/// Makes the lower classes of `liar` claim the association with this secret; returns the classes that the server has
+/// bound.
+fn claim_classes(server: &mut Quic, liar: &mut Quic, address: SocketAddr, secret: Secret) -> Vec<(AssociationId, u8)> {
     let id = liar.connect(after(0), address_of(1)).expect("room");
-    let pump = |server: &mut Quic, liar: &mut Quic, now: Time, most_class: u8| {
+    let pump = |server: &mut Quic, liar: &mut Quic, now: Time, max_class: u8| {
         for _ in 0..6 {
-            carry(liar, server, address, now, |datagram| datagram.class <= most_class);
+            carry(liar, server, address, now, |datagram| datagram.class <= max_class);
             carry(server, liar, address_of(1), now, |datagram| datagram.to == address);
         }
     };
     pump(server, liar, after(0), 0);
     liar.associations.get_mut(&id).expect("it is open").secret = Some(secret);
-    // What was held back comes again.
+    // Blocked datagrams are retransmitted.
     for ms in (0..10_000).step_by(500) {
         liar.handle_timer(after(ms));
         server.handle_timer(after(ms));
@@ -132,7 +133,7 @@ fn claimed(server: &mut Quic, liar: &mut Quic, address: SocketAddr, secret: Secr
 }
 
 #[test]
-fn a_lower_class_belongs_to_no_association_whose_secret_and_key_it_does_not_have() {
+fn a_lower_class_needs_the_secret_and_the_key_of_its_association() {
     let [one, two, listening] = keys();
     let [at_one, at_two] = [1, 2].map(|host| SocketAddr::from((Ipv4Addr::new(192, 0, 2, host), 1000)));
     let mut server = quic(&listening, &[&one, &two], true);
@@ -144,9 +145,9 @@ fn a_lower_class_belongs_to_no_association_whose_secret_and_key_it_does_not_have
     }
     let stolen = honest.associations[&first].secret.expect("it is open");
     while server.poll_event().is_some() {}
-    // With the secret of another peer's association, and with one of an association elsewhere.
+    // With the secret of another peer's association, and with that of an association elsewhere.
     let mut liar = quic(&two, &[&listening], false);
-    let bound = claimed(&mut server, &mut liar, at_two, stolen);
+    let bound = claim_classes(&mut server, &mut liar, at_two, stolen);
     assert_eq!(bound, [(AssociationId(2), 0)], "its own class 0, and nothing else");
     let mut elsewhere = quic(&listening, &[&one], true);
     let mut other = quic(&one, &[&listening], false);
@@ -157,15 +158,15 @@ fn a_lower_class_belongs_to_no_association_whose_secret_and_key_it_does_not_have
     }
     let foreign = other.associations[&id].secret.expect("it is open");
     let mut same_key = quic(&one, &[&listening], false);
-    let bound = claimed(&mut server, &mut same_key, at_one, foreign);
+    let bound = claim_classes(&mut server, &mut same_key, at_one, foreign);
     assert_eq!(bound, [(AssociationId(3), 0)], "its own class 0, and nothing else");
     // The same steps with the right secret bind all classes.
     let mut honest_again = quic(&one, &[&listening], false);
-    let bound = claimed_honestly(&mut server, &mut honest_again, at_one);
+    let bound = open_classes(&mut server, &mut honest_again, at_one);
     assert_eq!(bound.len(), 4, "{bound:?}");
 }
 
-fn claimed_honestly(server: &mut Quic, client: &mut Quic, address: SocketAddr) -> Vec<(AssociationId, u8)> {
+fn open_classes(server: &mut Quic, client: &mut Quic, address: SocketAddr) -> Vec<(AssociationId, u8)> {
     client.connect(after(0), address_of(1)).expect("room");
     for _ in 0..8 {
         carry(client, server, address, after(0), |_| true);
@@ -180,7 +181,7 @@ fn claimed_honestly(server: &mut Quic, client: &mut Quic, address: SocketAddr) -
 }
 
 #[test]
-fn a_peer_whose_frames_are_wrong_a_hundred_times_is_cut_off_with_the_reason() {
+fn a_peer_is_disconnected_with_a_reason_after_a_hundred_wrong_frames() {
     let mut net = Virtual::new(Path::default(), NodeConfig::default(), 1).expect("settings that fit");
     let association = net.connect().expect("a peer");
     let (mut sent, mut told) = (0, None);
@@ -191,7 +192,7 @@ fn a_peer_whose_frames_are_wrong_a_hundred_times_is_cut_off_with_the_reason() {
                 let wrong = (0..99).map(|_| vec![0xee; 20]);
                 net.node(0).carrier_mut().send(now, association, 0, &mut wrong.into_iter());
                 sent = 99;
-                // An honest sign that what came before was no reason yet.
+                // The answer proves that 99 violations did not end the association.
                 net.node(0).echo(now, association, 0, 100).expect("an open association");
             }
             (0, NodeEvent::Path(_)) if sent == 99 => {
@@ -209,7 +210,7 @@ fn a_peer_whose_frames_are_wrong_a_hundred_times_is_cut_off_with_the_reason() {
 }
 
 #[test]
-fn a_peer_of_another_version_is_told_from_other_failures() {
+fn a_peer_of_another_version_has_an_error_of_its_own() {
     let [one, two] = keys();
     let quic = quic(&one, &[&two], false);
     let told = |alert: u8| {
@@ -223,8 +224,8 @@ fn a_peer_of_another_version_is_told_from_other_failures() {
     assert_eq!(told(42), CloseReason::NotTrusted(one.fingerprint()).to_string());
 }
 
-/// A listening side with this patience, and a client that would be silent for half a minute; returns when the server has given it up.
-fn given_up(idle: Duration, path_ends: bool) -> Option<Dur> {
+/// Returns the time until a server with this idle timeout gives up a client whose own keep-alives are rare.
+fn time_to_give_up(idle: Duration, path_ends: bool) -> Option<Dur> {
     let [one, two] = keys();
     let client = QuicConfig::new(one.clone(), trust(&[&two]));
     let server = QuicConfig { listens: true, idle_timeout: idle, ..QuicConfig::new(two, trust(&[&one])) };
@@ -235,7 +236,7 @@ fn given_up(idle: Duration, path_ends: bool) -> Option<Dur> {
     loop {
         match net.next_event(limit) {
             Some((1, NodeEvent::Closed { reason, .. })) => {
-                assert_eq!(reason, CloseReason::Silence);
+                assert_eq!(reason, CloseReason::IdleTimeout);
                 return Some(net.now() - after(5_000));
             }
             Some(_) => {}
@@ -251,10 +252,10 @@ fn given_up(idle: Duration, path_ends: bool) -> Option<Dur> {
 }
 
 #[test]
-fn the_side_that_listens_gives_a_silent_peer_up_after_its_own_time() {
+fn a_listening_side_ends_a_silent_association_after_its_own_timeout() {
     for seconds in [2, 3, 20] {
-        let took = given_up(Duration::from_secs(seconds), true).expect("the peer is gone");
+        let took = time_to_give_up(Duration::from_secs(seconds), true).expect("the server gives up");
         assert!(took <= Dur::from_secs(seconds), "{took}");
-        assert_eq!(given_up(Duration::from_secs(seconds), false), None, "it is there, and answers when it is asked");
+        assert_eq!(time_to_give_up(Duration::from_secs(seconds), false), None, "the peer answers pings");
     }
 }

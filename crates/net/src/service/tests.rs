@@ -1,12 +1,19 @@
 //! Two hosts in one process, over sockets of the loopback interface.
 
+use super::receiver::REPLACED;
 use super::*;
+use crate::carrier::CloseReason;
 use crate::control::Coded;
-use crate::node::ControllerChoice;
+use crate::host::Host;
+use crate::identity::{Identity, Trusted};
+use crate::node::{ControllerChoice, NodeEvent};
 use crate::scratch::Scratch;
 use crate::transfer::message::{Kind, Message, Offer};
-use crate::transfer::{CODE_STALLED, collect};
+use crate::transfer::{CODE_STALLED, Outcome, Received, collect};
+use crate::udp::UdpConfig;
 use std::fs;
+use std::net::{SocketAddr, UdpSocket};
+use std::time::Instant;
 
 fn content(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
@@ -18,7 +25,7 @@ fn configs() -> [WireConfig; 2] {
     [WireConfig::new(one.clone(), trust(&two)), WireConfig::new(two, trust(&one))]
 }
 
-/// Sends a file of so many bytes, each side in a thread of its own.
+/// Sends a file of `bytes`, each side in its own thread.
 fn carried(sender: WireConfig, receiver: WireConfig, at: &str, bytes: usize) -> Result<Progress, String> {
     let scratch =
         Scratch::new(&format!("service-{at}-{bytes}-{}", sender.node.controller.name).replace(['[', ']', ':'], ""));
@@ -63,7 +70,7 @@ fn carried(sender: WireConfig, receiver: WireConfig, at: &str, bytes: usize) -> 
 }
 
 #[test]
-fn a_file_arrives_over_the_loopback_interface_with_and_without_batches() {
+fn a_file_arrives_over_loopback_with_and_without_batches() {
     for (offload, bytes) in [(true, 20_000_000), (false, 3_000_000)] {
         let [mut sender, mut receiver] = configs();
         (sender.udp.offload, receiver.udp.offload) = (offload, offload);
@@ -73,7 +80,7 @@ fn a_file_arrives_over_the_loopback_interface_with_and_without_batches() {
 }
 
 #[test]
-fn other_controllers_carry_a_file_too() {
+fn a_file_arrives_under_other_controllers() {
     for name in ["cubic", "bbr", "ledbat"] {
         let [mut sender, receiver] = configs();
         sender.node.controller = ControllerChoice::named(name);
@@ -90,7 +97,7 @@ fn a_file_arrives_over_ipv6() {
 }
 
 #[test]
-fn whoever_does_not_answer_or_is_not_trusted_is_told() {
+fn a_silent_or_untrusted_peer_is_reported() {
     let scratch = Scratch::new("service-errors");
     fs::write(scratch.path().join("file"), "x").expect("a file");
     let sources = collect(&[scratch.path().join("file")]).expect("a file").sources;
@@ -108,7 +115,7 @@ fn whoever_does_not_answer_or_is_not_trusted_is_told() {
             }
         }
     };
-    // A socket that nobody reads.
+    // A socket that is never read.
     let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let to = silent.local_addr().expect("an address");
     assert_eq!(ends(&sender, to, None), format!("{to} does not answer; nothing came for 0 s"));
@@ -119,17 +126,17 @@ fn whoever_does_not_answer_or_is_not_trusted_is_told() {
     let other = Identity::generate().expect("a key");
     let stranger = WireConfig { identity: other.clone(), ..receiver.clone() };
     let answers = bound(&stranger);
-    let told = ends(&sender, answers.local_address(), Some(answers));
-    assert_eq!(told, format!("the peer's key is {}, which is not trusted", other.fingerprint()));
+    let reason = ends(&sender, answers.local_address(), Some(answers));
+    assert_eq!(reason, format!("the peer's key is {}, which is not trusted", other.fingerprint()));
     let distrusts = WireConfig { trusted: Trusted::default(), ..receiver };
     let answers = bound(&distrusts);
-    let told = ends(&sender, answers.local_address(), Some(answers));
-    assert_eq!(told, format!("the peer does not trust this host's key, {}", sender.identity.fingerprint()));
+    let reason = ends(&sender, answers.local_address(), Some(answers));
+    assert_eq!(reason, format!("the peer does not trust this host's key, {}", sender.identity.fingerprint()));
 }
 
-/// A sender falls silent, and another of the same key comes with the same file at once.
+/// A sender falls silent, and another one with the same key offers the same file at once.
 #[test]
-fn a_sender_that_comes_again_takes_the_place_of_the_one_that_fell_silent() {
+fn a_new_sender_of_the_same_key_replaces_a_silent_one() {
     let scratch = Scratch::new("service-again");
     let folder = scratch.path().join("to");
     fs::create_dir(&folder).expect("a folder");
@@ -154,24 +161,27 @@ fn a_sender_that_comes_again_takes_the_place_of_the_one_that_fell_silent() {
     }
     assert!(outcomes[0].error.is_none() && outcomes[0].resumed >= 2_000_000, "{outcomes:?}");
     assert!(fs::read(folder.join("file")).expect("a file") == content(30_000_000));
-    let replaced = |event: &ReceiverEvent| matches!(event, ReceiverEvent::Disconnected { error: Some(error), .. } if error == REPLACED);
+    let replaced = |event: &ReceiverEvent| match event {
+        ReceiverEvent::Disconnected { error: Some(error), .. } => error == REPLACED,
+        _ => false,
+    };
     assert!(events.iter().any(replaced), "{events:?}");
-    // The first one, if it lives after all, is told.
-    let told = loop {
+    // If the first sender is still alive, it gets the reason.
+    let reason = loop {
         receiver.step(step).expect("a socket");
         if let Err(error) = first.step(step) {
             break error.to_string();
         }
     };
-    assert!(told.contains(REPLACED), "{told}");
+    assert!(reason.contains(REPLACED), "{reason}");
 }
 
-/// A host that answers for its connection, and does nothing else.
-fn idler(config: &WireConfig, listens: bool) -> Host {
+/// A host that keeps its connection alive, and does nothing else.
+fn idle_host(config: &WireConfig, listens: bool) -> Host {
     config.bind("127.0.0.1:0".parse().expect("an address"), listens).expect("a socket")
 }
 
-fn told_at(host: &mut Host, step: Duration) -> Option<CloseReason> {
+fn close_reason(host: &mut Host, step: Duration) -> Option<CloseReason> {
     match host.next_event(step).expect("a socket") {
         Some(NodeEvent::Closed { reason, .. }) => Some(reason),
         _ => None,
@@ -179,61 +189,61 @@ fn told_at(host: &mut Host, step: Duration) -> Option<CloseReason> {
 }
 
 #[test]
-fn a_receiver_that_is_there_and_takes_nothing_is_given_up_and_told() {
+fn an_idle_receiver_is_disconnected_with_a_reason() {
     let scratch = Scratch::new("service-idle-receiver");
     fs::write(scratch.path().join("file"), content(1000)).expect("a file");
     let sources = collect(&[scratch.path().join("file")]).expect("a file").sources;
     let [mut sender, receiver] = configs();
     sender.stall_timeout = Duration::from_millis(300);
-    let mut host = idler(&receiver, true);
+    let mut host = idle_host(&receiver, true);
     let mut sender = FileSender::begin(&sender, host.socket().local_address(), sources).expect("a socket");
-    let (step, began, mut told) = (Duration::from_millis(5), Instant::now(), None);
+    let (step, began, mut reason) = (Duration::from_millis(5), Instant::now(), None);
     let error = loop {
         if let Err(error) = sender.step(step) {
             break error.to_string();
         }
-        told = told.or(told_at(&mut host, step));
-        assert!(began.elapsed() < Duration::from_secs(20), "it waits for ever");
+        reason = reason.or(close_reason(&mut host, step));
+        assert!(began.elapsed() < Duration::from_secs(20), "the sender never gives up");
     };
-    assert_eq!(error, "nothing of the transfer has moved for 0.3 s, while the peer was there (--stall-timeout)");
-    while told.is_none() {
-        told = told_at(&mut host, step);
-        assert!(began.elapsed() < Duration::from_secs(20), "it is not told");
+    assert_eq!(error, "the transfer has made no progress for 0.3 s, although the peer is connected (--stall-timeout)");
+    while reason.is_none() {
+        reason = close_reason(&mut host, step);
+        assert!(began.elapsed() < Duration::from_secs(20), "the receiver gets no reason");
     }
-    assert!(matches!(told, Some(CloseReason::Peer { code, .. }) if code == u64::from(CODE_STALLED)), "{told:?}");
+    assert!(matches!(reason, Some(CloseReason::Peer { code, .. }) if code == u64::from(CODE_STALLED)), "{reason:?}");
 }
 
 #[test]
-fn a_sender_that_offers_and_sends_nothing_is_cut_off_and_its_name_is_free() {
+fn an_idle_sender_is_disconnected_and_its_name_is_freed() {
     let scratch = Scratch::new("service-idle-sender");
     let folder = scratch.path().join("made");
     let [sender, mut receiver] = configs();
     receiver.stall_timeout = Duration::from_millis(300);
     let at = "127.0.0.1:0".parse().expect("an address");
-    let mut receiver = FileReceiver::bind(&receiver, at, &folder, false).expect("the folder is made");
-    let mut host = idler(&sender, false);
+    let mut receiver = FileReceiver::bind(&receiver, at, &folder, false).expect("the folder is created");
+    let mut host = idle_host(&sender, false);
     let now = host.now();
     host.node_mut().connect(now, receiver.local_address()).expect("room");
     let (step, began) = (Duration::from_millis(5), Instant::now());
-    let (mut events, mut told) = (vec![], None);
-    while told.is_none() {
+    let (mut events, mut reason) = (vec![], None);
+    while reason.is_none() {
         match host.next_event(step).expect("a socket") {
             Some(NodeEvent::Opened { association, .. }) => {
                 let name = vec!["file".to_owned()];
                 let offer = Offer { item: 0, kind: Kind::File, size: 9, mode: 0o600, modified_ns: 0, name };
                 host.node_mut().write_control(association, Message::Offer(offer).encode()).expect("room");
             }
-            Some(NodeEvent::Closed { reason, .. }) => told = Some(reason),
+            Some(NodeEvent::Closed { reason: why, .. }) => reason = Some(why),
             _ => {}
         }
         events.extend(receiver.step(step).expect("a socket"));
         assert!(began.elapsed() < Duration::from_secs(20), "{events:?}");
     }
-    assert!(matches!(told, Some(CloseReason::Peer { code, .. }) if code == u64::from(CODE_STALLED)), "{told:?}");
+    assert!(matches!(reason, Some(CloseReason::Peer { code, .. }) if code == u64::from(CODE_STALLED)), "{reason:?}");
     let Some(ReceiverEvent::Disconnected { error: Some(error), offered: 1, replaced: false, .. }) = events.last()
     else {
         panic!("{events:?}")
     };
-    assert!(error.starts_with("nothing of the transfer has moved"), "{error}");
-    assert!(receiver.busy.is_empty() && receiver.running() == 0);
+    assert!(error.starts_with("the transfer has made no progress"), "{error}");
+    assert!(receiver.active.is_empty() && receiver.running() == 0);
 }

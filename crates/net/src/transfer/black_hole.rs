@@ -1,68 +1,70 @@
-//! Finds out whether a path has begun to drop full packets, as where its MTU has fallen and nobody says so (RFC 4821 section 7.7,
-//! RFC 8899 section 4.3): where nothing of a transfer is acknowledged for a while, small and full frames ask the peer for an answer,
-//! and small ones alone get it.
+//! Detection of paths that have started to drop full packets without any report, for example after a change of route
+//! (RFC 4821 section 7.7, RFC 8899 section 4.3).
+//!
+//! If nothing of a transfer is acknowledged for a while, small and full echo frames are sent. A path that answers only
+//! the small ones is a black hole for full packets.
 
 use crate::carrier::{AssociationId, Carrier};
 use crate::frame::PROBE_BYTES;
 use crate::node::{Node, NodeError};
 use sparelane_core::{Dur, Time};
 
-/// A transfer of which nothing is acknowledged for so long is asked about.
-const PATIENCE: Dur = Dur::from_secs(2);
+/// The time without acknowledgments after which the path is probed.
+const PROBE_DELAY: Dur = Dur::from_secs(2);
 
-/// The time between questions, and until their answer: longer than what a round trip takes on Earth.
-const PAUSE: Dur = Dur::from_ms(700);
+/// The interval between probes, and the time to wait for their answers; longer than any round trip on Earth.
+const PROBE_INTERVAL: Dur = Dur::from_ms(700);
 
-/// So many small frames are answered, and no full one, before the path is taken for one that drops these.
-const LEAST_ANSWERS: u32 = 5;
+/// The minimum number of answered small frames, with no full one answered, to detect a black hole.
+const MIN_ANSWERS: u32 = 5;
 
-/// And a path that loses as many full frames as small ones would do so by chance in no more than this share of cases.
-const MOST_CHANCE: f64 = 0.01;
+/// The maximum probability that random losses explain the missing answers.
+const MAX_CHANCE: f64 = 0.01;
 
-/// Bytes of a small frame, whose answer says that the peer is there, and nothing of packet sizes.
+/// Bytes of a small frame, whose answer only shows that the peer is alive.
 const SMALL_FRAME_BYTES: usize = 2 * PROBE_BYTES;
 
-/// What is known of one transfer.
+/// The state of the detection for a transfer.
 #[derive(Debug)]
 pub struct BlackHole {
     acknowledged_bytes: u64,
-    /// When more than that was acknowledged last, or nothing was to be.
+    /// The time of the last progress, or the last time at which nothing was outstanding.
     progress_at: Time,
-    ask_at: Time,
-    /// Small frames that were sent, as many as full ones, and those that were answered.
-    asked: u32,
+    probe_at: Time,
+    /// Number of small frames sent, which equals that of full ones, and number of answered small ones.
+    probes: u32,
     small_answers: u32,
     full_bytes: usize,
     found: bool,
 }
 
 impl BlackHole {
-    /// Nothing is known yet.
+    /// Creates the initial state.
     pub fn new(now: Time) -> BlackHole {
         BlackHole {
             acknowledged_bytes: 0,
             progress_at: now,
-            ask_at: Time::NEVER,
-            asked: 0,
+            probe_at: Time::NEVER,
+            probes: 0,
             small_answers: 0,
             full_bytes: 0,
             found: false,
         }
     }
 
-    /// How likely no full frame would have been answered, were they lost as small ones are.
+    /// The probability that no full frame is answered, given the loss rate of small ones.
     fn chance(&self) -> f64 {
-        let lost = f64::from(self.asked.saturating_sub(self.small_answers)) / f64::from(self.asked.max(1));
-        (0..self.asked).fold(1.0, |chance, _| chance * lost)
+        let lost = f64::from(self.probes.saturating_sub(self.small_answers)) / f64::from(self.probes.max(1));
+        (0..self.probes).fold(1.0, |chance, _| chance * lost)
     }
 
-    /// When [`poll`](Self::poll) wants to be called, at the latest.
+    /// The time at which [`poll`](Self::poll) should be called at the latest.
     pub fn next_timer(&self) -> Time {
-        self.ask_at.min(self.progress_at + PATIENCE)
+        self.probe_at.min(self.progress_at + PROBE_DELAY)
     }
 
-    /// So many bytes are acknowledged now, and others are on their way or not. Asks the peer where that is due. Returns whether the
-    /// path drops full packets, and carries small ones.
+    /// Updates the state and sends probes if they are due. `is_waiting` is true if unacknowledged data is outstanding.
+    /// Returns true if the path drops full packets and carries small ones.
     ///
     /// # Errors
     /// The association is not open.
@@ -77,26 +79,26 @@ impl BlackHole {
         if acknowledged_bytes != self.acknowledged_bytes || !is_waiting {
             *self = BlackHole { acknowledged_bytes, ..BlackHole::new(now) };
         }
-        if now < self.progress_at + PATIENCE {
+        if now < self.progress_at + PROBE_DELAY {
             return Ok(false);
         }
         let path = node.path_mut(association).ok_or(NodeError::NotOpen)?;
         let frame_bytes = path.frame_bytes();
         while let Some(answer) = path.poll_answer() {
             if self.full_bytes > 0 && answer.bytes >= self.full_bytes {
-                // Full frames arrive: what is missing has another reason.
+                // Full frames arrive, so the lack of progress has another reason.
                 *self = BlackHole { acknowledged_bytes, ..BlackHole::new(now) };
                 return Ok(false);
             }
             self.small_answers += u32::from(self.full_bytes > 0 && answer.bytes == SMALL_FRAME_BYTES);
         }
-        if self.ask_at == Time::NEVER || now >= self.ask_at {
-            self.found = self.small_answers >= LEAST_ANSWERS && self.chance() <= MOST_CHANCE;
-            self.asked += 1;
+        if self.probe_at == Time::NEVER || now >= self.probe_at {
+            self.found = self.small_answers >= MIN_ANSWERS && self.chance() <= MAX_CHANCE;
+            self.probes += 1;
             self.full_bytes = frame_bytes;
             node.echo(now, association, 0, frame_bytes)?;
             node.echo(now, association, 0, SMALL_FRAME_BYTES)?;
-            self.ask_at = now + PAUSE;
+            self.probe_at = now + PROBE_INTERVAL;
         }
         Ok(self.found)
     }
@@ -109,7 +111,7 @@ mod tests {
     use crate::virt::{Path, Virtual};
     use bytes::Bytes;
 
-    /// When a transfer on a path that becomes another one after 200 ms is taken for stuck, if it is.
+    /// Returns the time from the change of the path to the detection, if there is one.
     fn found(changed: Path, seed: u64) -> Option<Dur> {
         let mut net = Virtual::new(Path::default(), NodeConfig::default(), seed).expect("settings that fit");
         let association = net.connect().expect("a peer");
@@ -144,15 +146,15 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_begins_to_drop_full_packets_is_found_within_seconds() {
-        let took = found(Path { mtu_bytes: 1280, ..Path::default() }, 5).expect("it is found");
-        assert!(took > PATIENCE && took < Dur::from_secs(6), "{took}");
-        let lossy = Path { mtu_bytes: 1280, loss: 0.1, held: 0.1, repeated: 0.05, ..Path::default() };
+    fn a_path_that_starts_to_drop_full_packets_is_detected_within_seconds() {
+        let took = found(Path { mtu_bytes: 1280, ..Path::default() }, 5).expect("it is detected");
+        assert!(took > PROBE_DELAY && took < Dur::from_secs(6), "{took}");
+        let lossy = Path { mtu_bytes: 1280, loss: 0.1, reordered: 0.1, duplicated: 0.05, ..Path::default() };
         assert!((1..=5).all(|seed| found(lossy, seed).is_some()));
     }
 
     #[test]
-    fn a_path_that_loses_or_that_is_away_is_not_taken_for_one() {
+    fn a_lossy_or_broken_path_is_not_taken_for_a_black_hole() {
         for loss in [0.05, 0.4, 1.0] {
             for seed in 1..=5 {
                 assert_eq!(found(Path { loss, ..Path::default() }, seed), None, "{loss}, seed {seed}");

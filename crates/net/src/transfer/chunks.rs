@@ -1,7 +1,8 @@
-//! The BLAKE3 of a file by chunks, so that what is wrong in one costs this one alone.
+//! The BLAKE3 digest of a file by chunks, so that an error in one chunk costs only that chunk.
 //!
-//! A chunk is a subtree of the file's own BLAKE3, and its digest that subtree's chaining value, of which the digest of the whole is
-//! made: each byte is hashed once. The last chunk may be shorter; so is the one in which an earlier attempt was cut.
+//! A chunk is a subtree of the file's BLAKE3 tree, and its digest is the chaining value of that subtree. The digest of
+//! the whole file follows from those of its chunks, so each byte is hashed once. The last chunk may be shorter, and so
+//! may the one at the end of an interrupted attempt.
 
 use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
 use std::io::{self, Read};
@@ -9,40 +10,40 @@ use std::io::{self, Read};
 /// A BLAKE3 digest.
 pub type Digest = [u8; 32];
 
-/// The most chunks of a file: their digests fit one message.
-pub const MOST_CHUNKS: usize = 256;
+/// The maximum number of chunks of a file; their digests fit into one message.
+pub const MAX_CHUNKS: usize = 256;
 
-/// The smallest chunk, bytes.
-const LEAST_CHUNK_BYTES: u64 = 1 << 20;
+/// The minimum size of a chunk, bytes.
+const MIN_CHUNK_BYTES: u64 = 1 << 20;
 
-/// So much is read at once.
+/// The number of bytes read at once.
 const READ_BYTES: usize = 1 << 18;
 
-/// After so many bytes that were read only to be hashed, the other side is told, which waits.
-const TOLD_BYTES: u64 = 64 << 20;
+/// The number of bytes between two progress reports to the waiting peer, while existing data is hashed.
+const REPORT_BYTES: u64 = 64 << 20;
 
-/// Bytes of a chunk of a file of so many bytes: a power of two, by which both sides divide the file alike.
+/// Returns the chunk size for a file of `size` bytes: a power of two, so that both sides divide the file alike.
 pub fn chunk_bytes(size: u64) -> u64 {
-    size.div_ceil(MOST_CHUNKS as u64).next_power_of_two().max(LEAST_CHUNK_BYTES)
+    size.div_ceil(MAX_CHUNKS as u64).next_power_of_two().max(MIN_CHUNK_BYTES)
 }
 
-/// The chunks of a file whose bytes come in.
+/// The chunks of a file, hashed as its bytes arrive.
 #[derive(Debug)]
 pub struct Chunks {
     size: u64,
     chunk_bytes: u64,
-    /// Of the chunks from the first on.
+    /// The digests of the complete chunks.
     digests: Vec<Digest>,
-    /// The chunk that is being hashed, how much of it was, and its state.
+    /// The chunk being hashed, its bytes so far, and the state of the hash.
     current: usize,
     filled_bytes: u64,
     hasher: blake3::Hasher,
-    /// Of a file that is one chunk: as the root of the tree it has another digest than as a chunk.
+    /// The digest of a file of one chunk: the root of the tree has another digest than the same chunk elsewhere.
     root: Digest,
 }
 
 impl Chunks {
-    /// Of a file of so many bytes, of which none has come.
+    /// Creates the state for a file of `size` bytes.
     pub fn new(size: u64) -> Chunks {
         Chunks {
             size,
@@ -55,36 +56,36 @@ impl Chunks {
         }
     }
 
-    /// Bytes of the file.
+    /// The size of the file, bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Bytes of each chunk but the last.
+    /// The size of each chunk but the last, bytes.
     pub fn chunk_bytes(&self) -> u64 {
         self.chunk_bytes
     }
 
-    /// Where in the file the next bytes belong.
+    /// The offset of the next byte.
     pub fn position(&self) -> u64 {
         self.current as u64 * self.chunk_bytes + self.filled_bytes
     }
 
-    /// The next bytes belong to the beginning of this chunk, which is one of those that have come, or the next.
+    /// Continues at the start of `chunk`, which has arrived before or is the next.
     pub fn begin(&mut self, chunk: usize) {
-        debug_assert!(chunk <= self.digests.len(), "chunks come in order");
+        debug_assert!(chunk <= self.digests.len(), "chunks are in order");
         (self.current, self.filled_bytes) = (chunk, 0);
         self.hasher = blake3::Hasher::new();
         self.hasher.set_input_offset(chunk as u64 * self.chunk_bytes);
     }
 
-    /// Goes back to the beginning of a chunk; what has come behind it counts no more.
+    /// Discards `chunk` and all later ones, and continues at its start.
     pub fn go_back(&mut self, chunk: usize) {
         self.digests.truncate(chunk);
         self.begin(chunk);
     }
 
-    /// These bytes come next, which are no more than the file has.
+    /// Hashes the next bytes, which must not exceed the file's size.
     pub fn update(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let whole_bytes = self.chunk_bytes.min(self.size.saturating_sub(self.current as u64 * self.chunk_bytes));
@@ -112,13 +113,13 @@ impl Chunks {
         self.begin(self.current + 1);
     }
 
-    /// So many bytes come from `reader` next. Tells how many have come whenever it is time to.
+    /// Hashes the next `bytes` from `reader`, and reports the progress now and then.
     ///
     /// # Errors
-    /// They cannot be read, or there are fewer.
-    pub fn read(&mut self, mut reader: impl Read, bytes: u64, tell: &mut dyn FnMut(u64)) -> io::Result<()> {
+    /// The bytes cannot be read, or there are fewer.
+    pub fn read(&mut self, mut reader: impl Read, bytes: u64, report: &mut dyn FnMut(u64)) -> io::Result<()> {
         let mut buffer = vec![0; READ_BYTES.min(bytes as usize)];
-        let (mut done, mut told) = (0, 0);
+        let (mut done, mut reported) = (0, 0);
         while done < bytes {
             let most = buffer.len().min((bytes - done) as usize);
             match reader.read(&mut buffer[..most]) {
@@ -130,15 +131,15 @@ impl Chunks {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
-            if done - told >= TOLD_BYTES {
-                told = done;
-                tell(done);
+            if done - reported >= REPORT_BYTES {
+                reported = done;
+                report(done);
             }
         }
         Ok(())
     }
 
-    /// The digest of each chunk that has come, and of the beginning of the next one, if that has.
+    /// The digests of the complete chunks and of the started one, if any.
     pub fn digests(&self) -> Vec<Digest> {
         let mut digests = self.digests.clone();
         if self.filled_bytes > 0 && self.current == digests.len() {
@@ -147,7 +148,7 @@ impl Chunks {
         digests
     }
 
-    /// The digest of the whole, all of which has come.
+    /// The digest of the whole file, all of which must have been hashed.
     pub fn whole(&self) -> Digest {
         match &self.digests[..] {
             [] | [_] => self.root,
@@ -159,7 +160,7 @@ impl Chunks {
     }
 }
 
-/// So many of more than one chunk are left of the root of their tree.
+/// The number of chunks in the left subtree of a tree of more than one.
 fn left_of(chunks: usize) -> usize {
     chunks.div_ceil(2).next_power_of_two()
 }
@@ -181,7 +182,7 @@ mod tests {
 
     const MIB: usize = 1 << 20;
 
-    /// Bytes that BLAKE3's own test vectors are made of.
+    /// The content of BLAKE3's own test vectors.
     fn content(bytes: usize) -> Vec<u8> {
         (0..bytes).map(|at| (at % 251) as u8).collect()
     }
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_of_the_whole_is_its_blake3_however_it_comes() {
+    fn the_digest_of_the_whole_is_its_blake3_for_any_step() {
         for bytes in [0, 1, 1024, MIB - 1, MIB, MIB + 1, 2 * MIB, 3 * MIB - 5, 5 * MIB + 1, 7 * MIB] {
             let content = content(bytes);
             for step in [1 << 16, 777_777, 10 * MIB] {
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_that_comes_again_takes_the_place_of_the_wrong_one() {
+    fn a_repeated_chunk_replaces_the_wrong_one() {
         let right = content(3 * MIB + 77);
         let mut wrong = right.clone();
         (wrong[MIB + 5], wrong[2 * MIB]) = (0xff, 0xff);
@@ -222,9 +223,9 @@ mod tests {
         assert_eq!(chunks.whole(), *blake3::hash(&right).as_bytes());
     }
 
-    /// What an earlier attempt has left is told by these digests: other ones would be another format.
+    /// A change of these digests would break the continuation of interrupted transfers.
     #[test]
-    fn chunks_have_the_digests_that_they_had() {
+    fn chunk_digests_are_stable() {
         let mut chunks = Chunks::new(2 * MIB as u64 + 1000);
         chunks.update(&content(MIB + 1000));
         let digests = chunks.digests();
@@ -238,10 +239,10 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_any_size_has_so_few_chunks_that_one_message_tells_them() {
+    fn the_digests_of_a_file_of_any_size_fit_into_one_message() {
         assert_eq!([1, 256 << 20, (256 << 20) + 1].map(chunk_bytes), [1 << 20, 1 << 20, 2 << 20]);
         for size in [u64::MAX, 1 << 63, (1 << 40) + 1, 100_000_000_000] {
-            assert!(size.div_ceil(chunk_bytes(size)) <= MOST_CHUNKS as u64, "{size}");
+            assert!(size.div_ceil(chunk_bytes(size)) <= MAX_CHUNKS as u64, "{size}");
         }
     }
 }

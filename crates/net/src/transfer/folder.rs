@@ -1,5 +1,7 @@
-//! The folder into which files are received. Every step goes from an open folder to what lies in it and follows no link, so that
-//! nothing that lies in the folder, or is put there meanwhile, leads out of it.
+//! The folder into which files are received.
+//!
+//! Every access starts at an open folder and follows no link. Nothing that is in the folder, or is put there in the
+//! meantime, can therefore lead out of it.
 
 use super::name::Name;
 use nix::errno::Errno;
@@ -13,19 +15,19 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// The file that another process has just finished, or removed, is opened anew so often.
-const MOST_OPENINGS: usize = 5;
+/// The maximum number of attempts to open a file that another process finishes or removes at the same time.
+const MAX_ATTEMPTS: usize = 5;
 
 const FOLDER: OFlag = OFlag::O_DIRECTORY.union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
 
-/// The folder.
+/// An open folder for received files.
 #[derive(Debug)]
 pub struct Folder {
     root: OwnedFd,
 }
 
-/// A file that is being received, beside the place where it will be. It is locked, so that no other receiver writes it, in this process
-/// or in another; the lock goes with the process, however that ends.
+/// An incomplete file, next to its final place. A lock protects it from other receivers, in this process and others.
+/// The lock ends with the process, however it ends.
 #[derive(Debug)]
 pub struct Partial {
     parent: OwnedFd,
@@ -34,19 +36,19 @@ pub struct Partial {
     had_bytes: u64,
 }
 
-/// What has the name of a file already.
+/// An existing entry with the name of a file.
 #[derive(Debug)]
-pub struct Present {
-    /// Where it is a file that can be read.
+pub struct ExistingFile {
+    /// The open file, if it is one that can be read.
     file: Option<File>,
     size: u64,
 }
 
 impl Folder {
-    /// Opens the folder, which may be a link itself.
+    /// Opens the folder, which may itself be a link.
     ///
     /// # Errors
-    /// It is none, or cannot be opened.
+    /// It is not a folder or cannot be opened.
     pub fn open(path: &Path) -> io::Result<Folder> {
         let root = File::open(path)?;
         if !root.metadata()?.is_dir() {
@@ -55,7 +57,7 @@ impl Folder {
         Ok(Folder { root: root.into() })
     }
 
-    /// Makes the folders of these parts, where they are not there.
+    /// Opens the folder with these parts, and creates missing ones.
     fn enter(&self, parts: &[String]) -> io::Result<OwnedFd> {
         let mut at = self.root.try_clone()?;
         for part in parts {
@@ -68,20 +70,20 @@ impl Folder {
         Ok(at)
     }
 
-    /// Makes a folder with these rights, where it is not there.
+    /// Creates a folder with these permissions, unless it exists.
     ///
     /// # Errors
-    /// It cannot be made, or something else has its name.
+    /// It cannot be created, or its name is in use.
     pub fn make(&self, name: &Name, mode: u32) -> io::Result<()> {
         let folder = File::from(self.enter(name.parts())?);
-        // Its owner can always put files into it.
+        // The owner can always write into it.
         folder.set_permissions(Permissions::from_mode(mode & 0o777 | 0o700))
     }
 
-    /// Gives a folder its time, where it is there.
+    /// Sets the modification time of a folder.
     ///
     /// # Errors
-    /// It is not, or the system refuses.
+    /// The folder does not exist, or the system refuses.
     pub fn set_time(&self, name: &Name, modified_ns: i64) -> io::Result<()> {
         let mut at = self.root.try_clone()?;
         for part in name.parts() {
@@ -90,11 +92,11 @@ impl Folder {
         set_time(&File::from(at), modified_ns)
     }
 
-    /// What has this name already.
+    /// Finds an existing entry with this name.
     ///
     /// # Errors
-    /// A folder of the name is none, or what is there cannot be read.
-    pub fn present(&self, name: &Name) -> io::Result<Option<Present>> {
+    /// A folder of the name is not a folder, or the entry cannot be read.
+    pub fn find(&self, name: &Name) -> io::Result<Option<ExistingFile>> {
         let (folders, last) = name.split();
         let parent = self.enter(folders)?;
         let is_file = match fstatat(&parent, last, AtFlags::AT_SYMLINK_NOFOLLOW) {
@@ -103,29 +105,29 @@ impl Folder {
             Err(error) => return Err(error.into()),
         };
         if !is_file {
-            return Ok(Some(Present { file: None, size: 0 }));
+            return Ok(Some(ExistingFile { file: None, size: 0 }));
         }
         let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
         match openat(&parent, last, flags, Mode::empty()) {
             Ok(file) => {
                 let file = File::from(file);
                 let metadata = file.metadata()?;
-                Ok(Some(Present { size: metadata.len(), file: metadata.is_file().then_some(file) }))
+                Ok(Some(ExistingFile { size: metadata.len(), file: metadata.is_file().then_some(file) }))
             }
-            // What this user may not read is there all the same.
-            Err(Errno::EACCES) => Ok(Some(Present { file: None, size: 0 })),
+            // An unreadable entry still exists.
+            Err(Errno::EACCES) => Ok(Some(ExistingFile { file: None, size: 0 })),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// The file of this name that is not whole yet, with what an earlier attempt has left.
+    /// Opens the incomplete file of this name, with the content from an earlier attempt, if any.
     ///
     /// # Errors
-    /// It cannot be opened, is no file, or another receiver is writing it.
+    /// It cannot be opened, is not a file, or another receiver is writing it.
     pub fn begin(&self, name: &Name) -> io::Result<Partial> {
         let (folders, _) = name.split();
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
-        for _ in 0..MOST_OPENINGS {
+        for _ in 0..MAX_ATTEMPTS {
             let parent = self.enter(folders)?;
             let file = openat(&parent, name.partial().as_str(), flags, Mode::from_bits_truncate(0o600))?;
             let file = File::from(file);
@@ -133,35 +135,36 @@ impl Folder {
                 return Err(io::Error::from(io::ErrorKind::AlreadyExists));
             }
             let file = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| match errno {
-                Errno::EWOULDBLOCK => is_taken(),
+                Errno::EWOULDBLOCK => in_use(),
                 other => other.into(),
             })?;
             let had_bytes = file.metadata()?.len();
             let partial = Partial { parent, name: name.clone(), file, had_bytes };
-            // Whoever had it before may have given it its name between the two steps above: then it is a file of its own.
+            // The previous holder may have given the file its name between the two steps above; then this is not an
+            // incomplete file.
             if partial.is_at_its_place()? {
                 return Ok(partial);
             }
         }
-        Err(is_taken())
+        Err(in_use())
     }
 }
 
-impl Present {
-    /// Bytes of the file, if it is one that can be read.
+impl ExistingFile {
+    /// The size in bytes, if it is a file that can be read.
     pub fn size(&self) -> Option<u64> {
         self.file.as_ref().map(|_| self.size)
     }
 
-    /// The file, to be read.
+    /// The file, for reading.
     ///
     /// # Errors
-    /// It is none.
+    /// It is not a readable file.
     pub fn reader(&mut self) -> io::Result<&mut File> {
         self.file.as_mut().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))
     }
 
-    /// Gives the file these rights, and this time.
+    /// Sets permissions and modification time.
     ///
     /// # Errors
     /// The system refuses.
@@ -178,13 +181,13 @@ fn set_time(file: &File, modified_ns: i64) -> io::Result<()> {
     modified.map_or(Ok(()), |modified| file.set_times(FileTimes::new().set_modified(modified)))
 }
 
-/// The error of a file that somebody else is receiving.
-fn is_taken() -> io::Error {
+/// The error of a file that another receiver is writing.
+fn in_use() -> io::Error {
     io::Error::other("another receiver is writing it")
 }
 
 impl Partial {
-    /// Bytes that an earlier attempt has left.
+    /// The bytes left from an earlier attempt.
     pub fn had_bytes(&self) -> u64 {
         self.had_bytes
     }
@@ -194,7 +197,7 @@ impl Partial {
         &mut self.file
     }
 
-    /// Whether what lies beside the place is this file, and not another that has taken its name meanwhile.
+    /// Returns true if the path still leads to this file, and not to another one.
     fn is_at_its_place(&self) -> io::Result<bool> {
         let own = fstat(&*self.file)?;
         match fstatat(&self.parent, self.name.partial().as_str(), AtFlags::AT_SYMLINK_NOFOLLOW) {
@@ -204,18 +207,18 @@ impl Partial {
         }
     }
 
-    /// Gives the file its size, with a hole at the end where that was not written, its rights, its time and its name; all of it is on
-    /// the disk then. Without `replaces`, nothing that has the name is replaced.
+    /// Sets the size, permissions and time of the file, then syncs and renames it. A missing end becomes a hole.
+    /// Without `replaces`, an existing entry of the name is kept.
     ///
     /// # Errors
-    /// The system refuses, something has the name, or somebody has removed the file meanwhile.
+    /// The system refuses, the name is in use, or the file was removed in the meantime.
     pub fn finish(self, size: u64, mode: u32, modified_ns: i64, replaces: bool) -> io::Result<()> {
         self.file.set_len(size)?;
         self.file.set_permissions(Permissions::from_mode(mode & 0o777))?;
         set_time(&self.file, modified_ns)?;
         self.file.sync_all()?;
         if !self.is_at_its_place()? {
-            return Err(io::Error::other("somebody has removed or replaced it before it was whole"));
+            return Err(io::Error::other("it was removed or replaced before it was complete"));
         }
         let (partial, last) = (self.name.partial(), self.name.split().1);
         if replaces {
@@ -223,7 +226,7 @@ impl Partial {
         } else {
             renameat2(&self.parent, partial.as_str(), &self.parent, last, RenameFlags::RENAME_NOREPLACE)?;
         }
-        // The name, too.
+        // Sync the new name, too.
         Ok(fsync(self.parent.as_fd())?)
     }
 
@@ -250,15 +253,15 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_its_name_only_when_it_is_finished() {
+    fn a_file_gets_its_name_only_when_finished() {
         let scratch = crate::scratch::Scratch::new("folder-names");
         let folder = Folder::open(scratch.path()).expect("a folder");
         let mut partial = folder.begin(&name("a/b/file")).expect("a file");
         partial.file().write_all(b"half").expect("room");
         drop(partial);
         let mut partial = folder.begin(&name("a/b/file")).expect("a file");
-        assert_eq!(partial.had_bytes(), 4, "what is there stays for the next attempt");
-        assert!(folder.present(&name("a/b/file")).expect("folders").is_none());
+        assert_eq!(partial.had_bytes(), 4, "the content stays for the next attempt");
+        assert!(folder.find(&name("a/b/file")).expect("folders").is_none());
         partial.file().set_len(0).expect("room");
         partial.file().write_all(b"whole").expect("room");
         partial.finish(5, 0o640, 1_500_000_000_000_000_001, false).expect("a free name");
@@ -275,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_one_receiver_at_a_time_whichever_process_that_is_in() {
+    fn a_file_has_one_receiver_at_a_time() {
         let scratch = crate::scratch::Scratch::new("folder-locks");
         let [one, two] = [0, 1].map(|_| Folder::open(scratch.path()).expect("a folder"));
         let mut first = one.begin(&name("file")).expect("a file");
@@ -285,8 +288,8 @@ mod tests {
         }
         two.begin(&name("other")).expect("a file of its own");
         first.finish(5, 0o600, 0, false).expect("a free name");
-        // What comes next is another file, not the one that has its name now.
-        let mut second = two.begin(&name("file")).expect("nobody writes it");
+        // The name is free for a new incomplete file.
+        let mut second = two.begin(&name("file")).expect("no receiver writes it");
         assert_eq!(second.had_bytes(), 0);
         second.file().write_all(b"second").expect("room");
         assert_eq!(std::fs::read(scratch.path().join("file")).expect("a file"), b"first");
@@ -295,24 +298,24 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_somebody_has_replaced_meanwhile_gets_no_name() {
+    fn a_replaced_incomplete_file_does_not_get_its_name() {
         let scratch = crate::scratch::Scratch::new("folder-replaced");
         let folder = Folder::open(scratch.path()).expect("a folder");
         let partial = scratch.path().join(".file.sparelane-part");
         let open = folder.begin(&name("file")).expect("a file");
         std::fs::remove_file(&partial).expect("a file");
-        std::fs::write(&partial, "of somebody else").expect("a file");
+        std::fs::write(&partial, "of another program").expect("a file");
         assert!(open.finish(0, 0o600, 0, true).expect_err("replaced").to_string().contains("removed or replaced"));
         assert!(partial.exists() && !scratch.path().join("file").exists());
         let open = folder.begin(&name("file")).expect("a file");
         std::fs::remove_file(&partial).expect("a file");
-        std::fs::write(&partial, "of somebody else").expect("a file");
+        std::fs::write(&partial, "of another program").expect("a file");
         open.discard().expect("nothing to do");
         assert!(partial.exists());
     }
 
     #[test]
-    fn links_in_the_folder_lead_nowhere() {
+    fn links_in_the_folder_are_not_followed() {
         let scratch = crate::scratch::Scratch::new("folder-links");
         let (inside, outside) = (scratch.path().join("inside"), scratch.path().join("outside"));
         std::fs::create_dir(&inside).expect("a folder");
@@ -323,10 +326,10 @@ mod tests {
         symlink(outside.join("victim"), inside.join("name")).expect("a link");
         let folder = Folder::open(&inside).expect("a folder");
         assert!(folder.begin(&name("link/file")).is_err() && folder.make(&name("link/sub"), 0o755).is_err());
-        assert!(folder.begin(&name("target")).is_err(), "the file that is not whole would be a link");
+        assert!(folder.begin(&name("target")).is_err(), "the incomplete file would be a link");
         let partial = folder.begin(&name("name")).expect("a file");
         assert!(
-            folder.present(&name("name")).expect("a link is something").is_some_and(|there| there.size().is_none())
+            folder.find(&name("name")).expect("a link counts as an entry").is_some_and(|there| there.size().is_none())
         );
         partial.finish(0, 0o600, 0, true).expect("the link is replaced, and not followed");
         assert_eq!(std::fs::read_to_string(outside.join("victim")).expect("a file"), "unharmed");
@@ -334,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_not_written_to() {
+    fn only_files_are_written_to() {
         let scratch = crate::scratch::Scratch::new("folder-kinds");
         std::fs::create_dir(scratch.path().join(".dir.sparelane-part")).expect("a folder");
         std::fs::write(scratch.path().join("plain"), "").expect("a file");

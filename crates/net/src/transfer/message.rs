@@ -1,123 +1,129 @@
-//! What the two sides of a transfer say to each other on the control stream, in messages of [`control`](crate::control). Items are
-//! numbered by the sender.
+//! The messages of a transfer on the control stream, in the format of [`control`](crate::control).
+//!
+//! The sender numbers the items.
 //!
 //! | kind | from | fields |
 //! |---|---|---|
-//! | 1, offer | sender | item (4), what it is (1: 0 a file, 1 a folder, 2 the time of a folder of which nothing comes any more), size (8), rights (4), modification time in ns (8), parts of its name (1) and each part |
-//! | 2, accept | receiver | item, bytes that are here already (8), how many chunks these are (2), and the digest of each (32), see [`chunks`](super::chunks) |
+//! | 1, offer | sender | item (4), kind (1), size (8), permissions (4), time in ns (8), count of name parts (1), parts |
+//! | 2, accept | receiver | item, existing bytes (8), number of their chunks (2), digest of each (32) |
 //! | 3, refuse | receiver | item, reason |
-//! | 4, begin | sender | item, the flow that brings it (4), the byte with which that begins (8); how many chunks before that byte come again behind the file's last byte (2), and the number of each (2) |
-//! | 5, whole | sender | item, BLAKE3 of all of it |
+//! | 4, begin | sender | item, flow (4), offset of its first byte (8), count of repeated chunks (2), their numbers (2) |
+//! | 5, whole | sender | item, BLAKE3 digest of the whole file (32) |
 //! | 6, abort | sender | item, reason |
 //! | 7, stored | receiver | item |
 //! | 8, failed | receiver | item, reason |
-//! | 9, end | sender | nothing: no more items |
-//! | 10, there | receiver | item: a file of this name and size is here; what is the digest of all of it? Answered with *whole* |
-//! | 11, checked | both | item, bytes of what is there already that were hashed until now (8) |
+//! | 9, end | sender | none; no more items follow |
+//! | 10, exists | receiver | item |
+//! | 11, checked | both | item, bytes of existing data hashed so far (8) |
+//!
+//! The kinds of items are 0 for a file, 1 for a folder, and 2 for the time of a folder whose content is complete.
+//! [`chunks`](super::chunks) describes chunks and digests. Repeated chunks lie before the flow's first byte and are
+//! sent after the last byte of the file. *exists* reports a file of the same name and size; the sender answers with
+//! *whole*.
 
-use super::chunks::{Digest, MOST_CHUNKS};
+use super::chunks::{Digest, MAX_CHUNKS};
 use crate::control::{Coded, Fields, put_reason, put_text};
 use bytes::BufMut;
 use std::ops::RangeInclusive;
 
-/// What an item is.
+/// The kind of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A file.
     File,
     /// A folder.
     Folder,
-    /// The time of a folder, set when nothing in it changes any more.
+    /// The modification time of a folder, sent after all of its content.
     FolderTime,
 }
 
-/// What is offered.
+/// An offered item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
     /// Its number.
     pub item: u32,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Bytes of a file.
+    /// The size of a file in bytes.
     pub size: u64,
     /// Permission bits.
     pub mode: u32,
-    /// When it was modified, nanoseconds since 1970.
+    /// The modification time, nanoseconds since 1970.
     pub modified_ns: i64,
     /// The parts of its name, outermost first.
     pub name: Vec<String>,
 }
 
-/// One message.
+/// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// This is to be sent.
+    /// Offers an item.
     Offer(Offer),
-    /// It is wanted.
+    /// Accepts an item.
     Accept {
         /// The item.
         item: u32,
-        /// Bytes that are here already.
+        /// The bytes that exist already.
         have: u64,
-        /// The digest of each chunk of these.
+        /// The digest of each chunk of these bytes.
         chunks: Vec<Digest>,
     },
-    /// It is not wanted.
+    /// Refuses an item.
     Refuse {
         /// The item.
         item: u32,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// It comes.
+    /// Announces the flow of an item.
     Begin {
         /// The item.
         item: u32,
-        /// The flow that brings it.
+        /// The flow.
         flow: u32,
-        /// With which byte that begins.
+        /// The offset of the flow's first byte.
         from: u64,
-        /// Chunks before that byte which come again behind the file's last byte, in order.
+        /// The chunks before that offset that are sent again after the end of the file, in order.
         again: Vec<u16>,
     },
-    /// All of it is sent.
+    /// Gives the digest of an item that is completely sent.
     Whole {
         /// The item.
         item: u32,
-        /// The digest of all.
+        /// The digest of the whole file.
         digest: Digest,
     },
-    /// It does not come after all.
+    /// Gives up an item that cannot be sent.
     Abort {
         /// The item.
         item: u32,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// It is there under its name.
+    /// Confirms that the item is stored under its name.
     Stored {
         /// The item.
         item: u32,
     },
-    /// It could not be stored.
+    /// Reports that the item could not be stored.
     Failed {
         /// The item.
         item: u32,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Nothing more is offered.
+    /// Announces that no more items follow.
     End,
-    /// A file of this name and size is here: is it the same?
-    There {
+    /// Reports that a file of this name and size exists, and asks for the digest of the offered one.
+    Exists {
         /// The item.
         item: u32,
     },
-    /// What is there already is being hashed, which takes its time.
+    /// Reports progress in hashing existing data.
     Checked {
         /// The item.
         item: u32,
-        /// Bytes that were hashed.
+        /// The bytes hashed so far.
         bytes: u64,
     },
 }
@@ -175,7 +181,7 @@ impl Coded for Message {
                 put_reason(out, reason);
             }
             Message::End => out.put_u8(9),
-            Message::There { item } => {
+            Message::Exists { item } => {
                 out.put_u8(10);
                 out.put_u32(*item);
             }
@@ -208,19 +214,19 @@ impl Coded for Message {
             }
             2 => {
                 let (have, count) = (fields.u64()?, usize::from(fields.u16()?));
-                let chunks = (0..count.min(MOST_CHUNKS)).map(|_| fields.take()).collect::<Option<_>>()?;
+                let chunks = (0..count.min(MAX_CHUNKS)).map(|_| fields.take()).collect::<Option<_>>()?;
                 Message::Accept { item, have, chunks }
             }
             3 => Message::Refuse { item, reason: fields.text()? },
             4 => {
                 let (flow, from, count) = (fields.u32()?, fields.u64()?, usize::from(fields.u16()?));
-                let again = (0..count.min(MOST_CHUNKS)).map(|_| fields.u16()).collect::<Option<_>>()?;
+                let again = (0..count.min(MAX_CHUNKS)).map(|_| fields.u16()).collect::<Option<_>>()?;
                 Message::Begin { item, flow, from, again }
             }
             5 => Message::Whole { item, digest: fields.take()? },
             6 => Message::Abort { item, reason: fields.text()? },
             7 => Message::Stored { item },
-            10 => Message::There { item },
+            10 => Message::Exists { item },
             11 => Message::Checked { item, bytes: fields.u64()? },
             _ => Message::Failed { item, reason: fields.text()? },
         })
@@ -246,13 +252,13 @@ mod tests {
             Message::Stored { item },
             Message::Failed { item, reason },
             Message::End,
-            Message::There { item },
+            Message::Exists { item },
             Message::Checked { item, bytes: 1 << 33 },
         ]
     }
 
     #[test]
-    fn messages_come_out_as_they_went_in_however_they_are_cut() {
+    fn messages_survive_encoding_and_fragmentation() {
         for step in [1, 3, 1000] {
             let (mut inbox, mut out) = (Inbox::default(), vec![]);
             let bytes: Vec<u8> = all().iter().flat_map(|message| message.encode().to_vec()).collect();
@@ -267,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_have_the_bytes_that_their_description_says() {
+    fn messages_are_encoded_as_documented() {
         let hex = |message: &Message| message.encode().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         assert_eq!(
             hex(&Message::Begin { item: 1, flow: 2, from: 3, again: vec![4] }),
@@ -282,7 +288,7 @@ mod tests {
             hex(&Message::Offer(Offer { item: 1, kind: Kind::FolderTime, size: 0, mode: 0o755, modified_ns: 5, name })),
             "0000001e010000000102".to_owned() + "0000000000000000" + "000001ed" + "0000000000000005" + "01000161"
         );
-        assert_eq!(hex(&Message::There { item: 1 }), "000000050a00000001");
+        assert_eq!(hex(&Message::Exists { item: 1 }), "000000050a00000001");
         assert_eq!(hex(&Message::Checked { item: 1, bytes: 2 }), "0000000d0b000000010000000000000002");
         assert_eq!(
             hex(&Message::Refuse { item: 1, reason: "no".to_owned() }),
@@ -292,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn no_bytes_make_the_inbox_panic_or_grow() {
+    fn mutated_messages_never_panic_or_grow_the_inbox() {
         let mut rng = Stream::new(1, Domain::Test, 0);
         let mut taken = 0;
         for _ in 0..20_000 {

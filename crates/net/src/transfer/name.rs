@@ -1,39 +1,39 @@
-//! Names of what is transferred. They come from another host, and none may lead out of the folder, pass for another name, or be
-//! more than a file system takes.
+//! Names of transferred files. They come from another host. None may lead out of the folder, resemble another name, or
+//! exceed the limits of file systems.
 
 use thiserror::Error;
 
-/// The most parts of a name.
+/// The maximum number of parts.
 pub const MAX_PARTS: usize = 64;
 
-/// The longest part, bytes.
+/// The maximum length of a part, bytes.
 pub const MAX_PART_BYTES: usize = 230;
 
-/// The longest name, bytes.
+/// The maximum length of a name, bytes.
 pub const MAX_NAME_BYTES: usize = 4000;
 
-/// What the name of a file begins and ends with while it is not whole.
+/// The prefix and suffix of the name of an incomplete file.
 const PARTIAL: (&str, &str) = (".", ".sparelane-part");
 
-/// Why a name is refused.
+/// A name that is refused.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("the name {name:?} is refused: {reason}")]
 pub struct NameError {
     /// The name, or its beginning.
     pub name: String,
-    /// What is wrong with it.
+    /// The reason.
     pub reason: &'static str,
 }
 
-/// A name that stays inside its folder.
+/// A relative name that stays inside its folder.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Name(Vec<String>);
 
 impl Name {
-    /// The name of these parts, outermost first.
+    /// Creates a name from its parts, outermost first.
     ///
     /// # Errors
-    /// It has no part, or too many, or a part that is none.
+    /// It has no part or too many, or a part is not allowed.
     pub fn new(parts: Vec<String>) -> Result<Name, NameError> {
         let bytes: usize = parts.iter().map(|part| part.len() + 1).sum();
         let reason = if parts.is_empty() {
@@ -51,12 +51,12 @@ impl Name {
         }
     }
 
-    /// Its parts, outermost first.
+    /// The parts, outermost first.
     pub fn parts(&self) -> &[String] {
         &self.0
     }
 
-    /// The folders that it lies in, and its last part.
+    /// The folders of the name, and its last part.
     pub fn split(&self) -> (&[String], &str) {
         match self.0.split_last() {
             Some((last, folders)) => (folders, last),
@@ -64,7 +64,7 @@ impl Name {
         }
     }
 
-    /// The last part while the file is not whole.
+    /// The last part of the incomplete file.
     pub fn partial(&self) -> String {
         format!("{}{}{}", PARTIAL.0, self.split().1, PARTIAL.1)
     }
@@ -76,7 +76,7 @@ impl std::fmt::Display for Name {
     }
 }
 
-/// What is wrong with one part of a name.
+/// Returns the reason for which a part is not allowed.
 fn fault(part: &str) -> Option<&'static str> {
     if part.is_empty() {
         return Some("a part is empty");
@@ -85,16 +85,16 @@ fn fault(part: &str) -> Option<&'static str> {
         return Some("a part is longer than 230 bytes");
     }
     if part.chars().all(|c| is_dot(c) || c == ' ') {
-        return Some("a part is nothing but dots and spaces");
+        return Some("a part has only dots and spaces");
     }
     if part.chars().any(is_separator) {
-        return Some("a part has a separator of parts, or a sign that looks like one");
+        return Some("a part has a separator, or a character that looks like one");
     }
     if part.chars().any(char::is_control) {
         return Some("a part has a control character");
     }
     if part.chars().any(is_invisible) {
-        return Some("a part has an invisible character, or one that turns the direction of text");
+        return Some("a part has an invisible character, or one that changes the direction of text");
     }
     if part.ends_with([' ', '.']) || part.starts_with(' ') {
         return Some("a part begins with a space, or ends with a space or a dot");
@@ -103,7 +103,7 @@ fn fault(part: &str) -> Option<&'static str> {
         return Some("a part is the name of a device");
     }
     if part.starts_with(PARTIAL.0) && part.to_ascii_lowercase().ends_with(PARTIAL.1) {
-        return Some("a part is named as files are that are not whole");
+        return Some("a part is reserved for incomplete files");
     }
     None
 }
@@ -112,7 +112,7 @@ fn is_dot(c: char) -> bool {
     matches!(c, '.' | '\u{2024}' | '\u{2025}' | '\u{2026}' | '\u{fe52}' | '\u{ff0e}' | '\u{ff61}' | '\u{3002}')
 }
 
-/// Separators of any system, and what some systems or eyes take for them; a colon names a drive or a stream.
+/// Separators of any system and characters that resemble them. A colon marks a drive or a stream.
 fn is_separator(c: char) -> bool {
     const LIKE_SLASHES: [char; 11] = [
         '/', '\\', ':', '\u{2044}', '\u{2215}', '\u{2216}', '\u{29f5}', '\u{29f8}', '\u{fe68}', '\u{ff0f}', '\u{ff3c}',
@@ -127,7 +127,7 @@ fn is_invisible(c: char) -> bool {
         | '\u{ffa0}' | '\u{fff0}'..='\u{fffd}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// The devices of Windows, with any extension.
+/// Device names of Windows, with any extension.
 fn is_device(part: &str) -> bool {
     let stem = part.split('.').next().unwrap_or(part).trim_end().to_ascii_uppercase();
     let numbered = |stem: &str| {
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_names_of_all_scripts_pass() {
+    fn ordinary_names_of_all_scripts_are_allowed() {
         for name in [
             "file",
             "a|b|c.txt",
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_lead_elsewhere_or_pass_for_others_are_refused() {
+    fn names_that_escape_or_resemble_others_are_refused() {
         let mut hostile: Vec<Vec<String>> = [
             "",
             "a|",
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_whole_has_a_name_that_no_other_file_can_have() {
+    fn an_incomplete_file_has_a_reserved_name() {
         let name = Name::new(parts("a|b")).expect("a name");
         assert_eq!((name.partial(), name.to_string()), (".b.sparelane-part".to_owned(), "a/b".to_owned()));
         assert!(Name::new(vec![name.partial()]).is_err());

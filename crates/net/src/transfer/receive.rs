@@ -5,39 +5,39 @@ use super::chunks::{Digest, chunk_bytes};
 use super::folder::Folder;
 use super::message::{Kind, Message, Offer};
 use super::name::Name;
-use super::patience::{Patience, STALL_TIMEOUT};
-use super::writing::{Answer, Attributes, Job, Opening, Writing};
+use super::stall::{STALL_TIMEOUT, StallTimer};
+use super::writer::{Answer, Attributes, FileWriter, Job, Opening};
 use crate::carrier::{AssociationId, Carrier};
 use crate::control::{Coded, Inbox};
-use crate::disk::{Desk, Disk};
+use crate::disk::{Disk, JobQueue};
 use crate::identity::Fingerprint;
 use crate::node::{FlowId, Node, NodeEvent};
 use sparelane_core::{Dur, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// The most items that are open at a time.
-const MOST_OPEN: usize = 1024;
+/// The maximum number of open items.
+const MAX_OPEN: usize = 1024;
 
-/// So many bytes are handed to the disk at once.
+/// The number of bytes passed to the disk at once.
 const PIECES_BYTES: u64 = 256 << 10;
 
 /// The names that the transfers into one folder are receiving now.
 ///
-/// A transfer that offers a name which an earlier one of the same peer is receiving takes its place: the earlier one is of a sender
-/// that was stopped, most likely, and whose silence is not noticed yet.
+/// If a peer offers a name that an earlier transfer of the same peer is receiving, the new transfer replaces that one.
+/// The earlier sender was most likely stopped, and its silence is not noticed yet.
 #[derive(Debug, Default)]
-pub struct Busy {
+pub struct ActiveNames {
     names: BTreeMap<Name, (AssociationId, Fingerprint)>,
     replaced: BTreeSet<AssociationId>,
 }
 
-impl Busy {
+impl ActiveNames {
     fn is_taken(&self, name: &Name, association: AssociationId, peer: Fingerprint) -> bool {
         self.names.get(name).is_some_and(|holder| holder.0 == association || holder.1 != peer)
     }
 
-    /// Returns whether an earlier transfer has to end before anything is done with the file.
+    /// Registers a name. Returns true if an earlier transfer has to end before the file may be used.
     fn take(&mut self, name: Name, association: AssociationId, peer: Fingerprint) -> bool {
         let earlier = self.names.insert(name, (association, peer));
         let Some((earlier, _)) = earlier else { return false };
@@ -51,42 +51,42 @@ impl Busy {
         }
     }
 
-    /// Whether no name is being received.
+    /// Returns true if no name is being received.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// An association whose transfer is to be ended before anything else happens, as another has taken its place.
+    /// Returns an association whose transfer was replaced. The caller must end it before doing anything else.
     pub fn poll_replaced(&mut self) -> Option<AssociationId> {
         self.replaced.pop_first()
     }
 }
 
-/// What has become of an item.
+/// The result of an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
     /// Its name.
     pub name: String,
-    /// Bytes of it.
+    /// Its size in bytes.
     pub size: u64,
-    /// Bytes that an earlier attempt had left.
+    /// The bytes that did not have to be sent, because an earlier attempt had left them.
     pub resumed: u64,
-    /// Why it is not there, if it is not.
+    /// The error, if it was not stored.
     pub error: Option<String>,
 }
 
-/// How far a file is.
+/// The state of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// The disk is asked for it.
+    /// The disk is opening it.
     Asked,
-    /// A file of its name and size is there, and the sender is asked for the digest of its own.
-    There,
-    /// It is accepted, with so many bytes that are here.
+    /// A file of its name and size exists; the sender was asked for the digest of its own.
+    Exists,
+    /// It is accepted, with this number of existing bytes.
     Accepted(u64),
-    /// It comes in a flow.
+    /// It is arriving in a flow.
     Begun,
-    /// All of it is there or on its way to the disk, which will say how it went.
+    /// It is complete, and the disk is storing it.
     Finishing,
 }
 
@@ -96,11 +96,11 @@ struct Item {
     name: Name,
     offer: Offer,
     state: State,
-    /// Bytes that its flow still brings.
+    /// The bytes still to arrive in its flow.
     left: u64,
     resumed: u64,
     whole: Option<Digest>,
-    /// Bytes that the sender has hashed, as far as it has told.
+    /// The bytes that the sender has hashed, according to its last report.
     checked_bytes: u64,
 }
 
@@ -108,106 +108,106 @@ struct Item {
 #[derive(Debug)]
 pub struct ReceiveTransfer {
     association: AssociationId,
-    desk: Desk<Writing>,
+    queue: JobQueue<FileWriter>,
     openings: Opening,
     items: BTreeMap<u32, Item>,
-    /// The items of what is open on the disk.
+    /// The item of each opening.
     by_opening: BTreeMap<Opening, u32>,
     by_flow: BTreeMap<FlowId, u32>,
-    /// Flows of which more can be read when the disk has room.
-    stalled: BTreeSet<FlowId>,
-    /// What waits for the end of the transfers whose place this one has taken.
-    held_back: Vec<Job>,
+    /// Flows that can be read further when the disk has room.
+    paused: BTreeSet<FlowId>,
+    /// Jobs that wait for the end of replaced transfers.
+    deferred: Vec<Job>,
     inbox: Inbox,
     received: VecDeque<Received>,
     ended: bool,
     received_bytes: u64,
-    /// Items that were offered until now.
+    /// The number of items offered so far.
     offered: u64,
-    /// What the sender has said until now that brings the transfer on.
+    /// The number of messages that show progress of the sender.
     messages: u64,
-    patience: Patience,
+    stall_timer: StallTimer,
 }
 
 impl ReceiveTransfer {
-    /// A transfer over an open association into this folder. Where it `replaces`, files that are there already are replaced. What is
-    /// done on the disk is done by its thread, if there is one, and else at once.
+    /// Creates a transfer over an open association into `folder`. With `replaces`, existing files are replaced. The
+    /// thread of `disk` does the disk access; without it, it is done at once.
     pub fn new(
         association: AssociationId,
         folder: &Arc<Folder>,
         replaces: bool,
         disk: Option<&Disk>,
     ) -> ReceiveTransfer {
-        let writing = Writing::new(Arc::clone(folder), replaces);
+        let writer = FileWriter::new(Arc::clone(folder), replaces);
         ReceiveTransfer {
             association,
-            desk: match disk {
-                Some(disk) => disk.desk(writing),
-                None => Desk::without_thread(writing),
+            queue: match disk {
+                Some(disk) => disk.queue(writer),
+                None => JobQueue::without_thread(writer),
             },
             openings: 0,
             items: BTreeMap::new(),
             by_opening: BTreeMap::new(),
             by_flow: BTreeMap::new(),
-            stalled: BTreeSet::new(),
-            held_back: Vec::new(),
+            paused: BTreeSet::new(),
+            deferred: Vec::new(),
             inbox: Inbox::default(),
             received: VecDeque::new(),
             ended: false,
             received_bytes: 0,
             offered: 0,
             messages: 0,
-            patience: Patience::new(STALL_TIMEOUT),
+            stall_timer: StallTimer::new(STALL_TIMEOUT),
         }
     }
 
-    /// Sets for how long it waits for a sender of which nothing comes, although it is there.
+    /// Sets the time without progress of the sender after which the transfer ends.
     pub fn set_stall_timeout(&mut self, most: Dur) {
-        self.patience = Patience::new(most);
+        self.stall_timer = StallTimer::new(most);
     }
 
-    /// Whether the sender has nothing more to be waited for; to be asked now and then.
+    /// Checks the stall timer; to be called now and then.
     ///
     /// # Errors
-    /// It is there, and does nothing.
-    pub fn check_patience(&mut self, now: Time) -> Result<(), TransferError> {
-        let works = |item: &Item| matches!(item.state, State::Asked | State::Finishing);
-        // Whoever has offered nothing keeps nobody waiting: so the path is measured.
-        let works = self.offered == 0 || self.desk.is_busy() || self.items.values().any(works);
-        if self.patience.is_over(now, self.messages + self.received_bytes, works) {
-            return Err(TransferError::Stalled(self.patience.most()));
+    /// The sender is connected but makes no progress.
+    pub fn check_stall(&mut self, now: Time) -> Result<(), TransferError> {
+        let is_working = |item: &Item| matches!(item.state, State::Asked | State::Finishing);
+        // A peer that offers nothing is no stalled sender; it may be measuring the path.
+        let is_working = self.offered == 0 || self.queue.is_busy() || self.items.values().any(is_working);
+        if self.stall_timer.is_expired(now, self.messages + self.received_bytes, is_working) {
+            return Err(TransferError::Stalled(self.stall_timer.timeout()));
         }
         Ok(())
     }
 
-    /// Items that were offered until now.
+    /// The number of items offered so far.
     pub fn offered(&self) -> u64 {
         self.offered
     }
 
-    /// Whether the sender has nothing more, and all of it has been dealt with.
+    /// Returns true if the sender has announced the end and all items have a result.
     pub fn is_done(&self) -> bool {
         self.ended && self.items.is_empty()
     }
 
-    /// Bytes that came until now.
+    /// The bytes received so far.
     pub fn received_bytes(&self) -> u64 {
         self.received_bytes
     }
 
-    /// What has become of an item, once for each.
+    /// Returns the next result of an item; each item has one.
     pub fn poll_received(&mut self) -> Option<Received> {
         self.received.pop_front()
     }
 
-    /// Something has happened at the node. `busy` has the names that any transfer is receiving now.
+    /// Handles an event of the node. `active` has the names that all transfers are receiving.
     ///
     /// # Errors
-    /// The association is over, or the peer breaks the rules; what is there of files stays for the next attempt.
+    /// The association ended, or the peer violates the rules. Incomplete files stay for the next attempt.
     pub fn handle_event<C: Carrier>(
         &mut self,
         node: &mut Node<C>,
-        busy: &mut Busy,
+        active: &mut ActiveNames,
         event: &NodeEvent,
     ) -> Result<(), TransferError> {
         match event {
@@ -216,38 +216,43 @@ impl ReceiveTransfer {
                     self.inbox.push(&bytes);
                 }
                 while let Some(message) = self.inbox.pop()? {
-                    self.handle_message(node, busy, message)?;
-                    self.handle_answers(node, busy)?;
+                    self.handle_message(node, active, message)?;
+                    self.handle_answers(node, active)?;
                 }
             }
             NodeEvent::Readable(flow) if flow.association == self.association => self.read(node, *flow)?,
             NodeEvent::Closed { association, reason } if *association == self.association => {
-                self.release(busy);
+                self.release(active);
                 return Err(TransferError::Closed(reason.clone()));
             }
-            // Why a flow has failed the sender says on the control stream; one that nobody has begun waits in the node.
+            // The sender reports the reason of a failed flow on the control stream. An unannounced flow waits in the
+            // node.
             _ => {}
         }
-        self.handle_answers(node, busy)
+        self.handle_answers(node, active)
     }
 
-    /// The transfers have ended whose place this one has taken: they have handed their last jobs to the disk.
-    pub fn go_on(&mut self) {
-        for job in std::mem::take(&mut self.held_back) {
-            self.desk.submit(job, 0);
+    /// Continues after the replaced transfers have ended and submitted their last jobs.
+    pub fn resume(&mut self) {
+        for job in std::mem::take(&mut self.deferred) {
+            self.queue.submit(job, 0);
         }
     }
 
-    /// The disk may have answered.
+    /// Handles answers of the disk.
     ///
     /// # Errors
-    /// The peer breaks the rules, or does not take its messages.
-    pub fn handle_answers<C: Carrier>(&mut self, node: &mut Node<C>, busy: &mut Busy) -> Result<(), TransferError> {
-        while let Some(answer) = self.desk.poll() {
-            self.handle_answer(node, busy, answer)?;
+    /// The peer violates the rules or does not accept messages.
+    pub fn handle_answers<C: Carrier>(
+        &mut self,
+        node: &mut Node<C>,
+        active: &mut ActiveNames,
+    ) -> Result<(), TransferError> {
+        while let Some(answer) = self.queue.poll() {
+            self.handle_answer(node, active, answer)?;
         }
-        if self.desk.has_room() {
-            for flow in std::mem::take(&mut self.stalled) {
+        if self.queue.has_room() {
+            for flow in std::mem::take(&mut self.paused) {
                 self.read(node, flow)?;
             }
         }
@@ -257,39 +262,41 @@ impl ReceiveTransfer {
     fn handle_answer<C: Carrier>(
         &mut self,
         node: &mut Node<C>,
-        busy: &mut Busy,
+        active: &mut ActiveNames,
         answer: Answer,
     ) -> Result<(), TransferError> {
-        // Of what is over, answers may still come.
+        // Answers may still arrive for items that have a result already.
         match answer {
+            // A folder is created, or its time is set.
             Answer::Made { opening, result } => {
                 let Some(item) = self.by_opening.get(&opening).copied() else { return Ok(()) };
-                let said = match result {
+                let reply = match result {
                     Ok(()) => {
-                        self.settle(busy, item, None);
+                        self.settle(active, item, None);
                         Message::Stored { item }
                     }
                     Err(reason) => {
-                        self.settle(busy, item, Some(reason.clone()));
+                        self.settle(active, item, Some(reason.clone()));
                         Message::Refuse { item, reason }
                     }
                 };
-                node.write_control(self.association, said.encode())?;
+                node.write_control(self.association, reply.encode())?;
             }
-            Answer::There { opening } => {
+            Answer::Exists { opening } => {
                 let Some(item) = self.by_opening.get(&opening).copied() else { return Ok(()) };
                 if let Some(open) = self.items.get_mut(&item) {
-                    (open.state, open.resumed) = (State::There, open.offer.size);
+                    (open.state, open.resumed) = (State::Exists, open.offer.size);
                 }
-                node.write_control(self.association, Message::There { item }.encode())?;
+                node.write_control(self.association, Message::Exists { item }.encode())?;
             }
             Answer::Checked { opening, bytes } => {
                 let Some(item) = self.by_opening.get(&opening).copied() else { return Ok(()) };
                 node.write_control(self.association, Message::Checked { item, bytes }.encode())?;
             }
+            // Opened for writing: tell the sender what is missing.
             Answer::Opened { opening, result } => {
                 let Some(item) = self.by_opening.get(&opening).copied() else { return Ok(()) };
-                let said = match result {
+                let reply = match result {
                     Ok((have, chunks)) => {
                         if let Some(open) = self.items.get_mut(&item) {
                             (open.state, open.whole) = (State::Accepted(have), None);
@@ -297,67 +304,70 @@ impl ReceiveTransfer {
                         Message::Accept { item, have, chunks }
                     }
                     Err(reason) => {
-                        self.settle(busy, item, Some(reason.clone()));
+                        self.settle(active, item, Some(reason.clone()));
                         Message::Refuse { item, reason }
                     }
                 };
-                node.write_control(self.association, said.encode())?;
+                node.write_control(self.association, reply.encode())?;
             }
+            // Only the freed memory matters.
             Answer::Written => {}
+            // The disk is full, for example. The sender stops this file only.
             Answer::Failed { opening, reason } => {
                 let Some(item) = self.by_opening.get(&opening).copied() else { return Ok(()) };
                 node.write_control(self.association, Message::Failed { item, reason: reason.clone() }.encode())?;
-                self.settle(busy, item, Some(reason));
+                self.settle(active, item, Some(reason));
             }
             Answer::Stored { opening, result } => {
                 let Some(item) = self.by_opening.get(&opening).copied() else { return Ok(()) };
-                let said = match &result {
+                let reply = match &result {
                     Ok(()) => Message::Stored { item },
                     Err(reason) => Message::Failed { item, reason: reason.clone() },
                 };
-                self.settle(busy, item, result.err());
-                node.write_control(self.association, said.encode())?;
+                self.settle(active, item, result.err());
+                node.write_control(self.association, reply.encode())?;
             }
         }
         Ok(())
     }
 
-    /// The transfer is over: its names are free for others.
-    pub fn release(&mut self, busy: &mut Busy) {
+    /// Ends the transfer and frees its names.
+    pub fn release(&mut self, active: &mut ActiveNames) {
         if self.items.values().any(|item| item.state == State::Finishing) {
-            // A file that is whole may have its name already.
-            self.desk.settle();
-            while let Some(answer) = self.desk.poll() {
+            // A complete file may have its name already: wait for the answer.
+            self.queue.settle();
+            while let Some(answer) = self.queue.poll() {
                 if let Answer::Stored { opening, result } = answer
                     && let Some(&item) = self.by_opening.get(&opening)
                 {
-                    self.settle(busy, item, result.err());
+                    self.settle(active, item, result.err());
                 }
             }
         }
-        let cut = "the connection ended before it was whole; what is here stays for the next attempt";
+        let cut = "the connection ended before it was complete; the received part stays for the next attempt";
         for item in self.items.keys().copied().collect::<Vec<_>>() {
-            self.settle(busy, item, Some(cut.to_owned()));
+            self.settle(active, item, Some(cut.to_owned()));
         }
     }
 
     fn handle_message<C: Carrier>(
         &mut self,
         node: &mut Node<C>,
-        busy: &mut Busy,
+        active: &mut ActiveNames,
         message: Message,
     ) -> Result<(), TransferError> {
-        // Of hashing, only more of it is something new.
+        // Hashing counts as progress only if it advances.
         self.messages += u64::from(!matches!(message, Message::Checked { .. }));
         match message {
             Message::Offer(offer) => {
                 self.offered += u64::from(offer.kind != Kind::FolderTime);
-                if self.ended || self.items.contains_key(&offer.item) || self.items.len() >= MOST_OPEN {
+                if self.ended || self.items.contains_key(&offer.item) || self.items.len() >= MAX_OPEN {
                     return Err(TransferError::Peer("offers an item twice, too many, or after the end"));
                 }
+                // Names are reserved by key, so that a new connection of the same peer can take over.
                 let Some(peer) = node.peer(self.association) else { return Ok(()) };
                 let item = offer.item;
-                if let Err(reason) = self.open(busy, peer, offer) {
+                if let Err(reason) = self.open(active, peer, offer) {
                     node.write_control(self.association, Message::Refuse { item, reason }.encode())?;
                 }
             }
@@ -368,15 +378,15 @@ impl ReceiveTransfer {
                 let Some(opening) = begun else {
                     return Err(TransferError::Peer("begins an item that it may not begin, or not there"));
                 };
-                self.desk.submit(Job::Begin { opening, from, again }, 0);
+                self.queue.submit(Job::Begin { opening, from, again }, 0);
                 self.by_flow.insert(id, item);
                 self.read(node, id)?;
             }
             Message::Whole { item, digest } => {
-                // Nothing is there where the item has failed here meanwhile.
+                // The item may have failed here in the meantime.
                 if let Some(open) = self.items.get_mut(&item) {
                     open.whole = Some(digest);
-                    self.conclude(item);
+                    self.finish_if_complete(item);
                 }
             }
             Message::Checked { item, bytes } => {
@@ -388,37 +398,37 @@ impl ReceiveTransfer {
                     self.messages += 1;
                 }
             }
-            // What is whole has its name, or will.
+            // A complete file has its name already, or will get it.
             Message::Abort { item, .. } if self.items.get(&item).is_some_and(|item| item.state == State::Finishing) => {
             }
-            Message::Abort { item, reason } => self.settle(busy, item, Some(reason)),
+            Message::Abort { item, reason } => self.settle(active, item, Some(reason)),
             Message::End => self.ended = true,
             _ => return Err(TransferError::Peer("sends what only a receiver says")),
         }
         Ok(())
     }
 
-    /// Asks the disk for what is offered; the error is for the sender.
-    fn open(&mut self, busy: &mut Busy, peer: Fingerprint, offer: Offer) -> Result<(), String> {
+    /// Submits the opening of an offered item; the error is meant for the sender.
+    fn open(&mut self, active: &mut ActiveNames, peer: Fingerprint, offer: Offer) -> Result<(), String> {
         let name = Name::new(offer.name.clone()).map_err(|error| error.to_string())?;
         let (item, opening) = (offer.item, self.openings);
-        let mut takes_place = false;
+        let mut has_replaced = false;
         let job = match offer.kind {
             Kind::Folder => Job::Make { opening, name: name.clone(), mode: offer.mode },
             Kind::FolderTime => Job::Date { opening, name: name.clone(), modified_ns: offer.modified_ns },
             Kind::File => {
-                if busy.is_taken(&name, self.association, peer) {
+                if active.is_taken(&name, self.association, peer) {
                     return Err("another transfer is receiving a file of this name".to_owned());
                 }
-                takes_place = busy.take(name.clone(), self.association, peer);
+                has_replaced = active.take(name.clone(), self.association, peer);
                 Job::Open { opening, name: name.clone(), size: offer.size }
             }
         };
         self.openings += 1;
-        if takes_place {
-            self.held_back.push(job);
+        if has_replaced {
+            self.deferred.push(job);
         } else {
-            self.desk.submit(job, 0);
+            self.queue.submit(job, 0);
         }
         self.by_opening.insert(opening, item);
         let (state, left, resumed, whole, checked_bytes) = (State::Asked, 0, 0, None, 0);
@@ -426,13 +436,13 @@ impl ReceiveTransfer {
         Ok(())
     }
 
-    /// Hands what has come of a flow to the disk, as far as that has room.
+    /// Passes the received bytes of a flow to the disk, as far as it has room.
     fn read<C: Carrier>(&mut self, node: &mut Node<C>, flow: FlowId) -> Result<(), TransferError> {
         let Some(&item) = self.by_flow.get(&flow) else { return Ok(()) };
         loop {
             let mut open = self.items.get_mut(&item);
-            if open.is_some() && !self.desk.has_room() {
-                self.stalled.insert(flow);
+            if open.is_some() && !self.queue.has_room() {
+                self.paused.insert(flow);
                 return Ok(());
             }
             let (mut pieces, mut pieces_bytes) = (vec![], 0);
@@ -440,7 +450,7 @@ impl ReceiveTransfer {
                 && let Some(bytes) = node.read(flow)
             {
                 self.received_bytes += bytes.len() as u64;
-                // What comes after a failure is read and thrown away.
+                // Bytes after a failure are read and discarded.
                 let Some(open) = &mut open else { continue };
                 let Some(left) = open.left.checked_sub(bytes.len() as u64) else {
                     return Err(TransferError::Peer("sends more of a file than it has offered"));
@@ -450,40 +460,40 @@ impl ReceiveTransfer {
                 pieces.push(bytes);
             }
             let Some(open) = open.filter(|_| !pieces.is_empty()) else { break };
-            self.desk.submit(Job::Write { opening: open.opening, pieces }, pieces_bytes);
+            self.queue.submit(Job::Write { opening: open.opening, pieces }, pieces_bytes);
         }
-        self.conclude(item);
+        self.finish_if_complete(item);
         Ok(())
     }
 
-    /// Has a file get its name, if all of it has come, or compares the one that has it.
-    fn conclude(&mut self, item: u32) {
+    /// Stores a complete file, or compares an existing one, once the digest is known.
+    fn finish_if_complete(&mut self, item: u32) {
         let Some(open) = self.items.get_mut(&item) else { return };
         let Some(digest) = open.whole else { return };
         let (opening, &Offer { size, mode, modified_ns, .. }) = (open.opening, &open.offer);
         let attributes = Attributes { mode, modified_ns };
         let job = match open.state {
-            State::There => Job::Compare { opening, digest, attributes },
+            State::Exists => Job::Compare { opening, digest, attributes },
             State::Begun if open.left == 0 => Job::Finish { opening, digest, size, attributes },
             _ => return,
         };
         open.state = State::Finishing;
-        self.desk.submit(job, 0);
+        self.queue.submit(job, 0);
     }
 
-    /// An item is over, and its name free for others.
-    fn forget(&mut self, busy: &mut Busy, item: u32) -> Option<Item> {
+    /// Removes an item and frees its name.
+    fn forget(&mut self, active: &mut ActiveNames, item: u32) -> Option<Item> {
         let open = self.items.remove(&item)?;
         if open.offer.kind == Kind::File {
-            busy.free(&open.name, self.association);
+            active.free(&open.name, self.association);
         }
         self.by_opening.remove(&open.opening);
-        self.desk.submit(Job::Close { opening: open.opening }, 0);
+        self.queue.submit(Job::Close { opening: open.opening }, 0);
         Some(open)
     }
 
-    fn settle(&mut self, busy: &mut Busy, item: u32, error: Option<String>) {
-        if let Some(open) = self.forget(busy, item) {
+    fn settle(&mut self, active: &mut ActiveNames, item: u32, error: Option<String>) {
+        if let Some(open) = self.forget(active, item) {
             if open.offer.kind == Kind::FolderTime && error.is_none() {
                 return;
             }
@@ -494,10 +504,11 @@ impl ReceiveTransfer {
 }
 
 impl Item {
-    /// It comes, as *begin* says. Returns its opening, or `None` where it may not come so.
+    /// Starts the item as announced by *begin*. Returns its opening, or `None` if the announcement is invalid.
     fn begin(&mut self, from: u64, again: &[u16]) -> Option<Opening> {
         let State::Accepted(have) = self.state else { return None };
         let (size, chunk_bytes) = (self.offer.size, chunk_bytes(self.offer.size));
+        // The flow starts after the existing bytes, or at the start of a chunk among them.
         let is_place = from == have || (from < have && from.is_multiple_of(chunk_bytes));
         let are_chunks = again.is_sorted_by(|one, next| one < next)
             && again.last().is_none_or(|&last| (u64::from(last) + 1).saturating_mul(chunk_bytes) <= from);

@@ -3,93 +3,94 @@
 use super::TransferError;
 use super::chunks::{Digest, chunk_bytes};
 use super::message::{Kind, Message, Offer};
-use super::patience::{Patience, STALL_TIMEOUT};
-use super::reading::{Answer, Job, Reading, Step};
+use super::reader::{Answer, FileReader, Job, Step};
 use super::source::Source;
+use super::stall::{STALL_TIMEOUT, StallTimer};
 use crate::carrier::{AssociationId, Carrier};
 use crate::control::{Coded, Inbox, Service};
-use crate::disk::{Desk, Disk};
+use crate::disk::{Disk, JobQueue};
 use crate::node::{FlowId, Node, NodeEvent};
 use sparelane_core::{Dur, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 
-/// So many items are offered ahead of those that are sent.
-const MOST_OFFERED: usize = 64;
+/// The number of items that are offered ahead.
+const MAX_OFFERED: usize = 64;
 
-/// So many files are on their way at a time.
-const MOST_ACTIVE: usize = 16;
+/// The maximum number of files being sent at a time.
+const MAX_ACTIVE: usize = 16;
 
-/// What is read from a file at once, bytes: one write, of which the tail is the end.
+/// The number of bytes read from a file at once. Each piece is one write, and the tail is its end.
 const PIECE_BYTES: u64 = 16 << 20;
 
-/// What has become of an item.
+/// The result of an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// What it is called at the receiver.
+    /// Its name at the receiver.
     pub name: String,
-    /// Bytes of it.
+    /// Its size in bytes.
     pub size: u64,
-    /// Bytes that had not to be sent, as an earlier attempt had left them.
+    /// The bytes that did not have to be sent, because an earlier attempt had left them.
     pub resumed: u64,
-    /// Why it is not there, if it is not.
+    /// The error, if it was not stored.
     pub error: Option<String>,
 }
 
-/// What the receiver wants of an item.
+/// A request of the receiver.
 #[derive(Debug)]
-enum Wanted {
-    /// What of it is not here, or not right, with these digests.
+enum Request {
+    /// The missing and wrong parts of a file, given the receiver's digests.
     Rest { have: u64, chunks: Vec<Digest> },
-    /// The digest of all of it: a file of its name is there.
+    /// The digest of the whole file, because a file of its name exists.
     Digest,
 }
 
 #[derive(Debug)]
 struct Active {
     flow: FlowId,
-    /// Bytes of it that the disk has not given.
+    /// The bytes that the disk has still to deliver.
     left: u64,
-    /// Bytes that had not to be sent.
+    /// The bytes that do not have to be sent.
     resumed: u64,
-    /// The disk has been asked for more.
-    is_asked: bool,
+    /// True while the disk is reading.
+    is_reading: bool,
 }
 
 /// A transfer to a peer.
 #[derive(Debug)]
 pub struct SendTransfer {
     association: AssociationId,
-    desk: Desk<Reading>,
+    queue: JobQueue<FileReader>,
     sources: Vec<Source>,
     next_offer: usize,
-    /// Items of which something is wanted.
-    wanted: VecDeque<(u32, Wanted)>,
+    /// Requested items.
+    requested: VecDeque<(u32, Request)>,
     /// Items that the disk is opening.
     opening: BTreeSet<u32>,
     active: BTreeMap<u32, Active>,
-    /// Items of which the receiver knows the digest, and has not said whether its file has it.
+    /// Items whose digest the receiver is comparing.
     compared: BTreeSet<u32>,
-    /// Bytes that the receiver has hashed of items, as far as it has told.
+    /// The bytes of each item that the receiver has hashed, according to its last report.
     checked: BTreeMap<u32, u64>,
-    /// Items of which nothing has come back, and those of which all is sent.
+    /// The number of offered items without a result, and the items with one.
     open: usize,
     settled: Vec<bool>,
     inbox: Inbox,
     outcomes: VecDeque<Outcome>,
     resumed: BTreeMap<u32, u64>,
     ended: bool,
-    /// The times of folders are offered: everything else is settled.
+    /// True once the times of folders are offered, after everything else has a result.
     sets_times: bool,
     sent_bytes: u64,
     window_bytes: u64,
-    /// What the receiver has said until now that brings the transfer on.
+    /// The number of messages that show progress of the receiver.
     messages: u64,
-    patience: Patience,
+    stall_timer: StallTimer,
 }
 
 impl SendTransfer {
-    /// A transfer of `sources` over an open association. They are read by the thread of `disk`, if there is one, and else at once.
+    /// Creates a transfer of `sources` over an open association. The thread of `disk` reads them; without it, they are
+    /// read at once.
     pub fn new<C: Carrier>(
         association: AssociationId,
         sources: Vec<Source>,
@@ -99,13 +100,13 @@ impl SendTransfer {
         let settled = vec![false; sources.len()];
         SendTransfer {
             association,
-            desk: match disk {
-                Some(disk) => disk.desk(Reading::default()),
-                None => Desk::without_thread(Reading::default()),
+            queue: match disk {
+                Some(disk) => disk.queue(FileReader::default()),
+                None => JobQueue::without_thread(FileReader::default()),
             },
             sources,
             next_offer: 0,
-            wanted: VecDeque::new(),
+            requested: VecDeque::new(),
             opening: BTreeSet::new(),
             active: BTreeMap::new(),
             compared: BTreeSet::new(),
@@ -120,50 +121,50 @@ impl SendTransfer {
             sent_bytes: 0,
             window_bytes: node.config().window_bytes,
             messages: 0,
-            patience: Patience::new(STALL_TIMEOUT),
+            stall_timer: StallTimer::new(STALL_TIMEOUT),
         }
     }
 
-    /// Sets for how long it waits for a receiver that takes nothing, although it is there.
+    /// Sets the time without progress of the receiver after which the transfer ends.
     pub fn set_stall_timeout(&mut self, most: Dur) {
-        self.patience = Patience::new(most);
+        self.stall_timer = StallTimer::new(most);
     }
 
-    /// Whether the receiver has nothing more to be waited for; to be asked now and then.
+    /// Checks the stall timer; to be called now and then.
     ///
     /// # Errors
-    /// It is there, and does nothing.
-    pub fn check_patience<C: Carrier>(&mut self, now: Time, node: &Node<C>) -> Result<(), TransferError> {
-        let works = !self.opening.is_empty() || self.active.values().any(|active| active.is_asked);
+    /// The receiver is connected but makes no progress.
+    pub fn check_stall<C: Carrier>(&mut self, now: Time, node: &Node<C>) -> Result<(), TransferError> {
+        let is_working = !self.opening.is_empty() || self.active.values().any(|active| active.is_reading);
         let acknowledged = |active: &Active| node.sending(active.flow).map_or(0, |flow| flow.acknowledged_bytes());
         let taken: u64 = self.active.values().map(acknowledged).sum();
-        if self.patience.is_over(now, self.messages + self.sent_bytes + taken, works) {
-            return Err(TransferError::Stalled(self.patience.most()));
+        if self.stall_timer.is_expired(now, self.messages + self.sent_bytes + taken, is_working) {
+            return Err(TransferError::Stalled(self.stall_timer.timeout()));
         }
         Ok(())
     }
 
-    /// Whether every item is there, or is known not to be.
+    /// Returns true if every item has a result.
     pub fn is_done(&self) -> bool {
         self.next_offer == self.sources.len() && self.open == 0
     }
 
-    /// Whether something of an item is on its way.
+    /// Returns true if data of an item is being sent.
     pub fn is_waiting(&self) -> bool {
         !self.active.is_empty()
     }
 
-    /// The items of which nothing is known yet, to be sent by another transfer.
+    /// Returns the items without a result, for another transfer.
     pub fn into_unsettled(self) -> Vec<Source> {
         self.sources.into_iter().zip(self.settled).filter(|(_, settled)| !settled).map(|(source, _)| source).collect()
     }
 
-    /// What has become of an item, once for each.
+    /// Returns the next result of an item; each item has one.
     pub fn poll_outcome(&mut self) -> Option<Outcome> {
         self.outcomes.pop_front()
     }
 
-    /// Bytes that the receiver has, and bytes of all files.
+    /// Returns the bytes that the receiver has, and those of all files.
     pub fn progress<C: Carrier>(&self, node: &Node<C>) -> (u64, u64) {
         let under_way: u64 = self
             .active
@@ -173,10 +174,10 @@ impl SendTransfer {
         (self.sent_bytes + under_way, self.sources.iter().map(|source| source.size).sum())
     }
 
-    /// Something has happened at the node.
+    /// Handles an event of the node.
     ///
     /// # Errors
-    /// The association is over, or the peer's messages are none.
+    /// The association ended, or the peer's messages are invalid.
     pub fn handle_event<C: Carrier>(
         &mut self,
         now: Time,
@@ -195,7 +196,7 @@ impl SendTransfer {
                     return Err(TransferError::Peer("serves a tunnel, and receives no files"));
                 }
             }
-            // A flow that this side has reset is nobody's any more.
+            // A flow that this side has reset belongs to no item any more.
             NodeEvent::SendFailed(flow) if self.active.values().any(|active| active.flow == *flow) => {
                 return Err(TransferError::Stuck);
             }
@@ -208,24 +209,26 @@ impl SendTransfer {
     }
 
     fn handle_message<C: Carrier>(&mut self, node: &mut Node<C>, message: Message) -> Result<(), TransferError> {
+        // Hashing counts as progress only if it advances.
         self.messages += u64::from(!matches!(message, Message::Checked { .. }));
         match message {
             Message::Accept { item, have, chunks } => {
                 self.check(item)?;
                 let source = &self.sources[item as usize];
+                // The receiver must report one digest per started chunk.
                 let count = have.div_ceil(chunk_bytes(source.size));
-                if have > source.size || chunks.len() as u64 != count || !self.may_want(item) {
+                if have > source.size || chunks.len() as u64 != count || !self.may_request(item) {
                     return Err(TransferError::Peer("accepts an item in a way that cannot be"));
                 }
                 self.compared.remove(&item);
-                self.wanted.push_back((item, Wanted::Rest { have, chunks }));
+                self.requested.push_back((item, Request::Rest { have, chunks }));
             }
-            Message::There { item } => {
+            Message::Exists { item } => {
                 self.check(item)?;
-                if !self.may_want(item) || self.compared.contains(&item) {
+                if !self.may_request(item) || self.compared.contains(&item) {
                     return Err(TransferError::Peer("asks for the digest of an item that it has accepted, or twice"));
                 }
-                self.wanted.push_back((item, Wanted::Digest));
+                self.requested.push_back((item, Request::Digest));
             }
             Message::Checked { item, bytes } => {
                 self.check(item)?;
@@ -237,6 +240,7 @@ impl SendTransfer {
             }
             Message::Stored { item } => {
                 self.check(item)?;
+                // A file counts as stored only after all of it was sent, or if it existed before.
                 let is_sent = self.active.get(&item).is_some_and(|active| active.left == 0);
                 let source = &self.sources[item as usize];
                 if self.compared.contains(&item) {
@@ -248,9 +252,9 @@ impl SendTransfer {
             }
             Message::Refuse { item, reason } | Message::Failed { item, reason } => {
                 self.check(item)?;
-                self.wanted.retain(|wanted| wanted.0 != item);
+                self.requested.retain(|requested| requested.0 != item);
                 if let Some(active) = self.active.get(&item) {
-                    // What is not sent yet would be thrown away.
+                    // The unsent rest would be discarded.
                     node.reset(active.flow);
                 }
                 self.settle(item, Some(reason));
@@ -260,14 +264,14 @@ impl SendTransfer {
         Ok(())
     }
 
-    /// Whether something of an item may be wanted: it is a file, and nothing is yet.
-    fn may_want(&self, item: u32) -> bool {
-        let is_wanted = || self.wanted.iter().any(|wanted| wanted.0 == item);
+    /// Returns true if the receiver may request the item: it is a file that was not requested yet.
+    fn may_request(&self, item: u32) -> bool {
+        let is_wanted = || self.requested.iter().any(|requested| requested.0 == item);
         let is_under_way = self.active.contains_key(&item) || self.opening.contains(&item) || is_wanted();
         !is_under_way && self.sources[item as usize].kind == Kind::File
     }
 
-    /// The item was offered and is not settled.
+    /// Checks that the item was offered and has no result yet.
     fn check(&self, item: u32) -> Result<(), TransferError> {
         let is_open = (item as usize) < self.next_offer && !self.settled[item as usize];
         if is_open { Ok(()) } else { Err(TransferError::Peer("speaks of an item that is not open")) }
@@ -280,7 +284,7 @@ impl SendTransfer {
         self.compared.remove(&item);
         self.checked.remove(&item);
         if self.active.remove(&item).is_some() | self.opening.remove(&item) {
-            self.desk.submit(Job::Close { item }, 0);
+            self.queue.submit(Job::Close { item }, 0);
         }
         self.sent_bytes += source.size;
         let resumed = self.resumed.remove(&item).unwrap_or(0);
@@ -290,14 +294,15 @@ impl SendTransfer {
         }
     }
 
-    /// Offers, begins and sends what can be; to be called where the disk has news.
+    /// Offers, opens and sends items as far as possible; to be called when the disk has answers.
     ///
     /// # Errors
-    /// The node refuses.
+    /// The node reports an error.
     pub fn advance<C: Carrier>(&mut self, now: Time, node: &mut Node<C>) -> Result<(), TransferError> {
-        while self.next_offer < self.sources.len() && self.open < MOST_OFFERED {
+        while self.next_offer < self.sources.len() && self.open < MAX_OFFERED {
             let source = &self.sources[self.next_offer];
             let Source { kind, size, mode, modified_ns, .. } = *source;
+            // Folders get their times last: storing files in them would change the times.
             if kind == Kind::FolderTime && !self.sets_times {
                 if self.open > 0 {
                     break;
@@ -311,9 +316,9 @@ impl SendTransfer {
             self.open += 1;
         }
         loop {
-            self.open_wanted();
-            self.ask(node);
-            let Some(answer) = self.desk.poll() else { break };
+            self.open_requested();
+            self.read_more(node);
+            let Some(answer) = self.queue.poll() else { break };
             self.handle_answer(now, node, answer)?;
         }
         if self.is_done() && !self.ended {
@@ -330,29 +335,29 @@ impl SendTransfer {
         Ok(())
     }
 
-    /// Has the disk open what is wanted, as far as so many files may be on their way.
-    fn open_wanted(&mut self) {
-        while self.active.len() + self.opening.len() < MOST_ACTIVE
-            && let Some((item, wanted)) = self.wanted.pop_front()
+    /// Opens requested files, up to the limit of files being sent.
+    fn open_requested(&mut self) {
+        while self.active.len() + self.opening.len() < MAX_ACTIVE
+            && let Some((item, requested)) = self.requested.pop_front()
         {
             self.opening.insert(item);
             let source = Box::new(self.sources[item as usize].clone());
-            let job = match wanted {
-                Wanted::Rest { have, chunks } => Job::Open { item, source, have, chunks },
-                Wanted::Digest => Job::Digest { item, source },
+            let job = match requested {
+                Request::Rest { have, chunks } => Job::Open { item, source, have, chunks },
+                Request::Digest => Job::Digest { item, source },
             };
-            self.desk.submit(job, 0);
+            self.queue.submit(job, 0);
         }
     }
 
-    /// Asks the disk for more of each file of which little waits to be sent.
-    fn ask<C: Carrier>(&mut self, node: &Node<C>) {
-        let most_waiting = self.window_bytes / 2;
-        for (&item, active) in self.active.iter_mut().filter(|(_, active)| !active.is_asked && active.left > 0) {
+    /// Reads more of each file that has little left to send.
+    fn read_more<C: Carrier>(&mut self, node: &Node<C>) {
+        let max_waiting = self.window_bytes / 2;
+        for (&item, active) in self.active.iter_mut().filter(|(_, active)| !active.is_reading && active.left > 0) {
             let waiting = node.sending(active.flow).map_or(u64::MAX, |flow| flow.buffered_bytes());
-            if waiting <= most_waiting {
-                active.is_asked = true;
-                self.desk.submit(Job::Read { item, most: PIECE_BYTES.min(most_waiting + 1) }, 0);
+            if waiting <= max_waiting {
+                active.is_reading = true;
+                self.queue.submit(Job::Read { item, most: PIECE_BYTES.min(max_waiting + 1) }, 0);
             }
         }
     }
@@ -364,7 +369,7 @@ impl SendTransfer {
         answer: Answer,
     ) -> Result<(), TransferError> {
         let Answer { item, result } = answer;
-        // Of what is settled, answers may still come.
+        // Answers may still arrive for items that have a result already.
         let is_open = self.opening.contains(&item) || self.active.contains_key(&item);
         match result {
             _ if !is_open => Ok(()),
@@ -390,12 +395,12 @@ impl SendTransfer {
                 node.write_control(self.association, Message::Begin { item, flow: flow.flow, from, again }.encode())?;
                 let resumed = self.sources[item as usize].size - left;
                 self.resumed.insert(item, resumed);
-                self.active.insert(item, Active { flow, left, resumed, is_asked: false });
+                self.active.insert(item, Active { flow, left, resumed, is_reading: false });
                 self.finish(node, item, whole)
             }
             Ok(Step::Piece { bytes, whole }) => {
                 if let Some(active) = self.active.get_mut(&item) {
-                    active.is_asked = false;
+                    active.is_reading = false;
                     active.left = active.left.saturating_sub(bytes.len() as u64);
                     node.write(active.flow, bytes);
                 }
@@ -404,7 +409,7 @@ impl SendTransfer {
         }
     }
 
-    /// Ends the flow of a file of which all has been read.
+    /// Ends the flow of a file that is completely read, and sends its digest.
     fn finish<C: Carrier>(
         &mut self,
         node: &mut Node<C>,

@@ -1,4 +1,4 @@
-//! What is sent: files and folders of this host, as they are when the transfer begins.
+//! The sources of a transfer: files and folders of this host, as they are when the transfer starts.
 
 use super::message::Kind;
 use super::name::{Name, NameError};
@@ -8,66 +8,66 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// The most items of one transfer.
+/// The maximum number of items of one transfer.
 pub const MAX_ITEMS: usize = 1_000_000;
 
-/// A file or folder that is to be sent.
+/// A file or folder to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// What it is called at the receiver.
+    /// Its name at the receiver.
     pub name: Name,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Bytes of a file.
+    /// The size of a file in bytes.
     pub size: u64,
     /// Permission bits.
     pub mode: u32,
-    /// When it was modified, nanoseconds since 1970.
+    /// The modification time, nanoseconds since 1970.
     pub modified_ns: i64,
 }
 
-/// Why something cannot be sent.
+/// The reason for which something cannot be sent.
 #[derive(Debug, Error)]
 pub enum SourceError {
     /// It cannot be read.
     #[error("{}: {error}", path.display())]
     File {
-        /// What cannot.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
-    /// It is neither file nor folder.
-    #[error("{}: it is neither a file nor a folder; links, devices and sockets are not sent", .0.display())]
+    /// It is neither a file nor a folder.
+    #[error("{}: neither a file nor a folder; links, devices and sockets are not sent", .0.display())]
     Kind(PathBuf),
-    /// The receiver would not take its name.
+    /// The receiver would refuse its name.
     #[error("{}: {error}", path.display())]
     Name {
-        /// What has it.
+        /// The path.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         error: NameError,
     },
-    /// Its name is no text.
+    /// Its name is not valid UTF-8.
     #[error("{}: its name is not in UTF-8", .0.display())]
     NoText(PathBuf),
-    /// Two of them would have one name.
-    #[error("{}: another item has the name {name}, too", path.display())]
+    /// Two items would have the same name.
+    #[error("{}: another item also has the name {name}", path.display())]
     Twice {
-        /// The second.
+        /// The path of the second.
         path: PathBuf,
         /// The name.
         name: Name,
     },
-    /// Too many.
+    /// There are too many items.
     #[error("more than {MAX_ITEMS} files and folders")]
     TooMany,
 }
 
 impl SourceError {
-    /// What cannot be sent.
+    /// The path of the item that cannot be sent.
     pub fn path(&self) -> String {
         match self {
             SourceError::File { path, .. } | SourceError::Name { path, .. } | SourceError::Twice { path, .. } => {
@@ -78,7 +78,7 @@ impl SourceError {
         }
     }
 
-    /// Why, without saying what.
+    /// The reason without the path.
     pub fn reason(&self) -> String {
         let text = self.to_string();
         text.strip_prefix(&format!("{}: ", self.path())).map_or(text.clone(), str::to_owned)
@@ -109,36 +109,37 @@ impl Source {
         if self.is_unchanged(&file)? { Ok(file) } else { Err(changed()) }
     }
 
-    /// Whether an open file is still as it was.
+    /// Returns true if an open file has not changed since the transfer started.
     pub(super) fn is_unchanged(&self, file: &File) -> io::Result<bool> {
         let now = Source::of(&self.path, self.name.parts(), &file.metadata()?);
         Ok(now.is_ok_and(|now| now == *self))
     }
 }
 
-/// The error of a file that has changed since.
+/// The error of a file that has changed.
 pub(super) fn changed() -> io::Error {
     io::Error::other("it has changed since the transfer began")
 }
 
-/// What is to be sent.
+/// The items to send.
 #[derive(Debug, Default)]
 pub struct Collected {
-    /// Files and folders, folders before what is in them, in order of name; then the time of each folder, the innermost first.
+    /// Files and folders in order of name, each folder before its content; then the time of each folder, innermost
+    /// first.
     pub sources: Vec<Source>,
-    /// What lies in a folder that is sent, and cannot be sent itself.
+    /// Items in a folder that cannot be sent themselves.
     pub left_out: Vec<SourceError>,
 }
 
-/// Everything below `paths`. What is named is sent under its last name.
+/// Collects everything below `paths`; each path is sent under its last component.
 ///
 /// # Errors
-/// Something that is named cannot be sent; nothing is, then.
+/// One of the paths cannot be sent; then none is.
 pub fn collect(paths: &[PathBuf]) -> Result<Collected, SourceError> {
     let mut collected = Collected::default();
     for path in paths {
         let failed = |error| SourceError::File { path: path.clone(), error };
-        // A named link is followed: the user means what it leads to.
+        // A link that the user names is followed.
         let real = path.canonicalize().map_err(failed)?;
         let shown = if path.file_name().is_some() { path.as_path() } else { real.as_path() };
         let last = shown.file_name().ok_or_else(|| SourceError::Kind(path.clone()))?;
@@ -157,7 +158,7 @@ pub fn collect(paths: &[PathBuf]) -> Result<Collected, SourceError> {
     Ok(collected)
 }
 
-/// Collects a file, or a folder and what is in it as far as that can be sent. The error is of `path` itself, or ends all.
+/// Collects a file, or a folder and its content as far as it can be sent. An error concerns `path` itself or is fatal.
 fn walk(path: &Path, parts: &mut Vec<String>, collected: &mut Collected) -> Result<(), SourceError> {
     let failed = |error| SourceError::File { path: path.to_owned(), error };
     let metadata = path.symlink_metadata().map_err(failed)?;

@@ -1,3 +1,5 @@
+//! Transfers between two nodes in virtual time, with real folders.
+
 use super::chunks::chunk_bytes;
 use super::folder::Folder;
 use super::message::{Kind, Message, Offer};
@@ -25,13 +27,13 @@ struct Run {
     errors: [Option<TransferError>; 2],
 }
 
-/// Sends `paths` to `folder`; the path is cut after `cut_after`, if given.
+/// Sends `paths` to `folder`; the path fails after `cut_after`, if given.
 fn run(paths: &[PathBuf], folder: &std::path::Path, path: Path, replaces: bool, cut_after: Option<Dur>) -> Run {
     let change = cut_after.map(|after| (after, Path { loss: 1.0, ..path }));
     run_on_changing_path(paths, folder, path, replaces, change)
 }
 
-/// Sends `paths` to `folder`; the path becomes another after some time, if given.
+/// Sends `paths` to `folder`; the path changes after some time, if `change` is given.
 fn run_on_changing_path(
     paths: &[PathBuf],
     folder: &std::path::Path,
@@ -44,7 +46,7 @@ fn run_on_changing_path(
     net.connect().expect("a peer");
     let folder = Arc::new(Folder::open(folder).expect("a folder"));
     let mut sources = Some(collect(paths).expect("sources").sources);
-    let (mut sender, mut receiver, mut busy) = (None, None, Busy::default());
+    let (mut sender, mut receiver, mut active) = (None, None, ActiveNames::default());
     let mut run = Run { sent: vec![], received: vec![], errors: [None, None] };
     let mut limit = Time::ZERO + change.map_or(Dur::from_secs(300), |(after, _)| after);
     loop {
@@ -76,7 +78,7 @@ fn run_on_changing_path(
         if at == 1
             && let Some(receiver) = &mut receiver
         {
-            if let Err(error) = receiver.handle_event(net.node(1), &mut busy, &event) {
+            if let Err(error) = receiver.handle_event(net.node(1), &mut active, &event) {
                 run.errors[1].get_or_insert(error);
             }
             run.received.extend(std::iter::from_fn(|| receiver.poll_received()));
@@ -87,7 +89,7 @@ fn run_on_changing_path(
             break;
         }
     }
-    assert!(busy.is_empty() || run.errors[1].is_none(), "{busy:?}");
+    assert!(active.is_empty() || run.errors[1].is_none(), "{active:?}");
     run
 }
 
@@ -96,7 +98,7 @@ fn errors<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Vec<(&'a str, 
 }
 
 #[test]
-fn a_tree_arrives_with_contents_rights_and_times_whatever_is_lost() {
+fn a_tree_arrives_with_contents_permissions_and_times_despite_losses() {
     let scratch = Scratch::new("transfer-tree");
     let (from, to) = (scratch.path().join("tree"), scratch.path().join("to"));
     fs::create_dir_all(from.join("sub/empty")).expect("folders");
@@ -119,11 +121,11 @@ fn a_tree_arrives_with_contents_rights_and_times_whatever_is_lost() {
         let [was, is] = [from.join(name), to.join("tree").join(name)].map(|path| fs::metadata(path).expect("a folder"));
         assert_eq!((was.mode(), was.mtime(), was.mtime_nsec()), (is.mode(), is.mtime(), is.mtime_nsec()), "{name}");
     }
-    assert!(fs::read_dir(to.join("tree")).expect("a folder").count() == 4, "nothing is left over");
+    assert!(fs::read_dir(to.join("tree")).expect("a folder").count() == 4, "nothing else is there");
 }
 
 #[test]
-fn what_is_there_is_kept_unless_it_is_to_be_replaced() {
+fn existing_files_are_kept_unless_replaced() {
     let scratch = Scratch::new("transfer-replace");
     let (from, to) = (scratch.path().join("file"), scratch.path().join("to"));
     fs::create_dir(&to).expect("a folder");
@@ -142,9 +144,9 @@ fn what_is_there_is_kept_unless_it_is_to_be_replaced() {
     assert_eq!(fs::read_to_string(to.join("file")).expect("a file"), "new");
 }
 
-/// Some of a folder has arrived when the path is cut: what has its name there already is not sent again, and no error.
+/// The path fails after part of a folder has arrived. Complete files are not sent again, and cause no error.
 #[test]
-fn a_folder_that_is_sent_again_after_a_cut_is_completed_without_an_error() {
+fn an_interrupted_folder_is_completed_without_an_error() {
     let scratch = Scratch::new("transfer-again");
     let (from, to) = (scratch.path().join("tree"), scratch.path().join("to"));
     fs::create_dir_all(from.join("sub")).expect("folders");
@@ -165,15 +167,15 @@ fn a_folder_that_is_sent_again_after_a_cut_is_completed_without_an_error() {
             assert_eq!(outcome.resumed, outcome.size, "{outcome:?} is there");
         }
     }
-    assert_eq!(fs::metadata(to.join("tree/a")).expect("a file").ino(), before, "it was not written again");
+    assert_eq!(fs::metadata(to.join("tree/a")).expect("a file").ino(), before, "the file was not written again");
     for name in ["a", "b", "sub/c", "z"] {
         assert!(fs::read(from.join(name)).expect("a file") == fs::read(to.join("tree").join(name)).expect(name));
     }
 }
 
-/// What is left of an earlier attempt is wrong in two chunks of six, in one of them where the file has zeros.
+/// The data left from an earlier attempt is wrong in two of six chunks; in one of them the file has zeros.
 #[test]
-fn what_is_wrong_in_a_chunk_costs_this_chunk() {
+fn a_wrong_chunk_costs_only_itself() {
     let chunk = chunk_bytes(6_000_000) as usize;
     let scratch = Scratch::new("transfer-chunks");
     let (from, to) = (scratch.path().join("file"), scratch.path().join("to"));
@@ -199,9 +201,9 @@ fn what_is_wrong_in_a_chunk_costs_this_chunk() {
     }
 }
 
-/// The path is cut at different instants; each time the next attempt goes on where the last one stopped.
+/// The path fails at different times; each attempt continues where the last one stopped.
 #[test]
-fn a_transfer_that_is_cut_goes_on_where_it_stopped() {
+fn an_interrupted_transfer_continues_where_it_stopped() {
     let scratch = Scratch::new("transfer-resume");
     let (from, to) = (scratch.path().join("file"), scratch.path().join("to"));
     fs::create_dir(&to).expect("a folder");
@@ -210,7 +212,7 @@ fn a_transfer_that_is_cut_goes_on_where_it_stopped() {
     for after_ms in [300, 400, 500] {
         let cut = run(std::slice::from_ref(&from), &to, Path::default(), false, Some(Dur::from_ms(after_ms)));
         assert!(cut.errors.iter().all(Option::is_some) && !to.join("file").exists(), "{:?}", cut.errors);
-        let has = fs::metadata(to.join(".file.sparelane-part")).expect("what came").len();
+        let has = fs::metadata(to.join(".file.sparelane-part")).expect("the received part").len();
         assert!(has > had, "{has} after {had} bytes");
         had = has;
     }
@@ -221,7 +223,7 @@ fn a_transfer_that_is_cut_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn what_is_left_of_another_file_is_not_built_upon() {
+fn the_rest_of_another_file_is_not_used() {
     let scratch = Scratch::new("transfer-other");
     let (from, to) = (scratch.path().join("file"), scratch.path().join("to"));
     fs::create_dir(&to).expect("a folder");
@@ -235,19 +237,19 @@ fn what_is_left_of_another_file_is_not_built_upon() {
     }
 }
 
-/// A peer that speaks the language and means no good.
+/// A sender that uses the protocol with bad intentions.
 #[test]
-fn a_hostile_sender_is_cut_off_or_refused_and_writes_nothing() {
+fn a_hostile_sender_is_refused_and_writes_nothing() {
     let offer = |name: &[&str], size| {
         let name = name.iter().map(|part| (*part).to_owned()).collect();
         Message::Offer(Offer { item: 0, kind: Kind::File, size, mode: 0o7777, modified_ns: 0, name })
     };
-    let said = |messages: &[Message]| {
+    let result_of = |messages: &[Message]| {
         let scratch = Scratch::new("transfer-hostile");
         let mut net = Virtual::new(Path::default(), NodeConfig::default(), 1).expect("settings that fit");
         net.connect().expect("a peer");
         let folder = Arc::new(Folder::open(scratch.path()).expect("a folder"));
-        let (mut receiver, mut busy) = (None, Busy::default());
+        let (mut receiver, mut active) = (None, ActiveNames::default());
         while let Some((at, event)) = net.next_event(Time::ZERO + Dur::from_secs(5)) {
             let now = net.now();
             if let NodeEvent::Opened { association, .. } = event {
@@ -264,7 +266,7 @@ fn a_hostile_sender_is_cut_off_or_refused_and_writes_nothing() {
             }
             if at == 1
                 && let Some(receiver) = &mut receiver
-                && let Err(error) = receiver.handle_event(net.node(1), &mut busy, &event)
+                && let Err(error) = receiver.handle_event(net.node(1), &mut active, &event)
             {
                 return error.to_string();
             }
@@ -297,12 +299,12 @@ fn a_hostile_sender_is_cut_off_or_refused_and_writes_nothing() {
         (vec![offer(&["x"], u64::MAX), begin], "[\".x.sparelane-part\"]"),
     ];
     for (messages, outcome) in cases {
-        assert_eq!(said(&messages), outcome, "{messages:?}");
+        assert_eq!(result_of(&messages), outcome, "{messages:?}");
     }
 }
 
 #[test]
-fn what_cannot_be_sent_is_told_before_anything_is() {
+fn invalid_sources_are_reported_before_the_transfer() {
     let scratch = Scratch::new("transfer-sources");
     let at = |name: &str| scratch.path().join(name);
     fs::create_dir_all(at("one/same")).expect("folders");
@@ -312,7 +314,7 @@ fn what_cannot_be_sent_is_told_before_anything_is() {
     fs::create_dir(at("links")).expect("a folder");
     std::os::unix::fs::symlink("/etc", at("links/out")).expect("a link");
     fs::write(at("bad\n"), "").expect("a file");
-    let told = |paths: &[PathBuf]| {
+    let outcome = |paths: &[PathBuf]| {
         let collected = collect(paths).map_err(|error| error.to_string())?;
         Ok::<_, String>((
             collected.sources.len(),
@@ -320,20 +322,20 @@ fn what_cannot_be_sent_is_told_before_anything_is() {
         ))
     };
     // Three items, a file, and the times of two folders.
-    assert_eq!(told(&[at("one"), at("two/file")]), Ok((6, vec![])));
+    assert_eq!(outcome(&[at("one"), at("two/file")]), Ok((6, vec![])));
     for (paths, part) in [
         (vec![at("none")], "No such file"),
-        (vec![at("one/file"), at("two/file")], "another item has the name file, too"),
+        (vec![at("one/file"), at("two/file")], "another item also has the name file"),
         (vec!["/dev/null".into()], "links, devices and sockets are not sent"),
         (vec![at("bad\n")], "a part has a control character"),
     ] {
-        let refused = told(&paths).expect_err(part);
+        let refused = outcome(&paths).expect_err(part);
         assert!(refused.contains(part), "{refused}");
     }
 }
 
 #[test]
-fn holes_stay_holes_also_at_the_end_and_in_a_file_that_is_nothing_else() {
+fn holes_are_preserved() {
     use std::os::unix::fs::FileExt;
     let scratch = Scratch::new("transfer-holes");
     let to = scratch.path().join("to");
@@ -348,24 +350,24 @@ fn holes_stay_holes_also_at_the_end_and_in_a_file_that_is_nothing_else() {
     let mut sent = errors(&run.sent);
     sent.sort_unstable();
     assert_eq!(sent, [("empty", None), ("mixed", None)]);
-    for (path, most_blocks) in paths.iter().zip([200, 8]) {
+    for (path, max_blocks) in paths.iter().zip([200, 8]) {
         let there = to.join(path.file_name().expect("a name"));
         assert!(fs::read(&there).expect("a file") == fs::read(path).expect("a file"), "{path:?}");
         // File systems without holes have all blocks in the source, too.
         let [was, is] = [path, &there].map(|path| fs::metadata(path).expect("a file").blocks());
-        assert!(is <= most_blocks.max(was), "{is} blocks for {was} of {path:?}");
+        assert!(is <= max_blocks.max(was), "{is} blocks for {was} of {path:?}");
     }
 }
 
 #[test]
-fn a_source_that_has_changed_since_the_cut_arrives_as_it_is_now() {
+fn a_source_changed_since_the_interruption_arrives_in_its_new_state() {
     let scratch = Scratch::new("transfer-changed");
     let (from, to) = (scratch.path().join("file"), scratch.path().join("to"));
     fs::create_dir(&to).expect("a folder");
     fs::write(&from, content(5_000_000, 1)).expect("a file");
     let cut = run(std::slice::from_ref(&from), &to, Path::default(), false, Some(Dur::from_ms(300)));
     assert!(cut.errors.iter().all(Option::is_some) && !to.join("file").exists());
-    let had = fs::metadata(to.join(".file.sparelane-part")).expect("what came").len();
+    let had = fs::metadata(to.join(".file.sparelane-part")).expect("the received part").len();
     assert!(had > 100_000, "{had} bytes");
     let mut changed = content(5_000_000, 1);
     changed[50_000] ^= 1;
@@ -373,12 +375,12 @@ fn a_source_that_has_changed_since_the_cut_arrives_as_it_is_now() {
     let again = run(&[from], &to, Path::default(), false, None);
     assert_eq!(errors(&again.sent), [("file", None)]);
     let chunk = chunk_bytes(5_000_000);
-    assert_eq!(again.sent[0].resumed, had - chunk.min(had), "all but the first chunk stays");
+    assert_eq!(again.sent[0].resumed, had - chunk.min(had), "all chunks but the first are kept");
     assert!(fs::read(to.join("file")).expect("a file") == changed);
 }
 
 #[test]
-fn a_path_that_loses_reorders_and_repeats_much_in_both_directions_delivers_the_file() {
+fn a_file_arrives_over_a_path_with_many_faults() {
     for seed in 1..4 {
         let scratch = Scratch::new(&format!("transfer-bad-{seed}"));
         let (from, to) = (scratch.path().join("file"), scratch.path().join("to"));
@@ -386,9 +388,9 @@ fn a_path_that_loses_reorders_and_repeats_much_in_both_directions_delivers_the_f
         fs::write(&from, content(1_000_000, seed)).expect("a file");
         let path = Path {
             loss: 0.05,
-            held: 0.1,
-            held_for: Dur::from_ms(30),
-            repeated: 0.05,
+            reordered: 0.1,
+            reordered_by: Dur::from_ms(30),
+            duplicated: 0.05,
             queue_packets: 100,
             ..Path::default()
         };
@@ -398,9 +400,9 @@ fn a_path_that_loses_reorders_and_repeats_much_in_both_directions_delivers_the_f
     }
 }
 
-/// The path drops full packets from some instant on.
+/// The path starts to drop full packets.
 #[test]
-fn a_path_whose_mtu_drops_on_the_way_is_told_and_what_came_stays() {
+fn a_falling_mtu_is_reported_and_received_data_stays() {
     let scratch = Scratch::new("transfer-mtu");
     let (from, to) = (scratch.path().join("file"), scratch.path().join("to"));
     fs::create_dir(&to).expect("a folder");
@@ -414,7 +416,7 @@ fn a_path_whose_mtu_drops_on_the_way_is_told_and_what_came_stays() {
     assert!(errors(&whole.sent) == [("file", None)] && whole.sent[0].resumed > 0);
 }
 
-/// Holds the thread of a disk up until it is let go.
+/// Blocks the disk thread until it is released.
 struct Gate(mpsc::Receiver<()>);
 
 impl Work for Gate {
@@ -427,19 +429,19 @@ impl Work for Gate {
 }
 
 #[test]
-fn a_disk_that_stalls_holds_its_transfer_back_in_bounded_memory_and_the_peer_stays() {
+fn a_stalled_disk_delays_its_transfer_in_bounded_memory() {
     const SIZE: usize = 30_000_000;
     let scratch = Scratch::new("transfer-stall");
     let (from, to) = (scratch.path().join("file"), scratch.path().join("to"));
     fs::create_dir(&to).expect("a folder");
     fs::write(&from, content(SIZE, 1)).expect("a file");
     let (folder, mut disk) = (Arc::new(Folder::open(&to).expect("a folder")), Disk::start().expect("a thread"));
-    let (let_go, gate) = mpsc::channel();
-    let mut gate = disk.desk(Gate(gate));
+    let (release, gate) = mpsc::channel();
+    let mut gate = disk.queue(Gate(gate));
     let config = NodeConfig { window_bytes: 1 << 20, ..NodeConfig::default() };
     let mut net = Virtual::new(Path::default(), config, 1).expect("settings that fit");
     net.connect().expect("a peer");
-    let (mut sender, mut receiver, mut busy) = (None, None, Busy::default());
+    let (mut sender, mut receiver, mut active) = (None, None, ActiveNames::default());
     let (mut stalled_at, mut is_free, mut until) = (Time::NEVER, false, Time::ZERO);
     while !sender.as_ref().is_some_and(SendTransfer::is_done) {
         let event = net.next_event(until);
@@ -467,40 +469,41 @@ fn a_disk_that_stalls_holds_its_transfer_back_in_bounded_memory_and_the_peer_sta
         }
         let (1, Some(receiver)) = (at, &mut receiver) else { continue };
         if let Some(event) = &event {
-            receiver.handle_event(net.node(1), &mut busy, event).expect("it goes on");
+            receiver.handle_event(net.node(1), &mut active, event).expect("it goes on");
         }
         if stalled_at == Time::NEVER && receiver.received_bytes() > 1_000_000 {
             gate.submit((), 0);
             stalled_at = now;
         }
-        // Longer than a connection lives in which nothing comes.
+        // Longer than the idle timeout of a connection.
         if now > stalled_at.saturating_add(Dur::from_secs(60)) && !is_free {
             assert!((9_000_000..12_000_000).contains(&receiver.received_bytes()), "{}", receiver.received_bytes());
-            let_go.send(()).expect("it waits");
+            release.send(()).expect("it waits");
             is_free = true;
         }
-        // While the gate is shut, time passes for the network only.
+        // While the gate is closed, time passes for the network only.
         if event.is_none() && (is_free || stalled_at == Time::NEVER) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        if disk.take_news() {
-            receiver.handle_answers(net.node(1), &mut busy).expect("it goes on");
+        if disk.take_ready() {
+            receiver.handle_answers(net.node(1), &mut active).expect("it goes on");
         }
     }
     assert!(is_free && fs::read(to.join("file")).expect("a file") == content(SIZE, 1));
 }
 
-/// Who of the two falls silent, although its connection lives.
+/// The side that stops acting, although its connection is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Idler {
+enum IdleSide {
     Sender,
     Receiver,
     Nobody,
 }
 
-/// A transfer of which one side does nothing from some time on; returns the error of the other, when it came, and what the idler heard.
-fn stalled(idler: Idler, timeout: Dur) -> (Option<TransferError>, Dur, Option<CloseReason>) {
-    let scratch = Scratch::new(&format!("transfer-stalled-{idler:?}"));
+/// Runs a transfer in which one side stops acting. Returns the other side's error, its time since then, and the close
+/// reason that reaches the idle side.
+fn run_with_idle_side(idle_side: IdleSide, timeout: Dur) -> (Option<TransferError>, Dur, Option<CloseReason>) {
+    let scratch = Scratch::new(&format!("transfer-stalled-{idle_side:?}"));
     let (from, to) = (scratch.path().join("file"), scratch.path().join("to"));
     fs::create_dir(&to).expect("a folder");
     fs::write(&from, content(10_000_000, 1)).expect("a file");
@@ -509,27 +512,27 @@ fn stalled(idler: Idler, timeout: Dur) -> (Option<TransferError>, Dur, Option<Cl
     let mut net = Virtual::new(Path::default(), config, 1).expect("settings that fit");
     net.connect().expect("a peer");
     let mut sources = Some(collect(std::slice::from_ref(&from)).expect("a file").sources);
-    let (mut sender, mut receiver, mut busy) = (None, None, Busy::default());
-    let (mut idle_from, mut failed, mut heard) = (None, (None, Dur::ZERO), None);
+    let (mut sender, mut receiver, mut active) = (None, None, ActiveNames::default());
+    let (mut idle_from, mut failed, mut reason_seen) = (None, (None, Dur::ZERO), None);
     let mut limit = Time::ZERO;
     let id = crate::carrier::AssociationId(1);
-    while heard.is_none() && limit < Time::ZERO + Dur::from_secs(1000) {
+    while reason_seen.is_none() && limit < Time::ZERO + Dur::from_secs(1000) {
         let event = net.next_event(limit);
         let now = net.now();
         let is_idle = idle_from.is_some();
         let Some((at, event)) = event else {
             limit += Dur::from_ms(100);
-            // As whoever runs it does now and then.
-            if let Some(sender) = sender.as_mut().filter(|_| !(is_idle && idler == Idler::Sender)) {
+            // The caller checks the stall timers now and then.
+            if let Some(sender) = sender.as_mut().filter(|_| !(is_idle && idle_side == IdleSide::Sender)) {
                 let sender: &mut SendTransfer = sender;
-                if let Err(error) = sender.check_patience(now, net.node(0)) {
+                if let Err(error) = sender.check_stall(now, net.node(0)) {
                     net.node(0).close(now, id, error.code(), &error.to_string());
                     failed = (Some(error), now - idle_from.unwrap_or(now));
                 }
             }
-            if let Some(receiver) = receiver.as_mut().filter(|_| !(is_idle && idler == Idler::Receiver)) {
+            if let Some(receiver) = receiver.as_mut().filter(|_| !(is_idle && idle_side == IdleSide::Receiver)) {
                 let receiver: &mut ReceiveTransfer = receiver;
-                if let Err(error) = receiver.check_patience(now) {
+                if let Err(error) = receiver.check_stall(now) {
                     net.node(1).close(now, id, error.code(), &error.to_string());
                     failed = (Some(error), now - idle_from.unwrap_or(now));
                 }
@@ -552,36 +555,38 @@ fn stalled(idler: Idler, timeout: Dur) -> (Option<TransferError>, Dur, Option<Cl
                 receiver = Some(fresh);
             }
             NodeEvent::Closed { reason, .. } if failed.0.is_some() && *reason != CloseReason::Here => {
-                heard = Some(reason.clone());
+                reason_seen = Some(reason.clone());
             }
             _ => {}
         }
-        if let (0, Some(sender), false) = (at, &mut sender, is_idle && idler == Idler::Sender) {
+        if let (0, Some(sender), false) = (at, &mut sender, is_idle && idle_side == IdleSide::Sender) {
             let _ = sender.handle_event(now, net.node(0), &event);
         }
-        if let (1, Some(receiver), false) = (at, &mut receiver, is_idle && idler == Idler::Receiver) {
-            let _ = receiver.handle_event(net.node(1), &mut busy, &event);
-            if idle_from.is_none() && idler != Idler::Nobody && receiver.received_bytes() > 2_000_000 {
+        if let (1, Some(receiver), false) = (at, &mut receiver, is_idle && idle_side == IdleSide::Receiver) {
+            let _ = receiver.handle_event(net.node(1), &mut active, &event);
+            if idle_from.is_none() && idle_side != IdleSide::Nobody && receiver.received_bytes() > 2_000_000 {
                 idle_from = Some(now);
             }
         }
     }
-    (failed.0, failed.1, heard)
+    (failed.0, failed.1, reason_seen)
 }
 
 #[test]
-fn a_peer_that_is_there_and_does_nothing_is_cut_off_after_the_time_that_is_set() {
-    for (idler, seconds) in [(Idler::Sender, 40), (Idler::Receiver, 40), (Idler::Receiver, 100)] {
+fn an_idle_peer_is_disconnected_after_the_stall_timeout() {
+    for (idle_side, seconds) in [(IdleSide::Sender, 40), (IdleSide::Receiver, 40), (IdleSide::Receiver, 100)] {
         let timeout = Dur::from_secs(seconds);
-        let (error, took, heard) = stalled(idler, timeout);
-        assert_eq!(error, Some(TransferError::Stalled(timeout)), "{idler:?}");
-        assert!(took >= timeout && took < timeout + Dur::from_secs(5), "{took} for {timeout}, {idler:?}");
-        let Some(CloseReason::Peer { code, reason }) = heard else { panic!("{heard:?}") };
+        let (error, took, reason_seen) = run_with_idle_side(idle_side, timeout);
+        assert_eq!(error, Some(TransferError::Stalled(timeout)), "{idle_side:?}");
+        assert!(took >= timeout && took < timeout + Dur::from_secs(5), "{took} for {timeout}, {idle_side:?}");
+        let Some(CloseReason::Peer { code, reason }) = reason_seen else { panic!("{reason_seen:?}") };
         assert_eq!(code, u64::from(CODE_STALLED));
         assert_eq!(
             reason,
-            format!("nothing of the transfer has moved for {seconds} s, while the peer was there (--stall-timeout)")
+            format!(
+                "the transfer has made no progress for {seconds} s, although the peer is connected (--stall-timeout)"
+            )
         );
     }
-    assert_eq!(stalled(Idler::Nobody, Dur::from_secs(1)).0, None, "what moves is not cut off");
+    assert_eq!(run_with_idle_side(IdleSide::Nobody, Dur::from_secs(1)).0, None, "a transfer with progress continues");
 }

@@ -1,48 +1,51 @@
-//! A tunnel with its sockets: the one that dials listens at ports of its own, the one that serves connects to its targets. Both go
-//! on in steps, so that whoever runs them can show what happens, and stop.
+//! The sites of a tunnel with their sockets: the dialing site listens at local ports, the serving site connects to its
+//! targets.
+//!
+//! Both advance in steps of bounded duration, so that the caller can show events between steps and stop them.
 
-use super::socket::{Accepting, Local, connect};
+use super::socket::{Listener, LocalSocket, connect};
 use super::{Link, LinkConfig, LinkEvent, Target, TunnelError};
 use crate::carrier::{AssociationId, CloseReason};
 use crate::control::Service;
 use crate::host::{Host, HostError};
 use crate::identity::Fingerprint;
 use crate::node::{NodeConfig, NodeEvent};
-use crate::service::{LAST_WORDS, WireConfig, WireError, any_address};
+use crate::route::any_address;
+use crate::service::{FLUSH_TIMEOUT, WireConfig, WireError};
 use crate::transfer::{CODE_DONE, CODE_RULES, CODE_STOPPED};
 use nix::poll::{PollFd, PollFlags};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// The first pause before an association is tried again; each is twice the one before.
+/// The pause before the first retry of an association; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 
-/// What can be set about a tunnel.
+/// Configuration of a tunnel.
 #[derive(Clone, Debug)]
 pub struct TunnelConfig {
     /// Keys, sockets and controller.
     pub wire: WireConfig,
-    /// The most connections of one association.
+    /// The maximum number of connections of an association.
     pub max_connections: usize,
-    /// Whether those who connect while there is no association wait until there is one; otherwise they are reset.
+    /// Makes new connections wait while there is no association; otherwise they are reset.
     pub waits: bool,
-    /// The longest pause before the association is tried again.
+    /// The maximum pause before a retry of the association.
     pub longest_pause: Duration,
 }
 
-/// The receive window of a connection, in each direction, unless set.
+/// The default receive window of a connection in each direction, bytes.
 pub const WINDOW_BYTES: u64 = 1 << 20;
 
 impl TunnelConfig {
-    /// The defaults: 256 connections with windows of 1 MiB.
+    /// Creates the default configuration: 256 connections with windows of 1 MiB.
     pub fn new(wire: WireConfig) -> TunnelConfig {
         let node = NodeConfig { window_bytes: WINDOW_BYTES, ..wire.node.clone() };
         let wire = WireConfig { node, ..wire };
         TunnelConfig { wire, max_connections: 256, waits: true, longest_pause: Duration::from_secs(10) }
     }
 
-    /// The wire's settings with room for all connections: a stalled one takes nothing of the others.
+    /// The wire's configuration with memory for all connections, so that a stalled one does not affect the others.
     fn wire(&self) -> WireConfig {
         let node = &self.wire.node;
         let held_bytes = node.window_bytes.saturating_mul(self.max_connections as u64);
@@ -55,61 +58,61 @@ impl TunnelConfig {
     }
 }
 
-/// What has happened.
+/// An event of a tunnel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TunnelEvent {
-    /// The other site is there.
+    /// The other site has connected.
     Connected {
         /// Its key.
         peer: Fingerprint,
         /// Its address.
         address: SocketAddr,
     },
-    /// The other site is gone, or was not reached.
+    /// The other site has disconnected, or could not be reached.
     Disconnected {
-        /// Its key, if it was there.
+        /// Its key, if it had connected.
         peer: Option<Fingerprint>,
-        /// Why.
+        /// The reason.
         error: String,
     },
-    /// A connection is open from end to end.
+    /// A connection is established from end to end.
     Opened {
         /// Its target.
         target: Target,
     },
-    /// Both directions of a connection have come to their end.
+    /// Both directions of a connection have ended.
     Closed {
         /// Its target.
         target: Target,
-        /// Bytes that the local socket brought, and that it was given.
+        /// Bytes read from the local socket.
         sent: u64,
-        /// Bytes that it was given.
+        /// Bytes written to the local socket.
         received: u64,
     },
-    /// A connection could not be made, or broke.
+    /// A connection could not be established, or broke.
     Failed {
         /// Its target.
         target: Target,
-        /// Why.
+        /// The reason.
         error: String,
     },
 }
 
-/// The association that a dialing site keeps up.
+/// The association that a dialing site maintains.
 #[derive(Debug)]
-struct Dial {
+struct Dialer {
     to: SocketAddr,
-    /// Where the site may be, too, in the order in which that is tried.
+    /// Further addresses of the other site, in the order of attempts.
     others: VecDeque<SocketAddr>,
-    /// Addresses at which nobody was, one after another.
-    missed: usize,
+    /// The number of consecutive failed attempts.
+    failures: usize,
     association: Option<AssociationId>,
     began: Instant,
     next: Instant,
     pause: Duration,
     is_open: bool,
-    /// Whether an association has ended otherwise than by a key that is not trusted.
-    was_good: bool,
+    /// True if an association has opened and did not end because of an untrusted key.
+    was_authenticated: bool,
 }
 
 #[derive(Debug)]
@@ -118,33 +121,33 @@ struct Site {
     link: Link,
 }
 
-/// What a poll says of.
+/// A pollable object other than the association's socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum Pollable {
     Listener(usize),
     Socket(AssociationId, u32),
 }
 
-/// One site of a tunnel, or of several.
+/// A site of one or several tunnels.
 #[derive(Debug)]
 pub struct Tunnel {
     host: Host,
     config: TunnelConfig,
     sites: BTreeMap<AssociationId, Site>,
-    sockets: BTreeMap<(AssociationId, u32), Local>,
+    sockets: BTreeMap<(AssociationId, u32), LocalSocket>,
     allowed: BTreeMap<Target, SocketAddr>,
-    listeners: Vec<Accepting>,
-    dial: Option<Dial>,
+    listeners: Vec<Listener>,
+    dial: Option<Dialer>,
     stops: bool,
-    scratch: Vec<u8>,
+    buffer: Vec<u8>,
 }
 
 impl Tunnel {
-    /// The site that serves: it listens for other sites at this address, and connects them to the targets that are allowed, each
-    /// at the address beside it.
+    /// Creates the serving site. It accepts associations at `at`, and connects them to the targets in `allowed`, each
+    /// at its address.
     ///
     /// # Errors
-    /// The address cannot be had.
+    /// The address cannot be used.
     pub fn serve(
         config: TunnelConfig,
         at: SocketAddr,
@@ -153,25 +156,25 @@ impl Tunnel {
         Tunnel::new(config, at, allowed, vec![], None)
     }
 
-    /// The site that dials: it listens for TCP connections at each of these addresses, and carries them to the target beside it,
-    /// over the site that has the addresses of `to`, which are tried in turn.
+    /// Creates the dialing site. It accepts TCP connections at each address in `forwards` and carries them to its
+    /// target, through the other site at one of the addresses `to`, which are tried in turn.
     ///
     /// # Errors
-    /// A port cannot be had.
+    /// A port cannot be used.
     pub fn dial(
         config: TunnelConfig,
         to: &[SocketAddr],
         forwards: Vec<(SocketAddr, Target)>,
     ) -> Result<Tunnel, WireError> {
         let listeners = forwards.into_iter().map(|(at, target)| {
-            Accepting::bind(at, target).map_err(|error| HostError::Socket { address: at, error }.into())
+            Listener::bind(at, target).map_err(|error| HostError::Socket { address: at, error }.into())
         });
         let listeners = listeners.collect::<Result<Vec<_>, WireError>>()?;
         let mut others: VecDeque<SocketAddr> = to.iter().copied().collect();
         let to = others.pop_front().ok_or(WireError::NoAddress)?;
-        let (began, pause, missed) = (Instant::now(), FIRST_PAUSE, 0);
-        let (association, is_open, was_good) = (None, false, false);
-        let dial = Dial { to, others, missed, association, began, next: began, pause, is_open, was_good };
+        let (began, pause, failures) = (Instant::now(), FIRST_PAUSE, 0);
+        let (association, is_open, was_authenticated) = (None, false, false);
+        let dial = Dialer { to, others, failures, association, began, next: began, pause, is_open, was_authenticated };
         Tunnel::new(config, any_address(to), BTreeMap::new(), listeners, Some(dial))
     }
 
@@ -179,55 +182,58 @@ impl Tunnel {
         config: TunnelConfig,
         at: SocketAddr,
         allowed: BTreeMap<Target, SocketAddr>,
-        listeners: Vec<Accepting>,
-        dial: Option<Dial>,
+        listeners: Vec<Listener>,
+        dial: Option<Dialer>,
     ) -> Result<Tunnel, WireError> {
-        let host = config.wire().bind(at, dial.is_none())?;
-        let (sites, sockets, scratch) = (BTreeMap::new(), BTreeMap::new(), vec![0; super::socket::PIECE_BYTES]);
-        Ok(Tunnel { host, config, sites, sockets, allowed, listeners, dial, stops: false, scratch })
+        // A dialing site's socket has a wildcard address, which says nothing about the interface.
+        let host = match &dial {
+            Some(dial) => config.wire().on_line(dial.to).bind(at, false)?,
+            None => config.wire().bind(at, true)?,
+        };
+        let (sites, sockets, buffer) = (BTreeMap::new(), BTreeMap::new(), vec![0; super::socket::PIECE_BYTES]);
+        Ok(Tunnel { host, config, sites, sockets, allowed, listeners, dial, stops: false, buffer })
     }
 
-    /// Where the association's socket is.
+    /// The address of the association's socket.
     pub fn local_address(&self) -> SocketAddr {
         self.host.socket().local_address()
     }
 
-    /// Where TCP connections are taken, in the order in which they were asked for.
+    /// The addresses of the listening TCP ports, in the order of `forwards`.
     pub fn forwarded(&self) -> Vec<SocketAddr> {
         self.listeners.iter().map(|listener| listener.address).collect()
     }
 
-    /// Its host.
+    /// The host.
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// Its host, to be set and asked.
+    /// The host, for changes.
     pub fn host_mut(&mut self) -> &mut Host {
         &mut self.host
     }
 
-    /// Connections that there are.
+    /// The number of connections.
     pub fn connections(&self) -> usize {
         self.sockets.len()
     }
 
-    /// From now on these targets are served; connections that are open stay.
+    /// Replaces the allowed targets; open connections stay.
     pub fn set_allowed(&mut self, allowed: BTreeMap<Target, SocketAddr>) {
         self.allowed = allowed;
     }
 
-    /// Takes no more connections; those that are open go on.
+    /// Refuses new connections; open ones continue.
     pub fn stop(&mut self) {
         self.stops = true;
         self.listeners.clear();
     }
 
-    /// Goes on for so long at most, or until something has happened. Returns what has.
+    /// Advances until something has happened, but no longer than `at_most`. Returns the events.
     ///
     /// # Errors
-    /// The socket is broken, or the site that is dialed first has another key than those that are trusted, or does not trust this
-    /// one.
+    /// The socket failed. On the first attempt to dial, also: one of the two sites does not trust the other's key.
     pub fn step(&mut self, at_most: Duration) -> Result<Vec<TunnelEvent>, WireError> {
         let until = Instant::now() + at_most;
         let mut events = vec![];
@@ -237,18 +243,18 @@ impl Tunnel {
             while let Some(event) = self.host.node_mut().poll_event() {
                 self.handle(&event, &mut events)?;
             }
-            self.tend(&mut events);
+            self.process_links(&mut events);
             let left = until.saturating_duration_since(Instant::now());
             let ready = self.wait(if is_quiet && events.is_empty() { left } else { Duration::ZERO })?;
-            for (place, flags) in ready {
-                match place {
-                    Place::Listener(at) => self.accept(at, &mut events),
-                    Place::Socket(association, connection) => {
+            for (pollable, flags) in ready {
+                match pollable {
+                    Pollable::Listener(at) => self.accept(at, &mut events),
+                    Pollable::Socket(association, connection) => {
                         self.handle_ready(association, connection, flags, &mut events);
                     }
                 }
             }
-            self.tend(&mut events);
+            self.process_links(&mut events);
             if !events.is_empty() || left.is_zero() {
                 return Ok(events);
             }
@@ -258,38 +264,38 @@ impl Tunnel {
     /// Ends all associations, with a reason for the peers.
     ///
     /// # Errors
-    /// The socket is broken.
+    /// The socket failed.
     pub fn close(&mut self, reason: &str) -> Result<(), WireError> {
         self.stop();
-        // What was taken from sockets leaves first.
-        self.host.flush(LAST_WORDS)?;
+        // Send the bytes that were read from sockets first.
+        self.host.flush(FLUSH_TIMEOUT)?;
         let now = self.host.now();
         let code = if self.sockets.is_empty() { CODE_DONE } else { CODE_STOPPED };
-        std::mem::take(&mut self.sockets).into_values().for_each(Local::reset);
+        std::mem::take(&mut self.sockets).into_values().for_each(LocalSocket::reset);
         for association in std::mem::take(&mut self.sites).into_keys() {
             self.host.node_mut().close(now, association, code, reason);
         }
-        Ok(self.host.flush(LAST_WORDS)?)
+        Ok(self.host.flush(FLUSH_TIMEOUT)?)
     }
 
-    /// Begins an association where there is none and it is time, and gives up one that nobody answers.
+    /// Starts an association if one is due, and gives up an unanswered one.
     fn redial(&mut self, events: &mut Vec<TunnelEvent>) -> Result<(), WireError> {
         let (now, instant) = (self.host.now(), Instant::now());
         let Some(dial) = &mut self.dial else { return Ok(()) };
         match dial.association {
             None if instant >= dial.next && !self.stops => {
                 if dial.to.is_ipv4() != self.host.socket().local_address().is_ipv4() {
-                    // Without an association, nothing is lost with the socket of the other family.
-                    self.host = self.config.wire().bind(any_address(dial.to), false)?;
+                    // Nothing is lost with the old socket, because there is no association.
+                    self.host = self.config.wire().on_line(dial.to).bind(any_address(dial.to), false)?;
                 }
-                // Packets of connections that there are stay as large, in fragments.
+                // Packets of open associations keep their size and are fragmented.
                 if let Some(bytes) = self.host.poll_fitting_payload(dial.to) {
                     self.host.set_udp_payload_bytes(bytes)?;
                 }
                 dial.association = Some(self.host.node_mut().connect(now, dial.to).map_err(HostError::from)?);
                 dial.began = instant;
             }
-            Some(association) if !dial.is_open && dial.began.elapsed() > dial.patience(&self.config.wire) => {
+            Some(association) if !dial.is_open && dial.began.elapsed() > dial.answer_timeout(&self.config.wire) => {
                 self.host.node_mut().close(now, association, CODE_STOPPED, "no answer");
                 let error = format!("{} does not answer", dial.to);
                 dial.pause(self.config.longest_pause);
@@ -314,21 +320,21 @@ impl Tunnel {
         };
         if let Some(site) = self.sites.get_mut(&association) {
             let result = site.link.handle_event(now, self.host.node_mut(), event);
-            self.act(association, events);
+            self.process_link(association, events);
             if let Err(error) = result {
-                self.lose(association, &error, events);
+                self.end_association(association, &error, events);
             }
         }
         let NodeEvent::Closed { reason, .. } = event else { return Ok(()) };
         let Some(dial) = self.dial.as_mut().filter(|dial| dial.association == Some(association)) else { return Ok(()) };
         let is_open = dial.is_open;
         let is_refused = matches!(reason, CloseReason::Untrusted(_) | CloseReason::NotTrusted(_));
-        dial.was_good |= is_open && !is_refused;
-        let was_good = dial.was_good;
+        dial.was_authenticated |= is_open && !is_refused;
+        let was_authenticated = dial.was_authenticated;
         dial.pause(self.config.longest_pause);
         match reason {
-            // Whoever never was there under these keys will not be later.
-            reason if is_refused && !was_good => Err(closed(reason.clone())),
+            // If the keys did not match at first, they will not match later.
+            reason if is_refused && !was_authenticated => Err(closed(reason.clone())),
             _ if is_open => Ok(()),
             reason => {
                 events.push(TunnelEvent::Disconnected { peer: None, error: reason.to_string() });
@@ -348,7 +354,7 @@ impl Tunnel {
                 Link::dialing(id, self.config.link())
             }
             None => {
-                // What cannot be said is not needed: the association is over then.
+                // If the greeting cannot be sent, the association has ended.
                 let _ = self.host.node_mut().write_control(id, Service::Tunnel.greeting());
                 Link::serving(id, self.config.link())
             }
@@ -357,8 +363,8 @@ impl Tunnel {
         events.push(TunnelEvent::Connected { peer, address });
     }
 
-    /// An association is over, or its peer is cut off.
-    fn lose(&mut self, association: AssociationId, error: &TunnelError, events: &mut Vec<TunnelEvent>) {
+    /// Handles the end of an association, or ends it after a violation.
+    fn end_association(&mut self, association: AssociationId, error: &TunnelError, events: &mut Vec<TunnelEvent>) {
         let Some(site) = self.sites.remove(&association) else { return };
         let now = self.host.now();
         let reason = error.to_string();
@@ -379,15 +385,15 @@ impl Tunnel {
         }
     }
 
-    /// Does at the sockets what every link asks for.
-    fn tend(&mut self, events: &mut Vec<TunnelEvent>) {
+    /// Carries out the actions of all links.
+    fn process_links(&mut self, events: &mut Vec<TunnelEvent>) {
         for association in self.sites.keys().copied().collect::<Vec<_>>() {
-            self.act(association, events);
+            self.process_link(association, events);
         }
     }
 
-    /// Does at the sockets what a link asks for.
-    fn act(&mut self, association: AssociationId, events: &mut Vec<TunnelEvent>) {
+    /// Carries out the actions of a link.
+    fn process_link(&mut self, association: AssociationId, events: &mut Vec<TunnelEvent>) {
         while let Some(event) = self.sites.get_mut(&association).and_then(|site| site.link.poll_event()) {
             match event {
                 LinkEvent::Connect { connection, target } => self.connect(association, connection, target, events),
@@ -396,10 +402,10 @@ impl Tunnel {
                         events.push(TunnelEvent::Opened { target: local.target.clone() });
                     }
                 }
-                LinkEvent::Readable(connection) => self.give(association, connection, events),
+                LinkEvent::Readable(connection) => self.write_to_socket(association, connection, events),
                 LinkEvent::Done(connection) => {
                     if let Some(local) = self.sockets.remove(&(association, connection)) {
-                        let Local { target, sent, received, .. } = local;
+                        let LocalSocket { target, sent, received, .. } = local;
                         events.push(TunnelEvent::Closed { target, sent, received });
                     }
                 }
@@ -417,7 +423,7 @@ impl Tunnel {
         };
         match begun {
             Ok(stream) => {
-                self.sockets.insert((id, connection), Local::connecting(stream, target));
+                self.sockets.insert((id, connection), LocalSocket::connecting(stream, target));
             }
             Err(reason) => self.refuse(id, connection, target, reason, events),
         }
@@ -437,17 +443,17 @@ impl Tunnel {
         self.sockets.remove(&(id, connection));
         events.push(TunnelEvent::Failed { target, error });
         if let Err(error) = result {
-            self.lose(id, &error, events);
+            self.end_association(id, &error, events);
         }
     }
 
-    /// Somebody has connected to a port here.
+    /// Accepts the waiting connections of a listener.
     fn accept(&mut self, at: usize, events: &mut Vec<TunnelEvent>) {
-        while let Some((stream, target)) = self.listeners.get(at).and_then(Accepting::accept) {
+        while let Some((stream, target)) = self.listeners.get(at).and_then(Listener::accept) {
             let now = self.host.now();
             let association = self.dial.as_ref().filter(|dial| dial.is_open).and_then(|dial| dial.association);
             let site = association.and_then(|id| Some((id, self.sites.get_mut(&id)?)));
-            let local = Local::accepted(stream, target.clone());
+            let local = LocalSocket::accepted(stream, target.clone());
             let opened = match site {
                 None => Err("there is no connection to the other site".to_owned()),
                 Some((id, site)) => match site.link.open(now, self.host.node_mut(), target.clone()) {
@@ -467,26 +473,26 @@ impl Tunnel {
         }
     }
 
-    /// Writes to a socket what there is for it.
-    fn give(&mut self, association: AssociationId, connection: u32, events: &mut Vec<TunnelEvent>) {
+    /// Writes pending data to a socket.
+    fn write_to_socket(&mut self, association: AssociationId, connection: u32, events: &mut Vec<TunnelEvent>) {
         let key = (association, connection);
         let (Some(local), Some(site)) = (self.sockets.get_mut(&key), self.sites.get_mut(&association)) else { return };
-        if let Err(error) = local.give(|| site.link.take(self.host.node_mut(), connection)) {
-            self.break_off(key, &error.to_string(), events);
+        if let Err(error) = local.write(|| site.link.read(self.host.node_mut(), connection)) {
+            self.abort(key, &error.to_string(), events);
         }
     }
 
-    fn break_off(&mut self, key: (AssociationId, u32), reason: &str, events: &mut Vec<TunnelEvent>) {
+    fn abort(&mut self, key: (AssociationId, u32), reason: &str, events: &mut Vec<TunnelEvent>) {
         let (association, connection) = key;
         let Some(site) = self.sites.get_mut(&association) else { return };
         let result = site.link.handle_broken(self.host.node_mut(), connection, reason);
         self.fail(key, reason, events);
         if let Err(error) = result {
-            self.lose(association, &error, events);
+            self.end_association(association, &error, events);
         }
     }
 
-    /// Something has happened at a socket.
+    /// Handles an event of a socket.
     fn handle_ready(
         &mut self,
         association: AssociationId,
@@ -497,14 +503,14 @@ impl Tunnel {
         let key = (association, connection);
         let now = self.host.now();
         let (Some(local), Some(site)) = (self.sockets.get_mut(&key), self.sites.get_mut(&association)) else { return };
-        if local.connects {
+        if local.is_connecting {
             let target = local.target.clone();
             match local.finish_connecting() {
                 Ok(()) => {
                     let result = site.link.handle_connected(now, self.host.node_mut(), connection);
                     events.push(TunnelEvent::Opened { target });
                     if let Err(error) = result {
-                        self.lose(association, &error, events);
+                        self.end_association(association, &error, events);
                     }
                 }
                 Err(error) => {
@@ -515,63 +521,63 @@ impl Tunnel {
             return;
         }
         if flags.contains(PollFlags::POLLOUT) {
-            self.give(association, connection, events);
+            self.write_to_socket(association, connection, events);
         }
         let (Some(local), Some(site)) = (self.sockets.get_mut(&key), self.sites.get_mut(&association)) else { return };
         if !flags.intersects(PollFlags::POLLIN | PollFlags::POLLHUP | PollFlags::POLLERR) || local.has_ended {
             return;
         }
         let room = site.link.room(self.host.node(), connection);
-        match local.take(room, &mut self.scratch, |bytes| {
+        match local.read(room, &mut self.buffer, |bytes| {
             site.link.handle_bytes(self.host.node_mut(), connection, bytes);
         }) {
             Ok(false) => {}
             Ok(true) => site.link.handle_end(self.host.node_mut(), connection),
-            Err(error) => self.break_off(key, &error.to_string(), events),
+            Err(error) => self.abort(key, &error.to_string(), events),
         }
     }
 
-    /// Waits until something happens somewhere, for so long at most. Returns the sockets at which something has.
-    fn wait(&mut self, at_most: Duration) -> Result<Vec<(Place, PollFlags)>, WireError> {
-        let (mut places, mut polls) = (vec![], vec![]);
-        let takes = !self.stops && (!self.config.waits || self.dial.as_ref().is_some_and(|dial| dial.is_open));
-        for (at, listener) in self.listeners.iter().enumerate().filter(|_| takes) {
-            places.push(Place::Listener(at));
+    /// Waits for an event, but no longer than `at_most`. Returns the listeners and sockets with events.
+    fn wait(&mut self, at_most: Duration) -> Result<Vec<(Pollable, PollFlags)>, WireError> {
+        let (mut pollables, mut polls) = (vec![], vec![]);
+        let accepts = !self.stops && (!self.config.waits || self.dial.as_ref().is_some_and(|dial| dial.is_open));
+        for (at, listener) in self.listeners.iter().enumerate().filter(|_| accepts) {
+            pollables.push(Pollable::Listener(at));
             polls.push(PollFd::new(listener.fd(), PollFlags::POLLIN));
         }
         for (&(association, connection), local) in &self.sockets {
             let room = |site: &Site| site.link.room(self.host.node(), connection);
-            let wants = local.wants(self.sites.get(&association).map_or(0, room));
-            if !wants.is_empty() {
-                places.push(Place::Socket(association, connection));
-                polls.push(PollFd::new(local.fd(), wants));
+            let interest = local.interest(self.sites.get(&association).map_or(0, room));
+            if !interest.is_empty() {
+                pollables.push(Pollable::Socket(association, connection));
+                polls.push(PollFd::new(local.fd(), interest));
             }
         }
         let redial = self.dial.as_ref().map_or(at_most, |dial| match dial.association {
             None => dial.next.saturating_duration_since(Instant::now()),
-            Some(_) if !dial.is_open => dial.patience(&self.config.wire).saturating_sub(dial.began.elapsed()),
+            Some(_) if !dial.is_open => dial.answer_timeout(&self.config.wire).saturating_sub(dial.began.elapsed()),
             Some(_) => at_most,
         });
-        self.host.wait_beside(at_most.min(redial.max(Duration::from_millis(1))), &mut polls)?;
+        self.host.wait_with(at_most.min(redial.max(Duration::from_millis(1))), &mut polls)?;
         let flags = polls.iter().map(|poll| poll.revents().unwrap_or(PollFlags::empty()));
-        Ok(places.into_iter().zip(flags).filter(|(_, flags)| !flags.is_empty()).collect())
+        Ok(pollables.into_iter().zip(flags).filter(|(_, flags)| !flags.is_empty()).collect())
     }
 }
 
-impl Dial {
-    /// How long an answer from the address is waited for: all of them together take as long as one would alone.
-    fn patience(&self, wire: &WireConfig) -> Duration {
+impl Dialer {
+    /// The time to wait for an answer from one address; all of them together take as long as one alone.
+    fn answer_timeout(&self, wire: &WireConfig) -> Duration {
         wire.connect_timeout / (self.others.len() + 1) as u32
     }
 
-    /// The association is over; the next attempt comes later, or at once where there is another address.
+    /// Schedules the next attempt, which follows at once if there is another address to try.
     fn pause(&mut self, longest: Duration) {
-        self.missed = if self.is_open { 0 } else { self.missed + 1 };
+        self.failures = if self.is_open { 0 } else { self.failures + 1 };
         if !self.is_open && !self.others.is_empty() {
             self.others.push_back(self.to);
             self.to = self.others.pop_front().unwrap_or(self.to);
         }
-        if !self.missed.is_multiple_of(self.others.len() + 1) {
+        if !self.failures.is_multiple_of(self.others.len() + 1) {
             (self.association, self.next) = (None, Instant::now());
             return;
         }

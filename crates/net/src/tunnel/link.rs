@@ -1,6 +1,7 @@
-//! The connections of a tunnel over one association, without sockets: what comes from the node goes in by
-//! [`handle_event`](Link::handle_event), what a socket brings by `handle_*`, and what is to be done comes out of
-//! [`poll_event`](Link::poll_event).
+//! The connections of a tunnel over one association, without sockets.
+//!
+//! Events of the node are passed to [`handle_event`](Link::handle_event), those of sockets to the other `handle_*`
+//! methods. Actions for the sockets come from [`poll_event`](Link::poll_event).
 
 use super::message::Message;
 use super::{Target, TunnelError};
@@ -11,75 +12,75 @@ use bytes::Bytes;
 use sparelane_core::Time;
 use std::collections::{BTreeMap, VecDeque};
 
-/// The most connections of one association, whatever is set.
-pub const MOST_CONNECTIONS: usize = 4096;
+/// The upper limit of [`LinkConfig::max_connections`].
+pub const MAX_CONNECTIONS: usize = 4096;
 
-/// What can be set about the connections of an association.
+/// Limits of the connections of an association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkConfig {
-    /// The most at a time, at most [`MOST_CONNECTIONS`].
+    /// The maximum number of open connections, at most [`MAX_CONNECTIONS`].
     pub max_connections: usize,
-    /// What is taken from a socket and not acknowledged by the peer at most, bytes of one connection.
+    /// The maximum number of unacknowledged bytes of a connection, beyond which its socket is not read.
     pub buffer_bytes: u64,
 }
 
-/// What is to be done at the sockets.
+/// An action for the sockets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkEvent {
-    /// At the serving site: connect to the target, if it may be, and say what became of it.
+    /// At the serving site: connect to the target, if allowed, and report the result.
     Connect {
         /// The connection.
         connection: u32,
-        /// The target that the peer asks for.
+        /// The target that the peer has requested.
         target: Target,
     },
-    /// At the dialing site: the target has answered.
+    /// At the dialing site: the target has accepted the connection.
     Opened(u32),
-    /// There is more to [`take`](Link::take).
+    /// There is more to [`read`](Link::read).
     Readable(u32),
-    /// Both directions have come to their end; the link has forgotten the connection.
+    /// Both directions have ended; the link has removed the connection.
     Done(u32),
-    /// There is no connection to the target; the link has forgotten the connection.
+    /// The target could not be connected to; the link has removed the connection.
     Refused {
         /// The connection.
         connection: u32,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The connection is broken, and its socket is to be reset; the link has forgotten the connection.
+    /// The connection is broken and its socket should be reset; the link has removed the connection.
     Reset {
         /// The connection.
         connection: u32,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// What there is for a socket.
+/// Data for a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum Delivery {
     /// These bytes.
     Bytes(Bytes),
-    /// Nothing now.
+    /// No data at present.
     Nothing,
-    /// The peer's application has ended its direction.
+    /// The end of the peer's direction.
     End,
 }
 
 #[derive(Debug, Default)]
 struct Connection {
-    /// What is known of it: the port of its target.
+    /// The kind of its flows, with the target's port.
     kind: FlowKind,
-    /// The flow to the peer, and whether its end is known to have arrived.
+    /// The flow to the peer, and true if its end is acknowledged.
     outgoing: Option<FlowId>,
     is_sent: bool,
-    /// The flow of the peer, whether all of it was read, and whether its end was taken, too.
+    /// The flow from the peer, true if all of it was read, and true if its end was delivered, too.
     incoming: Option<FlowId>,
     is_read: bool,
-    is_taken: bool,
+    is_end_delivered: bool,
 }
 
-/// The connections of one association.
+/// The connections of an association.
 #[derive(Debug)]
 pub struct Link {
     association: AssociationId,
@@ -95,18 +96,18 @@ pub struct Link {
 }
 
 impl Link {
-    /// The connections of an open association, at the site that dials.
+    /// Creates the connections of an open association at the dialing site.
     pub fn dialing(association: AssociationId, config: LinkConfig) -> Link {
         Link::new(association, false, config)
     }
 
-    /// The connections of an open association, at the site that serves.
+    /// Creates the connections of an open association at the serving site.
     pub fn serving(association: AssociationId, config: LinkConfig) -> Link {
         Link::new(association, true, config)
     }
 
     fn new(association: AssociationId, serves: bool, config: LinkConfig) -> Link {
-        let config = LinkConfig { max_connections: config.max_connections.min(MOST_CONNECTIONS), ..config };
+        let config = LinkConfig { max_connections: config.max_connections.min(MAX_CONNECTIONS), ..config };
         Link {
             association,
             serves,
@@ -120,25 +121,25 @@ impl Link {
         }
     }
 
-    /// How many connections there are.
+    /// The number of connections.
     pub fn len(&self) -> usize {
         self.connections.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if there is no connection.
     pub fn is_empty(&self) -> bool {
         self.connections.is_empty()
     }
 
-    /// What is to be done next.
+    /// Returns the next action.
     pub fn poll_event(&mut self) -> Option<LinkEvent> {
         self.events.pop_front()
     }
 
-    /// Something has happened at the node.
+    /// Handles an event of the node.
     ///
     /// # Errors
-    /// The association is over, with all of its connections, or the peer breaks the rules.
+    /// The association ended with all its connections, or the peer violates the rules.
     pub fn handle_event<C: Carrier>(
         &mut self,
         now: Time,
@@ -154,7 +155,7 @@ impl Link {
                     self.handle_message(now, node, message)?;
                 }
                 if self.inbox.peer_serves() == Some(Service::Files) {
-                    return Err(TunnelError::Peer("receives files (`sparelane recv`), and serves no tunnel"));
+                    return Err(TunnelError::Peer("receives files (`sparelane recv`) and does not serve a tunnel"));
                 }
             }
             NodeEvent::Incoming(flow) | NodeEvent::Readable(flow) => {
@@ -165,12 +166,12 @@ impl Link {
             NodeEvent::Sent(flow) => {
                 if let Some(&id) = self.by_outgoing.get(&flow.flow).filter(|_| flow.association == self.association) {
                     self.connections.entry(id).and_modify(|connection| connection.is_sent = true);
-                    self.conclude(id);
+                    self.remove_if_done(id);
                 }
             }
             NodeEvent::SendFailed(flow) => {
                 if let Some(&id) = self.by_outgoing.get(&flow.flow).filter(|_| flow.association == self.association) {
-                    self.break_off(node, id, "nothing came back from the peer for too long", true)?;
+                    self.abort(node, id, "the peer has acknowledged nothing for too long", true)?;
                 }
             }
             NodeEvent::Closed { association, reason } if *association == self.association => {
@@ -179,7 +180,7 @@ impl Link {
                 }
                 return Err(TunnelError::Closed(reason.clone()));
             }
-            // Why a flow of the peer has failed is told on the control stream.
+            // The peer reports the reason of a failed flow on the control stream.
             _ => {}
         }
         Ok(())
@@ -193,8 +194,9 @@ impl Link {
     ) -> Result<(), TunnelError> {
         match message {
             Message::Open { connection, flow, target } if self.serves => {
+                // Numbers are consecutive, which makes repeated requests visible.
                 if connection != self.next || self.by_incoming.contains_key(&flow) {
-                    return Err(TunnelError::Peer("opens a connection twice, or out of order"));
+                    return Err(TunnelError::Peer("opens a connection twice or out of order"));
                 }
                 self.next += 1;
                 let kind = FlowKind::of_port(target.port);
@@ -208,8 +210,9 @@ impl Link {
             }
             Message::Opened { connection, flow } if !self.serves => {
                 let id = FlowId { association: self.association, flow };
+                // The peer may answer only requests of this site.
                 if connection >= self.next || self.by_incoming.contains_key(&flow) {
-                    return Err(TunnelError::Peer("has opened a connection that nobody asked for"));
+                    return Err(TunnelError::Peer("has opened a connection that was not requested"));
                 }
                 match self.connections.get(&connection) {
                     Some(open) if open.incoming.is_none() => {
@@ -217,7 +220,7 @@ impl Link {
                         self.bind(node, connection, flow);
                     }
                     Some(_) => return Err(TunnelError::Peer("has opened a connection twice")),
-                    // It was reset here meanwhile.
+                    // This site has reset it in the meantime.
                     None => node.abandon(id),
                 }
             }
@@ -228,14 +231,14 @@ impl Link {
             }
             Message::Reset { connection, reason } => {
                 let reason = format!("the peer has reset it: {reason}");
-                self.break_off(node, connection, &reason, false)?;
+                self.abort(node, connection, &reason, false)?;
             }
-            _ => return Err(TunnelError::Peer("says what only the other site says")),
+            _ => return Err(TunnelError::Peer("sends a message of the other side")),
         }
         Ok(())
     }
 
-    /// The peer's bytes of a connection come in this flow.
+    /// Assigns the peer's flow to a connection.
     fn bind<C: Carrier>(&mut self, node: &Node<C>, id: u32, flow: u32) {
         let incoming = FlowId { association: self.association, flow };
         self.by_incoming.insert(flow, id);
@@ -245,10 +248,10 @@ impl Link {
         }
     }
 
-    /// At the dialing site: somebody has connected to the port of this target. What it sends may follow at once.
+    /// Opens a connection at the dialing site. Its bytes may be sent at once.
     ///
     /// # Errors
-    /// The association is over, or has too many connections.
+    /// The association is not open, or has too many connections.
     pub fn open<C: Carrier>(&mut self, now: Time, node: &mut Node<C>, target: Target) -> Result<u32, NodeError> {
         if self.connections.len() >= self.config.max_connections {
             return Err(NodeError::TooManyFlows(self.config.max_connections));
@@ -263,10 +266,10 @@ impl Link {
         Ok(connection)
     }
 
-    /// At the serving site: the target has answered.
+    /// Reports at the serving site that the target has accepted the connection.
     ///
     /// # Errors
-    /// The association is over, or too much waits for the peer.
+    /// The association is not open, or too much control data waits.
     pub fn handle_connected<C: Carrier>(
         &mut self,
         now: Time,
@@ -282,10 +285,10 @@ impl Link {
         Ok(())
     }
 
-    /// At the serving site: there is no connection to the target.
+    /// Reports at the serving site that the target could not be connected to.
     ///
     /// # Errors
-    /// The association is over, or too much waits for the peer.
+    /// The association is not open, or too much control data waits.
     pub fn refuse<C: Carrier>(
         &mut self,
         _: Time,
@@ -300,30 +303,30 @@ impl Link {
         Ok(())
     }
 
-    /// So many bytes may be taken from the connection's socket now.
+    /// The number of bytes that may be read from the connection's socket now.
     pub fn room<C: Carrier>(&self, node: &Node<C>, connection: u32) -> u64 {
         let outgoing = self.connections.get(&connection).and_then(|open| node.sending(open.outgoing?));
         outgoing.map_or(0, |flow| self.config.buffer_bytes.saturating_sub(flow.buffered_bytes()))
     }
 
-    /// The socket has brought these bytes: one write.
+    /// Sends bytes that were read from the socket, as one write.
     pub fn handle_bytes<C: Carrier>(&mut self, node: &mut Node<C>, connection: u32, bytes: Bytes) {
         if let Some(flow) = self.connections.get(&connection).and_then(|open| open.outgoing) {
             node.write(flow, bytes);
         }
     }
 
-    /// The socket has brought its end.
+    /// Ends the direction to the peer after the socket's end.
     pub fn handle_end<C: Carrier>(&mut self, node: &mut Node<C>, connection: u32) {
         if let Some(flow) = self.connections.get(&connection).and_then(|open| open.outgoing) {
             node.finish(flow);
         }
     }
 
-    /// The socket is broken.
+    /// Resets a connection whose socket failed.
     ///
     /// # Errors
-    /// The association is over, or too much waits for the peer.
+    /// The association is not open, or too much control data waits.
     pub fn handle_broken<C: Carrier>(
         &mut self,
         node: &mut Node<C>,
@@ -337,29 +340,29 @@ impl Link {
         Ok(())
     }
 
-    /// What there is for the connection's socket.
-    pub fn take<C: Carrier>(&mut self, node: &mut Node<C>, connection: u32) -> Taken {
-        let Some(open) = self.connections.get_mut(&connection) else { return Taken::Nothing };
-        let Some(flow) = open.incoming.filter(|_| !open.is_taken) else { return Taken::Nothing };
-        // A flow that is not here has not come yet, or was reset: neither is its end.
+    /// Returns the next data for the connection's socket.
+    pub fn read<C: Carrier>(&mut self, node: &mut Node<C>, connection: u32) -> Delivery {
+        let Some(open) = self.connections.get_mut(&connection) else { return Delivery::Nothing };
+        let Some(flow) = open.incoming.filter(|_| !open.is_end_delivered) else { return Delivery::Nothing };
+        // An absent flow has not started yet or was reset; neither is its end.
         if !open.is_read && node.receiving(flow).is_some() {
             let bytes = node.read(flow);
             open.is_read = node.is_read(flow);
             if let Some(bytes) = bytes {
-                return Taken::Bytes(bytes);
+                return Delivery::Bytes(bytes);
             }
         }
         if !open.is_read {
-            return Taken::Nothing;
+            return Delivery::Nothing;
         }
-        open.is_taken = true;
-        self.conclude(connection);
-        Taken::End
+        open.is_end_delivered = true;
+        self.remove_if_done(connection);
+        Delivery::End
     }
 
-    /// Forgets a connection of which both directions are over.
-    fn conclude(&mut self, id: u32) {
-        if self.connections.get(&id).is_some_and(|open| open.is_sent && open.is_taken) {
+    /// Removes a connection after the end of both directions.
+    fn remove_if_done(&mut self, id: u32) {
+        if self.connections.get(&id).is_some_and(|open| open.is_sent && open.is_end_delivered) {
             self.unbind(id);
             self.events.push_back(LinkEvent::Done(id));
         }
@@ -372,7 +375,7 @@ impl Link {
         Some(open)
     }
 
-    /// Ends both flows of a connection; returns whether it was there.
+    /// Ends both flows of a connection; returns true if it existed.
     fn forget<C: Carrier>(&mut self, node: &mut Node<C>, id: u32) -> bool {
         let Some(open) = self.unbind(id) else { return false };
         if let Some(flow) = open.outgoing {
@@ -384,17 +387,17 @@ impl Link {
         true
     }
 
-    fn break_off<C: Carrier>(
+    fn abort<C: Carrier>(
         &mut self,
         node: &mut Node<C>,
         id: u32,
         reason: &str,
-        tells: bool,
+        notifies_peer: bool,
     ) -> Result<(), TunnelError> {
         if self.forget(node, id) {
             let reason = reason.to_owned();
             self.events.push_back(LinkEvent::Reset { connection: id, reason: reason.clone() });
-            if tells {
+            if notifies_peer {
                 node.write_control(self.association, Message::Reset { connection: id, reason }.encode())?;
             }
         }

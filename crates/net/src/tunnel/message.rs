@@ -1,49 +1,50 @@
-//! What the two sites of a tunnel say to each other on the control stream, in messages of [`control`](crate::control). Connections
-//! are numbered by the site that dials, from 0 on.
+//! The messages of a tunnel on the control stream, in the format of [`control`](crate::control).
+//!
+//! The dialing site numbers the connections from 0.
 //!
 //! | kind | from | fields |
 //! |---|---|---|
-//! | 32, open | dialing site | connection (4), the flow that brings its bytes (4), port (2) and host of the target |
-//! | 33, opened | serving site | connection, the flow that brings its bytes (4) |
+//! | 32, open | dialing site | connection (4), flow of its bytes (4), port (2) and host of the target |
+//! | 33, opened | serving site | connection, flow of its bytes (4) |
 //! | 34, refused | serving site | connection, reason |
-//! | 35, reset | either | connection, reason: both directions are over at once |
+//! | 35, reset | either | connection, reason; ends both directions at once |
 
 use super::Target;
 use crate::control::{Coded, Fields, put_reason, put_text};
 use bytes::BufMut;
 use std::ops::RangeInclusive;
 
-/// One message.
+/// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// Somebody has connected to a port of the dialing site.
+    /// An application has connected to a port of the dialing site.
     Open {
         /// The connection.
         connection: u32,
-        /// The flow with what is sent to the target.
+        /// The flow of the bytes to the target.
         flow: u32,
-        /// What it is to be connected to.
+        /// The target.
         target: Target,
     },
-    /// The target has answered.
+    /// The target has accepted the connection.
     Opened {
         /// The connection.
         connection: u32,
-        /// The flow with what the target sends.
+        /// The flow of the bytes from the target.
         flow: u32,
     },
-    /// There is no connection to the target.
+    /// The target could not be connected to.
     Refused {
         /// The connection.
         connection: u32,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// The connection is broken.
     Reset {
         /// The connection.
         connection: u32,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -93,7 +94,7 @@ mod tests {
     use crate::control::{Inbox, MessageError};
 
     #[test]
-    fn messages_come_out_as_they_went_in() {
+    fn messages_survive_encoding_and_decoding() {
         let target = "Example.org:22".parse::<Target>().expect("a target");
         let all = [
             Message::Open { connection: 1, flow: 2, target },
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_target_is_no_message() {
+    fn a_message_with_an_invalid_target_is_invalid() {
         for host in ["", "a b", "a\nb", "a/b", "ü", &"a".repeat(256)] {
             let target = Target { host: host.to_owned(), port: 1 };
             let mut inbox = Inbox::default();
@@ -120,6 +121,10 @@ mod tests {
         }
         let mut inbox = Inbox::default();
         inbox.push(&[0, 0, 0, 1, 9]);
-        assert_eq!(inbox.pop::<Message>(), Err(MessageError::Kind(9)), "the end of a transfer is nothing here");
+        assert_eq!(
+            inbox.pop::<Message>(),
+            Err(MessageError::Kind(9)),
+            "the end of a transfer is no message of a tunnel"
+        );
     }
 }

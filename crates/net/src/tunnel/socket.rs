@@ -1,6 +1,6 @@
-//! TCP sockets at the ends of a tunnel, none of which ever blocks.
+//! Non-blocking TCP sockets at the ends of a tunnel.
 
-use super::{Taken, Target};
+use super::{Delivery, Target};
 use bytes::Bytes;
 use nix::errno::Errno;
 use nix::poll::PollFlags;
@@ -9,28 +9,28 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-/// The most bytes that are taken from a socket at once: one write of its flow.
+/// The maximum number of bytes read from a socket at once; they become one write of the flow.
 pub(super) const PIECE_BYTES: usize = 256 << 10;
 
-/// The most pieces that one socket brings before the others have their turn.
-const MOST_PIECES: usize = 4;
+/// The maximum number of reads from one socket before the others have their turn.
+const MAX_PIECES: usize = 4;
 
-/// A port at which connections are taken for a target.
+/// A listening port whose connections go to one target.
 #[derive(Debug)]
-pub(super) struct Accepting {
+pub(super) struct Listener {
     listener: TcpListener,
     pub(super) address: SocketAddr,
     target: Target,
 }
 
-impl Accepting {
-    pub(super) fn bind(at: SocketAddr, target: Target) -> io::Result<Accepting> {
+impl Listener {
+    pub(super) fn bind(at: SocketAddr, target: Target) -> io::Result<Listener> {
         let listener = TcpListener::bind(at)?;
         listener.set_nonblocking(true)?;
-        Ok(Accepting { address: listener.local_addr()?, listener, target })
+        Ok(Listener { address: listener.local_addr()?, listener, target })
     }
 
-    /// The next connection that waits, if there is one.
+    /// Accepts the next waiting connection, if any.
     pub(super) fn accept(&self) -> Option<(TcpStream, Target)> {
         let (stream, _) = self.listener.accept().ok()?;
         stream.set_nonblocking(true).ok()?;
@@ -42,7 +42,7 @@ impl Accepting {
     }
 }
 
-/// Begins to connect.
+/// Starts to connect to an address.
 pub(super) fn connect(to: SocketAddr) -> io::Result<TcpStream> {
     let family = if to.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
     let fd = socket(family, SockType::Stream, SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC, None)?;
@@ -52,37 +52,45 @@ pub(super) fn connect(to: SocketAddr) -> io::Result<TcpStream> {
     }
 }
 
-/// One TCP connection of this host.
+/// A TCP connection of this host.
 #[derive(Debug)]
-pub(super) struct Local {
+pub(super) struct LocalSocket {
     stream: TcpStream,
     pub(super) target: Target,
-    /// It is not connected yet.
-    pub(super) connects: bool,
-    /// What was taken from the tunnel and is not written.
+    /// True while the connection is being established.
+    pub(super) is_connecting: bool,
+    /// Bytes from the tunnel that are not written yet.
     pending: Bytes,
-    /// The application has ended its direction.
+    /// True if the application has ended its direction.
     pub(super) has_ended: bool,
-    /// Bytes that the application sent.
+    /// Bytes sent by the application.
     pub(super) sent: u64,
-    /// Bytes that it was given.
+    /// Bytes delivered to the application.
     pub(super) received: u64,
 }
 
-impl Local {
-    pub(super) fn accepted(stream: TcpStream, target: Target) -> Local {
-        // What applications write in small pieces, they want to be there.
+impl LocalSocket {
+    pub(super) fn accepted(stream: TcpStream, target: Target) -> LocalSocket {
+        // Applications that write small pieces want them to be sent at once.
         let _ = stream.set_nodelay(true);
-        Local { stream, target, connects: false, pending: Bytes::new(), has_ended: false, sent: 0, received: 0 }
+        LocalSocket {
+            stream,
+            target,
+            is_connecting: false,
+            pending: Bytes::new(),
+            has_ended: false,
+            sent: 0,
+            received: 0,
+        }
     }
 
-    pub(super) fn connecting(stream: TcpStream, target: Target) -> Local {
-        Local { connects: true, ..Local::accepted(stream, target) }
+    pub(super) fn connecting(stream: TcpStream, target: Target) -> LocalSocket {
+        LocalSocket { is_connecting: true, ..LocalSocket::accepted(stream, target) }
     }
 
-    /// The attempt to connect is over: how?
+    /// Returns the result of the attempt to connect.
     pub(super) fn finish_connecting(&mut self) -> io::Result<()> {
-        self.connects = false;
+        self.is_connecting = false;
         self.stream.take_error()?.map_or(Ok(()), Err)
     }
 
@@ -90,25 +98,31 @@ impl Local {
         self.stream.as_fd()
     }
 
-    /// What it waits for, where the tunnel has so much room.
-    pub(super) fn wants(&self, room: u64) -> PollFlags {
-        if self.connects {
+    /// The events to poll for, given `room` for bytes in the tunnel.
+    pub(super) fn interest(&self, room: u64) -> PollFlags {
+        if self.is_connecting {
             return PollFlags::POLLOUT;
         }
-        let mut wants = PollFlags::empty();
-        wants.set(PollFlags::POLLIN, room > 0 && !self.has_ended);
-        wants.set(PollFlags::POLLOUT, !self.pending.is_empty());
-        wants
+        let mut interest = PollFlags::empty();
+        interest.set(PollFlags::POLLIN, room > 0 && !self.has_ended);
+        interest.set(PollFlags::POLLOUT, !self.pending.is_empty());
+        interest
     }
 
-    /// Hands what the application has sent to `hand`, at most `room` bytes. Returns whether it has ended its direction.
-    pub(super) fn take(&mut self, mut room: u64, scratch: &mut [u8], mut hand: impl FnMut(Bytes)) -> io::Result<bool> {
-        for _ in 0..MOST_PIECES {
-            let most = room.min(scratch.len() as u64) as usize;
+    /// Reads at most `room` bytes of the application and passes them to `deliver`. Returns true if the application has
+    /// ended its direction.
+    pub(super) fn read(
+        &mut self,
+        mut room: u64,
+        buffer: &mut [u8],
+        mut deliver: impl FnMut(Bytes),
+    ) -> io::Result<bool> {
+        for _ in 0..MAX_PIECES {
+            let most = room.min(buffer.len() as u64) as usize;
             if most == 0 {
                 break;
             }
-            match self.stream.read(&mut scratch[..most]) {
+            match self.stream.read(&mut buffer[..most]) {
                 Ok(0) => {
                     self.has_ended = true;
                     return Ok(true);
@@ -116,7 +130,7 @@ impl Local {
                 Ok(count) => {
                     self.sent += count as u64;
                     room -= count as u64;
-                    hand(Bytes::copy_from_slice(&scratch[..count]));
+                    deliver(Bytes::copy_from_slice(&buffer[..count]));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -126,18 +140,19 @@ impl Local {
         Ok(false)
     }
 
-    /// Writes what `take` gives, as far as the socket takes it. Nothing is taken before all of what was taken is written.
-    pub(super) fn give(&mut self, mut take: impl FnMut() -> Taken) -> io::Result<()> {
-        if self.connects {
+    /// Writes the data from `next` as far as the socket accepts it. `next` is called only after the previous data is
+    /// written.
+    pub(super) fn write(&mut self, mut next: impl FnMut() -> Delivery) -> io::Result<()> {
+        if self.is_connecting {
             return Ok(());
         }
         loop {
             if self.pending.is_empty() {
-                match take() {
-                    Taken::Bytes(bytes) => self.pending = bytes,
-                    Taken::Nothing => return Ok(()),
-                    Taken::End => {
-                        // Who has closed its socket meanwhile needs no end.
+                match next() {
+                    Delivery::Bytes(bytes) => self.pending = bytes,
+                    Delivery::Nothing => return Ok(()),
+                    Delivery::End => {
+                        // An error means that the application has closed its socket, which needs no end.
                         let _ = self.stream.shutdown(Shutdown::Write);
                         return Ok(());
                     }
@@ -155,7 +170,7 @@ impl Local {
         }
     }
 
-    /// Ends the connection at once, so that the application sees that it is broken.
+    /// Closes the connection with a reset, so that the application notices the failure.
     pub(super) fn reset(self) {
         let now = nix::libc::linger { l_onoff: 1, l_linger: 0 };
         let _ = setsockopt(&self.stream, sockopt::Linger, &now);

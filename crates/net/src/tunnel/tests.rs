@@ -1,4 +1,4 @@
-//! Two sites in virtual time, with applications at both ends that read and write as their scripts say.
+//! Two sites in virtual time, with applications at both ends that follow scripts.
 
 use super::*;
 use crate::carrier::AssociationId;
@@ -15,13 +15,13 @@ fn content(bytes: usize, seed: u64) -> Vec<u8> {
     (0..bytes).map(|_| rng.next_u64() as u8).collect()
 }
 
-/// What an application at one end does.
+/// The behaviour of an application at one end.
 #[derive(Clone, Debug, Default)]
 struct Script {
-    /// What it sends, and whether it waits for the other's end first.
+    /// The bytes that it sends, and whether it waits for the other's end first.
     sends: Vec<u8>,
     answers: bool,
-    /// It reads nothing before this time.
+    /// The time before which it reads nothing.
     reads_from: Time,
 }
 
@@ -32,7 +32,7 @@ struct Application {
     has_ended: bool,
     got: Vec<u8>,
     got_end: bool,
-    fate: Option<String>,
+    end: Option<String>,
 }
 
 struct Sites {
@@ -43,11 +43,11 @@ struct Sites {
     config: LinkConfig,
     refuses: bool,
     scripts: Vec<[Script; 2]>,
-    /// Connections that wait for their turn, so that not all are open at once.
+    /// The next connection to open; not all are open at once.
     next: usize,
     at_once: usize,
-    /// The most bytes of a connection that a link has taken and the other application has not read.
-    most_between: usize,
+    /// The maximum number of bytes of a connection between the two applications.
+    max_between: usize,
 }
 
 impl Sites {
@@ -67,11 +67,11 @@ impl Sites {
             scripts,
             next: 0,
             at_once,
-            most_between: 0,
+            max_between: 0,
         }
     }
 
-    /// Goes on until every connection has its fate at both ends, or until `limit`.
+    /// Runs until every connection has ended at both ends, or until `limit`.
     fn run(&mut self, limit: Dur) {
         let limit = Time::ZERO + limit;
         while let Some((at, event)) = self.net.next_event((self.net.now() + Dur::from_ms(50)).min(limit)) {
@@ -81,7 +81,7 @@ impl Sites {
                 return;
             }
         }
-        // Time passes for applications, too.
+        // Time passes for the applications, too.
         if self.net.now() < limit && !self.is_over() {
             self.pump();
             self.run(limit - Time::ZERO);
@@ -89,7 +89,7 @@ impl Sites {
     }
 
     fn is_over(&self) -> bool {
-        let over = |at: usize| self.applications[at].values().filter(|one| one.fate.is_some()).count();
+        let over = |at: usize| self.applications[at].values().filter(|one| one.end.is_some()).count();
         over(0) == self.scripts.len() && over(1) == self.applications[1].len()
     }
 
@@ -101,7 +101,7 @@ impl Sites {
             self.association[at] = Some(association);
         }
         if let Some(link) = &mut self.links[at] {
-            link.handle_event(now, self.net.node(at), event).expect("an association that lives");
+            link.handle_event(now, self.net.node(at), event).expect("an open association");
         }
     }
 
@@ -133,7 +133,7 @@ impl Sites {
             let link = self.links[at].as_mut().expect("a link");
             match event {
                 LinkEvent::Connect { connection, .. } if self.refuses => {
-                    link.refuse(now, self.net.node(at), connection, "nobody listens").expect("a peer");
+                    link.refuse(now, self.net.node(at), connection, "connection refused").expect("a peer");
                 }
                 LinkEvent::Connect { connection, .. } => {
                     link.handle_connected(now, self.net.node(at), connection).expect("a peer");
@@ -150,15 +150,15 @@ impl Sites {
         }
     }
 
-    fn end(&mut self, at: usize, id: u32, fate: &str) {
+    fn end(&mut self, at: usize, id: u32, end: &str) {
         if let Some(application) = self.applications[at].get_mut(&id) {
-            assert_eq!(application.fate.replace(fate.to_owned()), None, "one fate");
+            assert_eq!(application.end.replace(end.to_owned()), None, "a connection ends once");
         }
     }
 
     fn write(&mut self, at: usize, id: u32) {
         let Some(link) = &mut self.links[at] else { return };
-        let Some(application) = self.applications[at].get_mut(&id).filter(|one| one.fate.is_none()) else { return };
+        let Some(application) = self.applications[at].get_mut(&id).filter(|one| one.end.is_none()) else { return };
         if application.has_ended || application.script.answers && !application.got_end {
             return;
         }
@@ -174,7 +174,7 @@ impl Sites {
             link.handle_end(self.net.node(at), id);
         }
         let read = self.applications[1 - at].get(&id).map_or(0, |one| one.got.len());
-        self.most_between = self.most_between.max(self.applications[at][&id].sent - read);
+        self.max_between = self.max_between.max(self.applications[at][&id].sent - read);
     }
 
     fn read(&mut self, at: usize, id: u32) {
@@ -185,21 +185,21 @@ impl Sites {
             return;
         }
         loop {
-            match link.take(self.net.node(at), id) {
-                Taken::Bytes(bytes) => application.got.extend_from_slice(&bytes),
-                Taken::End => application.got_end = true,
-                Taken::Nothing => break,
+            match link.read(self.net.node(at), id) {
+                Delivery::Bytes(bytes) => application.got.extend_from_slice(&bytes),
+                Delivery::End => application.got_end = true,
+                Delivery::Nothing => break,
             }
         }
     }
 
-    /// Everything arrived at both ends, and nothing is left of any connection.
+    /// Checks that everything has arrived at both ends, and that no state of any connection is left.
     fn check(&mut self, what: &str) {
         for (id, scripts) in self.scripts.iter().enumerate() {
             for at in 0..2 {
                 let application = self.applications[at].get(&(id as u32)).expect("an application");
                 assert!(application.got == scripts[1 - at].sends, "{what}, connection {id} at {at}");
-                assert!(application.got_end && application.fate.as_deref() == Some("done"), "{what}, {application:?}");
+                assert!(application.got_end && application.end.as_deref() == Some("done"), "{what}, {application:?}");
             }
         }
         self.check_nothing_is_left(what);
@@ -221,7 +221,7 @@ fn small() -> NodeConfig {
 }
 
 #[test]
-fn many_connections_carry_both_directions_and_half_closes_whatever_the_network_does() {
+fn many_connections_with_half_closes_survive_network_faults() {
     for seed in 0..12 {
         let mut rng = Stream::new(seed, Domain::Test, 2);
         let script = |rng: &mut Stream, seed| Script {
@@ -232,15 +232,15 @@ fn many_connections_carry_both_directions_and_half_closes_whatever_the_network_d
         let scripts = (0..30)
             .map(|at| {
                 let mut pair = [script(&mut rng, at), script(&mut rng, at + 1000)];
-                // Half of the targets answer behind the half-close only.
+                // Half of the targets answer only after the half-close.
                 pair[1].answers = at % 2 == 0;
                 pair
             })
             .collect();
         let path = Path {
             loss: rng.unit() * 0.05,
-            held: rng.unit() * 0.05,
-            repeated: rng.unit() * 0.05,
+            reordered: rng.unit() * 0.05,
+            duplicated: rng.unit() * 0.05,
             priorities: seed % 2 == 0,
             ..Path::default()
         };
@@ -250,9 +250,9 @@ fn many_connections_carry_both_directions_and_half_closes_whatever_the_network_d
     }
 }
 
-/// More connections one after another than flows may be open, while frames that end flows are lost.
+/// More connections in sequence than flows may be open, over a path that loses the frames that end flows.
 #[test]
-fn connections_that_are_over_leave_nothing_behind() {
+fn ended_connections_leave_no_state() {
     let script = |size, seed| Script { sends: content(size, seed), ..Script::default() };
     let scripts = (0..400).map(|at| [script(500, at), script(700, at + 1000)]).collect();
     let path = Path { loss: 0.1, delay: Dur::from_ms(2), ..Path::default() };
@@ -263,7 +263,7 @@ fn connections_that_are_over_leave_nothing_behind() {
 
 /// The target of one connection reads nothing for ten seconds.
 #[test]
-fn a_reader_that_stalls_holds_back_its_sender_and_nobody_else() {
+fn a_stalled_reader_slows_only_its_own_sender() {
     let stalls = Script { reads_from: Time::ZERO + Dur::from_secs(10), ..Script::default() };
     let sends = |size, seed| Script { sends: content(size, seed), ..Script::default() };
     let mut scripts = vec![[sends(1_500_000, 1), stalls]];
@@ -271,18 +271,18 @@ fn a_reader_that_stalls_holds_back_its_sender_and_nobody_else() {
     let mut sites = Sites::new(Path { loss: 0.01, ..Path::default() }, small(), scripts, 30, 1);
     sites.run(Dur::from_secs(9));
     for id in 1..6 {
-        assert_eq!(sites.applications[0][&id].fate.as_deref(), Some("done"), "connection {id}");
+        assert_eq!(sites.applications[0][&id].end.as_deref(), Some("done"), "connection {id}");
     }
     let taken = sites.applications[0][&0].sent;
     assert!((100_000..=210_000).contains(&taken), "{taken} bytes");
     sites.run(Dur::from_secs(60));
     sites.check("a stalled reader");
-    // What is between the applications: the buffer of one side, and the window of the other.
-    assert!(sites.most_between <= 210_000, "{} bytes", sites.most_between);
+    // Between the applications are one side's buffer and the other side's window.
+    assert!(sites.max_between <= 210_000, "{} bytes", sites.max_between);
 }
 
 #[test]
-fn a_broken_socket_breaks_the_other_one_whatever_is_lost() {
+fn a_broken_socket_resets_the_other_one_despite_losses() {
     for (seed, breaks_at) in [(1, 0), (2, 1), (3, 0), (4, 1)] {
         let sends = |seed| Script { sends: content(2_000_000, seed), ..Script::default() };
         let path = Path { loss: 0.1, ..Path::default() };
@@ -297,28 +297,28 @@ fn a_broken_socket_breaks_the_other_one_whatever_is_lost() {
         link.handle_broken(sites.net.node(breaks_at), 0, "connection reset by peer").expect("a peer");
         sites.end(breaks_at, 0, "broken here");
         sites.run(Dur::from_secs(60));
-        let fate = sites.applications[1 - breaks_at][&0].fate.clone();
-        assert_eq!(fate.as_deref(), Some("the peer has reset it: connection reset by peer"), "seed {seed}");
+        let end = sites.applications[1 - breaks_at][&0].end.clone();
+        assert_eq!(end.as_deref(), Some("the peer has reset it: connection reset by peer"), "seed {seed}");
         sites.run(Dur::from_secs(90));
         sites.check_nothing_is_left("a broken socket");
     }
 }
 
 #[test]
-fn a_target_that_refuses_is_told_to_whoever_connects() {
+fn a_refusal_of_the_target_reaches_the_application() {
     let sends = Script { sends: content(50_000, 1), ..Script::default() };
     let mut sites = Sites::new(Path::default(), small(), vec![[sends, Script::default()]], 30, 1);
     sites.refuses = true;
     sites.run(Dur::from_secs(20));
-    assert_eq!(sites.applications[0][&0].fate.as_deref(), Some("nobody listens"));
+    assert_eq!(sites.applications[0][&0].end.as_deref(), Some("connection refused"));
     sites.check_nothing_is_left("a refusal");
 }
 
 #[test]
-fn a_site_that_breaks_the_rules_is_cut_off() {
+fn a_site_that_violates_the_rules_is_refused() {
     let target = || "host:1".parse::<Target>().expect("a target");
     let open = |connection, flow| Message::Open { connection, flow, target: target() };
-    let said = |from: usize, messages: &[Message]| {
+    let result_of = |from: usize, messages: &[Message]| {
         let mut net = Virtual::new(Path::default(), small(), 1).expect("settings that fit");
         net.connect().expect("a peer");
         let mut link = None;
@@ -349,23 +349,28 @@ fn a_site_that_breaks_the_rules_is_cut_off() {
     let cases: [(usize, Vec<Message>, &str); 8] = [
         (0, vec![open(0, 0), open(1, 1)], "2 connections"),
         (0, vec![open(0, 0), open(1, 1), open(2, 2), open(3, u32::MAX)], "2 connections"),
-        (0, vec![open(0, 0), open(0, 1)], "the peer opens a connection twice, or out of order"),
-        (0, vec![open(7, 0)], "the peer opens a connection twice, or out of order"),
-        (0, vec![open(0, 0), open(1, 0)], "the peer opens a connection twice, or out of order"),
-        (0, vec![Message::Opened { connection: 0, flow: 0 }], "the peer says what only the other site says"),
-        (1, vec![Message::Opened { connection: 0, flow: 0 }], "the peer has opened a connection that nobody asked for"),
-        (1, vec![reset(), open(0, 0)], "the peer says what only the other site says"),
+        (0, vec![open(0, 0), open(0, 1)], "the peer opens a connection twice or out of order"),
+        (0, vec![open(7, 0)], "the peer opens a connection twice or out of order"),
+        (0, vec![open(0, 0), open(1, 0)], "the peer opens a connection twice or out of order"),
+        (0, vec![Message::Opened { connection: 0, flow: 0 }], "the peer sends a message of the other side"),
+        (
+            1,
+            vec![Message::Opened { connection: 0, flow: 0 }],
+            "the peer has opened a connection that was not requested",
+        ),
+        (1, vec![reset(), open(0, 0)], "the peer sends a message of the other side"),
     ];
     for (from, messages, outcome) in cases {
-        assert_eq!(said(from, &messages), outcome, "{messages:?}");
+        assert_eq!(result_of(from, &messages), outcome, "{messages:?}");
     }
 }
 
 #[test]
-fn targets_are_read_as_they_are_told() {
-    for (text, told) in [("Host.example:22", "host.example:22"), ("[::1]:80", "[::1]:80"), ("10.0.0.1:1", "10.0.0.1:1")]
+fn targets_are_parsed_and_printed() {
+    for (text, printed) in
+        [("Host.example:22", "host.example:22"), ("[::1]:80", "[::1]:80"), ("10.0.0.1:1", "10.0.0.1:1")]
     {
-        assert_eq!(text.parse::<Target>().map(|target| target.to_string()), Ok(told.to_owned()));
+        assert_eq!(text.parse::<Target>().map(|target| target.to_string()), Ok(printed.to_owned()));
     }
     for wrong in ["", "host", "host:", ":22", "host:0", "host:65536", "a b:1", "host:-1", "[]:1"] {
         assert!(wrong.parse::<Target>().is_err(), "{wrong}");

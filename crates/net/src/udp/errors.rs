@@ -1,7 +1,9 @@
-//! What routers and peers say of datagrams that a socket has sent: the kernel's queue of errors (IP_RECVERR, IPV6_RECVERR). Of these,
-//! that a packet is too large for the next link is kept (RFC 1191, RFC 8201), for whoever can send smaller ones.
+//! The kernel's error queue of a socket (IP_RECVERR, IPV6_RECVERR).
+//!
+//! Routers and peers report errors of earlier datagrams. Only reports of packets that are too large for a link are kept
+//! (RFC 1191, RFC 8201), so that the sender can use smaller ones.
 
-use super::address;
+use super::address::of_storage;
 use nix::errno::Errno;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt};
 use nix::sys::time::TimeSpec;
@@ -9,49 +11,48 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// So many errors are read at a time; others wait.
-const MOST_AT_ONCE: usize = 64;
+/// The maximum number of errors read in one call.
+const MAX_AT_ONCE: usize = 64;
 
-/// So many notes are kept; then the oldest goes.
-const MOST_NOTES: usize = 16;
+/// The maximum number of reports that are kept.
+const MAX_REPORTS: usize = 16;
 
-/// A packet was too large for a link on its way.
+/// A report that a packet was too large for a link on its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooBig {
-    /// Where it was to go.
+    /// The packet's destination.
     pub to: SocketAddr,
-    /// The largest IP packet that the link takes, bytes, as the router says: who it is, nobody has proved.
+    /// The MTU of the link in bytes, as the router claims; the report is not authenticated.
     pub mtu_bytes: u32,
 }
 
-/// The queue of errors of a socket.
+/// The reports of a socket.
 #[derive(Debug)]
 pub(super) struct Errors {
-    notes: VecDeque<TooBig>,
+    reports: VecDeque<TooBig>,
     control: Vec<u8>,
 }
 
 impl Errors {
-    /// From now on the kernel keeps what is said of datagrams of this socket.
+    /// Makes the kernel queue the errors of this socket's datagrams.
     pub fn of(fd: &OwnedFd, is_ipv4: bool) -> Errors {
-        // A kernel that cannot is served without: the black hole detector is left.
-        // A socket of IPv6 has peers by IPv4, too.
+        // Without kernel support, the detection of black holes remains. An IPv6 socket may have IPv4 peers, too.
         let _ = setsockopt(fd, sockopt::Ipv4RecvErr, &true);
         if !is_ipv4 {
             let _ = setsockopt(fd, sockopt::Ipv6RecvErr, &true);
         }
-        // An error with two addresses, and what comes with every datagram.
-        Errors { notes: VecDeque::new(), control: nix::cmsg_space!(TimeSpec, i32, i32, [u8; 128]) }
+        // Space for an error with two addresses and the metadata of a datagram.
+        Errors { reports: VecDeque::new(), control: nix::cmsg_space!(TimeSpec, i32, i32, [u8; 128]) }
     }
 
-    /// Reads what there is. Returns whether there was something: then an error that a call has just given is that of an earlier datagram,
-    /// most likely, and says nothing of the call.
+    /// Reads pending errors. Returns true if there were any: then the error that a system call has just returned is
+    /// most likely that of an earlier datagram.
     pub fn read(&mut self, fd: &OwnedFd) -> bool {
-        for count in 0..MOST_AT_ONCE {
+        for count in 0..MAX_AT_ONCE {
             let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
             let message = recvmsg::<SockaddrStorage>(fd.as_raw_fd(), &mut [], Some(&mut self.control), flags);
             let Ok(message) = message else { return count > 0 };
-            let to = message.address.as_ref().and_then(address);
+            let to = message.address.as_ref().and_then(of_storage);
             let controls = message.cmsgs().into_iter().flatten();
             for control in controls {
                 let error = match control {
@@ -59,18 +60,18 @@ impl Errors {
                     _ => continue,
                 };
                 if let Some(to) = to.filter(|_| error.ee_errno == Errno::EMSGSIZE as u32) {
-                    if self.notes.len() == MOST_NOTES {
-                        self.notes.pop_front();
+                    if self.reports.len() == MAX_REPORTS {
+                        self.reports.pop_front();
                     }
-                    self.notes.push_back(TooBig { to, mtu_bytes: error.ee_info });
+                    self.reports.push_back(TooBig { to, mtu_bytes: error.ee_info });
                 }
             }
         }
         true
     }
 
-    /// The oldest note.
+    /// Returns the oldest report.
     pub fn poll(&mut self) -> Option<TooBig> {
-        self.notes.pop_front()
+        self.reports.pop_front()
     }
 }

@@ -1,4 +1,4 @@
-//! What nodes learn of the path between them, and what they make of it.
+//! Path properties that nodes discover, and their effect on flows.
 
 use super::*;
 use crate::node::ControllerChoice;
@@ -12,10 +12,10 @@ struct Outcome {
     took: Dur,
     marks: [Mark; 4],
     tail_mbps: Option<u64>,
-    counts: WayCounts,
+    counts: DirectionCounts,
 }
 
-/// Lets so much time pass, and then sends a flow of so many bytes.
+/// Waits for `before`, then sends a flow of `bytes`.
 fn transfer(path: Path, config: NodeConfig, before: Dur, bytes: usize) -> Outcome {
     let mut net = Virtual::new(path, config, 1).expect("settings that fit");
     let association = net.connect().expect("a peer");
@@ -48,7 +48,7 @@ fn transfer(path: Path, config: NodeConfig, before: Dur, bytes: usize) -> Outcom
 const LATER: Dur = Dur::from_ms(300);
 
 #[test]
-fn the_tail_begins_at_the_rate_that_a_train_measured() {
+fn the_tail_starts_at_the_rate_measured_by_a_train() {
     for mbps in [10, 50, 200, 1000] {
         let path = Path { rate: Rate::from_mbps(mbps), ..Path::default() };
         let outcome = transfer(path, rc3(), LATER, 1_700_000);
@@ -60,7 +60,7 @@ fn the_tail_begins_at_the_rate_that_a_train_measured() {
 }
 
 #[test]
-fn a_measured_tail_is_capped_and_a_set_one_is_not_measured() {
+fn a_measured_tail_is_capped_and_a_configured_one_is_not_measured() {
     let path = Path { rate: Rate::from_mbps(200), ..Path::default() };
     let with = |change: &dyn Fn(&mut NodeConfig)| {
         let mut config = rc3();
@@ -75,7 +75,7 @@ fn a_measured_tail_is_capped_and_a_set_one_is_not_measured() {
 }
 
 #[test]
-fn marks_that_are_kept_let_the_tail_go_in_the_first_round_trip() {
+fn kept_marks_allow_the_tail_in_the_first_round_trip() {
     let outcome = transfer(Path::default(), rc3(), Dur::from_ms(90), 1_000_000);
     assert_eq!(outcome.marks, [Mark::Kept; 4]);
     assert!(
@@ -87,12 +87,12 @@ fn marks_that_are_kept_let_the_tail_go_in_the_first_round_trip() {
 }
 
 #[test]
-fn where_all_marks_are_cleared_there_is_no_tail_unless_it_is_asked_for() {
+fn cleared_marks_disable_the_tail_unless_configured() {
     let path = Path { marks: Marks::Cleared, ..Path::default() };
     let sent = |unmarked| {
         let outcome = transfer(path, NodeConfig { unmarked, ..rc3() }, LATER, 1_000_000);
         assert_eq!(outcome.marks[..3], [Mark::Kept, Mark::Changed(0), Mark::Changed(0)]);
-        // All are in class 0 for the network: what is beyond the head are handshakes, probes and the tail.
+        // The network puts everything into class 0: head, handshakes, probes and tail.
         outcome.counts.carried[0]
     };
     let [none, scavenger, ignore] = [Unmarked::NoTail, Unmarked::Scavenger, Unmarked::Ignore].map(sent);
@@ -103,16 +103,16 @@ fn where_all_marks_are_cleared_there_is_no_tail_unless_it_is_asked_for() {
 }
 
 #[test]
-fn of_marks_whose_upper_bits_are_cleared_the_tail_uses_the_class_that_is_left() {
+fn the_tail_uses_the_only_class_whose_mark_is_kept() {
     let path = Path { marks: Marks::WithoutPrecedence, ..Path::default() };
     let outcome = transfer(path, rc3(), LATER, 1_000_000);
     assert_eq!(outcome.marks, [Mark::Kept, Mark::Kept, Mark::Changed(3), Mark::Changed(3)]);
     assert!(outcome.counts.carried[1] > 300, "{:?}", outcome.counts);
 }
 
-/// Handshakes have full packets; what is narrower for longer than these is found out at the start.
+/// Handshakes use full packets; if the path's MTU falls afterwards, the probes find it out.
 #[test]
-fn a_path_of_small_packets_gets_small_packets() {
+fn packets_shrink_to_the_mtu_of_the_path() {
     for (mtu_bytes, frame_bytes) in [(1480, 1414), (1440, 1362), (1280, 1194)] {
         let mut net = Virtual::new(Path::default(), rc3(), 1).expect("settings that fit");
         net.connect().expect("a peer");
@@ -143,7 +143,7 @@ fn a_path_of_small_packets_gets_small_packets() {
 }
 
 #[test]
-fn what_is_lost_of_the_probes_is_asked_again() {
+fn lost_probes_are_repeated() {
     for seed in 0..20 {
         let path = Path { loss: 0.2, ..Path::default() };
         let mut net = Virtual::new(path, rc3(), seed).expect("settings that fit");

@@ -1,3 +1,5 @@
+//! Two nodes over a virtual network: flows, faults, keys and associations.
+
 use super::*;
 use crate::carrier::CloseReason;
 use crate::flow::{ReceiveFlow, TailConfig};
@@ -13,14 +15,14 @@ fn config(controller: ControllerChoice) -> NodeConfig {
 }
 
 struct Outcome {
-    /// From the association's opening until everything was read.
+    /// The time from the opening of the association until everything was read.
     took: Dur,
     read: Vec<u8>,
     digest: String,
-    counts: [WayCounts; 2],
+    counts: [DirectionCounts; 2],
 }
 
-/// Sends so many bytes from node 0 to node 1, in a flow each of the given sizes.
+/// Sends one flow of each size from node 0 to node 1.
 fn transfer(path: Path, config: NodeConfig, sizes: &[usize], seed: u64) -> Outcome {
     let mut net = Virtual::new(path, config, seed).expect("settings that fit");
     net.connect().expect("a peer");
@@ -74,7 +76,7 @@ fn ms(span: Dur) -> f64 {
 }
 
 #[test]
-fn rc3_halves_the_time_of_a_short_transfer_behind_strict_priorities() {
+fn rc3_halves_the_time_of_a_short_transfer_with_strict_priorities() {
     let took = |name: &str| {
         let outcome = transfer(Path::default(), config(ControllerChoice::named(name)), &[1_700_000], 1);
         assert_eq!(outcome.read.len(), 1_700_000);
@@ -86,7 +88,7 @@ fn rc3_halves_the_time_of_a_short_transfer_behind_strict_priorities() {
 }
 
 #[test]
-fn under_loss_the_tail_saves_most_of_the_time() {
+fn the_tail_saves_most_of_the_time_under_loss() {
     let median = |name: &str| {
         let mut took: Vec<_> = (1..=5)
             .map(|seed| {
@@ -102,28 +104,28 @@ fn under_loss_the_tail_saves_most_of_the_time() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_run_and_another_seed_another() {
-    let path = Path { loss: 0.01, held: 0.02, repeated: 0.01, ..Path::default() };
+fn runs_are_equal_only_with_equal_seeds() {
+    let path = Path { loss: 0.01, reordered: 0.02, duplicated: 0.01, ..Path::default() };
     let digest = |seed| transfer(path, config(ControllerChoice::named("rc3")), &[300_000, 50_000], seed).digest;
     assert_eq!(digest(3), digest(3), "although each run has new keys");
     assert_ne!(digest(3), digest(4));
 }
 
 #[test]
-fn a_bundle_of_flows_arrives_each_whole() {
+fn concurrent_flows_arrive_complete() {
     let sizes: Vec<usize> = (0..40).map(|at| at * 3_571).collect();
     transfer(Path::default(), config(ControllerChoice::named("rc3")), &sizes, 1);
 }
 
 #[test]
-fn a_flow_larger_than_its_window_arrives_within_it() {
+fn a_flow_larger_than_its_window_arrives() {
     let config = NodeConfig { window_bytes: 200_000, ..config(ControllerChoice::named("rc3")) };
     transfer(Path { loss: 0.002, ..Path::default() }, config, &[3_000_000], 1);
 }
 
-/// Nobody reads what comes; later all is read.
+/// The application reads nothing at first, and everything later.
 #[test]
-fn flows_that_nobody_reads_take_bounded_memory_and_go_on_when_they_are_read() {
+fn unread_flows_take_bounded_memory_and_resume_when_read() {
     let config = NodeConfig { held_bytes: 500_000, ..config(ControllerChoice::named("rc3")) };
     let mut net = Virtual::new(Path { loss: 0.01, ..Path::default() }, config, 1).expect("settings that fit");
     net.connect().expect("a peer");
@@ -164,15 +166,15 @@ fn flows_that_nobody_reads_take_bounded_memory_and_go_on_when_they_are_read() {
 }
 
 #[test]
-fn one_class_alone_has_no_tail_and_arrives_all_the_same() {
+fn a_flow_without_lower_classes_has_no_tail() {
     let config = NodeConfig { classes: 1, ..config(ControllerChoice::named("rc3")) };
     let outcome = transfer(Path::default(), config, &[500_000], 1);
     assert!(outcome.counts[0].carried[1..].iter().all(|&carried| carried == 0), "{:?}", outcome.counts[0]);
 }
 
-/// On a path whose first link is much faster than its bottleneck, most of a tail that kept its rate would be dropped.
+/// If the first link is much faster than the bottleneck, a tail at a constant rate would mostly be dropped.
 #[test]
-fn a_tail_that_is_too_fast_follows_what_arrives() {
+fn a_tail_that_is_too_fast_slows_to_the_rate_of_arrival() {
     let dropped = |follows| {
         let tail = TailConfig { rate: Rate::from_gbps(1), follows, ..TailConfig::default() };
         let config = NodeConfig { tail, ..config(ControllerChoice::named("rc3")) };
@@ -184,13 +186,14 @@ fn a_tail_that_is_too_fast_follows_what_arrives() {
     assert!(follows * 2 < keeps, "{follows} and {keeps} packets");
 }
 
-/// Settings, sizes, controllers and faults drawn from each seed.
+/// Configuration, sizes, controllers and faults are drawn from each seed.
 #[test]
-fn whatever_the_network_does_what_is_sent_is_received() {
+fn flows_arrive_over_random_networks_with_faults() {
     const CONTROLLERS: [&str; 8] = ["rc3", "rc3", "cubic", "newreno", "bbr", "rapid", "ledbat", "westwood"];
     let asked = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let (first, count) = (asked("EXPLORE_SEED").unwrap_or(0), asked("WIRE_RUNS").unwrap_or(60));
-    // In the run of the last seed but one, a handshake takes four attempts; in that of the last, its first answer is lost.
+    // In the run of the last seed but one, a handshake takes four attempts; in that of the last one, its first answer
+    // is lost.
     for seed in (first..first + count).chain([1100, 20_263_119]) {
         let mut rng = Stream::new(seed, Domain::Test, 7);
         let name = CONTROLLERS[rng.below(8) as usize];
@@ -200,9 +203,9 @@ fn whatever_the_network_does_what_is_sent_is_received() {
             queue_packets: 30 + rng.below(300) as usize,
             priorities: rng.below(2) == 0,
             loss: rng.unit() * 0.05,
-            held: rng.unit() * 0.05,
-            held_for: Dur::from_us(rng.below(20_000)),
-            repeated: rng.unit() * 0.05,
+            reordered: rng.unit() * 0.05,
+            reordered_by: Dur::from_us(rng.below(20_000)),
+            duplicated: rng.unit() * 0.05,
             lateness: Dur::from_us(rng.below(500)),
             ..Path::default()
         };
@@ -214,8 +217,8 @@ fn whatever_the_network_does_what_is_sent_is_received() {
     }
 }
 
-/// What is known of the round trip when an association opens, and when that is, in a handshake whose packets are lost in these spans
-/// of time, in milliseconds.
+/// Loses all packets of a handshake in these spans, in milliseconds. Returns the round-trip time that is known when the
+/// association opens, and the time of the opening.
 fn handshake(lost: &[std::ops::Range<u64>]) -> (Option<Dur>, Time) {
     let mut net = Virtual::new(Path::default(), NodeConfig::default(), 1).expect("settings that fit");
     let association = net.connect().expect("a peer");
@@ -232,16 +235,16 @@ fn handshake(lost: &[std::ops::Range<u64>]) -> (Option<Dur>, Time) {
     (net.node(0).carrier().round_trip(association), net.now())
 }
 
-/// The first timeout of a flow is three round trips: with one of a second, a flow whose packets are lost a few times makes no
-/// progress for a minute.
+/// A flow's first timeout is three round-trip times. With one second each, a flow that loses a few packets would make
+/// no progress for a minute.
 #[test]
-fn a_handshake_whose_answer_is_lost_does_not_make_the_round_trip_a_second() {
+fn a_lost_handshake_answer_does_not_make_the_round_trip_a_second() {
     let (round_trip, opened) = handshake(&[]);
     let round_trip = round_trip.expect("known");
     assert!(round_trip >= Dur::from_ms(40) && round_trip < Dur::from_ms(50), "{round_trip}");
     assert!(opened < Time::ZERO + Dur::from_ms(90), "{opened}");
-    // The Retry comes back within 40 ms. What answers the second attempt at 60 ms is lost; a second later, so is the third attempt, and
-    // the answer comes again by the peer's own timeout.
+    // The Retry returns within 40 ms. The answer to the second attempt at 60 ms is lost. A second later the third
+    // attempt is lost, too, and the answer is repeated after the peer's own timeout.
     let (round_trip, opened) = handshake(&[55..75, 1030..1050]);
     assert_eq!(round_trip, None);
     assert!(opened > Time::ZERO + Dur::from_secs(1), "{opened}");
@@ -255,7 +258,7 @@ fn trust(peer: &Identity) -> Trusted {
     Trusted::from_iter([peer.fingerprint()])
 }
 
-/// How an association between these two ends for each of them.
+/// Returns the reason for which each side's association ended.
 fn endings(client: QuicConfig, server: QuicConfig) -> [Option<CloseReason>; 2] {
     let server = QuicConfig { listens: true, ..server };
     let mut net =
@@ -271,7 +274,7 @@ fn endings(client: QuicConfig, server: QuicConfig) -> [Option<CloseReason>; 2] {
 }
 
 #[test]
-fn a_peer_with_another_key_is_refused_with_both_fingerprints_told() {
+fn an_untrusted_peer_is_refused_with_its_fingerprint() {
     let [client, server, other] = keys();
     let [at_client, at_server] =
         endings(QuicConfig::new(client.clone(), trust(&other)), QuicConfig::new(server.clone(), trust(&client)));
@@ -284,7 +287,7 @@ fn a_peer_with_another_key_is_refused_with_both_fingerprints_told() {
 }
 
 #[test]
-fn an_idle_association_lives_on_until_the_path_is_cut() {
+fn an_idle_association_stays_open_until_the_path_fails() {
     let mut net = Virtual::new(Path::default(), NodeConfig::default(), 1).expect("settings that fit");
     net.connect().expect("a peer");
     let mut opened = 0;
@@ -305,13 +308,13 @@ fn an_idle_association_lives_on_until_the_path_is_cut() {
     }
     assert_eq!(closed.len(), 2, "{closed:?}");
     assert!(
-        closed.iter().all(|(_, reason, at)| *reason == CloseReason::Silence && at.as_secs_f64() < 345.0),
+        closed.iter().all(|(_, reason, at)| *reason == CloseReason::IdleTimeout && at.as_secs_f64() < 345.0),
         "{closed:?}"
     );
 }
 
 #[test]
-fn the_control_stream_carries_both_ways_whatever_is_lost() {
+fn the_control_stream_is_reliable_in_both_directions() {
     let path = Path { loss: 0.1, ..Path::default() };
     let mut net = Virtual::new(path, NodeConfig::default(), 5).expect("settings that fit");
     net.connect().expect("a peer");
@@ -341,10 +344,10 @@ fn the_control_stream_carries_both_ways_whatever_is_lost() {
     assert_eq!(reason, Some(CloseReason::Peer { code: 77, reason: "enough".to_owned() }));
 }
 
-/// Losses on the way are no reason to slow the tail down: nor is a datagram of acknowledgments that is lost. The simulator takes
-/// 2.3 s for the same, and plain CUBIC some forty.
+/// Losses do not slow the tail down, nor does a lost datagram of acknowledgments. The simulator takes 2.3 s for the
+/// same transfer, and plain CUBIC about forty.
 #[test]
-fn a_large_transfer_under_loss_is_carried_by_its_tail() {
+fn the_tail_carries_most_of_a_large_transfer_under_loss() {
     let path = Path { loss: 0.01, ..Path::default() };
     let outcome = transfer(path, config(ControllerChoice::named("rc3")), &[20_000_000], 1);
     let in_class = outcome.counts[0].carried;
@@ -352,9 +355,9 @@ fn a_large_transfer_under_loss_is_carried_by_its_tail() {
     assert!(outcome.took < Dur::from_secs(5), "{}", outcome.took);
 }
 
-/// The client gets another address twice while it sends, as behind an address translation that forgets.
+/// The client's address changes twice during the transfer.
 #[test]
-fn a_client_whose_address_changes_goes_on() {
+fn a_transfer_survives_changes_of_the_clients_address() {
     let mut net = Virtual::new(Path::default(), NodeConfig::default(), 1).expect("settings that fit");
     net.connect().expect("a peer");
     let (mut read, mut moves) = (vec![], 0);
@@ -384,7 +387,7 @@ fn a_client_whose_address_changes_goes_on() {
 }
 
 #[test]
-fn associations_are_held_by_the_hundred() {
+fn a_hundred_associations_are_open_at_once() {
     let mut net = Virtual::new(Path::default(), NodeConfig::default(), 1).expect("settings that fit");
     let (mut begun, mut opened) = (0, [0, 0]);
     loop {
@@ -404,7 +407,7 @@ fn associations_are_held_by_the_hundred() {
 }
 
 #[test]
-fn the_first_peer_is_trusted_where_that_is_asked_for_and_no_second_one() {
+fn with_first_contact_only_the_first_peer_becomes_trusted() {
     let [client, server, other] = keys();
     let meets = |identity: &Identity| QuicConfig {
         first_contact: true,
@@ -424,24 +427,24 @@ fn the_first_peer_is_trusted_where_that_is_asked_for_and_no_second_one() {
                 _ => {}
             }
         }
-        // Another key dials the same server in the second turn.
+        // In the second turn, a client with another key dials the same server.
         net.node(0).carrier_mut().set_identity(other.clone()).expect("a key");
     }
     opened.sort();
     assert_eq!(opened[..2], [(1, 0, server.fingerprint()), (1, 1, client.fingerprint())], "{opened:?}");
     assert!(opened[2..].iter().all(|(turn, at, _)| (*turn, *at) == (2, 0)), "{opened:?}");
     assert_eq!(refused, [(2, 0, CloseReason::NotTrusted(other.fingerprint()))]);
-    assert_eq!(net.node(1).carrier().take_stranger(), Some(other.fingerprint()));
+    assert_eq!(net.node(1).carrier().take_refused_peer(), Some(other.fingerprint()));
 }
 
 #[test]
-fn smaller_packets_cross_a_path_whose_mtu_is_that_of_ipv6_at_least() {
+fn small_packets_cross_a_path_with_the_minimum_mtu_of_ipv6() {
     let [client, server, _] = keys();
     let small = |own: &Identity, peer: &Identity| QuicConfig {
         udp_payload_bytes: 1232,
         ..QuicConfig::new(own.clone(), trust(peer))
     };
-    // The client tells the server.
+    // The client announces its limit to the server.
     let listening = QuicConfig { listens: true, ..QuicConfig::new(server.clone(), trust(&client)) };
     let path = Path { mtu_bytes: 1280, loss: 0.01, ..Path::default() };
     let mut net = Virtual::with_carriers(path, NodeConfig::default(), small(&client, &server), listening, 1)
@@ -468,10 +471,10 @@ fn smaller_packets_cross_a_path_whose_mtu_is_that_of_ipv6_at_least() {
     assert_eq!(read, 1_000_000);
 }
 
-/// A host sends what a pace has due in a quarter of a millisecond together, and its timers are late. An estimate of the rate that took
-/// this for the path's would fall: BBR took 4.3 s for 1.9.
+/// Paced segments of a quarter of a millisecond are sent together, and timers are late. An estimator that took this for
+/// the rate of the path would slow down: BBR once took 4.3 s instead of 1.9.
 #[test]
-fn a_pace_keeps_its_rate_where_it_sends_in_chunks_and_timers_are_late() {
+fn a_pace_keeps_its_rate_with_bursts_and_late_timers() {
     for choice in [ControllerChoice::named("bbr"), ControllerChoice::named("rc3").around("bbr")] {
         let took = |chunk_us, late_us| {
             let config = NodeConfig { chunk_time: Dur::from_us(chunk_us), ..config(choice.clone()) };

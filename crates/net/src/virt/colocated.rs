@@ -1,58 +1,58 @@
-//! Two ends at one place, so that what one does to the other on their common path can be measured.
+//! Two ends of a network behind one address, to measure the effect of one on the other.
 
 use super::Endpoint;
 use crate::carrier::{Arrival, Datagram};
 use sparelane_core::{Dur, Time};
 
-/// Before each datagram: whose it is, and when it was sent.
+/// The tag of each datagram: its end, and its send time.
 const TAG_BYTES: usize = 1 + 8;
 
-/// Something happened at one of the two.
+/// An event of one of the two.
 #[derive(Clone, Debug)]
 pub enum Either<A, B> {
-    /// At the first.
+    /// Of the first.
     First(A),
-    /// At the second.
+    /// Of the second.
     Second(B),
 }
 
-/// Two ends of different kinds behind one address. Each datagram is longer by nine bytes, which say whose it is and when it was sent.
+/// Two ends of different kinds behind one address. Each datagram is nine bytes longer, for its end and its send time.
 #[derive(Debug)]
-pub struct Both<A, B> {
+pub struct Colocated<A, B> {
     first: A,
     second: B,
     delays: Vec<Dur>,
 }
 
-impl<A, B> Both<A, B> {
-    /// The two.
-    pub fn new(first: A, second: B) -> Both<A, B> {
-        Both { first, second, delays: Vec::new() }
+impl<A, B> Colocated<A, B> {
+    /// Combines two ends.
+    pub fn new(first: A, second: B) -> Colocated<A, B> {
+        Colocated { first, second, delays: Vec::new() }
     }
 
-    /// The first.
+    /// The first end.
     pub fn first(&mut self) -> &mut A {
         &mut self.first
     }
 
-    /// The second.
+    /// The second end.
     pub fn second(&mut self) -> &mut B {
         &mut self.second
     }
 
-    /// How long the datagrams that came for the first were on their way, in their order.
+    /// The one-way delays of the first end's datagrams, in order of arrival.
     pub fn delays(&self) -> &[Dur] {
         &self.delays
     }
 }
 
-impl<A: Endpoint, B: Endpoint> Endpoint for Both<A, B> {
+impl<A: Endpoint, B: Endpoint> Endpoint for Colocated<A, B> {
     type Event = Either<A::Event, B::Event>;
 
     fn handle_datagram(&mut self, now: Time, arrival: Arrival, bytes: &[u8]) {
         let Some((tag, bytes)) = bytes.split_at_checked(TAG_BYTES) else { return };
-        let (Some(whose), Some(sent)) = (tag.first(), tag.last_chunk::<8>()) else { return };
-        if *whose == 0 {
+        let (Some(owner), Some(sent)) = (tag.first(), tag.last_chunk::<8>()) else { return };
+        if *owner == 0 {
             self.delays.push(now.saturating_since(Time::from_ps(u64::from_be_bytes(*sent))));
             self.first.handle_datagram(now, arrival, bytes);
         } else {
@@ -88,10 +88,10 @@ impl<A: Endpoint, B: Endpoint> Endpoint for Both<A, B> {
     }
 }
 
-fn tagged(whose: u8, now: Time, datagram: Datagram) -> Datagram {
+fn tagged(owner: u8, now: Time, datagram: Datagram) -> Datagram {
     let mut bytes = Vec::with_capacity(datagram.bytes.len() + TAG_BYTES);
     for segment in datagram.segments() {
-        bytes.push(whose);
+        bytes.push(owner);
         bytes.extend_from_slice(&now.as_ps().to_be_bytes());
         bytes.extend_from_slice(segment);
     }

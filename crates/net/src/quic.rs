@@ -1,15 +1,16 @@
-//! The carrier on QUIC: our frames in DATAGRAM frames (RFC 9221) of quinn-proto as it is, one connection a class, all on one
-//! socket.
+//! The carrier over QUIC: frames in DATAGRAM frames (RFC 9221) of an unmodified quinn-proto, with one connection per
+//! class on one socket.
 //!
-//! Packets of a lower class can be late by thousands of others, while QUIC's replay window spans 129 packet numbers; and what one
-//! class loses must not look like a loss of another. So each class is a connection, with packet numbers and keys of its own. The
-//! client opens all of them at once; a class can be used as soon as its connection is there, and none is waited for. See
-//! [`hello`] for what binds them together.
+//! Packets of a lower class can be overtaken by thousands of others, but QUIC's replay window spans only 129 packet
+//! numbers. A loss in one class must not look like a loss in another, either. Each class is therefore a connection with
+//! its own packet numbers and keys. The client opens all of them at once; a class becomes usable as soon as its
+//! connection is established, and none waits for another. [`hello`] describes how the connections are bound to one
+//! association.
 
 mod hello;
-mod pins;
 pub mod plain;
 mod settings;
+mod verifier;
 
 pub(crate) use settings::UDP_PAYLOAD_BYTES;
 pub use settings::{DEFAULT_BATCH, QuicConfig};
@@ -31,76 +32,78 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
-/// A connection that has not said within so long to which association it belongs is closed.
-const HELLO_PATIENCE: Dur = Dur::from_secs(30);
+/// The time in which a connection has to send its hello.
+const HELLO_TIMEOUT: Dur = Dur::from_secs(30);
 
-/// The most connections at a time that have not said so.
-const MAX_STRANGERS: usize = 256;
+/// The maximum number of connections without a hello.
+const MAX_UNBOUND: usize = 256;
 
-/// And the most of one address, by IPv6 of one network: whoever begins connections without end keeps nobody else out.
-const MAX_STRANGERS_OF_ADDRESS: usize = 96;
+/// The maximum number of such connections from one network, so that a single user cannot keep all others out.
+const MAX_UNBOUND_PER_NETWORK: usize = 96;
 
-/// The most bytes that are read at once from the control stream.
+/// The maximum number of bytes read at once from the control stream.
 const CONTROL_CHUNK: usize = 64 << 10;
 
-/// So many buffers of sent datagrams are kept for later ones.
-const MOST_SPARE: usize = 64;
+/// The maximum number of buffers kept for reuse.
+const MAX_SPARE: usize = 64;
 
-/// What a handshake waits for an answer before it sends again: three times the round trip that is assumed while none is known (RFC
-/// 9002 section 6.2.2). Where an answer is lost, the acknowledgment comes with what the peer sends again, so much later, and the
-/// sample is as large. Where none is smaller, the round trip is not known.
+/// The initial retransmission timeout of a handshake: three times the assumed round-trip time (RFC 9002 section 6.2.2).
+/// If an answer is lost, the acknowledgment follows the peer's retransmission, and the sample is at least this large.
+/// The round-trip time counts as unknown until there is a smaller one.
 const FIRST_TIMEOUT: Duration = Duration::from_millis(999);
 
-/// Other samples have such an excess, too, or a mean in which it is. None is too small, as packets have numbers of their own; so the
-/// round trip is taken for so many times the least sample at most.
-const MOST_OVER_LEAST: u32 = 4;
+/// Other samples, and so the mean, can have the same excess. No sample is too small, because packet numbers are unique.
+/// The round-trip time is therefore limited to this multiple of the minimum.
+const MAX_OVER_MIN: u32 = 4;
 
-/// What a peer is told whose frames or control messages are wrong, and other reasons of this layer.
+/// The close code for violations of this layer's protocol.
 const CODE_PROTOCOL: u32 = 1;
 
-/// What QUIC needs of a full packet: short header with a connection ID, number, tag, and the frame's type and length.
+/// QUIC's bytes in a full packet: short header with connection ID, packet number, tag, and the frame's type and length.
 const QUIC_BYTES: usize = 1 + settings::CONNECTION_ID_BYTES + 4 + 16 + 9;
 
-/// One QUIC connection.
+/// A QUIC connection.
 struct Channel {
     quic: Connection,
     is_client: bool,
     connected: bool,
     peer: Option<Fingerprint>,
-    /// The association and class that it belongs to.
-    place: Option<(AssociationId, u8)>,
+    /// The association and class to which it is bound.
+    bound_to: Option<(AssociationId, u8)>,
     stream: Option<StreamId>,
-    /// The code point of the latest datagram, and the class whose that is.
+    /// The DSCP of the latest datagram.
     dscp: Option<u8>,
-    came_in: u8,
-    /// When it came.
-    came: Time,
-    /// The first bytes of its stream.
-    greeting: Vec<u8>,
+    /// The class of that code point.
+    arrival_class: u8,
+    /// The time of the latest datagram.
+    received_at: Time,
+    /// The first bytes of its stream, until the hello is complete.
+    hello_bytes: Vec<u8>,
     hello: Option<Hello>,
     timer: Time,
-    /// Why it ended.
+    /// The reason for which it ended.
     lost: Option<CloseReason>,
 }
 
-/// A host and a peer.
+/// An association between this host and a peer.
 struct Association {
     channels: [Option<usize>; MAX_CLASSES],
     peer: Option<Fingerprint>,
     secret: Option<Secret>,
     is_open: bool,
-    /// Where the peer has begun it, what is known of its silence.
-    silence: Option<Silence>,
+    /// The idle check, if the peer initiated the association.
+    idle_check: Option<IdleCheck>,
 }
 
-/// How long nothing has come from a peer. QUIC has no such limit here, as a connection's class is not known when it begins, and the
-/// lower ones may be silent.
+/// Detects that a peer has gone. QUIC's own idle timeout cannot be used for incoming connections: their class is
+/// unknown when they are accepted, and lower classes may be idle for long.
 #[derive(Clone, Copy)]
-struct Silence {
-    /// Frames of class 0 that had come when it was looked at last, and when the latest did: only a peer's own packets have frames.
+struct IdleCheck {
+    /// Frames of class 0 received at the last check, and the time of the latest one. Only authentic packets have
+    /// frames.
     frames: u64,
-    heard: Time,
-    /// When it is looked at next.
+    latest: Time,
+    /// The time of the next check.
     next: Time,
 }
 
@@ -109,22 +112,22 @@ pub struct Quic {
     endpoint: Endpoint,
     settings: Settings,
     config: QuicConfig,
-    /// What is [`Time::ZERO`].
+    /// The instant of [`Time::ZERO`].
     epoch: Instant,
     channels: BTreeMap<usize, Channel>,
     associations: BTreeMap<AssociationId, Association>,
     next_association: u64,
-    /// Connections by when they want time.
+    /// Connections by the time of their next timer.
     timers: BTreeSet<(Time, usize)>,
-    /// Connections of nobody yet, with the time at which patience ends.
-    strangers: BTreeMap<usize, Time>,
-    /// Associations by when their silence is looked at.
-    silent: BTreeSet<(Time, AssociationId)>,
-    /// Connections that may have something to say.
+    /// Connections not yet bound to an association, with their deadline.
+    unbound: BTreeMap<usize, Time>,
+    /// Associations by the time of their next idle check.
+    idle_checks: BTreeSet<(Time, AssociationId)>,
+    /// Connections that may have something to send.
     dirty: BTreeSet<usize>,
     events: VecDeque<CarrierEvent>,
     out: VecDeque<Datagram>,
-    /// Memory of datagrams that were sent.
+    /// Buffers of sent datagrams, for reuse.
     spare: Vec<Vec<u8>>,
 }
 
@@ -136,10 +139,10 @@ impl fmt::Debug for Quic {
 }
 
 impl Quic {
-    /// A carrier whose times are counted from `epoch`.
+    /// Creates a carrier whose times are counted from `epoch`.
     ///
     /// # Errors
-    /// A setting is out of its range, or the keys cannot be used.
+    /// A setting is out of range, or the keys cannot be used.
     pub fn new(config: QuicConfig, epoch: Instant) -> Result<Quic, CarrierError> {
         let settings = Settings::of(&config)?;
         let (endpoint, server) = (settings.endpoint.clone(), settings.server.clone());
@@ -152,8 +155,8 @@ impl Quic {
             associations: BTreeMap::new(),
             next_association: 1,
             timers: BTreeSet::new(),
-            strangers: BTreeMap::new(),
-            silent: BTreeSet::new(),
+            unbound: BTreeMap::new(),
+            idle_checks: BTreeSet::new(),
             dirty: BTreeSet::new(),
             events: VecDeque::new(),
             out: VecDeque::new(),
@@ -161,35 +164,35 @@ impl Quic {
         })
     }
 
-    /// From now on these peers are trusted; associations that are open stay.
+    /// Replaces the trusted peers; open associations stay.
     pub fn set_trusted(&mut self, trusted: Trusted) {
-        self.settings.pins.set_trusted(trusted);
+        self.settings.verifier.set_trusted(trusted);
     }
 
-    /// From now on this host has another key; associations that are open stay.
+    /// Replaces this host's key; open associations stay.
     ///
     /// # Errors
     /// The key cannot be used.
     pub fn set_identity(&mut self, identity: Identity) -> Result<(), CarrierError> {
-        let config = QuicConfig { identity, trusted: self.settings.pins.trusted(), ..self.config.clone() };
+        let config = QuicConfig { identity, trusted: self.settings.verifier.trusted(), ..self.config.clone() };
         let settings = Settings::of(&config)?;
         self.endpoint.set_server_config(settings.server.clone());
         (self.settings, self.config) = (settings, config);
         Ok(())
     }
 
-    /// UDP payload of a full packet.
+    /// The UDP payload of a full packet, bytes.
     pub fn udp_payload_bytes(&self) -> u16 {
         self.config.udp_payload_bytes
     }
 
-    /// From now on full packets have so many bytes of UDP payload, and peers are told to send no larger ones. Associations that
-    /// there are end without a word; those that come later have numbers of their own.
+    /// Sets the UDP payload of full packets; the limit is announced to peers. Existing associations are dropped
+    /// without a message to the peer, and their numbers are not reused.
     ///
     /// # Errors
-    /// So many bytes are not allowed.
+    /// The size is out of range.
     pub fn set_udp_payload_bytes(&mut self, now: Time, udp_payload_bytes: u16) -> Result<(), CarrierError> {
-        let config = QuicConfig { udp_payload_bytes, trusted: self.settings.pins.trusted(), ..self.config.clone() };
+        let config = QuicConfig { udp_payload_bytes, trusted: self.settings.verifier.trusted(), ..self.config.clone() };
         let fresh = Quic::new(config, self.epoch)?;
         for association in self.associations.keys().copied().collect::<Vec<_>>() {
             self.end(now, association, CloseReason::Here);
@@ -199,12 +202,12 @@ impl Quic {
         Ok(())
     }
 
-    /// The key of a stranger who was refused, once.
-    pub fn take_stranger(&self) -> Option<Fingerprint> {
-        self.settings.pins.take_stranger()
+    /// Returns, once, the key of a peer that was refused because it is not trusted.
+    pub fn take_refused_peer(&self) -> Option<Fingerprint> {
+        self.settings.verifier.take_refused_peer()
     }
 
-    /// Associations that there are, open or not.
+    /// The number of associations, open or not.
     pub fn association_count(&self) -> usize {
         self.associations.len()
     }
@@ -217,18 +220,18 @@ impl Quic {
         time_since(self.epoch, at)
     }
 
-    fn add(&mut self, handle: ConnectionHandle, quic: Connection, place: Option<(AssociationId, u8)>) {
+    fn add(&mut self, handle: ConnectionHandle, quic: Connection, bound_to: Option<(AssociationId, u8)>) {
         let channel = Channel {
             quic,
-            is_client: place.is_some(),
+            is_client: bound_to.is_some(),
             connected: false,
             peer: None,
-            place,
+            bound_to,
             stream: None,
             dscp: None,
-            came_in: 0,
-            came: Time::ZERO,
-            greeting: Vec::new(),
+            arrival_class: 0,
+            received_at: Time::ZERO,
+            hello_bytes: Vec::new(),
             hello: None,
             timer: Time::NEVER,
             lost: None,
@@ -237,8 +240,8 @@ impl Quic {
         self.dirty.insert(handle.0);
     }
 
-    /// Somebody begins a connection.
-    fn meet(&mut self, now: Time, incoming: Incoming, class: u8) {
+    /// Accepts or refuses an incoming connection.
+    fn handle_incoming(&mut self, now: Time, incoming: Incoming, class: u8) {
         let mut answer = Vec::new();
         if self.config.retry && !incoming.remote_address_validated() && incoming.may_retry() {
             if let Ok(transmit) = self.endpoint.retry(incoming, &mut answer) {
@@ -246,13 +249,14 @@ impl Quic {
             }
             return;
         }
-        let most = self.config.max_associations * usize::from(self.config.classes) + MAX_STRANGERS;
+        let most = self.config.max_associations * usize::from(self.config.classes) + MAX_UNBOUND;
         let from = network(incoming.remote_address().ip());
         let of_address = |at: &&usize| {
             self.channels.get(at).is_some_and(|channel| network(channel.quic.remote_address().ip()) == from)
         };
-        let is_flood = self.strangers.keys().filter(of_address).count() >= MAX_STRANGERS_OF_ADDRESS;
-        if is_flood || self.strangers.len() >= MAX_STRANGERS || self.channels.len() >= most {
+        // One network may not exhaust the connections that all others need.
+        let is_flood = self.unbound.keys().filter(of_address).count() >= MAX_UNBOUND_PER_NETWORK;
+        if is_flood || self.unbound.len() >= MAX_UNBOUND || self.channels.len() >= most {
             let transmit = self.endpoint.refuse(incoming, &mut answer);
             self.put(transmit, class, answer);
             return;
@@ -261,9 +265,9 @@ impl Quic {
             Ok((handle, quic)) => {
                 self.add(handle, quic, None);
                 if let Some(channel) = self.channels.get_mut(&handle.0) {
-                    (channel.came_in, channel.came) = (class, now);
+                    (channel.arrival_class, channel.received_at) = (class, now);
                 }
-                self.strangers.insert(handle.0, now + HELLO_PATIENCE);
+                self.unbound.insert(handle.0, now + HELLO_TIMEOUT);
             }
             Err(error) => {
                 if let Some(transmit) = error.response {
@@ -273,10 +277,11 @@ impl Quic {
         }
     }
 
-    /// Everything that a connection has to tell, and its timer.
-    fn tend(&mut self, now: Time, at: usize) {
+    /// Processes all events of a connection and updates its timer.
+    fn process(&mut self, now: Time, at: usize) {
         let Some(channel) = self.channels.get_mut(&at) else { return };
         let mut is_drained = false;
+        // Endpoint and connection exchange events until both have none.
         while let Some(event) = channel.quic.poll_endpoint_events() {
             is_drained |= event.is_drained();
             if let Some(back) = self.endpoint.handle_event(ConnectionHandle(at), event) {
@@ -295,13 +300,14 @@ impl Quic {
             }
         }
         if connected {
-            self.greet(now, at);
+            self.handle_connected(now, at);
         }
-        // What came before the handshake's end is heard at its end: only then is it known who speaks.
+        // Data received before the end of the handshake is read only now, when the peer is authenticated.
         if has_control || connected {
-            self.hear(now, at);
+            self.handle_stream(now, at);
         }
-        self.lose(now, at);
+        self.handle_lost(now, at);
+        // The timer may have changed with any of the events.
         let next = self.channels.get_mut(&at).and_then(|channel| channel.quic.poll_timeout());
         let next = next.map_or(Time::NEVER, |next| self.time(next));
         if let Some(channel) = self.channels.get_mut(&at) {
@@ -312,41 +318,43 @@ impl Quic {
                     self.timers.insert((next, at));
                 }
             }
+            // A drained connection has answered late packets for long enough (RFC 9000 section 10.2).
             if is_drained {
                 self.timers.remove(&(channel.timer, at));
                 self.channels.remove(&at);
-                self.strangers.remove(&at);
+                self.unbound.remove(&at);
                 self.dirty.remove(&at);
             }
         }
     }
 
-    /// A connection is there: a client says what it is for.
-    fn greet(&mut self, now: Time, at: usize) {
+    /// Handles an established connection; a client sends its hello.
+    fn handle_connected(&mut self, now: Time, at: usize) {
         let Some(channel) = self.channels.get_mut(&at) else { return };
         channel.peer = peer_of(&channel.quic);
-        let Some((id, class)) = channel.place.filter(|_| channel.is_client) else { return };
+        let Some((id, class)) = channel.bound_to.filter(|_| channel.is_client) else { return };
         let Some(association) = self.associations.get_mut(&id) else { return };
         if class > 0 {
             if association.secret.is_some() {
-                self.say_hello(id, class);
+                self.send_hello(id, class);
             }
             return;
         }
-        if !channel.peer.is_some_and(|peer| self.settings.pins.admit(peer)) {
-            return self.expel(now, at, "not trusted: another was met first");
+        // On first contact, another peer may have been trusted in the meantime.
+        if !channel.peer.is_some_and(|peer| self.settings.verifier.admit(peer)) {
+            return self.reject(now, at, "not trusted: another was met first");
         }
         association.secret = Secret::of(&channel.quic);
         association.peer = channel.peer;
-        self.say_hello(id, 0);
+        self.send_hello(id, 0);
         self.open(now, id);
-        // Classes that were there first can be used from now on.
+        // Lower classes that were established earlier were waiting for the secret.
         for class in 1..self.config.classes {
-            self.say_hello(id, class);
+            self.send_hello(id, class);
         }
     }
 
-    fn say_hello(&mut self, id: AssociationId, class: u8) {
+    fn send_hello(&mut self, id: AssociationId, class: u8) {
         let Some(association) = self.associations.get(&id) else { return };
         let Some(at) = association.channels[usize::from(class)] else { return };
         let Some(channel) = self.channels.get_mut(&at).filter(|channel| channel.connected) else { return };
@@ -354,7 +362,7 @@ impl Quic {
         let Some(secret) = secret else { return };
         let proof = if class == 0 { Some([0; 32]) } else { secret.proof(&channel.quic, class) };
         let (Some(proof), Some(stream)) = (proof, channel.quic.streams().open(Dir::Bi)) else { return };
-        // The first bytes of a stream always fit its window.
+        // The first bytes of a stream always fit into its window.
         let _ = channel.quic.send_stream(stream).write(&Hello { class, proof }.encode());
         channel.stream = Some(stream);
         self.dirty.insert(at);
@@ -363,7 +371,7 @@ impl Quic {
         }
     }
 
-    /// Class 0 is there.
+    /// Reports an association as open: class 0 is bound.
     fn open(&mut self, _: Time, id: AssociationId) {
         let Some(association) = self.associations.get_mut(&id) else { return };
         let channel = association.channels[0].and_then(|at| self.channels.get(&at));
@@ -374,45 +382,45 @@ impl Quic {
         self.events.push_back(CarrierEvent::Class { association: id, class: 0, open: true });
     }
 
-    /// Something came on the stream of a connection.
-    fn hear(&mut self, now: Time, at: usize) {
+    /// Handles data on a connection's stream: the hello, or control data of class 0.
+    fn handle_stream(&mut self, now: Time, at: usize) {
         let Some(channel) = self.channels.get_mut(&at) else { return };
-        if let Some((id, 0)) = channel.place {
+        if let Some((id, 0)) = channel.bound_to {
             self.events.push_back(CarrierEvent::Control { association: id });
             return;
         }
-        if channel.is_client || !channel.connected || channel.place.is_some() || channel.hello.is_some() {
+        if channel.is_client || !channel.connected || channel.bound_to.is_some() || channel.hello.is_some() {
             return;
         }
         if channel.stream.is_none() {
             channel.stream = channel.quic.streams().accept(Dir::Bi);
         }
         let Some(stream) = channel.stream else { return };
-        let missing = HELLO_BYTES - channel.greeting.len();
+        let missing = HELLO_BYTES - channel.hello_bytes.len();
         if let Some(bytes) = read_some(&mut channel.quic, stream, missing) {
-            channel.greeting.extend_from_slice(&bytes);
+            channel.hello_bytes.extend_from_slice(&bytes);
             self.dirty.insert(at);
         }
-        let Ok(greeting) = <&[u8; HELLO_BYTES]>::try_from(&channel.greeting[..]) else { return };
-        match Hello::decode(greeting).filter(|hello| hello.class < self.config.classes) {
+        let Ok(hello_bytes) = <&[u8; HELLO_BYTES]>::try_from(&channel.hello_bytes[..]) else { return };
+        match Hello::decode(hello_bytes).filter(|hello| hello.class < self.config.classes) {
             Some(hello) => {
                 channel.hello = Some(hello);
                 self.bind(now, at);
             }
-            None => self.expel(now, at, "no hello of this version, or of a class that is not here"),
+            None => self.reject(now, at, "no hello of this version, or of a class that is not here"),
         }
     }
 
-    /// A connection has said what it is for.
+    /// Binds a connection to an association according to its hello.
     fn bind(&mut self, now: Time, at: usize) {
         let Some(channel) = self.channels.get_mut(&at) else { return };
         let (Some(hello), Some(peer)) = (channel.hello, channel.peer) else { return };
         if hello.class == 0 {
-            if !self.settings.pins.admit(peer) {
-                return self.expel(now, at, "not trusted: another was met first");
+            if !self.settings.verifier.admit(peer) {
+                return self.reject(now, at, "not trusted: another was met first");
             }
             if self.associations.len() >= self.config.max_associations {
-                self.expel(now, at, "too many associations");
+                self.reject(now, at, "too many associations");
                 return;
             }
             let id = AssociationId(self.next_association);
@@ -420,29 +428,30 @@ impl Quic {
             let mut channels = [None; MAX_CLASSES];
             channels[0] = Some(at);
             let secret = Secret::of(&channel.quic);
-            let silence = Silence { frames: 0, heard: now, next: Time::NEVER };
-            let (peer, silence) = (Some(peer), Some(silence));
-            self.associations.insert(id, Association { channels, peer, secret, is_open: false, silence });
-            channel.place = Some((id, 0));
-            self.strangers.remove(&at);
-            self.look_at_silence(now, id);
+            let idle_check = IdleCheck { frames: 0, latest: now, next: Time::NEVER };
+            let (peer, idle_check) = (Some(peer), Some(idle_check));
+            self.associations.insert(id, Association { channels, peer, secret, is_open: false, idle_check });
+            channel.bound_to = Some((id, 0));
+            self.unbound.remove(&at);
+            self.check_idle(now, id);
             self.open(now, id);
             self.events.push_back(CarrierEvent::Control { association: id });
-            // Lower classes may have come first.
-            let waiting: Vec<usize> = self.strangers.keys().copied().collect();
+            // Hellos of lower classes may have arrived earlier.
+            let waiting: Vec<usize> = self.unbound.keys().copied().collect();
             waiting.into_iter().for_each(|other| self.bind(now, other));
             return;
         }
         let class = usize::from(hello.class);
+        // The proof shows which of the peer's associations the class belongs to.
         let of_peer = self.associations.iter_mut().filter(|(_, association)| association.peer == Some(peer));
         for (&id, association) in of_peer {
             let proof = association.secret.and_then(|secret| secret.proof(&channel.quic, hello.class));
             if association.channels[class].is_none() && proof.is_some_and(|proof| hello.proves(&proof)) {
                 association.channels[class] = Some(at);
-                channel.place = Some((id, hello.class));
-                self.strangers.remove(&at);
+                channel.bound_to = Some((id, hello.class));
+                self.unbound.remove(&at);
                 self.events.push_back(CarrierEvent::Class { association: id, class: hello.class, open: true });
-                // What came before the hello waits in the connection.
+                // Frames that arrived before the hello wait in the connection.
                 let (marked, received_ns) = (false, now.as_ps() / 1000);
                 self.take_frames(at, marked, received_ns);
                 return;
@@ -450,30 +459,30 @@ impl Quic {
         }
     }
 
-    /// Hands on the frames that a connection has.
+    /// Reports the frames that have arrived on a connection.
     fn take_frames(&mut self, at: usize, marked: bool, received_ns: u64) {
         let Some(channel) = self.channels.get_mut(&at) else { return };
-        let Some((association, class)) = channel.place else { return };
+        let Some((association, class)) = channel.bound_to else { return };
         while let Some(bytes) = channel.quic.datagrams().recv() {
             self.events.push_back(CarrierEvent::Frame { association, class, marked, received_ns, bytes });
         }
     }
 
-    fn expel(&mut self, now: Time, at: usize, reason: &'static str) {
+    fn reject(&mut self, now: Time, at: usize, reason: &'static str) {
         let now = self.instant(now);
         if let Some(channel) = self.channels.get_mut(&at) {
             channel.quic.close(now, VarInt::from_u32(CODE_PROTOCOL), Bytes::from_static(reason.as_bytes()));
-            self.strangers.remove(&at);
+            self.unbound.remove(&at);
             self.dirty.insert(at);
         }
     }
 
-    /// A connection may have ended: a lower class takes only itself along, class 0 all.
-    fn lose(&mut self, now: Time, at: usize) {
+    /// Handles the end of a connection. The end of class 0 ends the whole association.
+    fn handle_lost(&mut self, now: Time, at: usize) {
         let Some(channel) = self.channels.get_mut(&at) else { return };
         let Some(reason) = channel.lost.take() else { return };
-        self.strangers.remove(&at);
-        match channel.place.take() {
+        self.unbound.remove(&at);
+        match channel.bound_to.take() {
             Some((id, 0)) => self.end(now, id, reason),
             Some((id, class)) => {
                 if let Some(association) = self.associations.get_mut(&id) {
@@ -485,19 +494,19 @@ impl Quic {
         }
     }
 
-    /// Ends an association of which nothing has come for too long; before, asks whether the peer is there.
-    fn look_at_silence(&mut self, now: Time, id: AssociationId) {
+    /// Ends an association whose peer has been silent for the idle timeout, and pings the peer before.
+    fn check_idle(&mut self, now: Time, id: AssociationId) {
         let idle = Dur::from_ns(self.config.idle_timeout.as_nanos().min(u128::from(u64::MAX / 4000)) as u64);
         let Some(association) = self.associations.get_mut(&id) else { return };
-        let Some(silence) = &mut association.silence else { return };
+        let Some(idle_check) = &mut association.idle_check else { return };
         let channel = association.channels[0].and_then(|at| Some((at, self.channels.get_mut(&at)?)));
         let Some((at, channel)) = channel else { return };
         let frames = frames_of(&channel.quic);
-        if frames != silence.frames {
-            (silence.frames, silence.heard) = (frames, channel.came);
+        if frames != idle_check.frames {
+            (idle_check.frames, idle_check.latest) = (frames, channel.received_at);
         }
-        let since = now.saturating_since(silence.heard);
-        self.silent.remove(&(silence.next, id));
+        let since = now.saturating_since(idle_check.latest);
+        self.idle_checks.remove(&(idle_check.next, id));
         if since >= idle {
             let reason = Bytes::from_static(b"nothing came for too long");
             channel.quic.close(
@@ -505,27 +514,27 @@ impl Quic {
                 VarInt::from_u32(CODE_PROTOCOL),
                 reason,
             );
-            return self.end(now, id, CloseReason::Silence);
+            return self.end(now, id, CloseReason::IdleTimeout);
         }
-        // A peer that is there says so by itself before, unless it may be silent for longer than this host waits.
+        // Peers send keep-alives, but their interval may be longer than this host's idle timeout, so ask.
         let quarters = (since.as_ps() / (idle.as_ps() / 4).max(1)).max(1);
         if quarters >= 2 {
             channel.quic.ping();
             self.dirty.insert(at);
         }
-        silence.next = (silence.heard + idle.scaled((quarters + 1) as f64 / 4.0)).max(now + Dur::from_ms(1));
-        self.silent.insert((silence.next, id));
+        idle_check.next = (idle_check.latest + idle.scaled((quarters + 1) as f64 / 4.0)).max(now + Dur::from_ms(1));
+        self.idle_checks.insert((idle_check.next, id));
     }
 
     fn end(&mut self, now: Time, id: AssociationId, reason: CloseReason) {
         let Some(association) = self.associations.remove(&id) else { return };
-        if let Some(silence) = association.silence {
-            self.silent.remove(&(silence.next, id));
+        if let Some(idle_check) = association.idle_check {
+            self.idle_checks.remove(&(idle_check.next, id));
         }
         let now = self.instant(now);
         for at in association.channels.into_iter().flatten() {
             if let Some(channel) = self.channels.get_mut(&at) {
-                channel.place = None;
+                channel.bound_to = None;
                 if !channel.quic.is_closed() {
                     channel.quic.close(now, VarInt::from_u32(0), Bytes::new());
                 }
@@ -543,7 +552,7 @@ impl Quic {
         put(&mut self.out, transmit, class, bytes);
     }
 
-    /// Takes what a connection has to send.
+    /// Collects the datagrams that a connection has to send.
     fn drain(&mut self, now: Time, at: usize) {
         let (now, most) = (self.instant(now), self.config.datagrams_at_once());
         if let Some(channel) = self.channels.get_mut(&at) {
@@ -552,7 +561,7 @@ impl Quic {
     }
 }
 
-/// What of an address is one user's, most likely: by IPv6 a host has a network of addresses.
+/// The part of an address that identifies one user: for IPv6, the /64 network.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
@@ -560,10 +569,16 @@ fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Frames of packets that were authentic.
+/// The number of frames received in authentic packets.
 fn frames_of(quic: &Connection) -> u64 {
-    let came = quic.stats().frame_rx;
-    came.acks + came.datagram + came.ping + came.stream + came.crypto + came.path_challenge + came.path_response
+    let received = quic.stats().frame_rx;
+    received.acks
+        + received.datagram
+        + received.ping
+        + received.stream
+        + received.crypto
+        + received.path_challenge
+        + received.path_response
 }
 
 fn time_since(epoch: Instant, at: Instant) -> Time {
@@ -585,8 +600,9 @@ fn drain(
     most: usize,
     payload_bytes: u16,
 ) {
-    // A peer who has not said for what a connection is hears in the class in which it came: so it learns whether the path keeps marks.
-    let class = channel.place.map_or(channel.came_in, |(_, class)| class);
+    // Until a connection is bound, answers use the class in which its packets arrived. The peer thus learns if the path
+    // keeps its marks.
+    let class = channel.bound_to.map_or(channel.arrival_class, |(_, class)| class);
     loop {
         let mut bytes = spare.pop().unwrap_or_else(|| Vec::with_capacity(usize::from(payload_bytes) * most));
         match channel.quic.poll_transmit(now, most, &mut bytes) {
@@ -603,7 +619,7 @@ fn read_some(quic: &mut Connection, stream: StreamId, most: usize) -> Option<Byt
     let mut stream = quic.recv_stream(stream);
     let mut chunks = stream.read(true).ok()?;
     let chunk = chunks.next(most);
-    // Whoever reads marks the connection as one that may have something to send.
+    // Reading sets the flag that the connection may have flow control frames to send.
     let _ = chunks.finalize().should_transmit();
     chunk.ok().flatten().map(|chunk| chunk.bytes)
 }
@@ -615,14 +631,14 @@ fn peer_of(quic: &Connection) -> Option<Fingerprint> {
 }
 
 fn close_reason(error: ConnectionError, settings: &Settings, config: &QuicConfig) -> CloseReason {
-    /// TLS alerts that refuse a certificate (RFC 8446 section 6.2), as QUIC carries them.
+    /// The TLS alerts that refuse a certificate (RFC 8446 section 6.2), as QUIC error codes.
     const REFUSED_KEY: std::ops::RangeInclusive<u64> = 0x100 + 42..=0x100 + 49;
-    /// The alert of a peer that speaks no protocol of this name and version.
+    /// The TLS alert of a peer without a common protocol version.
     const NO_COMMON_PROTOCOL: u64 = 0x100 + 120;
     let own = config.identity.fingerprint();
     match error {
         ConnectionError::LocallyClosed => CloseReason::Here,
-        ConnectionError::TimedOut => CloseReason::Silence,
+        ConnectionError::TimedOut => CloseReason::IdleTimeout,
         ConnectionError::ApplicationClosed(close) => {
             let reason = String::from_utf8_lossy(&close.reason).chars().filter(|c| !c.is_control()).take(200).collect();
             CloseReason::Peer { code: close.error_code.into_inner(), reason }
@@ -636,7 +652,7 @@ fn close_reason(error: ConnectionError, settings: &Settings, config: &QuicConfig
         ConnectionError::TransportError(error) if u64::from(error.code) == NO_COMMON_PROTOCOL => {
             CloseReason::Failed("the peer speaks another version of this protocol".to_owned())
         }
-        ConnectionError::TransportError(error) => match settings.pins.last_refused() {
+        ConnectionError::TransportError(error) => match settings.verifier.last_refused() {
             Some(peer) => CloseReason::Untrusted(peer),
             None => CloseReason::Failed(error.to_string()),
         },
@@ -660,8 +676,8 @@ impl Carrier for Quic {
             self.add(handle, quic, Some((id, class)));
             channels[usize::from(class)] = Some(handle.0);
         }
-        let (peer, secret, silence) = (None, None, None);
-        self.associations.insert(id, Association { channels, peer, secret, is_open: false, silence });
+        let (peer, secret, idle_check) = (None, None, None);
+        self.associations.insert(id, Association { channels, peer, secret, is_open: false, idle_check });
         Ok(id)
     }
 
@@ -674,16 +690,16 @@ impl Carrier for Quic {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
                 let Some(channel) = self.channels.get_mut(&handle.0) else { return };
                 channel.quic.handle_event(event);
-                (channel.dscp, channel.came_in, channel.came) = (Some(arrival.dscp), class, now);
-                let is_settled = channel.connected && channel.place.is_some();
+                (channel.dscp, channel.arrival_class, channel.received_at) = (Some(arrival.dscp), class, now);
+                let is_settled = channel.connected && channel.bound_to.is_some();
                 self.take_frames(handle.0, arrival.ecn == 3, arrival.received_ns);
                 self.dirty.insert(handle.0);
-                // What else happens at a channel that has its place can wait until something is sent.
+                // For a bound connection, other events can wait until the next transmission.
                 if !is_settled {
-                    self.tend(now, handle.0);
+                    self.process(now, handle.0);
                 }
             }
-            Some(DatagramEvent::NewConnection(incoming)) => self.meet(now, incoming, class),
+            Some(DatagramEvent::NewConnection(incoming)) => self.handle_incoming(now, incoming, class),
             Some(DatagramEvent::Response(transmit)) => self.put(transmit, class, answer),
             None => {}
         }
@@ -697,21 +713,21 @@ impl Carrier for Quic {
                 channel.timer = Time::NEVER;
                 channel.quic.handle_timeout(instant.max(self.epoch));
                 self.dirty.insert(index);
-                self.tend(now, index);
+                self.process(now, index);
             }
         }
-        let late: Vec<usize> = self.strangers.iter().filter(|(_, until)| **until <= now).map(|(at, _)| *at).collect();
-        late.into_iter().for_each(|at| self.expel(now, at, "no hello in time"));
-        while let Some(&(at, id)) = self.silent.first().filter(|(at, _)| *at <= now) {
-            self.silent.remove(&(at, id));
-            self.look_at_silence(now, id);
+        let late: Vec<usize> = self.unbound.iter().filter(|(_, until)| **until <= now).map(|(at, _)| *at).collect();
+        late.into_iter().for_each(|at| self.reject(now, at, "no hello in time"));
+        while let Some(&(at, id)) = self.idle_checks.first().filter(|(at, _)| *at <= now) {
+            self.idle_checks.remove(&(at, id));
+            self.check_idle(now, id);
         }
     }
 
     fn next_timer(&self) -> Time {
-        let strangers = self.strangers.values().min().copied().unwrap_or(Time::NEVER);
-        let silent = self.silent.first().map_or(Time::NEVER, |(at, _)| *at);
-        self.timers.first().map_or(Time::NEVER, |(at, _)| *at).min(strangers).min(silent)
+        let unbound = self.unbound.values().min().copied().unwrap_or(Time::NEVER);
+        let idle_check = self.idle_checks.first().map_or(Time::NEVER, |(at, _)| *at);
+        self.timers.first().map_or(Time::NEVER, |(at, _)| *at).min(unbound).min(idle_check)
     }
 
     fn poll_event(&mut self) -> Option<CarrierEvent> {
@@ -727,7 +743,7 @@ impl Carrier for Quic {
     fn round_trip(&self, association: AssociationId) -> Option<Dur> {
         let channel = self.channels.get(&self.channel_of(association, 0)?)?;
         let (smoothed, least) = (channel.quic.rtt(), channel.quic.min_rtt());
-        let bounded = smoothed.min(least * MOST_OVER_LEAST);
+        let bounded = smoothed.min(least * MAX_OVER_MIN);
         (least < FIRST_TIMEOUT).then(|| Dur::from_ns(bounded.as_nanos() as u64))
     }
 
@@ -746,7 +762,7 @@ impl Carrier for Quic {
         let Some(channel) = self.channels.get_mut(&at).filter(|channel| channel.connected) else { return };
         let mut waiting = 0;
         for frame in frames {
-            // What does not fit counts as lost on the way.
+            // A frame that does not fit counts as lost.
             waiting += usize::from(channel.quic.datagrams().send(Bytes::from(frame), false).is_ok());
             if waiting == most {
                 drain(&mut self.out, &mut self.spare, channel, instant, most, payload_bytes);
@@ -790,14 +806,14 @@ impl Carrier for Quic {
         while self.out.is_empty() {
             let at = self.dirty.pop_first()?;
             self.drain(now, at);
-            self.tend(now, at);
+            self.process(now, at);
         }
         self.out.pop_front()
     }
 
     fn reuse(&mut self, datagram: Datagram) {
         let mut bytes = datagram.bytes;
-        if self.spare.len() < MOST_SPARE {
+        if self.spare.len() < MAX_SPARE {
             bytes.clear();
             self.spare.push(bytes);
         }

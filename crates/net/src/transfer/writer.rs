@@ -1,7 +1,7 @@
-//! What the receiving side of a transfer does on the disk: files that are not whole yet, from their opening to their name.
+//! The receiving side's disk access: incomplete files, from their opening until they get their name.
 
 use super::chunks::{Chunks, Digest};
-use super::folder::{Folder, Partial, Present};
+use super::folder::{ExistingFile, Folder, Partial};
 use super::name::Name;
 use crate::disk::Work;
 use bytes::Bytes;
@@ -10,61 +10,61 @@ use std::io::{self, IoSlice, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// So many pieces are written by one system call.
-const MOST_SLICES: usize = 256;
+/// The maximum number of pieces written by one system call.
+const MAX_SLICES: usize = 256;
 
-/// Why a file is refused whose name is that of another.
-const THERE: &str = "it is there already";
+/// The reason for which a file is refused whose name is in use.
+const EXISTS: &str = "it is there already";
 
-/// One opening of an item: a number that none before it had.
+/// The unique number of one opening of an item.
 pub type Opening = u64;
 
-/// Rights and time of a file.
+/// Permissions and modification time of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attributes {
     /// Permission bits.
     pub mode: u32,
-    /// When it was modified, nanoseconds since 1970.
+    /// The modification time, nanoseconds since 1970.
     pub modified_ns: i64,
 }
 
-/// What is to be done.
+/// A job of the receiving side.
 #[derive(Debug)]
 pub enum Job {
-    /// A folder is to be there, with these rights.
+    /// Create a folder with these permissions.
     Make { opening: Opening, name: Name, mode: u32 },
-    /// A folder in which nothing changes any more was modified then.
+    /// Set the modification time of a complete folder.
     Date { opening: Opening, name: Name, modified_ns: i64 },
-    /// A file is wanted that will have so many bytes.
+    /// Open a file that will have `size` bytes.
     Open { opening: Opening, name: Name, size: u64 },
-    /// The file that is there already is to have this digest.
+    /// Compare an existing file with this digest.
     Compare { opening: Opening, digest: Digest, attributes: Attributes },
-    /// What comes goes behind its first `from` bytes, and then, behind its end, into these chunks.
+    /// Write the next bytes from offset `from` on, and after the end of the file into the chunks of `again`.
     Begin { opening: Opening, from: u64, again: Vec<u16> },
-    /// These come next.
+    /// Write the next bytes.
     Write { opening: Opening, pieces: Vec<Bytes> },
-    /// All of it has come.
+    /// Give the complete file its name.
     Finish { opening: Opening, digest: Digest, size: u64, attributes: Attributes },
-    /// Nothing more comes.
+    /// Close a file.
     Close { opening: Opening },
 }
 
-/// What has become of it.
+/// The result of a job.
 #[derive(Debug)]
 pub enum Answer {
-    /// The folder is there, or why it is not.
+    /// The folder exists, or could not be created.
     Made { opening: Opening, result: Result<(), String> },
-    /// A file of this name and size is there already.
-    There { opening: Opening },
-    /// So many bytes of what is there were hashed.
+    /// A file of this name and size exists.
+    Exists { opening: Opening },
+    /// This many bytes of existing data are hashed.
     Checked { opening: Opening, bytes: u64 },
-    /// Bytes of the file that an earlier attempt has left, with the digests of their chunks, or why it cannot be had.
+    /// The bytes of an incomplete file with the digests of their chunks, or the error that prevents its opening.
     Opened { opening: Opening, result: Result<(u64, Vec<Digest>), String> },
-    /// Some has been written.
+    /// Some bytes were written.
     Written,
-    /// It cannot be written to; what still comes is thrown away.
+    /// FileWriter has failed; further bytes are discarded.
     Failed { opening: Opening, reason: String },
-    /// The file has its name, or why it has not.
+    /// The file has its name, or could not get it.
     Stored { opening: Opening, result: Result<(), String> },
 }
 
@@ -72,87 +72,87 @@ pub enum Answer {
 struct Open {
     partial: Partial,
     chunks: Chunks,
-    /// Where what comes goes, in its order.
+    /// The ranges to write, in order.
     ranges: VecDeque<Range<u64>>,
-    /// Bytes that were there before: zeros that come are left out only behind them.
+    /// The bytes that existed before. Only beyond them may zeros be skipped to leave a hole.
     kept_bytes: u64,
 }
 
-/// A file that has its name already, whose digest is taken while the sender takes that of its own.
+/// A complete file of the same name. Its digest is computed here while the sender computes that of its own file.
 #[derive(Debug)]
-struct There {
+struct Existing {
     name: Name,
     size: u64,
-    file: Present,
+    file: ExistingFile,
     digest: Digest,
 }
 
-/// The files of one transfer.
+/// The open files of a transfer.
 #[derive(Debug)]
-pub struct Writing {
+pub struct FileWriter {
     folder: Arc<Folder>,
     replaces: bool,
     open: BTreeMap<Opening, Open>,
-    there: BTreeMap<Opening, There>,
+    existing: BTreeMap<Opening, Existing>,
 }
 
-impl Writing {
-    /// None yet, in this folder. Where it `replaces`, files that are there already are replaced.
-    pub fn new(folder: Arc<Folder>, replaces: bool) -> Writing {
-        Writing { folder, replaces, open: BTreeMap::new(), there: BTreeMap::new() }
+impl FileWriter {
+    /// Creates the state for a folder. With `replaces`, existing files are replaced.
+    pub fn new(folder: Arc<Folder>, replaces: bool) -> FileWriter {
+        FileWriter { folder, replaces, open: BTreeMap::new(), existing: BTreeMap::new() }
     }
 
-    /// Opens a file, or finds one that has its name.
-    fn open(&mut self, opening: Opening, name: &Name, size: u64, tell: &mut dyn FnMut(Answer)) -> io::Result<()> {
-        match self.folder.present(name)? {
+    /// Opens a file, unless a file of its name and size exists, which is hashed instead.
+    fn open(&mut self, opening: Opening, name: &Name, size: u64, reply: &mut dyn FnMut(Answer)) -> io::Result<()> {
+        match self.folder.find(name)? {
             Some(mut file) if file.size() == Some(size) => {
-                tell(Answer::There { opening });
+                reply(Answer::Exists { opening });
                 let mut chunks = Chunks::new(size);
-                chunks.read(file.reader()?, size, &mut |bytes| tell(Answer::Checked { opening, bytes }))?;
+                chunks.read(file.reader()?, size, &mut |bytes| reply(Answer::Checked { opening, bytes }))?;
                 let digest = chunks.whole();
-                self.there.insert(opening, There { name: name.clone(), size, file, digest });
+                self.existing.insert(opening, Existing { name: name.clone(), size, file, digest });
                 Ok(())
             }
-            Some(_) if !self.replaces => Err(io::Error::other(THERE)),
-            _ => self.begin(opening, name, size, tell),
+            Some(_) if !self.replaces => Err(io::Error::other(EXISTS)),
+            _ => self.begin(opening, name, size, reply),
         }
     }
 
-    /// Opens what an earlier attempt has left of a file, or a fresh one.
-    fn begin(&mut self, opening: Opening, name: &Name, size: u64, tell: &mut dyn FnMut(Answer)) -> io::Result<()> {
+    /// Opens an incomplete file, new or left from an earlier attempt, and hashes its content.
+    fn begin(&mut self, opening: Opening, name: &Name, size: u64, reply: &mut dyn FnMut(Answer)) -> io::Result<()> {
         let mut partial = self.folder.begin(name)?;
         let mut chunks = Chunks::new(size);
         let have = if partial.had_bytes() <= size { partial.had_bytes() } else { 0 };
-        chunks.read(partial.file().take(have), have, &mut |bytes| tell(Answer::Checked { opening, bytes }))?;
+        chunks.read(partial.file().take(have), have, &mut |bytes| reply(Answer::Checked { opening, bytes }))?;
         let digests = chunks.digests();
         self.open.insert(opening, Open { partial, chunks, ranges: VecDeque::new(), kept_bytes: have });
-        tell(Answer::Opened { opening, result: Ok((have, digests)) });
+        reply(Answer::Opened { opening, result: Ok((have, digests)) });
         Ok(())
     }
 
-    /// The file that is there is the one that is offered, or is replaced by it, or stays.
+    /// Compares an existing file with the sender's: an equal one is kept, and another one is replaced or refused.
     fn compare(
         &mut self,
         opening: Opening,
         digest: Digest,
         attributes: Attributes,
-        tell: &mut dyn FnMut(Answer),
+        reply: &mut dyn FnMut(Answer),
     ) -> io::Result<()> {
-        let Some(there) = self.there.remove(&opening) else { return Ok(()) };
-        if there.digest != digest {
+        let Some(existing) = self.existing.remove(&opening) else { return Ok(()) };
+        if existing.digest != digest {
             if self.replaces {
-                return self.begin(opening, &there.name, there.size, tell);
+                return self.begin(opening, &existing.name, existing.size, reply);
             }
-            return Err(io::Error::other(format!("{THERE}, with other contents")));
+            return Err(io::Error::other(format!("{EXISTS}, with other contents")));
         }
         if self.replaces {
-            there.file.set_attributes(attributes.mode, attributes.modified_ns)?;
+            existing.file.set_attributes(attributes.mode, attributes.modified_ns)?;
         }
-        tell(Answer::Stored { opening, result: Ok(()) });
+        reply(Answer::Stored { opening, result: Ok(()) });
         Ok(())
     }
 
-    /// Does something with an open file; where that fails, the file is closed.
+    /// Applies `act` to an open file; an error closes it.
     fn with(&mut self, opening: Opening, act: impl FnOnce(&mut Open) -> io::Result<()>) -> Option<Answer> {
         let reason = act(self.open.get_mut(&opening)?).err()?.to_string();
         self.open.remove(&opening);
@@ -164,54 +164,54 @@ impl Writing {
             let Attributes { mode, modified_ns } = attributes;
             open.partial.finish(size, mode, modified_ns, self.replaces).map_err(|error| error.to_string())
         } else {
-            // It stays: the next attempt finds out which chunks are wrong, and brings these alone.
-            Err("what came is not what was sent: the digests differ; the next attempt mends what is wrong".to_owned())
+            // The file stays, so that the next attempt sends only the wrong chunks.
+            Err("the received file differs from the sent one; the next attempt repairs the wrong chunks".to_owned())
         }
     }
 }
 
-impl Work for Writing {
+impl Work for FileWriter {
     type Job = Job;
     type Answer = Answer;
 
-    fn work(&mut self, job: Job, tell: &mut dyn FnMut(Answer)) {
+    fn work(&mut self, job: Job, reply: &mut dyn FnMut(Answer)) {
         match job {
             Job::Make { opening, name, mode } => {
                 let result = self.folder.make(&name, mode).map_err(|error| error.to_string());
-                tell(Answer::Made { opening, result });
+                reply(Answer::Made { opening, result });
             }
             Job::Date { opening, name, modified_ns } => {
                 let result = self.folder.set_time(&name, modified_ns).map_err(|error| error.to_string());
-                tell(Answer::Made { opening, result });
+                reply(Answer::Made { opening, result });
             }
             Job::Open { opening, name, size } => {
-                if let Err(error) = self.open(opening, &name, size, tell) {
-                    tell(Answer::Opened { opening, result: Err(error.to_string()) });
+                if let Err(error) = self.open(opening, &name, size, reply) {
+                    reply(Answer::Opened { opening, result: Err(error.to_string()) });
                 }
             }
             Job::Compare { opening, digest, attributes } => {
-                if let Err(error) = self.compare(opening, digest, attributes, tell) {
-                    tell(Answer::Opened { opening, result: Err(error.to_string()) });
+                if let Err(error) = self.compare(opening, digest, attributes, reply) {
+                    reply(Answer::Opened { opening, result: Err(error.to_string()) });
                 }
             }
             Job::Begin { opening, from, again } => {
                 if let Some(answer) = self.with(opening, |open| open.begin(from, &again)) {
-                    tell(answer);
+                    reply(answer);
                 }
             }
             Job::Write { opening, pieces } => {
-                tell(self.with(opening, |open| open.write(&pieces)).unwrap_or(Answer::Written));
+                reply(self.with(opening, |open| open.write(&pieces)).unwrap_or(Answer::Written));
             }
             Job::Finish { opening, digest, size, attributes } => {
-                // What has failed has been told.
+                // The error of a failed file has been reported before.
                 if let Some(open) = self.open.remove(&opening) {
                     let result = self.finish(open, digest, size, attributes);
-                    tell(Answer::Stored { opening, result });
+                    reply(Answer::Stored { opening, result });
                 }
             }
             Job::Close { opening } => {
                 self.open.remove(&opening);
-                self.there.remove(&opening);
+                self.existing.remove(&opening);
             }
         }
     }
@@ -225,7 +225,7 @@ impl Open {
         }
         self.kept_bytes = from;
         let file = self.partial.file();
-        // What is behind would be taken for new bytes by a later attempt.
+        // A later attempt would take the bytes after the new end for valid ones.
         file.set_len(from)?;
         file.seek(SeekFrom::Start(from))?;
         let chunks = again.iter().map(|&chunk| u64::from(chunk) * chunk_bytes);
@@ -234,7 +234,7 @@ impl Open {
         self.enter_range()
     }
 
-    /// Goes on with the next range, where the one before is full.
+    /// Moves on to the next range if the current one is complete.
     fn enter_range(&mut self) -> io::Result<()> {
         while self.ranges.front().is_some_and(Range::is_empty) {
             self.ranges.pop_front();
@@ -254,7 +254,7 @@ impl Open {
         }
     }
 
-    /// Writes a piece of which some may belong elsewhere.
+    /// Writes a piece that may extend across ranges.
     fn write_across(&mut self, mut piece: Bytes) -> io::Result<()> {
         while !piece.is_empty() {
             let Some(range) = self.ranges.front() else { return Err(io::Error::from(io::ErrorKind::FileTooLarge)) };
@@ -264,19 +264,19 @@ impl Open {
         Ok(())
     }
 
-    /// Writes pieces that belong together, where they belong.
+    /// Writes pieces that lie within the current range.
     fn write_here(&mut self, pieces: &[Bytes]) -> io::Result<()> {
         let Some(range) = self.ranges.front_mut() else { return Ok(()) };
         let may_skip = range.start >= self.kept_bytes;
         let file = self.partial.file();
-        // Zeros are left out, so that holes stay holes; what is behind has its place all the same.
+        // Zeros are skipped, so that holes stay holes.
         for pieces in pieces.chunk_by(|one, next| is_zero(one) == is_zero(next)) {
             if may_skip && pieces.first().is_some_and(is_zero) {
                 let bytes: usize = pieces.iter().map(Bytes::len).sum();
                 file.seek(SeekFrom::Current(bytes as i64))?;
                 continue;
             }
-            for some in pieces.chunks(MOST_SLICES) {
+            for some in pieces.chunks(MAX_SLICES) {
                 let mut slices: Vec<IoSlice<'_>> = some.iter().map(|piece| IoSlice::new(piece)).collect();
                 write_all(file, &mut slices)?;
             }

@@ -1,4 +1,4 @@
-//! What a node tells of itself, in virtual time.
+//! Telemetry of nodes in virtual time.
 
 use super::*;
 use crate::telemetry::{Rows, TelemetryConfig};
@@ -28,26 +28,26 @@ impl Write for Shared {
     }
 }
 
-struct Watched {
+struct Observed {
     digest: String,
     sent: [u64; MAX_CLASSES],
-    /// Of the sender, and of the receiver.
+    /// Of the sender and of the receiver.
     rows: [Rows; 2],
     logs: [String; 2],
 }
 
 const BYTES: usize = 2_000_000;
 
-/// A transfer over a path that loses, whose ends are watched or not.
-fn transfer(is_watched: bool) -> Watched {
+/// Runs a transfer over a lossy path, with or without telemetry.
+fn transfer(has_telemetry: bool) -> Observed {
     let path = Path { loss: 0.02, ..Path::default() };
     let mut net = Virtual::new(path, NodeConfig::default(), 3).expect("settings that fit");
     let logs = [Shared::default(), Shared::default()];
-    if is_watched {
+    if has_telemetry {
         for (at, log) in logs.iter().enumerate() {
             let log: Box<dyn Write + Send> = Box::new(log.clone());
             let config = TelemetryConfig { interval: Some(Dur::from_ms(5)), log: Some((log, 100_000)) };
-            net.node(at).watch(Time::ZERO, config);
+            net.node(at).enable_telemetry(Time::ZERO, config);
         }
     }
     net.connect().expect("a peer");
@@ -63,7 +63,7 @@ fn transfer(is_watched: bool) -> Watched {
             (1, NodeEvent::Readable(flow)) => while net.node(1).read(flow).is_some() {},
             (0, NodeEvent::Sent(flow)) => {
                 sent = net.node(0).sent_segments(flow.association);
-                net.node(0).close(now, flow.association, 1, "all is sent");
+                net.node(0).close(now, flow.association, 1, "all data is sent");
             }
             (1, NodeEvent::Closed { .. }) => break,
             _ => {}
@@ -72,23 +72,23 @@ fn transfer(is_watched: bool) -> Watched {
     let rows = [0, 1].map(|at| net.node(at).telemetry_mut().map(|kept| kept.take_rows()).unwrap_or_default());
     assert_eq!(net.node(0).totals().sent, sent, "totals outlive the association");
     assert_eq!(net.node(1).totals().delivered_bytes, BYTES as u64);
-    Watched { digest: net.digest(), sent, rows, logs: logs.map(|log| log.text()) }
+    Observed { digest: net.digest(), sent, rows, logs: logs.map(|log| log.text()) }
 }
 
-/// The values of a quantity, over all probes whose name has this end, in order of time.
+/// Returns the values of a quantity over all probes whose names end with `name`, in order of time.
 fn values(rows: &Rows, name: &str, quantity: &str) -> Vec<f64> {
-    let is_asked = |at: &usize| rows.names[rows.probe[*at] as usize].ends_with(name) && rows.quantity[*at] == quantity;
-    (0..rows.value.len()).filter(is_asked).map(|at| rows.value[at]).collect()
+    let is_wanted = |at: &usize| rows.names[rows.probe[*at] as usize].ends_with(name) && rows.quantity[*at] == quantity;
+    (0..rows.value.len()).filter(is_wanted).map(|at| rows.value[at]).collect()
 }
 
 #[test]
-fn a_transfer_that_is_watched_is_the_same_transfer() {
+fn telemetry_does_not_change_a_transfer() {
     assert_eq!(transfer(true).digest, transfer(false).digest);
 }
 
 #[test]
-fn time_series_follow_a_transfer_at_both_ends_to_its_end() {
-    let Watched { sent, rows: [sender, receiver], .. } = transfer(true);
+fn time_series_cover_a_transfer_at_both_ends() {
+    let Observed { sent, rows: [sender, receiver], .. } = transfer(true);
     assert_eq!((sender.missed, receiver.missed), (0, 0));
     let windows = values(&sender, ".0", "cwnd_bytes");
     assert!(windows.len() > 30 && windows.iter().any(|&window| window > 2.0 * windows[0]), "{windows:?}");
@@ -104,20 +104,20 @@ fn time_series_follow_a_transfer_at_both_ends_to_its_end() {
 }
 
 #[test]
-fn a_qlog_has_each_segment_that_left_and_that_came() {
-    let Watched { sent, logs: [sender, receiver], .. } = transfer(true);
+fn a_qlog_records_each_segment_sent_and_received() {
+    let Observed { sent, logs: [sender, receiver], .. } = transfer(true);
     let count = |text: &str, name: &str| text.matches(name).count() as u64;
     assert_eq!(count(&sender, "transport:packet_sent"), sent.iter().sum::<u64>());
     assert!(count(&sender, "recovery:metrics_updated") > 30 && count(&sender, "recovery:packet_lost") > 0);
-    let (left, came) = (count(&sender, "transport:packet_sent"), count(&receiver, "transport:packet_received"));
-    assert!(came <= left && came * 100 > left * 97, "{came} of {left}");
+    let (left, received) = (count(&sender, "transport:packet_sent"), count(&receiver, "transport:packet_received"));
+    assert!(received <= left && received * 100 > left * 97, "{received} of {left}");
     assert!(sender.split_terminator('\n').all(|line| line.starts_with('\u{1e}') && line.ends_with('}')));
 }
 
-/// The crate *qlog* is another project's: its types are those of the drafts.
+/// Reads the logs with the crate *qlog*, an independent implementation of the drafts.
 #[test]
-fn another_reader_of_qlog_knows_the_type_of_every_record() {
-    let Watched { logs, .. } = transfer(true);
+fn an_independent_qlog_reader_accepts_every_record() {
+    let Observed { logs, .. } = transfer(true);
     for log in logs {
         let records = log.matches('\u{1e}').count();
         let text = if log.contains("qlog_version") { log } else { head("a test", "client", "1", "UDP") + &log };

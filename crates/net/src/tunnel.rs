@@ -1,10 +1,10 @@
-//! TCP ports, carried between two sites over an association.
+//! Tunnels for TCP connections between two sites over one association.
 //!
-//! The site that dials listens at ports of its own; each connection there becomes one *connection* of the tunnel, to a target that
-//! the other site serves. It has a flow in each direction, with congestion control, order and a window of its own, so that no
-//! connection waits for another. What an application writes at once is one write of the flow, for which RC3 counts its priorities
-//! anew. The end of a flow is a half-close; the flows' windows are the backpressure to the sockets. The site that serves connects
-//! to the targets that it lists, and to nothing else.
+//! The dialing site listens at local ports. Each accepted connection becomes a *connection* of the tunnel to a target
+//! of the serving site. It has one flow in each direction with its own congestion control, ordering and window, so that
+//! connections do not block each other. Each chunk that an application writes is one write of the flow, for which RC3
+//! assigns priorities from the start. The end of a flow is a half-close, and the flows' windows provide backpressure to
+//! the sockets. The serving site connects to the targets on its list only.
 
 #[cfg(target_os = "linux")]
 pub mod host;
@@ -13,7 +13,7 @@ pub mod message;
 #[cfg(target_os = "linux")]
 mod socket;
 
-pub use link::{Link, LinkConfig, LinkEvent, MOST_CONNECTIONS, Taken};
+pub use link::{Delivery, Link, LinkConfig, LinkEvent, MAX_CONNECTIONS};
 
 use crate::carrier::CloseReason;
 use crate::control::MessageError;
@@ -22,30 +22,30 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// The longest name of a host, bytes.
+/// The maximum length of a host name, bytes.
 pub const MAX_HOST_BYTES: usize = 255;
 
-/// A TCP port that is reached through a tunnel, as both sites name it.
+/// A TCP port reachable through a tunnel, as both sites name it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Target {
-    /// A name or an address, in small letters; an IPv6 address without its brackets.
+    /// A name or an address in lower case; an IPv6 address has no brackets.
     pub host: String,
     /// The port.
     pub port: u16,
 }
 
-/// A text that is no target.
+/// A text that is not a target.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("\"{text}\" is no target: HOST:PORT is one, with a port from 1 to 65535")]
-pub struct NoTarget {
+#[error("\"{text}\" is not a target; allowed: HOST:PORT, with a port from 1 to 65535")]
+pub struct TargetError {
     text: String,
 }
 
 impl FromStr for Target {
-    type Err = NoTarget;
+    type Err = TargetError;
 
-    fn from_str(text: &str) -> Result<Target, NoTarget> {
-        let wrong = || NoTarget { text: text.chars().take(300).collect() };
+    fn from_str(text: &str) -> Result<Target, TargetError> {
+        let wrong = || TargetError { text: text.chars().take(300).collect() };
         let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         Target::new(bare, port.parse().map_err(|_| wrong())?).ok_or_else(wrong)
@@ -53,7 +53,7 @@ impl FromStr for Target {
 }
 
 impl Target {
-    /// The target of this name and port, if these can be.
+    /// Creates a target, if name and port are valid.
     pub fn new(host: &str, port: u16) -> Option<Target> {
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '%');
         let is_right = !host.is_empty() && host.len() <= MAX_HOST_BYTES && host.chars().all(is_name) && port > 0;
@@ -71,19 +71,19 @@ impl fmt::Display for Target {
     }
 }
 
-/// Why a tunnel over one association ends.
+/// The reason for which the tunnel of one association ended.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TunnelError {
-    /// The association is over.
+    /// The association ended.
     #[error(transparent)]
     Closed(CloseReason),
-    /// What the peer says is no message.
+    /// The peer's message is invalid.
     #[error("{0}; is the peer a tunnel?")]
     Message(#[from] MessageError),
-    /// The peer breaks the rules.
+    /// The peer violates the rules.
     #[error("the peer {0}")]
     Peer(&'static str),
-    /// The node refuses.
+    /// The node reports an error.
     #[error(transparent)]
     Node(#[from] NodeError),
 }

@@ -1,4 +1,4 @@
-//! What a node does for whoever watches it: samples of its flows, and their qlog.
+//! Telemetry of a node: samples of its flows, totals, and the qlog.
 
 use super::peer::Peer;
 use super::{FlowId, Node};
@@ -9,34 +9,34 @@ use sparelane_core::Time;
 use std::collections::BTreeMap;
 
 impl<C: Carrier> Node<C> {
-    /// From now on the node keeps what is asked for, of all flows that open from now on.
-    pub fn watch(&mut self, now: Time, config: TelemetryConfig) {
+    /// Starts telemetry for all flows that open from now on.
+    pub fn enable_telemetry(&mut self, now: Time, config: TelemetryConfig) {
         self.telemetry = Some(Box::new(Telemetry::new(config, now, self.config.classes)));
     }
 
-    /// What is kept for whoever watches.
+    /// The telemetry, if it is enabled.
     pub fn telemetry_mut(&mut self) -> Option<&mut Telemetry> {
         self.telemetry.as_deref_mut()
     }
 
-    /// Sums over all flows since the node began.
+    /// Totals over all flows since the node was created.
     pub fn totals(&self) -> Totals {
         let mut totals = self.closed;
         self.peers.values().for_each(|peer| totals.add(&peer.totals()));
         totals
     }
 
-    /// Each flow that this node sends now.
+    /// The flows that this node is sending.
     pub fn sending_flows(&self) -> impl Iterator<Item = &SendFlow> {
         self.peers.values().flat_map(|peer| peer.sending.values())
     }
 
-    /// Each flow that this node receives now.
+    /// The flows that this node is receiving.
     pub fn receiving_flows(&self) -> impl Iterator<Item = &ReceiveFlow> {
         self.peers.values().flat_map(|peer| peer.receiving.values())
     }
 
-    /// How many associations are open.
+    /// The number of open associations.
     pub fn associations(&self) -> usize {
         self.peers.len()
     }
@@ -50,7 +50,7 @@ impl<C: Carrier> Node<C> {
         telemetry.note_sample(now);
     }
 
-    /// Takes the last sample of an association, whose flows end with it.
+    /// Takes the last sample of an association that is about to close.
     pub(super) fn sample_closing(&mut self, now: Time, association: AssociationId) {
         if let (Some(telemetry), Some(peer)) = (self.telemetry.as_deref_mut(), self.peers.get_mut(&association))
             && telemetry.samples()
@@ -63,7 +63,7 @@ impl<C: Carrier> Node<C> {
 fn sample_peer(telemetry: &mut Telemetry, now: Time, association: AssociationId, peer: &mut Peer) {
     telemetry.sample_association(now, association, &peer.totals());
     for (&flow, sending) in &mut peer.sending {
-        sending.settle_watch();
+        sending.settle_monitor();
         telemetry.sample_sending(now, FlowId { association, flow }, sending);
     }
     for (&flow, receiving) in &peer.receiving {
@@ -75,12 +75,12 @@ fn log(telemetry: &Telemetry, association: AssociationId, flow: u32) -> Option<L
     telemetry.logs().then(|| Log::new(&format!("{}.{flow}", association.0), flow))
 }
 
-/// A flow that is sent begins.
+/// Starts the monitor of a flow that this node sends.
 pub(super) fn begin_sending(telemetry: &Telemetry, association: AssociationId, flow: u32, sending: &mut SendFlow) {
-    sending.watch(log(telemetry, association, flow));
+    sending.attach_monitor(log(telemetry, association, flow));
 }
 
-/// A flow of the peer begins.
+/// Starts the qlog of a flow that this node receives.
 pub(super) fn begin_receiving(
     telemetry: &Telemetry,
     association: AssociationId,
@@ -92,7 +92,7 @@ pub(super) fn begin_receiving(
     }
 }
 
-/// A flow that is sent ends: its last sample, however short it was.
+/// Takes the last sample of a flow that this node has sent, however short it was.
 pub(super) fn end_sending(
     telemetry: Option<&mut Telemetry>,
     now: Time,
@@ -103,12 +103,12 @@ pub(super) fn end_sending(
     let (Some(telemetry), Some(sending)) = (telemetry, flows.get_mut(&flow)) else { return };
     telemetry.write_log(|text| sending.take_log(text));
     if telemetry.samples() {
-        sending.settle_watch();
+        sending.settle_monitor();
         telemetry.sample_sending(now, FlowId { association, flow }, sending);
     }
 }
 
-/// Writes what the flows of this number have logged.
+/// Writes the qlog records of the flows with this number.
 pub(super) fn write_log(telemetry: &mut Telemetry, peer: &mut Peer, flow: u32) {
     if let Some(sending) = peer.sending.get_mut(&flow) {
         telemetry.write_log(|text| sending.take_log(text));

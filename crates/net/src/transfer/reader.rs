@@ -1,4 +1,4 @@
-//! What the sending side of a transfer does on the disk: files, read once from where they begin to their end.
+//! The sending side's disk access: reads each file once from the offset at which the transfer starts.
 
 use super::chunks::{Chunks, Digest};
 use super::source::{Source, changed};
@@ -9,39 +9,39 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 
-/// What is to be done.
+/// A job of the sending side.
 #[derive(Debug)]
 pub enum Job {
-    /// A file is to be read, behind its first `have` bytes as far as their chunks have these digests.
+    /// Open a file and check its first `have` bytes against the receiver's digests of their chunks.
     Open { item: u32, source: Box<Source>, have: u64, chunks: Vec<Digest> },
-    /// The digest of all of a file is wanted.
+    /// Compute the digest of a whole file.
     Digest { item: u32, source: Box<Source> },
-    /// So many bytes at most are wanted next.
+    /// Read at most `most` bytes.
     Read { item: u32, most: u64 },
-    /// Nothing more is.
+    /// Close a file.
     Close { item: u32 },
 }
 
-/// What has become of it.
+/// The result of a job.
 #[derive(Debug)]
 pub struct Answer {
     /// The item.
     pub item: u32,
-    /// What, or why it cannot be.
+    /// The result, or the error that prevents it.
     pub result: io::Result<Step>,
 }
 
-/// How far a file is.
+/// Progress of a file.
 #[derive(Debug)]
 pub enum Step {
-    /// So many bytes of what is there already were hashed.
+    /// This many bytes of existing data are hashed.
     Checked(u64),
-    /// The digest of all of it.
+    /// The digest of the whole file.
     Digest(Digest),
-    /// It is open, and is read from here on, so many bytes. Behind its end come chunks which are not right at the receiver. Where
-    /// nothing is to be read, that has been all of it.
+    /// The file is open, and `left` bytes of it will be read, starting at offset `from`. Chunks in `again`, which are
+    /// wrong at the receiver, follow after the end. `whole` is the digest of the file if nothing needs to be read.
     Opened { from: u64, again: Vec<u16>, left: u64, whole: Option<Digest> },
-    /// These come next, and are the last where there is the digest of all of it.
+    /// The next bytes; with the last ones comes the digest of the whole file.
     Piece { bytes: Bytes, whole: Option<Digest> },
 }
 
@@ -49,53 +49,53 @@ pub enum Step {
 struct Open {
     source: Source,
     file: File,
-    /// What of it is not read yet, in the order in which it is.
+    /// The unread ranges, in order of reading.
     ranges: VecDeque<Range<u64>>,
     chunks: Chunks,
 }
 
-/// The files of one transfer.
+/// The open files of a transfer.
 #[derive(Debug, Default)]
-pub struct Reading {
+pub struct FileReader {
     open: BTreeMap<u32, Open>,
 }
 
-impl Work for Reading {
+impl Work for FileReader {
     type Job = Job;
     type Answer = Answer;
 
-    fn work(&mut self, job: Job, tell: &mut dyn FnMut(Answer)) {
+    fn work(&mut self, job: Job, reply: &mut dyn FnMut(Answer)) {
         match job {
             Job::Open { item, source, have, chunks } => {
-                let mut checked = |bytes| tell(Answer { item, result: Ok(Step::Checked(bytes)) });
-                let opened = Open::behind(*source, have, &chunks, &mut checked);
+                let mut checked = |bytes| reply(Answer { item, result: Ok(Step::Checked(bytes)) });
+                let opened = Open::after(*source, have, &chunks, &mut checked);
                 let result = opened.and_then(|(open, from, again)| {
                     let (left, whole) = (open.left(), open.whole()?);
                     self.open.insert(item, open);
                     Ok(Step::Opened { from, again, left, whole })
                 });
-                tell(Answer { item, result });
+                reply(Answer { item, result });
             }
             Job::Digest { item, source } => {
-                let mut checked = |bytes| tell(Answer { item, result: Ok(Step::Checked(bytes)) });
+                let mut checked = |bytes| reply(Answer { item, result: Ok(Step::Checked(bytes)) });
                 let result = digest(&source, &mut checked).map(Step::Digest);
-                tell(Answer { item, result });
+                reply(Answer { item, result });
             }
             Job::Read { item, most } => {
                 let Some(open) = self.open.get_mut(&item) else { return };
                 let (at, bytes) = match open.read(most) {
                     Ok(read) => read,
-                    Err(error) => return tell(Answer { item, result: Err(error) }),
+                    Err(error) => return reply(Answer { item, result: Err(error) }),
                 };
                 if open.left() > 0 {
-                    // The piece can leave while its digest is taken.
-                    tell(Answer { item, result: Ok(Step::Piece { bytes: bytes.clone(), whole: None }) });
+                    // The piece can be sent while it is hashed.
+                    reply(Answer { item, result: Ok(Step::Piece { bytes: bytes.clone(), whole: None }) });
                     open.take_digest(at, &bytes);
                 } else {
                     open.take_digest(at, &bytes);
                     let result = open.whole().map(|whole| Step::Piece { bytes, whole });
                     self.open.remove(&item);
-                    tell(Answer { item, result });
+                    reply(Answer { item, result });
                 }
             }
             Job::Close { item } => drop(self.open.remove(&item)),
@@ -103,7 +103,7 @@ impl Work for Reading {
     }
 }
 
-/// The digest of all of a file.
+/// Computes the digest of a whole file.
 fn digest(source: &Source, checked: &mut dyn FnMut(u64)) -> io::Result<Digest> {
     let (file, mut chunks) = (source.open()?, Chunks::new(source.size));
     chunks.read(&file, source.size, checked)?;
@@ -111,8 +111,9 @@ fn digest(source: &Source, checked: &mut dyn FnMut(u64)) -> io::Result<Digest> {
 }
 
 impl Open {
-    /// The file, what of its first `have` bytes has these digests, and the chunks among them that have not.
-    fn behind(
+    /// Opens the file. Returns it with the offset at which reading starts, and with the wrong chunks before that
+    /// offset.
+    fn after(
         source: Source,
         have: u64,
         theirs: &[Digest],
@@ -122,7 +123,7 @@ impl Open {
         chunks.read(&file, have, checked)?;
         let (ours, chunk_bytes) = (chunks.digests(), chunks.chunk_bytes());
         let is_right: Vec<bool> = ours.iter().zip(theirs).map(|(ours, theirs)| ours == theirs).collect();
-        // What is wrong at the end of it comes in its place.
+        // Wrong chunks at the end of the existing data are sent in their normal place.
         let kept = is_right.iter().rposition(|&right| right).map_or(0, |last| last + 1);
         let from = if kept == ours.len() { have } else { kept as u64 * chunk_bytes };
         if from < have {
@@ -136,12 +137,12 @@ impl Open {
         Ok((Open { source, file, ranges, chunks }, from, again))
     }
 
-    /// Bytes that are not read.
+    /// The number of unread bytes.
     fn left(&self) -> u64 {
         self.ranges.iter().map(|range| range.end - range.start).sum()
     }
 
-    /// The next bytes, and where in the file they are.
+    /// Reads the next bytes; returns them with their offset.
     fn read(&mut self, most: u64) -> io::Result<(u64, Bytes)> {
         let Some(range) = self.ranges.front_mut() else { return Err(changed()) };
         let (at, most) = (range.start, most.min(range.end - range.start));
@@ -158,14 +159,14 @@ impl Open {
         Ok((at, Bytes::from(piece)))
     }
 
-    /// What comes again was hashed when the file was opened.
+    /// Hashes bytes in sequence. Repeated chunks were hashed when the file was opened.
     fn take_digest(&mut self, at: u64, bytes: &[u8]) {
         if at == self.chunks.position() {
             self.chunks.update(bytes);
         }
     }
 
-    /// The digest of all of it, where all has been read and the file is as it was.
+    /// The digest of the whole file once all of it is read, provided that it has not changed since.
     fn whole(&self) -> io::Result<Option<Digest>> {
         if !self.ranges.is_empty() {
             return Ok(None);

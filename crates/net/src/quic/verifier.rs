@@ -1,4 +1,4 @@
-//! Peers are known by their keys alone: a raw public key is good where its fingerprint is among the trusted ones.
+//! Authentication of peers by their raw public keys: a key is valid if its fingerprint is trusted.
 
 use crate::identity::{Fingerprint, Trusted};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -8,27 +8,27 @@ use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, PeerMisbehaved, SignatureScheme};
 use std::sync::{Mutex, PoisonError, RwLock};
 
-/// The trusted keys, for both sides of TLS.
+/// Verifies keys for both sides of TLS.
 #[derive(Debug)]
-pub(super) struct Pins {
+pub(super) struct KeyVerifier {
     trusted: RwLock<Trusted>,
-    /// Whoever comes first is trusted, while nobody is.
+    /// Trusts the first peer if no peer is trusted yet.
     first_contact: bool,
-    /// The last key that was refused, to be told to whoever dialed it.
+    /// The last key that was refused, for the error of the side that dialed.
     refused: Mutex<Option<Fingerprint>>,
-    /// The same, until it was told.
-    stranger: Mutex<Option<Fingerprint>>,
+    /// The last key that was refused, until it is reported.
+    unreported: Mutex<Option<Fingerprint>>,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
-impl Pins {
-    pub(super) fn new(trusted: Trusted, first_contact: bool, algorithms: WebPkiSupportedAlgorithms) -> Pins {
-        let (trusted, refused, stranger) = (RwLock::new(trusted), Mutex::new(None), Mutex::new(None));
-        Pins { trusted, first_contact, refused, stranger, algorithms }
+impl KeyVerifier {
+    pub(super) fn new(trusted: Trusted, first_contact: bool, algorithms: WebPkiSupportedAlgorithms) -> KeyVerifier {
+        let (trusted, refused, unreported) = (RwLock::new(trusted), Mutex::new(None), Mutex::new(None));
+        KeyVerifier { trusted, first_contact, refused, unreported, algorithms }
     }
 
-    /// Whether a peer may come in that has proved that it has this key. The first one is trusted from then on, where that is asked
-    /// for; until its proof is there, others can still come first.
+    /// Returns true if a peer that has proved possession of this key may open an association. With first contact, the
+    /// first such peer becomes trusted; until its proof arrives, another one may still be first.
     pub(super) fn admit(&self, peer: Fingerprint) -> bool {
         let mut trusted = self.trusted.write().unwrap_or_else(PoisonError::into_inner);
         if self.first_contact && trusted.is_empty() {
@@ -37,22 +37,22 @@ impl Pins {
         trusted.contains(peer)
     }
 
-    /// The key that was refused last, once.
-    pub(super) fn take_stranger(&self) -> Option<Fingerprint> {
-        self.stranger.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// Returns, once, the last key that was refused.
+    pub(super) fn take_refused_peer(&self) -> Option<Fingerprint> {
+        self.unreported.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// From now on these are trusted.
+    /// Replaces the trusted keys.
     pub(super) fn set_trusted(&self, trusted: Trusted) {
         *self.trusted.write().unwrap_or_else(PoisonError::into_inner) = trusted;
     }
 
-    /// Those that are trusted.
+    /// The trusted keys.
     pub(super) fn trusted(&self) -> Trusted {
         self.trusted.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The key that was refused last.
+    /// The last key that was refused.
     pub(super) fn last_refused(&self) -> Option<Fingerprint> {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -63,7 +63,7 @@ impl Pins {
         if trusted.contains(peer) || self.first_contact && trusted.is_empty() {
             return Ok(());
         }
-        *self.stranger.lock().unwrap_or_else(PoisonError::into_inner) = Some(peer);
+        *self.unreported.lock().unwrap_or_else(PoisonError::into_inner) = Some(peer);
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(peer);
         Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
     }
@@ -81,7 +81,7 @@ impl Pins {
 
 const ONLY_TLS13: Error = Error::PeerMisbehaved(PeerMisbehaved::SignedHandshakeWithUnadvertisedSigScheme);
 
-impl ServerCertVerifier for Pins {
+impl ServerCertVerifier for KeyVerifier {
     fn verify_server_cert(
         &self,
         key: &CertificateDer<'_>,
@@ -120,7 +120,7 @@ impl ServerCertVerifier for Pins {
     }
 }
 
-impl ClientCertVerifier for Pins {
+impl ClientCertVerifier for KeyVerifier {
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         &[]
     }

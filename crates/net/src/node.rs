@@ -1,31 +1,36 @@
-//! A node: carrier and flows together, still without sockets and clock.
+//! A node: the flows of all associations on top of a carrier, without socket or clock.
 //!
-//! Whoever drives it hands datagrams in and takes datagrams out ([`handle_datagram`](Node::handle_datagram),
-//! [`poll_transmit`](Node::poll_transmit)), calls [`handle_timer`](Node::handle_timer) at [`next_timer`](Node::next_timer), and takes
-//! what has happened from [`poll_event`](Node::poll_event). Applications open, write, finish and read flows.
+//! The driver passes received datagrams to [`handle_datagram`](Node::handle_datagram), sends those of
+//! [`poll_transmit`](Node::poll_transmit), and calls [`handle_timer`](Node::handle_timer) at
+//! [`next_timer`](Node::next_timer). Events come from [`poll_event`](Node::poll_event). Applications open, write,
+//! finish and read flows.
 
-pub mod choice;
 mod config;
+mod controller;
+mod frames;
 mod gaps;
 pub mod path;
 mod peer;
-mod remarks;
-mod watched;
+mod sampling;
+pub mod settings;
+mod warnings;
 mod weights;
 
-pub use choice::ChoiceError;
-pub use config::{ControllerChoice, FlowKind, NodeConfig};
-pub(crate) use gaps::Gap;
+pub use crate::flow::FlowId;
+pub use config::{FlowKind, NodeConfig};
+pub use controller::ControllerChoice;
+pub use frames::CODE_VIOLATION;
 pub use gaps::GapAccuracy;
+pub use settings::ChoiceError;
 
 use crate::carrier::{Arrival, AssociationId, Carrier, CarrierError, CarrierEvent, CloseReason, Datagram};
 use crate::flow::{MAX_CLASSES, ReceiveFlow, SendFlow};
-use crate::frame::{Frame, FrameError};
 use crate::identity::Fingerprint;
 use crate::telemetry::{Telemetry, Totals};
 use bytes::Bytes;
-use config::FlowFacts;
-use gaps::Gaps;
+use controller::FlowFacts;
+use frames::ReceivedFrame;
+use gaps::GapMeter;
 use path::{PathState, Unmarked};
 use peer::Peer;
 use sparelane_cc::BuildError;
@@ -34,121 +39,109 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use thiserror::Error;
 
-/// A peer whose frames were wrong so often is cut off.
-const MOST_VIOLATIONS: u32 = 100;
+/// The number of violations after which a peer is disconnected.
+const MAX_VIOLATIONS: u32 = 100;
 
-/// Headers of IPv4 and UDP.
+/// Header bytes of IPv4 and UDP.
 const IP_UDP_BYTES: u64 = 28;
 
-/// What a peer is told that is cut off.
-pub const CODE_VIOLATION: u32 = 2;
-
-/// So many frames of a class are handed to the carrier together.
+/// The number of frames of a class that are passed to the carrier together.
 const FRAMES_AT_ONCE: usize = 64;
 
-/// The most bytes of control that wait for the peer.
+/// The maximum size of control data that waits for the peer, bytes.
 pub const MAX_CONTROL_BYTES: usize = 4 << 20;
 
-/// A flow of one association. Flows that are sent and those that are received have numbers of their own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FlowId {
-    /// The association.
-    pub association: AssociationId,
-    /// The number, from 0.
-    pub flow: u32,
-}
-
-/// What has happened.
+/// An event of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeEvent {
-    /// An association is open.
+    /// An association has opened.
     Opened {
         /// The association.
         association: AssociationId,
         /// The peer's key.
         peer: Fingerprint,
-        /// Its address.
+        /// The peer's address.
         address: SocketAddr,
     },
-    /// The peer sends a new flow.
+    /// The peer has started a new flow.
     Incoming(FlowId),
-    /// A flow of the peer has more to read.
+    /// A flow from the peer has more to read.
     Readable(FlowId),
-    /// More of a flow that this node sends is acknowledged.
+    /// More data of a sent flow is acknowledged.
     Acknowledged(FlowId),
-    /// All of a finished flow that this node sends is acknowledged; it is over.
+    /// A finished flow is acknowledged in full, which ends it.
     Sent(FlowId),
-    /// A flow that this node sends ends without what is not acknowledged.
+    /// A sent flow has failed; unacknowledged data is lost.
     SendFailed(FlowId),
-    /// A flow of the peer ends without what is missing.
+    /// A flow from the peer has failed; missing data will not arrive.
     ReceiveFailed(FlowId),
-    /// There may be more to read from the control stream.
+    /// The control stream may have more to read.
     Control(AssociationId),
-    /// More is known of the path: see [`Node::path`].
+    /// More is known about the path: see [`Node::path`].
     Path(AssociationId),
-    /// An association is over, with all of its flows.
+    /// An association has ended with all of its flows.
     Closed {
         /// The association.
         association: AssociationId,
-        /// Why.
+        /// The reason.
         reason: CloseReason,
     },
 }
 
-/// What a node is asked that it cannot do.
+/// A request that a node cannot carry out.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum NodeError {
-    /// There is no such association, or it is not open.
+    /// The association does not exist, or is not open.
     #[error("the association is not open")]
     NotOpen,
     /// The limit of flows is reached.
     #[error("there are {0} flows already, which is the limit")]
     TooManyFlows(usize),
-    /// The controller cannot be made.
+    /// The controller cannot be built.
     #[error(transparent)]
     Controller(#[from] BuildError),
-    /// The carrier refuses.
+    /// The carrier reports an error.
     #[error(transparent)]
     Carrier(#[from] CarrierError),
-    /// More control than the peer takes.
+    /// Too much control data waits for the peer.
     #[error("more than {MAX_CONTROL_BYTES} bytes of control wait for the peer")]
     ControlFull,
 }
 
-/// A node.
+/// A node with its associations and flows.
 #[derive(Debug)]
 pub struct Node<C> {
     carrier: C,
     config: NodeConfig,
     peers: BTreeMap<AssociationId, Peer>,
-    /// Associations by when their flows want time.
+    /// Associations by the time of their next timer.
     timers: BTreeSet<(Time, AssociationId)>,
     /// Associations that may have something to send.
     busy: BTreeSet<AssociationId>,
     readable: BTreeSet<FlowId>,
     acknowledged: BTreeSet<FlowId>,
     events: VecDeque<NodeEvent>,
-    /// Associations that this node has begun and that are not open.
+    /// Associations that this node has initiated and that are not open yet.
     begun: BTreeSet<AssociationId>,
-    /// The lowest class that a tail uses, if flows have one.
+    /// The lowest class that a tail uses, if the controller sends one.
     tail_class: Option<u8>,
-    /// Frames that were none.
+    /// Frames that failed to decode.
     undecoded: u64,
-    /// Sums over associations that are over.
+    /// Totals over ended associations.
     closed: Totals,
-    /// How exact the gaps are that controllers set.
-    gaps: Gaps,
-    /// For whoever wants to know more.
+    /// The accuracy of the gaps that controllers set.
+    gaps: GapMeter,
+    /// Telemetry, if enabled.
     telemetry: Option<Box<Telemetry>>,
 }
 
 impl<C: Carrier> Node<C> {
-    /// A node on this carrier.
+    /// Creates a node on a carrier.
     ///
     /// # Errors
-    /// The controller cannot be made.
+    /// The controller cannot be built.
     pub fn new(carrier: C, config: NodeConfig) -> Result<Node<C>, NodeError> {
-        // A mistake in the controller's settings shows now, and not with the first flow.
+        // Build a controller now, so that invalid values are reported before the first flow.
         let controller = config.controller.build(&config.registry, 1400, &FlowFacts::default(), config.line_rate)?;
         let tail_class = (config.classes > 1 && controller.uses_tail()).then_some(config.classes - 1);
         Ok(Node {
@@ -164,7 +157,7 @@ impl<C: Carrier> Node<C> {
             tail_class,
             undecoded: 0,
             closed: Totals::default(),
-            gaps: Gaps::default(),
+            gaps: GapMeter::default(),
             telemetry: None,
         })
     }
@@ -174,22 +167,22 @@ impl<C: Carrier> Node<C> {
         &self.carrier
     }
 
-    /// The carrier, to be set.
+    /// The carrier, for changes.
     pub fn carrier_mut(&mut self) -> &mut C {
         &mut self.carrier
     }
 
-    /// What is set.
+    /// The configuration.
     pub fn config(&self) -> &NodeConfig {
         &self.config
     }
 
-    /// Frames of all peers that were none.
+    /// The number of frames that failed to decode.
     pub fn undecoded(&self) -> u64 {
         self.undecoded
     }
 
-    /// Begins an association.
+    /// Starts an association with the peer at `to`.
     ///
     /// # Errors
     /// The carrier refuses.
@@ -199,13 +192,13 @@ impl<C: Carrier> Node<C> {
         Ok(association)
     }
 
-    /// Ends an association, with a reason for the peer.
+    /// Ends an association, with a code and a message for the peer.
     pub fn close(&mut self, now: Time, association: AssociationId, code: u32, reason: &str) {
         self.carrier.close(now, association, code, reason);
         self.take_events(now);
     }
 
-    /// Opens a flow to the peer, of which so much is known, for controllers that go by that.
+    /// Opens a flow to the peer. `kind` holds what is known about it, for controllers that depend on it.
     ///
     /// # Errors
     /// The association is not open, or has too many flows.
@@ -221,10 +214,13 @@ impl<C: Carrier> Node<C> {
             return Err(NodeError::TooManyFlows(config.max_flows));
         }
         let flow = peer.next_flow;
+        // This flow would distort a measurement that is still running.
         peer.path.forget_train();
         peer.transport.mss_bytes = config.mss_bytes(peer.path.frame_bytes());
         let mut tail = config.tail;
+        // Without marks, the network cannot protect other traffic from the tail.
         tail.begins_low |= config.unmarked == Unmarked::Scavenger && peer.path.is_unmarked();
+        // A measured rate replaces the configured one.
         tail.rate = peer.path.tail_rate().filter(|_| tail.measured).unwrap_or(tail.rate).min(tail.cap);
         let round_trip = self.carrier.round_trip(association);
         let ports = [kind.port, Some(peer.address.port()), config.port].into_iter().flatten().collect();
@@ -234,14 +230,14 @@ impl<C: Carrier> Node<C> {
         let mut sending = SendFlow::new(flow, peer.transport, cc, tail, now, round_trip, seed);
         sending.set_chunk_time(config.chunk_time);
         if let Some(telemetry) = &self.telemetry {
-            watched::begin_sending(telemetry, association, flow, &mut sending);
+            sampling::begin_sending(telemetry, association, flow, &mut sending);
         }
         peer.sending.insert(flow, sending);
         peer.next_flow += 1;
         Ok(FlowId { association, flow })
     }
 
-    /// Writes to a flow; whoever writes much keeps an eye on [`SendFlow::buffered_bytes`]. Nothing happens where the flow is over.
+    /// Writes to a flow; ignored if the flow has ended. [`SendFlow::buffered_bytes`] tells how much is unacknowledged.
     pub fn write(&mut self, id: FlowId, bytes: Bytes) {
         if let Some(flow) = self.sending_mut(id) {
             flow.write(bytes);
@@ -249,7 +245,7 @@ impl<C: Carrier> Node<C> {
         }
     }
 
-    /// Ends a flow with what is written.
+    /// Ends a flow after the bytes written so far.
     pub fn finish(&mut self, id: FlowId) {
         if let Some(flow) = self.sending_mut(id) {
             flow.finish();
@@ -257,7 +253,7 @@ impl<C: Carrier> Node<C> {
         }
     }
 
-    /// Ends a flow at once.
+    /// Ends a flow at once and discards unacknowledged bytes.
     pub fn reset(&mut self, id: FlowId) {
         if let Some(flow) = self.sending_mut(id) {
             flow.reset();
@@ -265,13 +261,13 @@ impl<C: Carrier> Node<C> {
         }
     }
 
-    /// The next bytes of a flow of the peer, if they are here.
+    /// Returns the next bytes of a flow from the peer, if any have arrived.
     pub fn read(&mut self, id: FlowId) -> Option<Bytes> {
         let peer = self.peers.get_mut(&id.association)?;
         let flow = peer.receiving.get_mut(&id.flow)?;
         let bytes = flow.read();
         peer.held_bytes -= bytes.as_ref().map_or(0, Bytes::len) as u64;
-        if flow.is_read() && peer.told_done.contains(&id.flow) {
+        if flow.is_read() && peer.confirmed_done.contains(&id.flow) {
             peer.forget(id.flow);
         } else if bytes.is_some() {
             peer.to_flush.insert(id.flow);
@@ -280,22 +276,22 @@ impl<C: Carrier> Node<C> {
         bytes
     }
 
-    /// Gives up a flow of the peer: what is held of it goes, and what still comes of it is thrown away.
+    /// Abandons a flow from the peer: its data is discarded, now and on arrival.
     pub fn abandon(&mut self, id: FlowId) {
         if let Some(peer) = self.peers.get_mut(&id.association)
-            && (peer.receiving.contains_key(&id.flow) || peer.gone.may_open(id.flow))
+            && (peer.receiving.contains_key(&id.flow) || peer.ended_flows.may_open(id.flow))
         {
             peer.forget(id.flow);
             self.readable.remove(&id);
         }
     }
 
-    /// Whether a flow of the peer has come and been read to its end, or is over.
+    /// Returns true if a flow from the peer was read to its end, or has ended otherwise.
     pub fn is_read(&self, id: FlowId) -> bool {
         self.receiving(id).is_none_or(ReceiveFlow::is_read)
     }
 
-    /// A flow that this node sends, while it is not over.
+    /// A flow that this node sends, until it ends.
     pub fn sending(&self, id: FlowId) -> Option<&SendFlow> {
         self.peers.get(&id.association)?.sending.get(&id.flow)
     }
@@ -304,7 +300,7 @@ impl<C: Carrier> Node<C> {
         self.peers.get_mut(&id.association)?.sending.get_mut(&id.flow)
     }
 
-    /// A flow of the peer, while it is not over.
+    /// A flow from the peer, until it ends.
     pub fn receiving(&self, id: FlowId) -> Option<&ReceiveFlow> {
         self.peers.get(&id.association)?.receiving.get(&id.flow)
     }
@@ -319,18 +315,18 @@ impl<C: Carrier> Node<C> {
         self.peers.get(&association).map(|peer| peer.fingerprint)
     }
 
-    /// What is known of the path to a peer.
+    /// The known properties of the path to a peer.
     pub fn path(&self, association: AssociationId) -> Option<&PathState> {
         self.peers.get(&association).map(|peer| &peer.path)
     }
 
-    /// What is known of the path to a peer, to take answers from.
+    /// The properties of the path to a peer, to take echo answers from.
     pub fn path_mut(&mut self, association: AssociationId) -> Option<&mut PathState> {
         self.peers.get_mut(&association).map(|peer| &mut peer.path)
     }
 
-    /// Asks whether a frame of so many bytes arrives in a class; returns the number of the question. The answer comes with
-    /// [`NodeEvent::Path`].
+    /// Asks the peer whether a frame of `frame_bytes` arrives in a class; returns the echo's number. The answer comes
+    /// with [`NodeEvent::Path`].
     ///
     /// # Errors
     /// The association is not open.
@@ -346,8 +342,8 @@ impl<C: Carrier> Node<C> {
         Ok(peer.path.echo(now, class, frame_bytes.min(peer.max_frame_bytes)))
     }
 
-    /// Sends so many full frames at once in a class, of a new train or of one that is under way; returns its number. How it arrives
-    /// comes with [`NodeEvent::Path`].
+    /// Sends `frames` full frames of a packet train at once, either of a new train or of `train`; returns the train's
+    /// number. Reports on its arrival come with [`NodeEvent::Path`].
     ///
     /// # Errors
     /// The association is not open.
@@ -367,7 +363,7 @@ impl<C: Carrier> Node<C> {
     /// Writes to the control stream.
     ///
     /// # Errors
-    /// The association is not open, or too much waits.
+    /// The association is not open, or too much data waits.
     pub fn write_control(&mut self, association: AssociationId, bytes: Bytes) -> Result<(), NodeError> {
         let peer = self.peers.get_mut(&association).ok_or(NodeError::NotOpen)?;
         let waiting: usize = peer.control_out.iter().map(Bytes::len).sum();
@@ -379,18 +375,18 @@ impl<C: Carrier> Node<C> {
         Ok(())
     }
 
-    /// The next bytes of the control stream, if they are here.
+    /// Returns the next bytes of the control stream, if any have arrived.
     pub fn read_control(&mut self, association: AssociationId) -> Option<Bytes> {
         self.carrier.read_control(association)
     }
 
-    /// A UDP datagram came in.
+    /// Handles a received UDP datagram.
     pub fn handle_datagram(&mut self, now: Time, arrival: Arrival, bytes: &[u8]) {
         self.carrier.handle_datagram(now, arrival, bytes);
         self.take_events(now);
     }
 
-    /// Time has passed.
+    /// Handles expired timers.
     pub fn handle_timer(&mut self, now: Time) {
         self.carrier.handle_timer(now);
         self.take_events(now);
@@ -406,13 +402,13 @@ impl<C: Carrier> Node<C> {
         }
     }
 
-    /// When [`handle_timer`](Self::handle_timer) wants to be called.
+    /// Returns the time at which [`handle_timer`](Self::handle_timer) should be called next.
     pub fn next_timer(&self) -> Time {
         let next = self.timers.first().map_or(Time::NEVER, |(at, _)| *at).min(self.carrier.next_timer());
         self.telemetry.as_ref().map_or(next, |telemetry| telemetry.next_sample().min(next))
     }
 
-    /// What has happened, oldest first.
+    /// Returns the next event, oldest first.
     pub fn poll_event(&mut self) -> Option<NodeEvent> {
         if let Some(event) = self.events.pop_front() {
             return Some(event);
@@ -423,12 +419,12 @@ impl<C: Carrier> Node<C> {
         self.acknowledged.pop_first().map(NodeEvent::Acknowledged)
     }
 
-    /// Whether [`poll_event`](Self::poll_event) has something to give.
+    /// Returns true if [`poll_event`](Self::poll_event) has an event.
     pub fn has_events(&self) -> bool {
         !(self.events.is_empty() && self.readable.is_empty() && self.acknowledged.is_empty())
     }
 
-    /// The next datagrams to send.
+    /// Returns the next datagrams to send.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Datagram> {
         loop {
             if let Some(datagram) = self.carrier.poll_transmit(now) {
@@ -440,16 +436,18 @@ impl<C: Carrier> Node<C> {
         }
     }
 
-    /// Sends what the flows of one association have to send.
+    /// Passes to the carrier everything that one association has to send now.
     fn advance(&mut self, now: Time, association: AssociationId) {
         let Some(peer) = self.peers.get_mut(&association) else { return };
-        if std::mem::take(&mut peer.wants_train)
+        // The train goes first, but not next to flows, which would distort it.
+        if std::mem::take(&mut peer.needs_train)
             && peer.sending.is_empty()
             && let Some(class) = self.tail_class.filter(|_| self.config.tail.measured)
         {
             peer.path.measure_tail(class);
         }
         while let Some(first) = peer.control_out.front_mut() {
+            // The stream's window may accept only a part.
             let taken = self.carrier.write_control(association, first);
             if taken < first.len() {
                 let _ = first.split_to(taken);
@@ -458,18 +456,18 @@ impl<C: Carrier> Node<C> {
             peer.control_out.pop_front();
         }
         let mut frames: [Vec<Vec<u8>>; MAX_CLASSES] = Default::default();
-        frames[0].append(&mut peer.to_say);
+        frames[0].append(&mut peer.frames_out);
         let round_trip = self.carrier.round_trip(association);
         let is_quiet = peer.sending.is_empty();
         for (class, frame) in peer.path.poll(now, round_trip, self.carrier.overhead_bytes(), is_quiet) {
-            // Each by itself: a batch would cross some queues as one.
+            // Send each by itself: some queues treat a batch as one packet.
             self.carrier.send(now, association, class, &mut std::iter::once(frame));
         }
         let carrier = &mut self.carrier;
         let mut emit = |class: u8, frame: Vec<u8>| {
             let frames = &mut frames[usize::from(class)];
             frames.push(frame);
-            // A batch leaves while it is in the processor's cache.
+            // Send a batch while it is in the processor's cache.
             if frames.len() >= FRAMES_AT_ONCE {
                 carrier.send(now, association, class, &mut frames.drain(..));
             }
@@ -488,8 +486,9 @@ impl<C: Carrier> Node<C> {
                 failed.push(id);
             }
         }
+        // A failed flow leaves its last sample before it is removed.
         for flow in failed {
-            watched::end_sending(self.telemetry.as_deref_mut(), now, association, flow, &mut peer.sending);
+            sampling::end_sending(self.telemetry.as_deref_mut(), now, association, flow, &mut peer.sending);
             peer.end(flow);
             self.events.push_back(NodeEvent::SendFailed(FlowId { association, flow }));
         }
@@ -499,6 +498,7 @@ impl<C: Carrier> Node<C> {
         if has_more {
             self.busy.insert(association);
         }
+        // Update the association's timer only if it has changed.
         let next = peer.next_timer();
         if next != peer.timer {
             self.timers.remove(&(peer.timer, association));
@@ -512,17 +512,17 @@ impl<C: Carrier> Node<C> {
         }
     }
 
-    /// The host has handed a datagram to the kernel, now: for the accuracy of gaps.
+    /// Records that the host has passed a datagram to the kernel now, for the accuracy of gaps.
     pub fn note_left(&mut self, now: Time, class: u8, datagram_bytes: usize) {
         if class == 0
-            && let Some((id, due)) = self.gaps.leave(datagram_bytes)
+            && let Some((id, due)) = self.gaps.match_departure(datagram_bytes)
             && let Some(gap) = self.sending_mut(id).and_then(|flow| flow.note_left(now, due))
         {
-            self.gaps.note(gap);
+            self.gaps.record(gap);
         }
     }
 
-    /// How exact the gaps were so far that controllers set between segments, where one does (RAPID).
+    /// The accuracy of the gaps between segments, for controllers that schedule departures (RAPID).
     pub fn gap_accuracy(&self) -> Option<GapAccuracy> {
         self.gaps.accuracy()
     }
@@ -531,28 +531,31 @@ impl<C: Carrier> Node<C> {
         while let Some(event) = self.carrier.poll_event() {
             match event {
                 CarrierEvent::Opened { association, peer, address } => {
+                    // Until probes find a smaller limit, full frames are used.
                     let bytes = self.carrier.max_frame_bytes(association).unwrap_or(1000);
                     let transport = self.config.transport(bytes);
-                    let is_ours = self.begun.remove(&association);
+                    let initiated = self.begun.remove(&association);
                     let (classes, dscp) = (self.config.classes, &self.config.dscp);
-                    let peer_state = Peer::new(peer, address, transport, bytes, classes, dscp, is_ours);
+                    let peer_state = Peer::new(peer, address, transport, bytes, classes, dscp, initiated);
                     self.peers.insert(association, peer_state);
                     self.events.push_back(NodeEvent::Opened { association, peer, address });
                 }
                 CarrierEvent::Class { association, class, open } => {
-                    let came_back = self.carrier.latest_dscp(association, class);
+                    // The code point of the handshake's answer shows if the path keeps the mark.
+                    let returned = self.carrier.latest_dscp(association, class);
                     if let Some(peer) = self.peers.get_mut(&association) {
-                        peer.path.set_open(now, class, open, came_back);
+                        peer.path.set_open(now, class, open, returned);
                         peer.open[usize::from(class)] = open;
                         peer.allow(self.config.unmarked);
-                        if open && peer.is_ours && Some(class) == self.tail_class {
-                            peer.wants_train = true;
+                        // Files are sent by the initiator, so only its tail is measured.
+                        if open && peer.initiated && Some(class) == self.tail_class {
+                            peer.needs_train = true;
                         }
                         self.busy.insert(association);
                     }
                 }
                 CarrierEvent::Frame { association, class, marked, received_ns, bytes } => {
-                    self.handle_frame(now, association, class, marked, received_ns, &bytes);
+                    self.handle_frame(now, association, &ReceivedFrame { class, marked, received_ns, bytes });
                 }
                 CarrierEvent::Control { association } => {
                     self.busy.insert(association);
@@ -560,6 +563,7 @@ impl<C: Carrier> Node<C> {
                 }
                 CarrierEvent::Closed { association, reason } => {
                     self.begun.remove(&association);
+                    // The totals of the flows are lost with the peer, so take them first.
                     self.sample_closing(now, association);
                     if let Some(peer) = self.peers.remove(&association) {
                         self.closed.add(&peer.totals());
@@ -571,144 +575,4 @@ impl<C: Carrier> Node<C> {
             }
         }
     }
-
-    fn handle_frame(
-        &mut self,
-        now: Time,
-        association: AssociationId,
-        class: u8,
-        marked: bool,
-        received_ns: u64,
-        bytes: &Bytes,
-    ) {
-        let Some(peer) = self.peers.get_mut(&association) else { return };
-        self.busy.insert(association);
-        let frame = match Frame::decode(bytes) {
-            Ok(frame) => frame,
-            Err(error) => {
-                self.undecoded += 1;
-                return self.note_violation(now, association, &Violation::Frame(error));
-            }
-        };
-        let flow = frame.flow();
-        let id = FlowId { association, flow };
-        let mut violation = None;
-        match frame {
-            Frame::Data(data) => {
-                if !peer.receiving.contains_key(&flow) {
-                    if !peer.gone.may_open(flow) || !peer.has_room(self.config.max_flows) {
-                        return;
-                    }
-                    let mut receiving = ReceiveFlow::new(flow, &peer.transport);
-                    if let Some(telemetry) = &self.telemetry {
-                        watched::begin_receiving(telemetry, association, flow, &mut receiving);
-                    }
-                    peer.receiving.insert(flow, receiving);
-                    self.events.push_back(NodeEvent::Incoming(id));
-                }
-                let Some(receiving) = peer.receiving.get_mut(&flow) else { return };
-                let limit = self.config.held_bytes * if receiving.expects(&data) { 2 } else { 1 };
-                if peer.held_bytes + data.payload.len() as u64 > limit {
-                    // As if the network had lost it.
-                    return;
-                }
-                let held_before = receiving.held_bytes();
-                if let Err(error) = receiving.handle_data(now, class, data, marked, received_ns) {
-                    violation = Some(Violation::Data(error.to_string()));
-                }
-                peer.held_bytes += receiving.held_bytes() - held_before;
-                peer.to_flush.insert(flow);
-                if receiving.has_unread() {
-                    self.readable.insert(id);
-                }
-            }
-            Frame::Acks { edge, entries, .. } => match peer.sending.get_mut(&flow) {
-                Some(sending) => {
-                    if let Err(error) = sending.handle_acks(now, class, edge, &entries) {
-                        violation = Some(Violation::Acknowledgment(error.to_string()));
-                    }
-                    self.acknowledged.insert(id);
-                    if sending.is_done() {
-                        watched::end_sending(self.telemetry.as_deref_mut(), now, association, flow, &mut peer.sending);
-                        peer.end(flow);
-                        peer.to_say.push(Frame::Done { flow }.encode());
-                        self.events.push_back(NodeEvent::Sent(id));
-                    }
-                }
-                // The receiver has not heard that the flow is over.
-                None if flow < peer.next_flow => peer.to_say.push(Frame::Done { flow }.encode()),
-                None => violation = Some(Violation::NoFlow(flow)),
-            },
-            Frame::Done { .. } => match peer.receiving.get(&flow) {
-                Some(receiving) if receiving.is_read() => peer.forget(flow),
-                Some(receiving) if receiving.has_all() => {
-                    peer.told_done.insert(flow);
-                }
-                Some(_) => violation = Some(Violation::NotDone(flow)),
-                None => {}
-            },
-            Frame::Probe { .. } => {
-                if let Some(receiving) = peer.receiving.get_mut(&flow) {
-                    receiving.handle_probe();
-                    peer.to_flush.insert(flow);
-                }
-            }
-            Frame::Train { number, last, bytes } => peer.path.handle_train(number, class, last, bytes, received_ns),
-            Frame::Echo { number, bytes } => {
-                let dscp = self.carrier.latest_dscp(association, class).unwrap_or(0);
-                peer.path.handle_echo(number, bytes, dscp);
-            }
-            Frame::TrainSeen { number, seen } => {
-                let overhead = self.carrier.overhead_bytes() as u64 + IP_UDP_BYTES;
-                if peer.path.handle_train_seen(number, seen, overhead) && self.config.tail.measured {
-                    let rate = peer.path.tail_rate().unwrap_or(self.config.tail.rate).min(self.config.tail.cap);
-                    peer.sending.values_mut().for_each(|flow| flow.set_tail_rate(rate));
-                }
-                self.events.push_back(NodeEvent::Path(association));
-            }
-            Frame::Echoed { number, dscp, .. } => {
-                if peer.path.handle_echoed(now, number, dscp) {
-                    peer.allow(self.config.unmarked);
-                    self.events.push_back(NodeEvent::Path(association));
-                }
-            }
-            Frame::Reset { .. } => {
-                if peer.receiving.contains_key(&flow) {
-                    peer.forget(flow);
-                    self.events.push_back(NodeEvent::ReceiveFailed(id));
-                }
-            }
-        }
-        if let Some(telemetry) = self.telemetry.as_deref_mut() {
-            watched::write_log(telemetry, peer, flow);
-        }
-        if let Some(violation) = violation {
-            self.note_violation(now, association, &violation);
-        }
-    }
-
-    /// The peer did what no honest peer does. Once may be a mistake of the network's; many times is not.
-    fn note_violation(&mut self, now: Time, association: AssociationId, violation: &Violation) {
-        let Some(peer) = self.peers.get_mut(&association) else { return };
-        peer.violations += 1;
-        if peer.violations >= MOST_VIOLATIONS {
-            let reason = format!("{MOST_VIOLATIONS} frames were wrong; the last: {violation}");
-            self.carrier.close(now, association, CODE_VIOLATION, &reason);
-        }
-    }
-}
-
-/// What no honest peer does.
-#[derive(Debug, Error)]
-enum Violation {
-    #[error(transparent)]
-    Frame(FrameError),
-    #[error("{0}")]
-    Data(String),
-    #[error("an acknowledgment {0}")]
-    Acknowledgment(String),
-    #[error("an acknowledgment of flow {0}, which was never opened")]
-    NoFlow(u32),
-    #[error("flow {0} is done, and not all of it is here")]
-    NotDone(u32),
 }

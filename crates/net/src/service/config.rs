@@ -1,0 +1,164 @@
+//! Configuration of a host on the wire, and the host that it makes.
+
+use super::error::WireError;
+use crate::flow::MAX_CLASSES;
+use crate::host::{Host, HostError, Waiting};
+use crate::identity::{Identity, Trusted};
+use crate::line::LineSource;
+use crate::node::{NodeConfig, NodeError};
+use crate::quic::{DEFAULT_BATCH, QuicConfig};
+use crate::route::{line_to, payload_of_route};
+use crate::telemetry::TelemetryConfig;
+use crate::transfer::stall::STALL_TIMEOUT;
+use crate::udp::{Gso, UdpConfig};
+use sparelane_core::{Dur, Rate};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Configuration of a sender or receiver.
+#[derive(Clone, Debug)]
+pub struct WireConfig {
+    /// This host's key.
+    pub identity: Identity,
+    /// The trusted peers.
+    pub trusted: Trusted,
+    /// Trusts the first peer if no peer is trusted yet.
+    pub first_contact: bool,
+    /// Configuration of the node.
+    pub node: NodeConfig,
+    /// Configuration of the socket.
+    pub udp: UdpConfig,
+    /// The UDP payload of full packets, bytes.
+    pub udp_payload_bytes: u16,
+    /// The line rate of this host; defaults to that of the interface.
+    pub line_rate: Option<Rate>,
+    /// How the host waits for timers.
+    pub waits: Waiting,
+    /// The time after which a sender without a connection gives up.
+    pub connect_timeout: Duration,
+    /// The time after which an association with a silent peer ends.
+    pub idle_timeout: Duration,
+    /// The time without progress after which a transfer ends, although the peer is connected.
+    pub stall_timeout: Duration,
+    /// The interval of the time series; none without it.
+    pub sample_interval: Option<Dur>,
+    /// The file of a qlog of all flows, and its maximum number of events.
+    pub qlog: Option<(PathBuf, u64)>,
+}
+
+impl WireConfig {
+    /// Creates the default configuration for a host with this key that trusts these peers.
+    pub fn new(identity: Identity, trusted: Trusted) -> WireConfig {
+        WireConfig {
+            identity,
+            trusted,
+            first_contact: false,
+            node: NodeConfig::default(),
+            udp: UdpConfig::default(),
+            udp_payload_bytes: 1452,
+            line_rate: None,
+            waits: Waiting::default(),
+            connect_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(30),
+            stall_timeout: Duration::from_nanos(STALL_TIMEOUT.as_ps() / 1000),
+            sample_interval: None,
+            qlog: None,
+        }
+    }
+
+    pub(super) fn stall_timeout(&self) -> Dur {
+        Dur::from_ns(self.stall_timeout.as_nanos().min(u128::from(u64::MAX / 1001)) as u64)
+    }
+
+    /// The interval between checks of the stall timers.
+    pub(super) fn stall_interval(&self) -> Duration {
+        (self.stall_timeout / 8).clamp(Duration::from_millis(10), Duration::from_secs(1))
+    }
+
+    pub(crate) fn bind(&self, at: SocketAddr, listens: bool) -> Result<Host, WireError> {
+        // There is one class for each code point.
+        let classes = self.udp.dscp.len().min(MAX_CLASSES) as u8;
+        let node = self.node_at(at);
+        let needs = node.controller.needs(&node.registry, node.line_rate).map_err(NodeError::from);
+        // A batch has one departure and one arrival time; some controllers need those of each segment.
+        let one_by_one = needs.map_err(HostError::from)?.receive_time;
+        if self.udp.gso == Gso::Require && (one_by_one || !self.udp.offload) {
+            let lacks = "the controller, or --no-offload, needs single datagrams";
+            return Err(HostError::Gso { address: at, lacks }.into());
+        }
+        let offload = self.udp.offload && !one_by_one;
+        let batches = UdpConfig { offload, ..self.udp.clone() }.sends_batches();
+        // Without batches, each datagram is sent by itself.
+        let quic = QuicConfig {
+            listens,
+            first_contact: self.first_contact,
+            classes: classes.max(1),
+            udp_payload_bytes: self.udp_payload_bytes,
+            batch: if batches { DEFAULT_BATCH } else { 1 },
+            idle_timeout: self.idle_timeout,
+            ..QuicConfig::new(self.identity.clone(), self.trusted.clone())
+        };
+        let node = NodeConfig { classes: classes.max(1), ..node };
+        let mut host = Host::bind(at, UdpConfig { offload, ..self.udp.clone() }, quic, node)?;
+        host.set_waiting(self.waits);
+        if self.sample_interval.is_some() || self.qlog.is_some() {
+            let log = self.qlog.as_ref().map(|(path, most)| {
+                let file = File::create(path).map_err(|error| WireError::Log { path: path.clone(), error })?;
+                let out: Box<dyn Write + Send> = Box::new(BufWriter::with_capacity(1 << 16, file));
+                Ok::<_, WireError>((out, *most))
+            });
+            host.enable_telemetry(TelemetryConfig { interval: self.sample_interval, log: log.transpose()? });
+        }
+        Ok(host)
+    }
+
+    /// Adapts this configuration to the route to `to`: packets are no larger than the route allows, and the line rate
+    /// is that of its interface, unless it is set.
+    ///
+    /// # Errors
+    /// There is no route.
+    pub(crate) fn on_route(&self, to: SocketAddr) -> Result<WireConfig, HostError> {
+        let fits = payload_of_route(to).map_err(|error| HostError::Socket { address: to, error })?;
+        Ok(WireConfig { udp_payload_bytes: self.udp_payload_bytes.min(fits), node: self.node_at(to), ..self.clone() })
+    }
+
+    /// Returns this configuration with the line rate of the interface that leads to `to`, unless the rate is set.
+    /// Without a route, the rate is assumed.
+    pub(crate) fn on_line(&self, to: SocketAddr) -> WireConfig {
+        WireConfig { node: self.node_at(to), ..self.clone() }
+    }
+
+    /// Returns the node's configuration with the line rate of the interface for `address`, unless the rate is set or
+    /// known already.
+    fn node_at(&self, address: SocketAddr) -> NodeConfig {
+        let is_known = self.node.line_source != LineSource::Assumed || address.ip().is_unspecified();
+        let (line_rate, line_source) = match self.line_rate {
+            Some(rate) => (rate, LineSource::Set),
+            None if is_known => (self.node.line_rate, self.node.line_source.clone()),
+            None => line_to(address),
+        };
+        NodeConfig { line_rate, line_source, ..self.node.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::line::ASSUMED_LINE_RATE;
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn a_configured_line_rate_has_precedence_over_the_interfaces() {
+        // The loopback interface has no rate.
+        let to = SocketAddr::from((Ipv4Addr::LOCALHOST, 7777));
+        let mut config = WireConfig::new(Identity::generate().expect("a key"), Trusted::default());
+        let node = config.on_route(to).expect("a route").node;
+        assert_eq!((node.line_rate, node.line_source), (ASSUMED_LINE_RATE, LineSource::Assumed));
+        config.line_rate = Some(Rate::from_mbps(30));
+        let node = config.on_route(to).expect("a route").node;
+        assert_eq!((node.line_rate, node.line_source), (Rate::from_mbps(30), LineSource::Set));
+    }
+}

@@ -1,0 +1,54 @@
+//! Errors of senders, receivers, probes and tunnels on sockets.
+
+use crate::host::HostError;
+use crate::probe::ProbeError;
+use crate::transfer::TransferError;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+use thiserror::Error;
+
+/// An error of a service on sockets.
+#[derive(Debug, Error)]
+pub enum WireError {
+    /// The host cannot be created, or its socket failed.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// The transfer ended early.
+    #[error(transparent)]
+    Transfer(#[from] TransferError),
+    /// The path cannot be measured.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+    /// The peer does not answer.
+    #[error("{to} does not answer; nothing came for {} s", .after.as_secs())]
+    NoAnswer {
+        /// The peer's address.
+        to: SocketAddr,
+        /// The time that this host waited.
+        after: Duration,
+    },
+    /// The peer has no address.
+    #[error("the peer has no address")]
+    NoAddress,
+    /// The disk thread cannot be started.
+    #[error("a thread for the disk: {0}")]
+    Disk(io::Error),
+    /// The qlog file cannot be created.
+    #[error("{}: {error}", path.display())]
+    Log {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        error: io::Error,
+    },
+    /// The folder cannot be used.
+    #[error("{}: {error}", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// The reason.
+        error: io::Error,
+    },
+}
