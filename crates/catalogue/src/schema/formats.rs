@@ -524,8 +524,9 @@ pub fn decoded(content: Vec<u8>) -> Result<String, NotText> {
     Ok(text.strip_prefix(BYTE_ORDER_MARK).map_or_else(|| text.clone(), str::to_owned))
 }
 
-/// Returns the format of a text that was rejected as a file for `purpose`, with advice: `this is GraphML: give its file
-/// the ending .graphml`. Returns `None` if the format is unknown, or if it is the right one for this extension.
+/// Returns the format of a text that was rejected as a file for `purpose`, with advice:
+/// `this is GraphML: give its file the ending .graphml`. Returns `None` if the format is unknown, or if it is the right
+/// one for this extension.
 pub fn recognized(text: &str, purpose: Purpose, extension: &str) -> Option<String> {
     if text.trim().is_empty() {
         return Some("this file is empty".to_owned());

@@ -278,8 +278,8 @@ pub fn amount(text: &str) -> Result<Amount, UnitError> {
     }
 }
 
-/// Parses a rate in a file other than a scenario, as [`rate`] does. The error states the allowed form, as in `a rate
-/// such as "10Gbps"`, and the text to write instead of a unit of another tool.
+/// Parses a rate in a file other than a scenario, as [`rate`] does. The error states the allowed form, as in
+/// `a rate such as "10Gbps"`, and the text to write instead of a unit of another tool.
 pub fn rate_of(text: &str) -> Result<Rate, String> {
     rate(text).map_err(|error| allowed(&RATE, error))
 }

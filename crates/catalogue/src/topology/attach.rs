@@ -8,8 +8,8 @@ use sparelane_sim::{Network, NodeId, NodeKind};
 /// Attaches `per_router` hosts to each router and returns them. Each host has its own cable of `rate` in both
 /// directions and `delay` one way.
 ///
-/// Hosts are numbered in rounds, one per router and round: with only routers 0 to 9, host `10 + i` is at router `i mod
-/// 10`. A host's name is `h` and its number.
+/// Hosts are numbered in rounds, one per router and round: with only routers 0 to 9, host `10 + i` is at router
+/// `i mod 10`. A host's name is `h` and its number.
 ///
 /// # Errors
 /// Fails without routers, without hosts per router, with more nodes than allowed, or with a rate or delay out of

@@ -1,9 +1,9 @@
 //! The neutral `.topo` format, which any simulator can read.
 //!
-//! It has one statement per line: `host <id>`, `router <id> <name>`, or `link <a> <b> <rate b/s> <delay ns> <queue
-//! packets>`. A link is full duplex, and the queue, in packets of 1500 bytes, is that of each direction. Ids are the
-//! numbers of the nodes, starting at 0; a link may precede its nodes. A host's name is `h` and its id. Empty lines and
-//! lines that begin with `#` are ignored.
+//! It has one statement per line: `host <id>`, `router <id> <name>`, or
+//! `link <a> <b> <rate b/s> <delay ns> <queue packets>`. A link is full duplex, and the queue, in packets of 1500
+//! bytes, is that of each direction. Ids are the numbers of the nodes, starting at 0; a link may precede its nodes. A
+//! host's name is `h` and its id. Empty lines and lines that begin with `#` are ignored.
 
 use crate::topology::{TopologyError, bounds};
 use sparelane_core::{Dur, Rate};

@@ -13,8 +13,8 @@
 //! The parameter `like` selects one of three variants. In Linux early congestion begins *at* the threshold, so that the
 //! first sample, a range of zero, halves the first window and sets the range; slow start also waits for the inference
 //! time. The variant `exact` has these rules with equal clocks of resolution `tick`. In ns-3 (TcpLp) and in the paper
-//! early congestion begins beyond the threshold, and in ns-3 slow start does not wait. ns-3 counts milliseconds (`tick
-//! = "1ms"`). Delays are in whole ticks, and samples of zero ticks are ignored, as in both.
+//! early congestion begins beyond the threshold, and in ns-3 slow start does not wait. ns-3 counts milliseconds
+//! (`tick = "1ms"`). Delays are in whole ticks, and samples of zero ticks are ignored, as in both.
 //!
 //! The variant `linux` is that of Linux 6.12 with its clocks ([`linux::Clocks`]): milliseconds, an offset that each
 //! connection draws for its timestamps, and a running estimate of the receiver's clock rate. It computes in 32 bits,

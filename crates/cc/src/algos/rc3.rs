@@ -14,8 +14,8 @@
 //! default, this implementation hands over one segment whenever the interface is idle (`Feed::Pull`). So no tail
 //! segment waits in a queue while the head reaches it and sends it a second time.
 //!
-//! The papers do not limit the tail: it leaves at the interface's rate, and the path drops the excess. With `tail_rate
-//! = "delivered"` it follows the delivery rate (`tail_rate.rs`). That rule is not from the papers.
+//! The papers do not limit the tail: it leaves at the interface's rate, and the path drops the excess. With
+//! `tail_rate = "delivered"` it follows the delivery rate (`tail_rate.rs`). That rule is not from the papers.
 
 mod tail_rate;
 
