@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn below_sixteen_segments_slow_start_goes_on() {
+    fn below_sixteen_segments_slow_start_continues() {
         let ends_after = |segments| SlowStart::new(linux(), segments, RTT).ends_after(Dur::from_ms(1), RTT);
         assert_eq!((ends_after(15), ends_after(16)), (None, Some(50)));
     }

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_over_pays_for_the_next_segment() {
+    fn left_over_credit_pays_for_the_next_segment() {
         let mut window = Window { cwnd: 10_000, ssthresh: 0 };
         let mut increase = Increase::default();
         let grew: Vec<_> = (0..7).map(|_| increase.grow(&mut window, 3, 7, u64::MAX, 1000)).collect();
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_repair_counts_for_what_it_delivered() {
+    fn the_acknowledgment_that_ends_recovery_counts_newly_delivered_bytes() {
         let end = Ack { delivered_bytes: 1000, ..Ack::in_sequence(80_000) };
         assert_eq!(counted_bytes(&end), 1000);
         let after_sacks = Ack { delivered_bytes: 3000, ..Ack::in_sequence(1000) };
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exceeds_the_most_is_lost() {
+    fn credit_beyond_the_limit_is_lost() {
         let mut window = Window { cwnd: 10_000, ssthresh: 0 };
         let mut increase = Increase::default();
         assert!(increase.grow(&mut window, 75, 10, 2, 1000));

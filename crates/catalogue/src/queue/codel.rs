@@ -40,10 +40,10 @@ pub const FORM: QueueForm = Form {
 pub(super) fn read_law(section: &Section<'_>) -> Result<CoDelSpec, ScenarioError> {
     let (target, interval) = (section.need("target")?.time()?, section.need("interval")?.time()?);
     if interval < target {
-        let blamed = section.own("interval").or(section.own("target"));
+        let field = section.own("interval").or(section.own("target"));
         let message =
             format!("interval is {interval}, and target {target}; allowed: an interval of the target or more");
-        return Err(blamed.unwrap_or_else(|| section.whole_table().clone()).error(message));
+        return Err(field.unwrap_or_else(|| section.whole_table().clone()).error(message));
     }
     Ok(CoDelSpec { target, interval, ecn: section.need("ecn")?.flag()? })
 }

@@ -260,7 +260,7 @@ mod tests {
 
     /// With a quantum of two packets, flows of four packets take turns by two. A later flow is new and goes first.
     #[test]
-    fn flows_take_turns_by_their_quantum_and_new_ones_go_first() {
+    fn flows_take_turns_by_their_quantum_and_new_ones_are_first() {
         let (mut queue, mut fates) = (queue(Limit::Packets(100), 2000), Fates::default());
         fill(&mut queue, 1, 4, &mut fates);
         fill(&mut queue, 2, 4, &mut fates);

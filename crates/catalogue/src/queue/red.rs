@@ -57,8 +57,8 @@ fn read(section: &Section<'_>, bdp_bytes: u64) -> Result<Discipline, ScenarioErr
     };
     let (min, max) = (threshold("min")?, threshold("max")?);
     let refuse = |message: String| {
-        let culprit = section.own("max").or(section.own("min"));
-        Err(culprit.unwrap_or_else(|| section.whole_table().clone()).error(message))
+        let field = section.own("max").or(section.own("min"));
+        Err(field.unwrap_or_else(|| section.whole_table().clone()).error(message))
     };
     // The average is kept in one unit, so both thresholds must share it.
     match (min, max) {

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_knows_its_line() {
+    fn every_value_keeps_its_line() {
         let table = root("a = 1\n\n[b]\nc = [\n  1,\n  2]\n[[d]]\n[[d]]\ne = 2\n");
         let lines: Vec<_> = table.iter().map(|(key, node)| (key, node.origin)).collect();
         assert_eq!(lines, [("a", Origin::Line(1)), ("b", Origin::Line(3)), ("d", Origin::Line(7))]);

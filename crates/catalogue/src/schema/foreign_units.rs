@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suggestion_says_which_meaning_it_has() {
+    fn a_suggestion_states_its_meaning() {
         let answer = |measure: &'static Measure, text: &str| measure.parse(text).expect_err(text).to_string();
         for (measure, text, words) in [
             (&RATE, "1.25MB/s", "for a rate: rates are in bits per second, and 1.25MB/s is \"10Mbps\"; allowed: bps"),

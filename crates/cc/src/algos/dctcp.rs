@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_cuts_by_half_the_estimate_and_a_loss_halves_what_is_in_flight() {
+    fn a_mark_cuts_by_half_the_estimate_and_a_loss_halves_the_volume_in_flight() {
         let cut = |alpha, event| {
             let mut controller = controller(100, alpha);
             with_cx(|cx| controller.on_congestion(event, cx));

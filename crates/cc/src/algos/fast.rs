@@ -271,7 +271,7 @@ mod tests {
     /// The eighth round trip begins with 1280 packets, of which 280 wait: its packets take 128 ms. After n of them the
     /// mean is 128 - 28 (1280 / (1280 + n))^3 ms, at which more than 200 of 1280 + n wait from n = 338 on.
     #[test]
-    fn slow_start_ends_where_more_than_alpha_packets_wait() {
+    fn slow_start_ends_when_more_than_alpha_packets_wait() {
         let mut connection = Connection::new(10, UNBOUNDED, 200.0);
         let windows: Vec<_> = (0..9).map(|_| connection.round(Phase::Open)).collect();
         assert_eq!(windows[..7], [20.0, 40.0, 80.0, 160.0, 320.0, 640.0, 1280.0]);

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_of_a_flow_short_of_data_is_at_most_a_segment_above_what_was_in_flight() {
+    fn the_window_of_a_flow_short_of_data_is_at_most_a_segment_above_the_volume_in_flight() {
         let mut connection = Connection::new();
         let mut after = |in_flight_bytes| {
             connection.acknowledge(30, in_flight_bytes, false);

@@ -279,7 +279,7 @@ mod tests {
     /// Section 4.3: beyond the target the decrease is proportional to the window. Less than a round trip before the
     /// first slowdown.
     #[test]
-    fn the_window_shrinks_by_its_share_of_what_exceeds_the_target_and_by_half_at_most() {
+    fn the_window_shrinks_in_proportion_to_the_excess_over_the_target_by_half_at_most() {
         let shrunk = |rtt_ms| {
             let mut connection = avoiding();
             let before = connection.cwnd() as f64;

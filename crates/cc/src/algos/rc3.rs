@@ -236,7 +236,7 @@ mod tests {
         Rc3::new(Box::new(Constant::new(4000, None)), DEFAULT_LEVELS.to_vec(), feed)
     }
 
-    fn ask(rc3: &mut Rc3, in_flight_bytes: u64, sent_in_write: u32, nic_idle: bool) -> Permit {
+    fn poll(rc3: &mut Rc3, in_flight_bytes: u64, sent_in_write: u32, nic_idle: bool) -> Permit {
         let mut rng = Stream::new(1, Domain::Test, 0);
         let mut cx = Cx { now: Time::ZERO, mss_bytes: 1000, srtt: None, min_rtt: None, rng: &mut rng };
         let tail = Some(TailOffer { sent_in_write });
@@ -263,16 +263,16 @@ mod tests {
     #[test]
     fn the_head_is_sent_before_the_tail() {
         let mut rc3 = rc3(Feed::Push);
-        assert_eq!(ask(&mut rc3, 3000, 0, true), Permit::HEAD);
-        assert_eq!(ask(&mut rc3, 4000, 0, true), Permit::Send(Plan { class: 1, end: WhichEnd::Tail }));
+        assert_eq!(poll(&mut rc3, 3000, 0, true), Permit::HEAD);
+        assert_eq!(poll(&mut rc3, 4000, 0, true), Permit::Send(Plan { class: 1, end: WhichEnd::Tail }));
     }
 
     #[test]
     fn pulling_waits_for_an_idle_interface_and_pushing_does_not() {
-        assert_eq!(ask(&mut rc3(Feed::Pull), 4000, 50, false), Permit::Blocked);
+        assert_eq!(poll(&mut rc3(Feed::Pull), 4000, 50, false), Permit::Blocked);
         let tail = Permit::Send(Plan { class: 2, end: WhichEnd::Tail });
-        assert_eq!(ask(&mut rc3(Feed::Pull), 4000, 50, true), tail);
-        assert_eq!(ask(&mut rc3(Feed::Push), 4000, 50, false), tail);
+        assert_eq!(poll(&mut rc3(Feed::Pull), 4000, 50, true), tail);
+        assert_eq!(poll(&mut rc3(Feed::Push), 4000, 50, false), tail);
     }
 
     /// A controller that records which of its methods are called.

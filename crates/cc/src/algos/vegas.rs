@@ -262,7 +262,7 @@ mod tests {
 
     /// Of 60 segments 1.2 are queued at 102 ms, one in Linux; of 80 segments 2.4 at 103 ms, two in Linux.
     #[test]
-    fn linux_counts_whole_packets_so_that_slow_start_goes_on_with_more_than_one() {
+    fn linux_counts_whole_packets_so_that_slow_start_continues_with_more_than_one() {
         let rounds = [100, 102, 103];
         assert_eq!(windows(UNBOUNDED, &rounds)[..2], [41, 59], "60 * 100 / 102 and one");
         assert_eq!(windows_of(like_linux(), UNBOUNDED, &rounds), [41, 61, 78], "80 * 100 / 103 and one");

@@ -348,7 +348,7 @@ mod tests {
 
     /// 200,000 bytes in 60 ms with a minimum of 20 ms are 66,666.
     #[test]
-    fn recovery_goes_no_lower_than_what_fills_the_path() {
+    fn recovery_stops_at_the_window_that_fills_the_path() {
         let recovery = |segments| {
             let mut connection = Connection::new(segments);
             connection.deliver(30, 30, 200, Phase::Open);

@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn fifty_one_windows_without_a_queue_forget_other_flows() {
+    fn fifty_one_windows_without_a_queue_reset_the_estimate_of_other_flows() {
         let mut law = law();
         judge(&mut law, 1_000, 300_000);
         (0..50).for_each(|_| assert_eq!(judge(&mut law, 1_000, 100_000), 1_000));

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn an_acknowledgment_of_many_segments_counts_as_two_where_growth_is_limited() {
+    fn an_acknowledgment_of_many_segments_counts_as_two_with_limited_growth() {
         let newreno = |limit| grown(NewReno::default(), UNBOUNDED, 100, limit);
         assert_eq!((newreno(UNBOUNDED), newreno(10), newreno(2)), (110 * MSS, 110 * MSS, 102 * MSS));
         // Beyond slow start, with Reno's estimate ahead of the cubic: alpha segments per window of acknowledgments,
@@ -260,7 +260,7 @@ mod tests {
     }
     /// A retransmission fills a hole of one segment, behind which SACK had reported 79.
     #[test]
-    fn the_end_of_a_repair_counts_for_what_it_delivered() {
+    fn the_acknowledgment_that_ends_recovery_counts_newly_delivered_bytes() {
         let end = Ack { delivered_bytes: MSS, ..Ack::in_sequence(80 * MSS) };
         let nothing_new = Ack { delivered_bytes: 0, ..end };
         let after = |initial_ssthresh, ack| {

@@ -349,7 +349,7 @@ mod tests {
 
     /// Section 4.4.3.
     #[test]
-    fn after_five_minutes_half_of_the_window_goes_and_slow_start_may_find_three_quarters_again() {
+    fn after_five_minutes_the_window_halves_and_slow_start_may_regain_three_quarters() {
         let mut connection = Connection::new();
         connection.grows_to(160);
         connection.waits(Dur::from_secs(299));

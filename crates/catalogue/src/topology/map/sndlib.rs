@@ -101,15 +101,16 @@ mod tests {
 
     #[test]
     fn omitted_capacities_and_demands_are_warnings() {
-        let told = |text: &str| {
+        let warnings_of = |text: &str| {
             let warnings = Warnings::default();
             read(&Document::parse(text).unwrap(), &warnings).unwrap();
             warnings.list()
         };
-        assert!(told(TWO).is_empty());
+        assert!(warnings_of(TWO).is_empty());
         let module = "<target>Ulm</target><preInstalledModule><capacity>9920.0</capacity></preInstalledModule>";
         let text = TWO.replace("<target>Ulm</target>", module);
-        let warnings = told(&text.replace("<demands/>", "<demands><demand id=\"d\"/><demand id=\"e\"/></demands>"));
+        let warnings =
+            warnings_of(&text.replace("<demands/>", "<demands><demand id=\"d\"/><demand id=\"e\"/></demands>"));
         assert!(
             warnings[0].starts_with("capacities") && warnings[0].contains("default_rate instead: 1;"),
             "{warnings:?}"

@@ -161,7 +161,7 @@ fn the_window_allows_for_three_chunks_of_the_quantum() {
 /// number, plus two. The departing chunk contributes two of these. Without `like = "linux"` all of them must be in
 /// flight.
 #[test]
-fn like_linux_probing_counts_the_chunk_that_goes_next() {
+fn like_linux_probing_counts_the_departing_chunk() {
     let is_over_with = |quantum, in_flight_segments: u64| {
         let mut path = Path::with(quantum);
         path.bbr.bandwidth.update(0, Rate::of(80 * MSS, RTT));

@@ -45,7 +45,7 @@ fn lost(in_flight: u64, lost: u64) -> Lost {
 }
 
 #[test]
-fn a_probe_that_loses_more_than_two_per_cent_bounds_what_is_in_flight_and_ends() {
+fn a_probe_that_loses_more_than_two_per_cent_bounds_the_volume_in_flight_and_ends() {
     let mut bbr = cruising();
     bbr.start_refill();
     bbr.start_up(Rate::of(100 * MSS, RTT));

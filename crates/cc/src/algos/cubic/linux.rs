@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn before_a_loss_twenty_acknowledged_segments_add_one_and_the_cubic_more_where_it_is_faster() {
+    fn before_a_loss_twenty_acknowledged_segments_add_one_and_the_cubic_more_if_it_is_faster() {
         let mut connection = Connection::new(1000);
         assert_eq!(connection.price(0, 1), 20);
         for _ in 0..999 {
@@ -317,14 +317,14 @@ mod tests {
         let mut connection = Connection::new(1000);
         connection.lose();
         connection.price(0, 1);
-        let hear = |connection: &mut Connection, at_ms, in_flight_bytes| {
+        let acknowledge = |connection: &mut Connection, at_ms, in_flight_bytes| {
             let ack = Ack { rtt: Some(Dur::from_ms(100)), in_flight_bytes, ..Ack::in_sequence(MSS) };
             connection.at(at_ms, |law, window, cx| law.observe(window, &ack, cx));
             connection.law.epoch.expect("an epoch").start
         };
-        assert_eq!(hear(&mut connection, 1000, 0), 0);
-        assert_eq!(hear(&mut connection, 4000, MSS), 3000);
-        assert_eq!(hear(&mut connection, 4100, MSS), 3000);
+        assert_eq!(acknowledge(&mut connection, 1000, 0), 0);
+        assert_eq!(acknowledge(&mut connection, 4000, MSS), 3000);
+        assert_eq!(acknowledge(&mut connection, 4100, MSS), 3000);
     }
     #[test]
     fn credit_saved_at_a_higher_price_buys_one_segment() {

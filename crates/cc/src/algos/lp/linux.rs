@@ -123,11 +123,11 @@ mod tests {
 
     /// Returns which of the segments sent at these milliseconds, each 10 ms on the way, show early congestion.
     fn shown(clocks: &mut Clocks, sent_ms: impl IntoIterator<Item = u64>) -> Vec<bool> {
-        let hear = |ms| {
+        let observe = |ms| {
             clocks.observe(at_ms(ms), at_ms(ms + 10));
             clocks.indicate_congestion(15)
         };
-        sent_ms.into_iter().map(hear).collect()
+        sent_ms.into_iter().map(observe).collect()
     }
 
     #[test]
