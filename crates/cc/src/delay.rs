@@ -11,7 +11,7 @@ pub const BASE_HISTORY: Param = Param {
     name: "base_history",
     kind: Kind::Whole { min: 1, max: 60, unit: Unit::One },
     default: DefaultValue::Whole(10),
-    meaning: " minutes over which the minimum delay counts as that of an empty path",
+    meaning: "minutes over which the minimum delay counts as that of an empty path",
     source: "RFC 6817 section 2.5",
 };
 
@@ -20,7 +20,7 @@ pub const CURRENT_FILTER: Param = Param {
     name: "current_filter",
     kind: Kind::Whole { min: 1, max: 1000, unit: Unit::One },
     default: DefaultValue::Whole(4),
-    meaning: " number of latest samples whose minimum counts as the current delay",
+    meaning: "number of latest samples whose minimum counts as the current delay",
     source: "RFC 6817 section 2.5 asks for 1 or more; 4 in ns-3",
 };
 

@@ -47,7 +47,7 @@ pub const HYSTART_DIVISOR: Param = Param {
     name: "hystart_divisor",
     kind: Kind::Whole { min: 1, max: 1000, unit: Unit::One },
     default: DefaultValue::Whole(8),
-    meaning: " slow start ends when delay rises by the minimum round-trip time divided by this",
+    meaning: "slow start ends when delay rises by the minimum round-trip time divided by this",
     source: "Linux since 3.19; 16 before",
 };
 
@@ -56,7 +56,7 @@ pub const HYSTART_LEAST_RISE: Param = Param {
     name: "hystart_least_rise",
     kind: Kind::Span { min: Dur::ZERO, max: MOST_RISE },
     default: DefaultValue::Span(Dur::from_ms(4)),
-    meaning: " a smaller rise in delay does not end slow start",
+    meaning: "a smaller rise in delay does not end slow start",
     source: "Linux since 2.6.39; 2 ms before",
 };
 

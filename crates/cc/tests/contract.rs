@@ -349,7 +349,11 @@ fn every_parameter_has_a_meaning_and_is_declared_once() {
         let mut names: Vec<_> = controller.params.iter().map(|param| param.name).collect();
         names.sort_unstable();
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{}: {names:?}", controller.name);
-        assert!(controller.params.iter().all(|param| !param.meaning.is_empty() && !param.source.is_empty()));
+        let is_clean = |text: &str| !text.is_empty() && text.trim() == text && !text.contains("  ");
+        let texts = controller.params.iter().flat_map(|param| [param.meaning, param.source]);
+        let unclean: Vec<_> =
+            texts.chain([controller.summary, controller.source]).filter(|text| !is_clean(text)).collect();
+        assert!(unclean.is_empty(), "{}: {unclean:?}", controller.name);
     }
 }
 

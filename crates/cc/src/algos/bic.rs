@@ -39,7 +39,7 @@ const MAX_INCREMENT: Param = Param {
     name: "max_increment",
     kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
     default: DefaultValue::Whole(16),
-    meaning: " maximum growth per round trip after slow start",
+    meaning: "maximum growth per round trip after slow start",
     source: "Linux, ns-3; 32 in the paper",
 };
 
@@ -47,7 +47,7 @@ const LOW_WINDOW: Param = Param {
     name: "low_window",
     kind: Kind::Whole { min: 0, max: 1_000_000, unit: Unit::Segments },
     default: DefaultValue::Whole(14),
-    meaning: " the law is NewReno's up to this window",
+    meaning: "the law is NewReno's up to this window",
     source: "Linux, ns-3, the paper",
 };
 
@@ -55,7 +55,7 @@ const SMOOTH_PART: Param = Param {
     name: "smooth_part",
     kind: Kind::Whole { min: 1, max: 10_000, unit: Unit::One },
     default: DefaultValue::Whole(20),
-    meaning: " round trips for 4 segments near the window of the last loss",
+    meaning: "round trips for 4 segments near the window of the last loss",
     source: "Linux; 5 in ns-3",
 };
 
@@ -63,7 +63,7 @@ const BETA: Param = Param {
     name: "beta",
     kind: Kind::Number { min: 0.1, max: 0.999, unit: Unit::One },
     default: DefaultValue::Number(819.0 / 1024.0),
-    meaning: " share of the window kept after a loss",
+    meaning: "share of the window kept after a loss",
     source: "Linux, 819 / 1024; 0.8 in ns-3, 0.875 in the paper",
 };
 
@@ -71,7 +71,7 @@ const FAST_CONVERGENCE: Param = Param {
     name: "fast_convergence",
     kind: Kind::Flag,
     default: DefaultValue::Flag(true),
-    meaning: " lower the target when a loss comes before the window of the last loss is reached",
+    meaning: "lower the target when a loss comes before the window of the last loss is reached",
     source: "Xu, Harfoush and Rhee, INFOCOM 2004; Linux",
 };
 

@@ -56,7 +56,7 @@ const WINDOW: Param = Param {
     name: "window",
     kind: Kind::Whole { min: 1, max: 256, unit: Unit::Named("gradients") },
     default: DefaultValue::Whole(8),
-    meaning: " number of gradients in a sum",
+    meaning: "number of gradients in a sum",
     source: "Linux; a of the paper",
 };
 
@@ -64,7 +64,7 @@ const BACKOFF_BETA: Param = Param {
     name: "backoff_beta",
     kind: Kind::Number { min: 0.01, max: 1.0, unit: Unit::One },
     default: DefaultValue::Number(724.0 / 1024.0),
-    meaning: " share of the window kept after a backoff",
+    meaning: "share of the window kept after a backoff",
     source: "Linux: 0.7071 in whole 1024ths; 0.7 in the paper",
 };
 
@@ -72,7 +72,7 @@ const BACKOFF_FACTOR: Param = Param {
     name: "backoff_factor",
     kind: Kind::Number { min: 0.0, max: 1_000_000.0, unit: Unit::Named("per second") },
     default: DefaultValue::Number(42.0),
-    meaning: " a sum of x seconds triggers a backoff with probability 1 - exp(-factor x)",
+    meaning: "a sum of x seconds triggers a backoff with probability 1 - exp(-factor x)",
     source: "Linux; 1 / (G a) of the paper, with G = 3 ms",
 };
 
@@ -80,7 +80,7 @@ const USE_SHADOW: Param = Param {
     name: "use_shadow",
     kind: Kind::Flag,
     default: DefaultValue::Flag(true),
-    meaning: " a loss does not take again what backoffs have given away",
+    meaning: "a loss does not take again what backoffs have given away",
     source: "Linux; the paper's shadow window",
 };
 
@@ -88,7 +88,7 @@ const USE_INEFF: Param = Param {
     name: "use_ineff",
     kind: Kind::Whole { min: 0, max: 1_000_000, unit: Unit::Named("backoffs") },
     default: DefaultValue::Whole(5),
-    meaning: " number of backoffs without effect after which there are no more; 0 is no limit",
+    meaning: "number of backoffs without effect after which there are no more; 0 is no limit",
     source: "Linux; the paper's ineffectual backoffs",
 };
 
@@ -96,7 +96,7 @@ const USE_TOLERANCE: Param = Param {
     name: "use_tolerance",
     kind: Kind::Flag,
     default: DefaultValue::Flag(false),
-    meaning: " a loss without a full queue does not cut the window",
+    meaning: "a loss without a full queue does not cut the window",
     source: "Linux; on in the paper",
 };
 
@@ -104,7 +104,7 @@ const LIKE: Param = Param {
     name: "like",
     kind: Kind::Choice(&["data", "linux"]),
     default: DefaultValue::Word("data"),
-    meaning: " with data, rounds begin with the first data and a backoff takes effect at once; with linux, the \
+    meaning: "with data, rounds begin with the first data and a backoff takes effect at once; with linux, the \
                handshake's round-trip time counts, too, and the window falls over a round trip in whole segments",
     source: "Linux tcp_cdg.c",
 };

@@ -31,7 +31,7 @@ const ALPHA: Param = Param {
     name: "alpha",
     kind: Kind::Number { min: 0.0, max: 100.0, unit: Unit::One },
     default: DefaultValue::Number(0.125),
-    meaning: " factor of the growth per round trip, alpha win^k",
+    meaning: "factor of the growth per round trip, alpha win^k",
     source: "Tan et al.; 2^-3 in the port to Linux",
 };
 
@@ -39,7 +39,7 @@ const BETA: Param = Param {
     name: "beta",
     kind: Kind::Number { min: 0.0, max: 1.0, unit: Unit::One },
     default: DefaultValue::Number(0.5),
-    meaning: " share of the window lost at a loss, at most a half of cwnd",
+    meaning: "share of the window lost at a loss, at most a half of cwnd",
     source: "Tan et al.",
 };
 
@@ -47,7 +47,7 @@ const K: Param = Param {
     name: "k",
     kind: Kind::Number { min: 0.0, max: 1.0, unit: Unit::One },
     default: DefaultValue::Number(0.75),
-    meaning: " exponent of the growth per round trip, alpha win^k",
+    meaning: "exponent of the growth per round trip, alpha win^k",
     source: "Tan et al.",
 };
 
@@ -55,7 +55,7 @@ const GAMMA: Param = Param {
     name: "gamma",
     kind: Kind::Number { min: 0.0, max: 1_000_000.0, unit: Unit::Segments },
     default: DefaultValue::Number(30.0),
-    meaning: " number of packets in the queue from which on dwnd shrinks",
+    meaning: "number of packets in the queue from which on dwnd shrinks",
     source: "Tan et al.",
 };
 
@@ -63,7 +63,7 @@ const ZETA: Param = Param {
     name: "zeta",
     kind: Kind::Number { min: 0.0, max: 1000.0, unit: Unit::One },
     default: DefaultValue::Number(1.0),
-    meaning: " reduction of dwnd per packet in the queue",
+    meaning: "reduction of dwnd per packet in the queue",
     source: "the port to Linux (ETA)",
 };
 

@@ -48,7 +48,7 @@ const BETA: Param = Param {
     name: "beta",
     kind: Kind::Number { min: 0.1, max: 0.95, unit: Unit::One },
     default: DefaultValue::Number(0.7),
-    meaning: " share of the window kept after a loss",
+    meaning: "share of the window kept after a loss",
     source: "RFC 9438 section 4.6",
 };
 
@@ -64,7 +64,7 @@ const GROWTH_BEFORE_LOSS: Param = Param {
     name: "growth_before_loss",
     kind: Kind::Number { min: 0.0, max: 1.0, unit: Unit::One },
     default: DefaultValue::Number(0.0),
-    meaning: " minimum growth per round trip, as a share of the window, before the first loss and after timeouts",
+    meaning: "minimum growth per round trip, as a share of the window, before the first loss and after timeouts",
     source: "none in RFC 9438; 0.05 in Linux since 2.6.39",
 };
 
@@ -72,7 +72,7 @@ const RENO_ESTIMATE: Param = Param {
     name: "reno_estimate",
     kind: Kind::Choice(&["rfc", "linux"]),
     default: DefaultValue::Word("rfc"),
-    meaning: " whether the estimate of Reno's window counts segments (rfc) or acknowledgments (linux)",
+    meaning: "whether the estimate of Reno's window counts segments (rfc) or acknowledgments (linux)",
     source: "RFC 9438 section 4.3; Linux",
 };
 
@@ -80,7 +80,7 @@ const LIKE: Param = Param {
     name: "like",
     kind: Kind::Choice(&["rfc", "linux"]),
     default: DefaultValue::Word("rfc"),
-    meaning: " rfc is the law of RFC 9438 with the other parameters; linux is that of Linux 6.12 with its HyStart",
+    meaning: "rfc is the law of RFC 9438 with the other parameters; linux is that of Linux 6.12 with its HyStart",
     source: "RFC 9438; Linux tcp_cubic.c",
 };
 

@@ -29,7 +29,7 @@ const ALPHA: Param = Param {
     name: "alpha",
     kind: Kind::Number { min: 1.0, max: 1_000_000.0, unit: Unit::Segments },
     default: DefaultValue::Number(200.0),
-    meaning: " packets of the flow in queues in equilibrium",
+    meaning: "packets of the flow in queues in equilibrium",
     source: "the authors' value at 1 Gb/s; 100 at 100 Mb/s",
 };
 
@@ -37,7 +37,7 @@ const GAMMA: Param = Param {
     name: "gamma",
     kind: Kind::Number { min: 0.01, max: 1.0, unit: Unit::One },
     default: DefaultValue::Number(0.5),
-    meaning: " share of the distance covered per step",
+    meaning: "share of the distance covered per step",
     source: "INFOCOM 2004",
 };
 

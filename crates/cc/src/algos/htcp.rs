@@ -39,7 +39,7 @@ const RTT_SCALING: Param = Param {
     name: "rtt_scaling",
     kind: Kind::Flag,
     default: DefaultValue::Flag(true),
-    meaning: " scale growth by the minimum round-trip time over 100 ms, so that it depends less on the path",
+    meaning: "scale growth by the minimum round-trip time over 100 ms, so that it depends less on the path",
     source: "Linux (use_rtt_scaling)",
 };
 
@@ -47,7 +47,7 @@ const BANDWIDTH_SWITCH: Param = Param {
     name: "bandwidth_switch",
     kind: Kind::Flag,
     default: DefaultValue::Flag(true),
-    meaning: " halve the window if throughput has changed by more than 20 %",
+    meaning: "halve the window if throughput has changed by more than 20 %",
     source: "Linux (use_bandwidth_switch)",
 };
 

@@ -42,7 +42,7 @@ const ROUNDING: Param = Param {
     name: "rounding",
     kind: Kind::Choice(&["linux", "none"]),
     default: DefaultValue::Word("linux"),
-    meaning: " whether growth is rounded down as in Linux, which makes it NewReno's at large windows",
+    meaning: "whether growth is rounded down as in Linux, which makes it NewReno's at large windows",
     source: "Linux; none in the paper",
 };
 
@@ -50,7 +50,7 @@ const LIKE: Param = Param {
     name: "like",
     kind: Kind::Choice(&["segments", "linux"]),
     default: DefaultValue::Word("segments"),
-    meaning: " segments counts segments and uses initial_window; linux counts acknowledgments and starts with rho \
+    meaning: "segments counts segments and uses initial_window; linux counts acknowledgments and starts with rho \
                segments",
     source: "Linux tcp_hybla.c",
 };

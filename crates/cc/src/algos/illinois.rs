@@ -51,7 +51,7 @@ const BETA_MIN: Param = Param {
     name: "beta_min",
     kind: Kind::Number { min: 0.01, max: 0.9, unit: Unit::One },
     default: DefaultValue::Number(0.125),
-    meaning: " share of the window lost at a loss with little delay",
+    meaning: "share of the window lost at a loss with little delay",
     source: "Linux; Liu et al. 2008",
 };
 
@@ -59,7 +59,7 @@ const BETA_MAX: Param = Param {
     name: "beta_max",
     kind: Kind::Number { min: 0.01, max: 0.9, unit: Unit::One },
     default: DefaultValue::Number(0.5),
-    meaning: " share of the window lost at a loss with much delay; at least beta_min",
+    meaning: "share of the window lost at a loss with much delay; at least beta_min",
     source: "Linux; Liu et al. 2008",
 };
 
@@ -67,7 +67,7 @@ const WIN_THRESH: Param = Param {
     name: "win_thresh",
     kind: Kind::Whole { min: 0, max: 1_000_000, unit: Unit::Segments },
     default: DefaultValue::Whole(15),
-    meaning: " a smaller window follows NewReno",
+    meaning: "a smaller window follows NewReno",
     source: "Linux (module parameter win_thresh)",
 };
 
@@ -75,7 +75,7 @@ const THETA: Param = Param {
     name: "theta",
     kind: Kind::Whole { min: 0, max: 250, unit: Unit::One },
     default: DefaultValue::Whole(5),
-    meaning: " windows of data without delay until alpha returns to alpha_max",
+    meaning: "windows of data without delay until alpha returns to alpha_max",
     source: "Linux (module parameter theta)",
 };
 
@@ -83,7 +83,7 @@ const LIKE: Param = Param {
     name: "like",
     kind: Kind::Choice(&["exact", "linux"]),
     default: DefaultValue::Word("exact"),
-    meaning: " exact uses fractions for growth and cuts; linux uses whole segments, alpha in 1/128 and beta in 1/64",
+    meaning: "exact uses fractions for growth and cuts; linux uses whole segments, alpha in 1/128 and beta in 1/64",
     source: "Linux tcp_illinois.c",
 };
 

@@ -26,7 +26,7 @@ const TARGET: Param = Param {
     name: "target",
     kind: Kind::Span { min: Dur::from_us(1), max: Dur::from_ms(100) },
     default: DefaultValue::Span(Dur::from_ms(100)),
-    meaning: " target delay in the queue",
+    meaning: "target delay in the queue",
     source: "RFC 6817 section 2.5: 100 ms or less",
 };
 
@@ -34,7 +34,7 @@ const GAIN: Param = Param {
     name: "gain",
     kind: Kind::Number { min: 0.001, max: 1.0, unit: Unit::One },
     default: DefaultValue::Number(1.0),
-    meaning: " growth in segments per round trip with an empty queue",
+    meaning: "growth in segments per round trip with an empty queue",
     source: "RFC 6817 section 2.5: 1 or less",
 };
 
@@ -42,7 +42,7 @@ const ALLOWED_INCREASE: Param = Param {
     name: "allowed_increase",
     kind: Kind::Number { min: 0.001, max: 1000.0, unit: Unit::Segments },
     default: DefaultValue::Number(1.0),
-    meaning: " maximum by which the window exceeds the volume in flight",
+    meaning: "maximum by which the window exceeds the volume in flight",
     source: "RFC 6817 section 2.5",
 };
 
@@ -50,7 +50,7 @@ const MIN_WINDOW: Param = Param {
     name: "min_window",
     kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
     default: DefaultValue::Whole(2),
-    meaning: " minimum window while acknowledgments arrive; after a loss it is at least 2 segments",
+    meaning: "minimum window while acknowledgments arrive; after a loss it is at least 2 segments",
     source: "RFC 6817 section 2.5 (MIN_CWND)",
 };
 

@@ -28,7 +28,7 @@ const TARGET: Param = Param {
     name: "target",
     kind: Kind::Span { min: Dur::from_us(1), max: Dur::from_ms(100) },
     default: DefaultValue::Span(Dur::from_ms(60)),
-    meaning: " target delay in the queue",
+    meaning: "target delay in the queue",
     source: "draft-irtf-iccrg-ledbat-plus-plus-01 section 4.5",
 };
 
@@ -36,7 +36,7 @@ const DECREASE: Param = Param {
     name: "decrease",
     kind: Kind::Number { min: 0.01, max: 100.0, unit: Unit::One },
     default: DefaultValue::Number(1.0),
-    meaning: " share of the window given up per round trip at twice the target delay, at most half",
+    meaning: "share of the window given up per round trip at twice the target delay, at most half",
     source: "draft-irtf-iccrg-ledbat-plus-plus-01 section 4.3 (Constant)",
 };
 

@@ -41,7 +41,7 @@ const THRESHOLD: Param = Param {
     name: "threshold",
     kind: Kind::Whole { min: 0, max: 100, unit: Unit::Named("% of the range of delays") },
     default: DefaultValue::Whole(15),
-    meaning: " early congestion begins when the one-way delay exceeds the minimum by this",
+    meaning: "early congestion begins when the one-way delay exceeds the minimum by this",
     source: "Kuzmanovic and Knightly (delta); Linux",
 };
 
@@ -49,7 +49,7 @@ const LIKE: Param = Param {
     name: "like",
     kind: Kind::Choice(&["exact", "linux", "ns-3"]),
     default: DefaultValue::Word("exact"),
-    meaning: " rules and clocks: Linux's rules with exact clocks (exact) or its own (linux), or ns-3's",
+    meaning: "rules and clocks: Linux's rules with exact clocks (exact) or its own (linux), or ns-3's",
     source: "Linux tcp_lp.c; ns-3 tcp-lp.cc",
 };
 
@@ -57,7 +57,7 @@ const TICK: Param = Param {
     name: "tick",
     kind: Kind::Span { min: Dur::from_ns(1), max: Dur::from_secs(1) },
     default: DefaultValue::Span(Dur::from_ns(1)),
-    meaning: " resolution of the clocks that measure delays",
+    meaning: "resolution of the clocks that measure delays",
     source: "sparelane; 1 ms in ns-3; not used with like = \"linux\"",
 };
 
@@ -65,7 +65,7 @@ const CLOCK_OFFSET: Param = Param {
     name: "clock_offset",
     kind: Kind::Span { min: Dur::from_ps(0), max: Dur::from_secs(1_000_000) },
     default: DefaultValue::Span(Dur::from_ps(0)),
-    meaning: " offset of the receiver's clock, which adds to every delay",
+    meaning: "offset of the receiver's clock, which adds to every delay",
     source: "sparelane; not used with like = \"linux\"",
 };
 

@@ -65,7 +65,7 @@ const RESET_PERIOD: Param = Param {
     name: "nv_reset_period",
     kind: Kind::Span { min: Dur::from_ms(1), max: Dur::from_secs(1_000_000) },
     default: DefaultValue::Span(Dur::from_secs(5)),
-    meaning: " mean interval after which the minimum round-trip time is replaced; first after 2 s",
+    meaning: "mean interval after which the minimum round-trip time is replaced; first after 2 s",
     source: "Linux tcp_nv.c",
 };
 
@@ -140,7 +140,7 @@ const BASE_RTT: Param = Param {
     name: "base_rtt",
     kind: Kind::Span { min: Dur::ZERO, max: Dur::from_secs(4000) },
     default: DefaultValue::Span(Dur::ZERO),
-    meaning: " round-trip time that indicates congestion, if known: the minimum round-trip time counts as at most \
+    meaning: "round-trip time that indicates congestion, if known: the minimum round-trip time counts as at most \
                this and at least 205/256 of it; 0 means unknown",
     source: "Linux BPF_SOCK_OPS_BASE_RTT",
 };

@@ -29,7 +29,7 @@ const EPSILON_MIN: Param = Param {
     name: "epsilon_min",
     kind: Kind::Number { min: 0.001, max: 0.5, unit: Unit::One },
     default: DefaultValue::Number(0.01),
-    meaning: " relative difference of the first trials, and unit of the steps that follow",
+    meaning: "relative difference of the first trials, and unit of the steps that follow",
     source: PAPER,
 };
 
@@ -37,7 +37,7 @@ const EPSILON_MAX: Param = Param {
     name: "epsilon_max",
     kind: Kind::Number { min: 0.001, max: 0.5, unit: Unit::One },
     default: DefaultValue::Number(0.05),
-    meaning: " maximum relative difference of trials",
+    meaning: "maximum relative difference of trials",
     source: PAPER,
 };
 
@@ -45,7 +45,7 @@ const LOSS_TOLERANCE: Param = Param {
     name: "loss_tolerance",
     kind: Kind::Number { min: 0.0, max: 1.0, unit: Unit::One },
     default: DefaultValue::Number(0.05),
-    meaning: " share of losses at which the utility collapses",
+    meaning: "share of losses at which the utility collapses",
     source: "Dong et al., NSDI 2015, section 2.2",
 };
 

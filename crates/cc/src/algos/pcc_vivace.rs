@@ -54,7 +54,7 @@ const LOSS: Param = Param {
     name: "loss",
     kind: Kind::Number { min: 0.0, max: 1e6, unit: Unit::One },
     default: DefaultValue::Number(11.35),
-    meaning: " weight of losses in the utility",
+    meaning: "weight of losses in the utility",
     source: PAPER,
 };
 
@@ -62,7 +62,7 @@ const EPSILON: Param = Param {
     name: "epsilon",
     kind: Kind::Number { min: 0.001, max: 0.5, unit: Unit::One },
     default: DefaultValue::Number(0.05),
-    meaning: " relative difference of trials from the rate",
+    meaning: "relative difference of trials from the rate",
     source: PAPER,
 };
 
@@ -78,7 +78,7 @@ const OMEGA: Param = Param {
     name: "omega",
     kind: Kind::Number { min: 0.001, max: 1.0, unit: Unit::One },
     default: DefaultValue::Number(0.05),
-    meaning: " maximum first move, as a share of the rate",
+    meaning: "maximum first move, as a share of the rate",
     source: PAPER,
 };
 
@@ -86,7 +86,7 @@ const OMEGA_STEP: Param = Param {
     name: "omega_step",
     kind: Kind::Number { min: 0.0, max: 1.0, unit: Unit::One },
     default: DefaultValue::Number(0.1),
-    meaning: " growth of that share with each further move that would exceed it",
+    meaning: "growth of that share with each further move that would exceed it",
     source: PAPER,
 };
 
@@ -94,7 +94,7 @@ const GRADIENT_FILTER: Param = Param {
     name: "gradient_filter",
     kind: Kind::Number { min: 0.0, max: 1.0, unit: Unit::One },
     default: DefaultValue::Number(0.01),
-    meaning: " growth of the round-trip time, in seconds per second, that counts as zero",
+    meaning: "growth of the round-trip time, in seconds per second, that counts as zero",
     source: PAPER,
 };
 

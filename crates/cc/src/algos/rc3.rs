@@ -62,7 +62,7 @@ const TAIL_RATE: Param = Param {
     name: "tail_rate",
     kind: Kind::Choice(&["unbounded", "delivered"]),
     default: DefaultValue::Word("unbounded"),
-    meaning: " limit of the tail: the interface's rate only (unbounded), or the acknowledged deliveries after the \
+    meaning: "limit of the tail: the interface's rate only (unbounded), or the acknowledged deliveries after the \
                first round trip (delivered)",
     source: "unbounded: NSDI 2014 section 2.1; delivered: sparelane",
 };

@@ -24,7 +24,7 @@ const DESIRED_RATE: Param = Param {
     name: "desired_rate",
     kind: Kind::OptionalRate,
     default: DefaultValue::Rate(None),
-    meaning: " rate requested from the routers, headers included; none requests the rate of the host's interface",
+    meaning: "rate requested from the routers, headers included; none requests the rate of the host's interface",
     source: "the RC3 authors' code",
 };
 

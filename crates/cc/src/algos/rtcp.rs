@@ -57,13 +57,13 @@ const ALPHA: Param = Param {
     kind: Kind::Number { min: 0.0, max: 1e12, unit: Unit::Named("bytes/KB") },
     default: DefaultValue::Number(500.0),
     meaning: "weight of congestion against utility: a larger value keeps queues shorter",
-    source: " weight of congestion relative to utility: a larger value keeps queues shorter",
+    source: "weight of congestion relative to utility: a larger value keeps queues shorter",
 };
 const DELTA: Param = Param {
     name: "delta",
     kind: Kind::Number { min: 0.0, max: 1e12, unit: Unit::Named("KB/ms") },
     default: DefaultValue::Number(10_000.0),
-    meaning: " weight of queueing delay on the path relative to the queue at the interface",
+    meaning: "weight of queueing delay on the path relative to the queue at the interface",
     source: "RTCP section V-B1 (simulations; the testbed has 125); the unit is our reading",
 };
 const ALPHA_UNIT: Param = Param {
@@ -126,7 +126,7 @@ const X_MAX: Param = Param {
     name: "x_max",
     kind: Kind::Number { min: 1e-3, max: 1e9, unit: Unit::Named("line rates") },
     default: DefaultValue::Number(2.0),
-    meaning: " maximum rate of a flow: limits the window to this many bandwidth-delay products of line rate and \
+    meaning: "maximum rate of a flow: limits the window to this many bandwidth-delay products of line rate and \
                minimum round-trip time",
     source: "RTCP eqs. (4) and (7), section III-A; the value is a fit",
 };
@@ -148,7 +148,7 @@ const INTERFACE: Param = Param {
     name: "interface",
     kind: Kind::Choice(&["apart", "twice", "delay"]),
     default: DefaultValue::Word("apart"),
-    meaning: " whether the wait at the sender's own interface counts in Q only (apart), in Q and D (twice), or in D \
+    meaning: "whether the wait at the sender's own interface counts in Q only (apart), in Q and D (twice), or in D \
                only, without Q (delay)",
     source: "RTCP section IV-A: delay on the testbed, Q in the simulations",
 };

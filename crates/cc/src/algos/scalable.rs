@@ -25,7 +25,7 @@ const SEGMENTS_PER_INCREASE: Param = Param {
     name: "segments_per_increase",
     kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
     default: DefaultValue::Whole(50),
-    meaning: " acknowledged segments that add one to the window, or a window of them if that is smaller",
+    meaning: "acknowledged segments that add one to the window, or a window of them if that is smaller",
     source: "Linux 2.6.32, ns-3; 100 in the paper and in current Linux",
 };
 
@@ -33,7 +33,7 @@ const DECREASE: Param = Param {
     name: "decrease",
     kind: Kind::Number { min: 0.01, max: 0.9, unit: Unit::One },
     default: DefaultValue::Number(0.125),
-    meaning: " share of the window lost at a loss",
+    meaning: "share of the window lost at a loss",
     source: "Kelly, CCR 2003; Linux",
 };
 

@@ -72,7 +72,7 @@ const MIN_RTT: Param = Param {
     name: "min_rtt",
     kind: Kind::Span { min: Dur::from_ns(100), max: LONGEST },
     default: DefaultValue::Span(Dur::from_us(20)),
-    meaning: " round-trip time without queues, to which gradients are relative",
+    meaning: "round-trip time without queues, to which gradients are relative",
     source: PAPER,
 };
 
@@ -88,7 +88,7 @@ const HAI_AFTER: Param = Param {
     name: "hai_after",
     kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::One },
     default: DefaultValue::Whole(5),
-    meaning: " completions in a row without positive gradient until hyperactive increase by five times delta",
+    meaning: "completions in a row without positive gradient until hyperactive increase by five times delta",
     source: PAPER,
 };
 
@@ -96,7 +96,7 @@ const SEGMENT: Param = Param {
     name: "segment",
     kind: Kind::Size { min: 1, max: 1_000_000_000 },
     default: DefaultValue::Size(16_000),
-    meaning: " payload of one completion event; 1B counts every acknowledgment",
+    meaning: "payload of one completion event; 1B counts every acknowledgment",
     source: "Mittal et al., SIGCOMM 2015 (16 KB)",
 };
 
@@ -104,15 +104,15 @@ const START: Param = Param {
     name: "start",
     kind: Kind::Number { min: 0.0001, max: 1.0, unit: Unit::One },
     default: DefaultValue::Number(0.5),
-    meaning: " initial rate as a share of the line rate",
-    source: " sparelane: assumes one other flow at the host",
+    meaning: "initial rate as a share of the line rate",
+    source: "sparelane: assumes one other flow at the host",
 };
 
 const MIN_RATE: Param = Param {
     name: "min_rate",
     kind: Kind::Rate { min: Rate::from_bps(1), max: Rate::from_gbps(1000) },
     default: DefaultValue::Rate(Some(Rate::from_mbps(10))),
-    meaning: " minimum rate, at most the line rate",
+    meaning: "minimum rate, at most the line rate",
     source: "sparelane: one additive increase",
 };
 

@@ -33,7 +33,7 @@ const ALPHA: Param = Param {
     name: "alpha",
     kind: THRESHOLD,
     default: DefaultValue::Number(2.0),
-    meaning: " grow if fewer packets than this are in the queue",
+    meaning: "grow if fewer packets than this are in the queue",
     source: "Linux; 1 in ns-2",
 };
 
@@ -41,7 +41,7 @@ const BETA: Param = Param {
     name: "beta",
     kind: THRESHOLD,
     default: DefaultValue::Number(4.0),
-    meaning: " shrink if more packets than this are in the queue; at least alpha",
+    meaning: "shrink if more packets than this are in the queue; at least alpha",
     source: "Linux; 3 in ns-2",
 };
 
@@ -49,7 +49,7 @@ const GAMMA: Param = Param {
     name: "gamma",
     kind: THRESHOLD,
     default: DefaultValue::Number(1.0),
-    meaning: " end slow start if more packets than this are in the queue",
+    meaning: "end slow start if more packets than this are in the queue",
     source: "Linux, ns-2",
 };
 
@@ -57,7 +57,7 @@ const LIKE: Param = Param {
     name: "like",
     kind: Kind::Choice(&["exact", "linux"]),
     default: DefaultValue::Word("exact"),
-    meaning: " exact counts packets in queues exactly, at the current rate; linux counts as Linux 6.12 does",
+    meaning: "exact counts packets in queues exactly, at the current rate; linux counts as Linux 6.12 does",
     source: "Linux tcp_vegas.c",
 };
 

@@ -33,7 +33,7 @@ const BETA: Param = Param {
     name: "beta",
     kind: Kind::Whole { min: 0, max: 1_000_000, unit: Unit::Segments },
     default: DefaultValue::Whole(3),
-    meaning: " number of packets in the queue, minus one half, above which the path is congested",
+    meaning: "number of packets in the queue, minus one half, above which the path is congested",
     source: "Linux; Fu and Liew 2003",
 };
 

@@ -44,7 +44,7 @@ const SAMPLING_WINDOW: Param = Param {
     name: "sampling_window",
     kind: Kind::Span { min: Dur::from_ps(0), max: Dur::from_secs(10) },
     default: DefaultValue::Span(Dur::from_ms(50)),
-    meaning: " minimum time over which bandwidth is sampled",
+    meaning: "minimum time over which bandwidth is sampled",
     source: "Linux (TCP_WESTWOOD_RTT_MIN)",
 };
 
@@ -52,7 +52,7 @@ const LIKE: Param = Param {
     name: "like",
     kind: Kind::Choice(&["exact", "linux"]),
     default: DefaultValue::Word("exact"),
-    meaning: " exact uses exact clocks and lets recovery follow the bandwidth; linux is the law of Linux 6.12",
+    meaning: "exact uses exact clocks and lets recovery follow the bandwidth; linux is the law of Linux 6.12",
     source: "Linux tcp_westwood.c",
 };
 
@@ -60,7 +60,7 @@ const TICK: Param = Param {
     name: "tick",
     kind: Kind::Span { min: Dur::from_us(1), max: Dur::from_ms(10) },
     default: DefaultValue::Span(Dur::from_ms(1)),
-    meaning: " tick of the kernel's clock with like = \"linux\": 1, 4 or 10 ms",
+    meaning: "tick of the kernel's clock with like = \"linux\": 1, 4 or 10 ms",
     source: "Linux CONFIG_HZ",
 };
 

@@ -38,7 +38,7 @@ const ALPHA: Param = Param {
     name: "alpha",
     kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
     default: DefaultValue::Whole(80),
-    meaning: " maximum number of packets in the queue in fast mode",
+    meaning: "maximum number of packets in the queue in fast mode",
     source: LINUX,
 };
 
@@ -46,7 +46,7 @@ const GAMMA: Param = Param {
     name: "gamma",
     kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::One },
     default: DefaultValue::Whole(1),
-    meaning: " divisor of the queue that is subtracted from the window in slow mode",
+    meaning: "divisor of the queue that is subtracted from the window in slow mode",
     source: LINUX,
 };
 
@@ -54,7 +54,7 @@ const DELTA: Param = Param {
     name: "delta",
     kind: Kind::Whole { min: 1, max: 32, unit: Unit::One },
     default: DefaultValue::Whole(3),
-    meaning: " a loss takes at least the window divided by 2 to the power of this",
+    meaning: "a loss takes at least the window divided by 2 to the power of this",
     source: LINUX,
 };
 
@@ -62,7 +62,7 @@ const EPSILON: Param = Param {
     name: "epsilon",
     kind: Kind::Whole { min: 1, max: 32, unit: Unit::One },
     default: DefaultValue::Whole(1),
-    meaning: " slow mode takes at most the window divided by 2 to the power of this",
+    meaning: "slow mode takes at most the window divided by 2 to the power of this",
     source: LINUX,
 };
 
@@ -70,7 +70,7 @@ const PHY: Param = Param {
     name: "phy",
     kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::One },
     default: DefaultValue::Whole(8),
-    meaning: " maximum delay in fast mode: the minimum round-trip time divided by this",
+    meaning: "maximum delay in fast mode: the minimum round-trip time divided by this",
     source: LINUX,
 };
 
@@ -78,7 +78,7 @@ const RHO: Param = Param {
     name: "rho",
     kind: Kind::Whole { min: 0, max: 1_000_000, unit: Unit::One },
     default: DefaultValue::Whole(16),
-    meaning: " number of windows of data in slow mode after which a loss takes half",
+    meaning: "number of windows of data in slow mode after which a loss takes half",
     source: LINUX,
 };
 
@@ -86,7 +86,7 @@ const ZETA: Param = Param {
     name: "zeta",
     kind: Kind::Whole { min: 0, max: 1_000_000, unit: Unit::One },
     default: DefaultValue::Whole(50),
-    meaning: " number of windows of data in fast mode after which competing flows are forgotten",
+    meaning: "number of windows of data in fast mode after which competing flows are forgotten",
     source: LINUX,
 };
 
@@ -94,7 +94,7 @@ const AI_COUNT: Param = Param {
     name: "ai_count",
     kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
     default: DefaultValue::Whole(100),
-    meaning: " acknowledged segments that add one to the window in fast mode",
+    meaning: "acknowledged segments that add one to the window in fast mode",
     source: LINUX,
 };
 

@@ -25,7 +25,7 @@ pub const SLOW_START_LIMIT: Param = Param {
     name: "slow_start_limit",
     kind: Kind::Whole { min: 1, max: 1_000_000, unit: Unit::Segments },
     default: DefaultValue::Whole(1),
-    meaning: " maximum growth per acknowledgment in slow start; 2 is byte counting",
+    meaning: "maximum growth per acknowledgment in slow start; 2 is byte counting",
     source: "RFC 5681 section 3.1; RFC 3465 for 2",
 };
 
@@ -34,7 +34,7 @@ pub const GROWTH_LIMIT: Param = Param {
     name: "growth_limit",
     kind: Kind::Bound { min: 1, unit: Unit::Segments },
     default: DefaultValue::Whole(UNBOUNDED),
-    meaning: " maximum number of segments that one acknowledgment counts for, in slow start (together with \
+    meaning: "maximum number of segments that one acknowledgment counts for, in slow start (together with \
                slow_start_limit) and later; 1 counts acknowledgments",
     source: "none by default (RFC 5681 section 3.1); 1 in ns-3; 2 in the Linux of NSDI 2014 section 5.2",
 };
@@ -44,7 +44,7 @@ pub const SLOW_START: Param = Param {
     name: "slow_start",
     kind: Kind::Choice(&["standard", "hystart++"]),
     default: DefaultValue::Word("standard"),
-    meaning: " whether the first slow start continues until a loss, or slows down when delay rises",
+    meaning: "whether the first slow start continues until a loss, or slows down when delay rises",
     source: "RFC 5681 section 3.1; RFC 9406 (HyStart++)",
 };
 
@@ -53,7 +53,7 @@ pub const WINDOW_VALIDATION: Param = Param {
     name: "window_validation",
     kind: Kind::Choice(&["none", "rfc7661"]),
     default: DefaultValue::Word("none"),
-    meaning: " rfc7661 keeps a window that the application does not fill for five minutes without growth, and cuts \
+    meaning: "rfc7661 keeps a window that the application does not fill for five minutes without growth, and cuts \
                the volume in use at congestion; with none, a window grows if it was what last stopped the sender",
     source: "RFC 7661",
 };

@@ -42,7 +42,7 @@ pub(super) const MIN_RTT_WINDOW: Param = Param {
     name: "min_rtt_window",
     kind: Kind::Span { min: Dur::from_ms(10), max: Dur::from_secs(3600) },
     default: DefaultValue::Span(Dur::from_secs(10)),
-    meaning: " time for which the smallest round-trip time counts; PROBE_RTT follows",
+    meaning: "time for which the smallest round-trip time counts; PROBE_RTT follows",
     source: "draft-cardwell-iccrg-bbr-congestion-control-00 section 4.1.2.1",
 };
 
@@ -50,7 +50,7 @@ pub(super) const PROBE_RTT_TIME: Param = Param {
     name: "probe_rtt_time",
     kind: Kind::Span { min: Dur::ZERO, max: Dur::from_secs(10) },
     default: DefaultValue::Span(Dur::from_ms(200)),
-    meaning: " time for which PROBE_RTT keeps four segments in flight, at least a round trip",
+    meaning: "time for which PROBE_RTT keeps four segments in flight, at least a round trip",
     source: "draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.5",
 };
 
@@ -58,7 +58,7 @@ pub(super) const PACING_MARGIN: Param = Param {
     name: "pacing_margin",
     kind: Kind::Number { min: 0.0, max: 0.5, unit: Unit::One },
     default: DefaultValue::Number(0.01),
-    meaning: " fraction by which the pace stays below gain times bandwidth",
+    meaning: "fraction by which the pace stays below gain times bandwidth",
     source: "Linux tcp_bbr.c (bbr_pacing_margin_percent)",
 };
 
@@ -66,7 +66,7 @@ pub(super) const ACK_AGGREGATION: Param = Param {
     name: "ack_aggregation",
     kind: Kind::Flag,
     default: DefaultValue::Flag(false),
-    meaning: " enlarge the window by the volume that aggregated acknowledgments hold back",
+    meaning: "enlarge the window by the volume that aggregated acknowledgments hold back",
     source: "Linux tcp_bbr.c (bbr_update_ack_aggregation); not in the draft",
 };
 
@@ -74,7 +74,7 @@ pub(super) const QUANTUM: Param = Param {
     name: "quantum",
     kind: Kind::Whole { min: 1, max: 1000, unit: Unit::Segments },
     default: DefaultValue::Whole(1),
-    meaning: " largest chunk that the host sends at once, at most the volume paced in a millisecond; the window \
+    meaning: "largest chunk that the host sends at once, at most the volume paced in a millisecond; the window \
                allows for three",
     source: "draft-cardwell-iccrg-bbr-congestion-control-00 section 4.2.2 (64 kB)",
 };
@@ -83,7 +83,7 @@ pub(super) const LIKE: Param = Param {
     name: "like",
     kind: Kind::Choice(&["draft", "linux"]),
     default: DefaultValue::Word("draft"),
-    meaning: " allowance of the window: draft follows the keys here; linux is three chunks of up to 64 kB and \
+    meaning: "allowance of the window: draft follows the keys here; linux is three chunks of up to 64 kB and \
                ack_aggregation",
     source: "Linux tcp_bbr.c (bbr_quantization_budget, bbr_tso_segs_goal)",
 };
@@ -92,9 +92,9 @@ pub(super) const RTT_FLOOR: Param = Param {
     name: "rtt_floor",
     kind: Kind::Span { min: Dur::ZERO, max: Dur::from_secs(1) },
     default: DefaultValue::Span(Dur::ZERO),
-    meaning: " lower limit of the round-trip time, for delays that a host adds at times and that the minimum of ten \
+    meaning: "lower limit of the round-trip time, for delays that a host adds at times and that the minimum of ten \
                seconds does not show",
-    source: " this project",
+    source: "this project",
 };
 
 /// Like Linux, allows for acknowledgments that arrive in batches and for segments that are sent in bursts.

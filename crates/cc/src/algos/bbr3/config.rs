@@ -19,7 +19,7 @@ pub(super) const LOSS_THRESHOLD: Param = Param {
     name: "loss_threshold",
     kind: Kind::Number { min: 0.0, max: 0.5, unit: Unit::One },
     default: DefaultValue::Number(0.02),
-    meaning: " share of losses in a round trip above which too much is in flight",
+    meaning: "share of losses in a round trip above which too much is in flight",
     source: DRAFT,
 };
 
@@ -27,7 +27,7 @@ pub(super) const BETA: Param = Param {
     name: "beta",
     kind: Kind::Number { min: 0.1, max: 0.99, unit: Unit::One },
     default: DefaultValue::Number(0.7),
-    meaning: " minimum share of a bound that is kept after losses",
+    meaning: "minimum share of a bound that is kept after losses",
     source: DRAFT,
 };
 
@@ -35,7 +35,7 @@ pub(super) const HEADROOM: Param = Param {
     name: "headroom",
     kind: Kind::Number { min: 0.0, max: 0.9, unit: Unit::One },
     default: DefaultValue::Number(0.15),
-    meaning: " share of inflight_longterm left to other flows while cruising",
+    meaning: "share of inflight_longterm left to other flows while cruising",
     source: DRAFT,
 };
 
@@ -43,7 +43,7 @@ pub(super) const PROBE_RTT_INTERVAL: Param = Param {
     name: "probe_rtt_interval",
     kind: Kind::Span { min: Dur::from_ms(10), max: Dur::from_secs(3600) },
     default: DefaultValue::Span(Dur::from_secs(5)),
-    meaning: " time without a lower round-trip time after which PROBE_RTT begins",
+    meaning: "time without a lower round-trip time after which PROBE_RTT begins",
     source: DRAFT,
 };
 
@@ -51,7 +51,7 @@ pub(super) const PROBE_RTT_TIME: Param = Param {
     name: "probe_rtt_time",
     kind: Kind::Span { min: Dur::ZERO, max: Dur::from_secs(10) },
     default: DefaultValue::Span(Dur::from_ms(200)),
-    meaning: " time for which PROBE_RTT keeps half a bandwidth-delay product in flight, at least a round trip",
+    meaning: "time for which PROBE_RTT keeps half a bandwidth-delay product in flight, at least a round trip",
     source: DRAFT,
 };
 
@@ -59,7 +59,7 @@ pub(super) const FULL_LOSS_COUNT: Param = Param {
     name: "full_loss_count",
     kind: Kind::Whole { min: 1, max: 1000, unit: Unit::One },
     default: DefaultValue::Whole(6),
-    meaning: " number of loss events in a round trip that end STARTUP",
+    meaning: "number of loss events in a round trip that end STARTUP",
     source: DRAFT,
 };
 

@@ -79,7 +79,7 @@ const SPIKE_FACTOR: Param = Param {
     kind: Kind::Number { min: 0.0, max: 1000.0, unit: Unit::Named("medians") },
     default: DefaultValue::Number(0.5),
     meaning: "a spike exceeds the previous receive gap by this many medians of the receive gaps",
-    source: " open in the paper; with 1, a coalesced event of one or two samples is no spike, and the noise keeps \
+    source: "open in the paper; with 1, a coalesced event of one or two samples is no spike, and the noise keeps \
               rates low",
 };
 
@@ -95,7 +95,7 @@ const EXCURSION_SHARE: Param = Param {
     name: "excursion_share",
     kind: Kind::Number { min: 0.0, max: 1.0, unit: Unit::One },
     default: DefaultValue::Number(0.03),
-    meaning: " share by which the receive gap of a delayed packet exceeds its send gap; also required of a whole \
+    meaning: "share by which the receive gap of a delayed packet exceeds its send gap; also required of a whole \
                excursion",
     source: "open in the paper; the authors' development logs have 1us to 2us for two packets at 10 Gb/s",
 };
@@ -144,9 +144,9 @@ const LOSSY_STREAMS: Param = Param {
     name: "lossy_streams",
     kind: Kind::Choice(&["skipped", "until-repaired"]),
     default: DefaultValue::Word("skipped"),
-    meaning: " a p-stream with losses is skipped, or judged once all its packets are acknowledged: its estimate is \
+    meaning: "a p-stream with losses is skipped, or judged once all its packets are acknowledged: its estimate is \
                its size over the time until then (until-repaired)",
-    source: " the authors' development logs skip it; section II judges a p-stream once all its acknowledgments have \
+    source: "the authors' development logs skip it; section II judges a p-stream once all its acknowledgments have \
               returned",
 };
 
@@ -154,7 +154,7 @@ const MOST_MISSING: Param = Param {
     name: "most_missing",
     kind: Kind::Whole { min: 1, max: 65_536, unit: Unit::Named("packets") },
     default: DefaultValue::Whole(1),
-    meaning: " with lossy_streams = until-repaired: maximum number of missing packets in a p-stream that is judged; \
+    meaning: "with lossy_streams = until-repaired: maximum number of missing packets in a p-stream that is judged; \
                others are skipped",
     source: "open in the paper",
 };
