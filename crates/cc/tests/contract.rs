@@ -42,7 +42,7 @@ fn every_composition() -> Vec<(&'static str, Option<&'static str>)> {
     all
 }
 
-/// A connection that goes through random events and checks the contract after each.
+/// A connection that generates random events and checks the contract after each.
 struct Connection {
     cc: Box<dyn CongestionControl>,
     name: String,

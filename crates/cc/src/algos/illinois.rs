@@ -43,7 +43,7 @@ const ALPHA_MAX: Param = Param {
     name: "alpha_max",
     kind: Kind::Number { min: 0.001, max: 1000.0, unit: Unit::Segments },
     default: DefaultValue::Number(10.0),
-    meaning: "growth per round trip without delay, more than alpha_min",
+    meaning: "growth per round trip without delay; at least alpha_min",
     source: "Linux; Liu et al. 2008",
 };
 

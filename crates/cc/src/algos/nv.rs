@@ -27,7 +27,7 @@
 //! The author recommends NV within a data centre where all flows use it: flows that fill queues take its share.
 //!
 //! Differences from Linux: the reset interval of the minimum round-trip time is exact, not in ticks. Rates are
-//! unbounded; Linux's overflow above 429 Gb/s. After a mark the window falls at once. In Linux a BPF program may supply
+//! unbounded; those of Linux overflow above 429 Gb/s. After a mark the window falls at once. In Linux a BPF program may supply
 //! the round-trip time that indicates congestion; here it is a parameter (`base_rtt`).
 
 use crate::contract::{Ack, Congestion, Cx, Delivery, Needs, Phase};

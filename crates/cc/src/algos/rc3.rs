@@ -31,14 +31,14 @@ pub use tail_rate::BoundedRc3;
 /// The authors' cumulative limits of priorities 1, 2 and 3, in segments from the tail.
 pub const DEFAULT_LEVELS: [u64; 3] = [40, 440, 4440];
 
-/// The maximum number of levels in a configuration: they use classes 1 to 6, and the rest goes at class 7.
+/// The maximum number of levels in a configuration: they use classes 1 to 6, and the rest is sent in class 7.
 pub const MAX_LEVELS: usize = 6;
 
 const INNER: Param = Param {
     name: "inner",
     kind: Kind::Controller,
     default: DefaultValue::Word("newreno"),
-    meaning: "the controller of normal priority",
+    meaning: "controller of normal priority",
     source: "NSDI 2014 section 5.1",
 };
 

@@ -56,15 +56,15 @@ const ALPHA: Param = Param {
     name: "alpha",
     kind: Kind::Number { min: 0.0, max: 1e12, unit: Unit::Named("bytes/KB") },
     default: DefaultValue::Number(500.0),
-    meaning: "weight of congestion against utility: a larger value keeps queues shorter",
-    source: "weight of congestion relative to utility: a larger value keeps queues shorter",
+    meaning: "weight of congestion relative to utility: a larger value keeps queues shorter",
+    source: "RTCP section V-B2; the unit is sparelane's reading",
 };
 const DELTA: Param = Param {
     name: "delta",
     kind: Kind::Number { min: 0.0, max: 1e12, unit: Unit::Named("KB/ms") },
     default: DefaultValue::Number(10_000.0),
     meaning: "weight of queueing delay on the path relative to the queue at the interface",
-    source: "RTCP section V-B1 (simulations; the testbed has 125); the unit is our reading",
+    source: "RTCP section V-B1 (simulations; the testbed has 125); the unit is sparelane's reading",
 };
 const ALPHA_UNIT: Param = Param {
     name: "alpha_unit",
@@ -135,7 +135,7 @@ const MAX_RATE: Param = Param {
     kind: Kind::OptionalRate,
     default: DefaultValue::Rate(None),
     meaning: "maximum target rate, which an empty counter has; none means the line rate",
-    source: "RTCP eq. (10); the value is our reading",
+    source: "RTCP eq. (10); the value is sparelane's reading",
 };
 const UNIT_RATE: Param = Param {
     name: "unit_rate",

@@ -368,7 +368,7 @@ mod tests {
         assert!(law.is_fast() && law.reno_count == 51, "still known");
     }
 
-    /// 1,000 segments at 300 ms have 666 in queues. Half of the window goes, but not the share of a NewReno flow.
+    /// 1,000 segments at 300 ms have 666 in queues. Decongestion takes half of the window, but not the share of a NewReno flow.
     #[test]
     fn decongestion_takes_at_most_half_and_leaves_the_share_of_newreno() {
         let mut law = law();

@@ -94,7 +94,7 @@ pub(super) const RTT_FLOOR: Param = Param {
     default: DefaultValue::Span(Dur::ZERO),
     meaning: "lower limit of the round-trip time, for delays that a host adds at times and that the minimum of ten \
                seconds does not show",
-    source: "this project",
+    source: "sparelane",
 };
 
 /// Like Linux, allows for acknowledgments that arrive in batches and for segments that are sent in bursts.

@@ -2,10 +2,10 @@
 //! acknowledged segments, set by the cubic and by Reno's estimate.
 //!
 //! beta is 717/1024 and C is 410/1024 segments per second cubed. The cubic looks ahead by the minimum round-trip time.
-//! Where it is above the window, the price is cwnd / (cubic - cwnd); elsewhere it is 100 windows. Before the first loss
-//! and after a timeout it is at most 20, which grows the window by a twentieth per round trip. Reno's estimate gains a
-//! segment for each 15/8 of a window acknowledged since the last loss; where it is above the window, the price is at
-//! most cwnd / (estimate - cwnd). The minimum price is 2. The cubic is evaluated at most once per tick, and only if the
+//! If it is above the window, the price is cwnd / (cubic - cwnd), otherwise 100 windows. Before the first loss and
+//! after a timeout it is at most 20, which grows the window by a twentieth per round trip. Reno's estimate gains a
+//! segment for each 15/8 of a window acknowledged since the last loss; if it is above the window, the price is at most
+//! cwnd / (estimate - cwnd). The minimum price is 2. The cubic is evaluated at most once per tick, and only if the
 //! window has changed or more than 31 ticks have passed. Round-trip times in the first second of an epoch are ignored.
 //! A timeout resets everything.
 //!
