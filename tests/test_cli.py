@@ -441,7 +441,7 @@ def test_a_missing_file_and_an_unknown_name_have_different_errors(tmp_path: Path
     assert "is not a file" in invoke("run", "/dev/zero").stderr
 
 
-@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="a file that nobody can read from its beginning")
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that cannot be read from its start")
 def test_a_file_that_cannot_be_read_is_a_mistake_with_its_reason() -> None:
     result = invoke("run", "/proc/self/mem")
     assert result.exit_code == 2

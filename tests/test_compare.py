@@ -257,18 +257,18 @@ def test_compare_of_a_sweep_prints_a_table_and_a_verdict(tmp_path: Path) -> None
 def test_seeds_without_effect_are_reported(tmp_path: Path) -> None:
     alike = LOADS[: LOADS.index("[workload]")] + '[workload]\nkind = "bulk"\nsize = "100kB"\n'
     do(alike, tmp_path / "out", seeds=3)
-    told = " ".join(invoke("compare", tmp_path / "out").output.split())
-    assert "Every seed gives the same numbers: nothing here is random, one seed suffices, and all numbers are" in told
+    output = " ".join(invoke("compare", tmp_path / "out").output.split())
+    assert "Every seed gives the same numbers: nothing here is random, one seed suffices, and all numbers are" in output
 
 
 def test_a_difference_without_randomness_is_exact(tmp_path: Path) -> None:
     alike = LOADS[: LOADS.index("[workload]")] + '[workload]\nkind = "bulk"\nsize = "100kB"\n'
     do(alike.replace('"100ms"', '"2s"').replace('"2ms"', '"40ms"'), tmp_path / "out", seeds=3)
     json_file = tmp_path / "c.json"
-    told = " ".join(invoke("compare", tmp_path / "out", "--json", json_file).output.split())
+    output = " ".join(invoke("compare", tmp_path / "out", "--json", json_file).output.split())
     assert invoke("report", tmp_path / "out").exit_code == 0
     page = (tmp_path / "out" / "report.html").read_text()
-    for text in (told, page):
+    for text in (output, page):
         assert "better (exact: nothing is random)" in text
         assert re.search(
             r"completion time is [\d.]+ % lower under rc3 than under tcp, exactly: nothing is random", text

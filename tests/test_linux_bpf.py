@@ -186,8 +186,8 @@ def foreground(*arguments: str, inside: str) -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(load, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
-            while "is loaded" not in (said := process.stderr.readline()):
-                assert said, "the command ended"
+            while "is loaded" not in (line := process.stderr.readline()):
+                assert line, "the command ended"
             yield process
         finally:
             process.terminate()
@@ -280,7 +280,7 @@ def test_watch_shows_connections_and_saves_the_columns_of_the_simulator(
     holding = load_program("rtcp", name, line_rate="1Gbps")
     send = ["nsenter", f"--net=/run/netns/{ends[0]}", sys.executable, "-c", SEND, name, "20"]
     with subprocess.Popen(send, stdout=subprocess.DEVNULL) as sender:
-        for file, read in (("told.csv", pl.read_csv), ("told.parquet", pl.read_parquet)):
+        for file, read in (("samples.csv", pl.read_csv), ("samples.parquet", pl.read_parquet)):
             answer = run("watch", name, "--seconds", "0.4", "-o", str(tmp_path / file))
             assert "flow 1: counter_bytes" in answer.stdout
             frame = read(tmp_path / file)
@@ -448,7 +448,7 @@ def test_a_pinned_controller_stays_after_its_command_until_unload(name: str) -> 
         answer = run("load", "rtcp", "--name", name, "--set", "line_rate=1Gbps")
         assert "mount -t bpf bpf /sys/fs/bpf" in answer.stderr
         assert name not in available()
-        pytest.skip("needs /sys/fs/bpf, which is not mounted; that it is missing was said")
+        pytest.skip("needs /sys/fs/bpf, which is not mounted; its absence was reported")
     assert run("load", "rtcp", "--name", name, "--set", "line_rate=1Gbps").returncode == 0
     assert name in available()
     assert Path("/sys/fs/bpf/sparelane", name).exists()

@@ -26,11 +26,11 @@ Call Trace:
 
 
 def test_a_panic_is_reported_with_its_line_and_cause_instead_of_the_last_lines() -> None:
-    said = console.explain(FLOATING_POINT, 1)
-    assert said.startswith("the kernel panicked: Attempted to kill init! exitcode=0x0000000b; likely cause: ")
-    assert "floating-point registers" in said
-    assert "errno = 14" in said
-    assert "copy_strings" not in said
+    reason = console.explain(FLOATING_POINT, 1)
+    assert reason.startswith("the kernel panicked: Attempted to kill init! exitcode=0x0000000b; likely cause: ")
+    assert "floating-point registers" in reason
+    assert "errno = 14" in reason
+    assert "copy_strings" not in reason
 
 
 @pytest.mark.parametrize(

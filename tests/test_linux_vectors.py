@@ -66,8 +66,8 @@ def boot(place: Path, state_bytes: int | None) -> tuple[str, str]:
 @pytest.mark.parametrize("state_bytes", [None, 11_008, 70_000])
 def test_vector_registers_survive_switches_faults_and_signals(state_bytes: int | None, tmp_path: Path) -> None:
     outcome, console = boot(tmp_path, state_bytes)
-    said = dict(line.split(": ", 1) for line in outcome.splitlines()[1:])
-    assert said == dict.fromkeys(CHECKS, "ok"), console[-2000:]
+    results = dict(line.split(": ", 1) for line in outcome.splitlines()[1:])
+    assert results == dict.fromkeys(CHECKS, "ok"), console[-2000:]
     frame = int(outcome.splitlines()[0].rsplit(" ", 1)[1])
     assert frame > (state_bytes or 512)
     assert "errno" not in console

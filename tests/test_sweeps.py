@@ -49,7 +49,7 @@ def axes_of(text: str) -> dict[str, list[str]]:
         ('load = ["10%", "30%"]', ["10%", "30%"]),
     ],
 )
-def test_lists_and_ranges_stand_for_exact_values(line: str, values: list[str]) -> None:
+def test_lists_and_ranges_have_exact_values(line: str, values: list[str]) -> None:
     assert axes_of(with_lines(("load = 0.5", line))) == {"workload.load": values}
 
 

@@ -221,7 +221,7 @@ def test_sweeps_and_scenario_files_are_compared_by_their_names(swept: sl.Sweep, 
 
 
 @pytest.mark.parametrize(
-    ("what", "expected"),
+    ("source", "expected"),
     [
         (42, "compare takes sweeps, their folders, or scenario files, not int"),
         ([], "compare takes sweeps"),
@@ -229,9 +229,9 @@ def test_sweeps_and_scenario_files_are_compared_by_their_names(swept: sl.Sweep, 
         (None, "not NoneType"),
     ],
 )
-def test_compare_refuses_what_it_cannot_compare(what: Any, expected: str) -> None:
+def test_compare_refuses_what_it_cannot_compare(source: Any, expected: str) -> None:
     with pytest.raises(TypeError, match=expected):
-        sl.compare(what)
+        sl.compare(source)
 
 
 def test_compare_of_a_single_run_states_the_allowed_arguments(tmp_path: Path) -> None:
@@ -359,11 +359,11 @@ def test_ctrl_c_ends_a_sweep_and_keeps_finished_runs(tmp_path: Path) -> None:
         tmp_path,
         f"""
         import sparelane as sl
-        def told(share):
+        def report(share):
             if share > 0:
                 print("some", flush=True)
         try:
-            sl.sweep({SCENARIO!r}, seeds=2000, workers=1, output="out", progress=told)
+            sl.sweep({SCENARIO!r}, seeds=2000, workers=1, output="out", progress=report)
         except KeyboardInterrupt:
             kept = sl.load("out")
             print("kept", kept.runs.height > 0, flush=True)

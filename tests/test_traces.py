@@ -124,7 +124,7 @@ SYN, ECE, CWR = 0x02, 0x40, 0x80
 
 @dataclass(frozen=True)
 class Segment:
-    """What a packet of a trace has in its TCP header, and how many bytes of data."""
+    """Fields of a traced packet's TCP header, and the number of its data bytes."""
 
     from_port: int
     sequence: int
@@ -133,7 +133,7 @@ class Segment:
 
 
 def segments(path: Path) -> list[Segment]:
-    """The TCP segments of a trace of raw IPv4 packets, in order."""
+    """Returns the TCP segments of a trace of raw IPv4 packets, in order."""
     content, at, found = path.read_bytes(), 0, []
     while at < len(content):
         kind, length = struct.unpack_from("<II", content, at)
@@ -148,7 +148,7 @@ def segments(path: Path) -> list[Segment]:
 
 
 @pytest.mark.parametrize(("ecn", "controller"), [("classic", "newreno"), ("classic", "cubic"), ("dctcp", "dctcp")])
-def test_each_cut_for_a_mark_shows_as_a_new_segment_with_cwr(ecn: str, controller: str, tmp_path: Path) -> None:
+def test_each_reduction_after_a_mark_is_a_new_segment_with_cwr(ecn: str, controller: str, tmp_path: Path) -> None:
     trace(tmp_path, "flow=0", **{**ECN, "transport.ecn": ecn, "scheme.tcp.controller": controller})
     first, *later = (one for one in segments(tmp_path / "flow-0.pcapng") if not one.flags & SYN)
     cuts, echoes, highest = 0, 0, first.sequence
@@ -156,8 +156,8 @@ def test_each_cut_for_a_mark_shows_as_a_new_segment_with_cwr(ecn: str, controlle
         if one.from_port != first.from_port:
             echoes += bool(one.flags & ECE)
         elif one.flags & CWR:
-            assert echoes > 0, "no mark was echoed since the last cut"
-            assert one.sequence > highest, "CWR is set on new segments"
+            assert echoes > 0, "no mark was echoed since the last reduction"
+            assert one.sequence > highest, "CWR is set on a retransmission"
             assert one.data_bytes > 0
             cuts, echoes = cuts + 1, 0
         if one.from_port == first.from_port:

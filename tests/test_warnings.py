@@ -128,7 +128,7 @@ STEP = BULK.format(duration="20s", access="100Mbps", size="unlimited", start="0s
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Returns the output of each way to simulate a scenario or to show its results."""
-    here = tmp_path_factory.mktemp("told")
+    here = tmp_path_factory.mktemp("outputs")
     (here / "s.toml").write_text(STEP)
     schemes = STEP.replace("[workload]", '[scheme.reno]\ncontroller = "newreno"\n\n[workload]')
     (here / "w.toml").write_text(schemes)

@@ -65,10 +65,10 @@ def test_a_folder_arrives_complete(keys: dict[str, tuple[str, str]], tmp_path: P
     (tree / "small").write_text("hello")
     (tree / "sub" / "large").write_bytes(os.urandom(5_000_000))
     with receiver(keys, tmp_path / "to", "--once") as running:
-        told = json.loads(send(keys, "--cc", "rc3", "--set", "inner=bbr", str(tree), running.address))
+        report = json.loads(send(keys, "--cc", "rc3", "--set", "inner=bbr", str(tree), running.address))
         events = running.rest()
-    assert told["sent_bytes"] == 5_000_005
-    assert [item["error"] for item in told["items"]] == [None] * 4
+    assert report["sent_bytes"] == 5_000_005
+    assert [item["error"] for item in report["items"]] == [None] * 4
     assert [event["event"] for event in events] == ["connected", *["item"] * 4, "disconnected"]
     for name in ("small", "sub/large"):
         assert (tmp_path / "to" / "tree" / name).read_bytes() == (tree / name).read_bytes()
@@ -88,8 +88,8 @@ def test_a_killed_sender_continues_where_it_stopped(keys: dict[str, tuple[str, s
             sender.kill()
         assert not (tmp_path / "to" / "file").exists()
         # The receiver has not noticed the silence of the first sender yet.
-        told = json.loads(send(keys, str(file), running.address))
-    assert told["items"][0]["resumed_bytes"] >= 1_000_000
+        report = json.loads(send(keys, str(file), running.address))
+    assert report["items"][0]["resumed_bytes"] >= 1_000_000
     assert (tmp_path / "to" / "file").read_bytes() == file.read_bytes()
     assert not part.exists()
 

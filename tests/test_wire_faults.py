@@ -140,7 +140,7 @@ def test_a_source_that_changes_during_the_transfer_is_reported(keys: Keys, tmp_p
     assert not (tmp_path / "to" / "file").exists()
 
 
-def test_standard_input_arrives_under_its_name_and_goes_to_standard_output(keys: Keys, tmp_path: Path) -> None:
+def test_standard_input_arrives_with_its_name_and_is_written_to_standard_output(keys: Keys, tmp_path: Path) -> None:
     content = os.urandom(1_500_000)
     at = f"127.0.0.1:{free_port()}"
     line = [*SPARELANE, "recv", *keys.of("receiver"), "--listen", at, "--once", "-o", "-"]

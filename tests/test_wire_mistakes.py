@@ -24,7 +24,7 @@ SEND = {
     "no address": (["{file}", "nowhere"], '"nowhere" is no address: HOST:PORT is one'),
     "a port beyond all": (["{file}", "127.0.0.1:65536"], "is no address"),
     "unknown host": (["{file}", "no.such.host.invalid:1"], '"no.such.host.invalid": '),
-    "nobody there": (["--connect-timeout", "0.3", "{file}", UNREACHABLE], "does not answer"),
+    "no peer": (["--connect-timeout", "0.3", "{file}", UNREACHABLE], "does not answer"),
     "no file": (["{file}.none", UNREACHABLE], "No such file or directory"),
     "a device": (["/dev/null", UNREACHABLE], "neither a file nor a folder"),
     "unknown controller": (["--cc", "rc4", "{file}", UNREACHABLE], 'there is no controller "rc4"'),

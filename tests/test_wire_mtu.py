@@ -15,7 +15,7 @@ from wire_processes import Keys
 pytestmark = pytest.mark.skipif(namespaces.missing() is not None, reason=f"{namespaces.missing()}")
 
 
-@pytest.mark.parametrize("kind", ["told", "silent"])
+@pytest.mark.parametrize("kind", ["reported", "silent"])
 def test_a_file_arrives_if_the_mtu_falls_during_the_transfer(tmp_path: Path, kind: str) -> None:
     keys = Keys(tmp_path)
     file, into = tmp_path / "file", tmp_path / "to"
@@ -35,7 +35,7 @@ def test_a_file_arrives_if_the_mtu_falls_during_the_transfer(tmp_path: Path, kin
                     part = into / ".file.sparelane-part"
                     wait_until(lambda: part.exists() and part.stat().st_size > 500_000, sender)
                     # A router reports that a packet is too large for its next link; the far end of a link does not.
-                    namespace, device = (ends.router, "r1") if kind == "told" else (ends.receiver, "b0")
+                    namespace, device = (ends.router, "r1") if kind == "reported" else (ends.receiver, "b0")
                     subprocess.run(["ip", "-n", namespace, "link", "set", device, "mtu", "1280"], check=True)
                     try:
                         output, errors = sender.communicate(timeout=HANG_S)
@@ -45,7 +45,7 @@ def test_a_file_arrives_if_the_mtu_falls_during_the_transfer(tmp_path: Path, kin
                 report = json.loads(output)
                 assert report["items"][0]["error"] is None
                 # The MTU that the router reports without headers, or the minimum of every IPv6 path.
-                assert report["udp_payload_bytes"] == (1252 if kind == "told" else 1232)
+                assert report["udp_payload_bytes"] == (1252 if kind == "reported" else 1232)
                 assert receiver.wait(HANG_S) == 0
             finally:
                 receiver.kill()

@@ -110,12 +110,12 @@ def test_errors_of_gaps_are_in_the_output_the_json_and_the_series(keys: Keys, tm
         series = ["--telemetry", str(tmp_path / "series.parquet"), "--sample-interval", "0.005"]
         line = ["send", *keys.of("sender"), "--cc", "rapid", "--busy-wait", "--line-rate", "100Mbps"]
         report = json.loads(call(*line, *series, "--json", files[0], at))
-        said = call(*line, files[1], at)
+        output = call(*line, files[1], at)
         without = json.loads(call("send", *keys.of("sender"), "--cc", "cubic", "--json", files[2], at))
     gaps = report["gaps"]
     assert gaps["count"] >= 400_000 // 1452
     assert 0 < gaps["median_error_s"] <= gaps["p99_error_s"]
-    assert re.search(r"gaps, half of them below \d+ us: off by [\d.]+ us in the median", said)
+    assert re.search(r"gaps, half of them below \d+ us: off by [\d.]+ us in the median", output)
     assert (report["line_rate_bps"], report["line_rate_source"]) == (100_000_000, "set")
     assert (without["gaps"], without["line_rate_source"]) == (None, "assumed")
     quantities = set(pl.read_parquet(tmp_path / "series.parquet")["quantity"])
