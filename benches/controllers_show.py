@@ -50,7 +50,7 @@ class Row:
 
     @property
     def holds(self) -> bool:
-        """Whether both differences are within their bounds."""
+        """True if both differences are within their bounds."""
         return within(self.link_use_difference, self.note.link_use) and within(self.queue_difference, self.note.queue)
 
     def cells(self) -> tuple[str, ...]:

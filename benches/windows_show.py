@@ -58,7 +58,7 @@ class WindowRow:
 
     @property
     def holds(self) -> bool:
-        """Whether both differences are within their bounds."""
+        """True if both differences are within their bounds."""
         return within(self.mean_difference, self.note.mean) and within(self.difference_at_a_quarter, self.note.quarters)
 
     def cells(self) -> tuple[str, ...]:
