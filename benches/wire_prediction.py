@@ -15,7 +15,7 @@ from wire_transfers import EXAMPLE, Times, say
 
 from sparelane._native import WireError
 from sparelane.emulation.namespaces import hosts
-from sparelane.simulation import simulate as api
+from sparelane.simulation import simulate
 
 SCENARIO = Path(__file__).parent.parent / "crates/net/tests/prediction.toml"
 
@@ -65,7 +65,7 @@ def simulated_s(scheme: str, mbps: int, round_trip_ms: int, size_bytes: int) -> 
         f"workload.scheme={scheme}",
         f"workload.size={size_bytes}B",
     ]
-    return float(api.run(SCENARIO, set=settings).flows["completion_s"][0]) - round_trip_ms * 1e-3
+    return float(simulate.run(SCENARIO, set=settings).flows["completion_s"][0]) - round_trip_ms * 1e-3
 
 
 def measure(rounds: int) -> list[Predicted]:

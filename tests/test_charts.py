@@ -14,7 +14,7 @@ from sparelane.common.folders import OutputError, SavedResultsError
 from sparelane.common.units import quantity, read, scale
 from sparelane.reports.charts import draw, of_run, of_sweep
 from sparelane.reports.charts.panel import Line, Panel, own_ticks, thinned, with_looks
-from sparelane.simulation import simulate as api
+from sparelane.simulation import simulate
 from sparelane.sweeps import folder
 
 SAMPLED = BASE.replace(
@@ -130,7 +130,7 @@ def test_values_with_units_are_at_their_numbers_on_the_axis(tmp_path: Path) -> N
 
 # Arguments of the command, and a part of the message.
 MISTAKES = [
-    (("nowhere",), "is not there"),
+    (("nowhere",), "does not exist"),
     (("empty",), "which is empty"),
     (("other",), "no results in the folder"),
     (("file",), "is not a folder"),
@@ -139,8 +139,8 @@ MISTAKES = [
     (("run", "--only", "windw"), 'there is no panel "windw"; did you mean "window"?'),
     (("run", "--x", "load"), "--x is for sweeps"),
     (("sweep", "--x", "laod"), 'there is no key that varies "laod"'),
-    (("sweep", "run"), "a sweep is drawn alone"),
-    (("broken",), "does not say what a run is"),
+    (("sweep", "run"), "a figure shows one sweep"),
+    (("broken",), "does not describe a run"),
     (("old",), "holds results of sparelane 0.0.1; this is"),
     (("quiet",), "there is nothing to draw"),
 ]
@@ -186,7 +186,7 @@ def test_a_result_is_equal_after_pickling() -> None:
 
 @pytest.mark.parametrize("answer", [False, 0])
 def test_a_stopped_result_stays_marked_after_pickling_and_saving(tmp_path: Path, answer: object) -> None:
-    prepared = api.prepare("dumbbell-cubic", set=["duration=50000s", "sample.interval=10s"])
+    prepared = simulate.prepare("dumbbell-cubic", set=["duration=50000s", "sample.interval=10s"])
     stopped = prepared.run(lambda share: answer, keep=True)
     again = pickle.loads(pickle.dumps(stopped))
     assert stopped.is_interrupted

@@ -14,8 +14,7 @@ from hangs import HANG_S
 from sparelane import _native
 from sparelane.cli.main import main
 from sparelane.common import memory
-from sparelane.simulation import forecast
-from sparelane.simulation import simulate as api
+from sparelane.simulation import forecast, simulate
 
 SCENARIO = """\
 duration = "1s"
@@ -44,13 +43,13 @@ def measured(*settings: str) -> dict[str, float]:
     program = f"""
 import json, sys
 from sparelane import _native
-from sparelane.simulation import simulate as api
+from sparelane.simulation import simulate
 from sparelane.common import memory
 text, settings = {SCENARIO!r}, sys.argv[1:]
 size = _native.size(text, "text", ".", settings)
 resident = int(open("/proc/self/statm").read().split()[1]) * 4096
-memory.forget_peak()
-api.run(text, set=[*settings, "duration=1ps"])
+memory.reset_peak()
+simulate.run(text, set=[*settings, "duration=1ps"])
 print(json.dumps({{**size, "grown": memory.peak_bytes() - resident}}))
 """
     done = subprocess.run(
@@ -89,7 +88,7 @@ def test_a_huge_scenario_is_not_built_and_its_numbers_are_marked_as_estimates(
             "warnings": ["a key has no effect"],
         }
 
-    monkeypatch.setattr(api, "prepare", never)
+    monkeypatch.setattr(simulate, "prepare", never)
     monkeypatch.setattr(_native, "size", smaller)
     done = check(scenario, "--set", setting)
     assert done.exit_code == 0, done.output

@@ -28,9 +28,8 @@ from sparelane.cli.main import main
 from sparelane.common import folders
 from sparelane.papers.engine import runner
 from sparelane.papers.engine.rows import COLUMNS
-from sparelane.simulation import bench
-from sparelane.simulation import simulate as api
-from sparelane.terminal import console as terminal
+from sparelane.simulation import bench, simulate
+from sparelane.terminal import console
 from sparelane.terminal.streams import INCOMPLETE_OUTPUT
 
 SMALL = """\
@@ -213,7 +212,7 @@ def test_an_interrupted_reproduction_keeps_finished_experiments(here: Path, monk
     monkeypatch.setattr(reproduce, "show", interrupt)
     result = invoke("reproduce", "rc3/example-7", "rc3/model", "-o", "done", "--json", "rows.json")
     assert result.exit_code == 130
-    assert 'Finished, and kept in "done": rc3/example-7. Not finished: rc3/model' in result.stderr
+    assert 'Finished, and saved in "done": rc3/example-7. Not finished: rc3/model' in result.stderr
     assert (here / "done" / "rc3" / "example-7" / "figure.png").is_file()
     assert json.loads((here / "done" / "report.json").read_text(encoding="utf-8"))["unfinished"] == ["rc3/model"]
     rows = json.loads((here / "rows.json").read_text(encoding="utf-8"))
@@ -330,7 +329,7 @@ def test_the_ladder_has_a_line_for_every_size(here: Path, monkeypatch: pytest.Mo
     assert [(rung["ports"], rung["hosts"], rung["links"]) for rung in rungs] == [(4, 16, 96), (6, 54, 324)]
     assert all(rung["packet_hops"] > 0 and rung["flows"] > 0 for rung in rungs)
     assert len(result.stdout.splitlines()) == 3
-    assert "workloads of its own" in invoke("bench", "--ladder", "--ssthresh", "20").stderr
+    assert "its own workloads" in invoke("bench", "--ladder", "--ssthresh", "20").stderr
 
 
 def test_bench_times_a_workload(here: Path, tiny_workload: Path) -> None:
@@ -394,7 +393,7 @@ def test_a_misspelt_command_gets_the_closest_as_suggestion() -> None:
 def test_a_queue_is_listed_with_its_parameters_and_a_pointer_to_the_others() -> None:
     shown = invoke("list", "red").stdout
     assert "max_probability" in shown
-    assert "It has the keys of [queue], too" in shown
+    assert "The keys of [queue] also apply" in shown
     assert "mark_at" in invoke("list", "queue").stdout
 
 
@@ -453,7 +452,7 @@ def test_without_a_terminal_progress_is_a_line_every_ten_seconds(
 ) -> None:
     now_s = 1000.0
     monkeypatch.setattr("sparelane.terminal.console.time.monotonic", lambda: now_s)
-    with terminal.progress("two flows") as meter:
+    with console.progress("two flows") as meter:
         for second in range(1, 26):
             now_s = 1000.0 + second
             meter(second / 40)
@@ -461,7 +460,7 @@ def test_without_a_terminal_progress_is_a_line_every_ten_seconds(
         "two flows: 25 %, about 30 s left",
         "two flows: 50 %, about 20 s left",
     ]
-    with terminal.waiting("a network") as waiting:
+    with console.waiting("a network") as waiting:
         for second in range(26):
             waiting(float(second))
     assert capsys.readouterr().err.splitlines() == ["a network: 10 s", "a network: 20 s"]
@@ -534,9 +533,9 @@ def test_a_closed_standard_output_is_no_error(here: Path) -> None:
 def test_a_run_over_its_limit_names_the_limit_and_keeps_its_results(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now_s, real_run = 0.0, api.Prepared.run
+    now_s, real_run = 0.0, simulate.Prepared.run
 
-    def run(prepared: api.Prepared, progress: Callable[[float], bool], *, keep: bool) -> sparelane.Result:
+    def run(prepared: simulate.Prepared, progress: Callable[[float], bool], *, keep: bool) -> sparelane.Result:
         def report(share: float) -> bool:
             nonlocal now_s
             now_s = 60.0 if share > 0 else 0.0
@@ -544,7 +543,7 @@ def test_a_run_over_its_limit_names_the_limit_and_keeps_its_results(
 
         return real_run(prepared, report, keep=keep)
 
-    monkeypatch.setattr(api.Prepared, "run", run)
+    monkeypatch.setattr(simulate.Prepared, "run", run)
     monkeypatch.setattr(run_command, "time", SimpleNamespace(monotonic=lambda: now_s))
     line = ["run", "dumbbell-cubic", "--set", "duration=50000s", "--run-limit", "60", "-o", "out"]
     result = invoke(*line)
@@ -563,7 +562,7 @@ def test_a_limit_during_building_reports_that_nothing_was_simulated(
             waiting(float(seconds))
             time.sleep(0.05)
 
-    monkeypatch.setattr(api, "prepare", never)
+    monkeypatch.setattr(simulate, "prepare", never)
     result = invoke("run", "small.toml", "--run-limit", "0.2", "-o", "out")
     assert result.exit_code == 124
     assert "--run-limit 0.2 (seconds), while its network was built: nothing was simulated" in result.stderr
@@ -610,15 +609,15 @@ def test_a_run_is_repeated_from_its_folder(here: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(here / "elsewhere")
     again = invoke("run", "../first/run.json", "-o", "again")
     assert again.exit_code == 0, again.output
-    assert "the same digest as before" in again.stdout
+    assert "same digest as the saved run" in again.stdout
     # The folder is enough: it may be moved, and the files that the scenario names may be deleted.
     (here / "sizes" / "list.flows").unlink()
     (here / "first").rename(here / "moved")
     moved = invoke("run", "../moved/run.json", "-o", "../moved")
-    assert "the same digest as before" in moved.stdout, moved.output
-    assert "the same digest as before" in invoke("run", "../moved/run.json", "-o", "once-more").stdout
+    assert "same digest as the saved run" in moved.stdout, moved.output
+    assert "same digest as the saved run" in invoke("run", "../moved/run.json", "-o", "once-more").stdout
     changed = invoke("run", "again/run.json", "--seed", "8", "--set", "topology.access_delay=8ms", "-o", "third")
-    assert "another digest than before" in changed.stdout
+    assert "the digest differs from the saved run" in changed.stdout
     (here / "elsewhere" / "else.json").write_text('{"rows": 1}', encoding="utf-8")
     refused = invoke("run", "else.json")
     assert refused.exit_code == 2

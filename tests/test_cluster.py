@@ -150,7 +150,7 @@ def test_a_slurm_job_at_its_time_limit_keeps_finished_runs(home: Path) -> None:
     finally:
         end(process)
     assert process.returncode == 130, found
-    assert "what is done is kept" in found
+    assert "finished runs are saved" in found
 
 
 def documents() -> dict[str, dict[str, Any]]:

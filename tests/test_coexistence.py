@@ -59,7 +59,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_schemes_that_share_runs_are_neither_ranked_nor_called_better(shared: Path) -> None:
     result = invoke("compare", shared)
     assert result.exit_code == 0, result.output
-    assert "cubic and vegas share each run: they are not alternatives" in result.output
+    assert "cubic and vegas share each run: they compete for the same queues" in result.output
     for text in ("Ranking", "better", "worse", " than under ", "compared with cubic"):
         assert text not in result.output, text
     assert invoke("report", shared).exit_code == 0
@@ -110,7 +110,7 @@ def test_harm_compares_with_runs_alone_and_with_the_own_kind(shared: Path) -> No
     own = pl.read_parquet(shared / "harm" / "own-kind-vegas" / "runs.parquet")
     count = [frame.filter(metric="flows", traffic="all flows")["value"].unique().to_list() for frame in (alone, own)]
     assert count == [[4.0], [8.0]]
-    assert "Harm is the share by which" in _report(shared)
+    assert "Harm is the relative degradation" in _report(shared)
     # The runs are saved, so a second call needs none.
     before = (shared / "harm" / "alone-vegas" / "results.jsonl").read_bytes()
     assert invoke("compare", shared, "--harm").output == result.output
@@ -126,7 +126,7 @@ def test_harm_in_a_mix_is_relative_to_flows_of_the_same_kind(tmp_path: Path) -> 
     do(MIXED, tmp_path, seeds=3)
     result = invoke("compare", tmp_path, "--harm")
     assert result.exit_code == 0, result.output
-    assert "Harm by mean throughput of a flow, against its own kind" in result.output
+    assert "Harm by mean throughput of a flow, relative to its own kind" in result.output
     assert "flow of vegas is clearly worse in competition with cubic than with its own kind" in result.output
     assert not (tmp_path / "harm" / "alone-vegas").exists()
 

@@ -17,7 +17,7 @@ from sparelane.cli.main import COMMANDS as COMMAND_NAMES
 from sparelane.cli.main import main
 from sparelane.papers import registry
 from sparelane.papers.engine import saved
-from sparelane.simulation import simulate as api
+from sparelane.simulation import simulate
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "systems").glob("*.md")]
@@ -76,7 +76,7 @@ def cheapest_runs(manifest: Path) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("manifest", sorted(ROOT.glob("results/*/*/manifest.json")), ids=lambda path: path.parent.name)
 def test_quick_runs_of_saved_results_have_the_same_digest(manifest: Path) -> None:
     for run in cheapest_runs(manifest):
-        result = api.run(run["scenario"], seed=run["seed"], set=run["settings"])
+        result = simulate.run(run["scenario"], seed=run["seed"], set=run["settings"])
         assert result.digest == run["digest"], f"{run['label']}: the digest differs today; the results are outdated"
 
 

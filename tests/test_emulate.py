@@ -322,7 +322,7 @@ def test_a_network_without_commands_stays_until_a_signal(file: Path, prefix: str
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         first = [process.stdout.readline() for _ in range(6)]
-        assert first[0].startswith("this machine keeps ")
+        assert first[0].startswith("this machine sustains ")
         assert first[1] == f"left0: 10.0.0.1, ip netns exec {prefix}left0 COMMAND\n"
         enter = ["ip", "netns", "exec", f"{prefix}left0", "ip", "-brief", "address"]
         assert "10.0.0.1/24" in subprocess.run(enter, capture_output=True, text=True, check=True).stdout

@@ -10,7 +10,7 @@ from scipy.special import stdtrit
 
 import sparelane
 from hangs import HANG_S
-from sparelane.sweeps import student
+from sparelane.sweeps import student_t
 
 SWEEP = """\
 duration = "200ms"
@@ -111,10 +111,10 @@ def test_a_figure_from_python_names_the_extra(bare: Path) -> None:
 def test_quantiles_of_students_distribution_match_scipy(share: float) -> None:
     for degrees_of_freedom in [*range(1, 200), 1001, 9999]:
         expected = float(stdtrit(degrees_of_freedom, share))
-        assert student.quantile(share, degrees_of_freedom) == pytest.approx(expected, rel=1e-12)
+        assert student_t.quantile(share, degrees_of_freedom) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(("share", "degrees_of_freedom"), [(0.5, 3), (1.0, 3), (0.975, 0), (0.2, 3)])
 def test_invalid_arguments_of_quantiles_are_refused(share: float, degrees_of_freedom: int) -> None:
     with pytest.raises(ValueError, match="no quantile"):
-        student.quantile(share, degrees_of_freedom)
+        student_t.quantile(share, degrees_of_freedom)

@@ -42,7 +42,7 @@ def test_a_new_sweep_is_a_valid_sweep(tmp_path: Path) -> None:
 def test_new_does_not_replace_an_existing_file(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text("mine")
     result = invoke("new", tmp_path / "mine")
-    assert (result.exit_code, "is there already" in result.stderr) == (2, True)
+    assert (result.exit_code, "exists already" in result.stderr) == (2, True)
     assert (tmp_path / "mine.toml").read_text() == "mine"
     assert invoke("new", tmp_path / "nowhere" / "x.toml").exit_code == 2
 
@@ -135,8 +135,8 @@ def test_a_run_with_seeds_prints_means_and_saves_rows(tmp_path: Path) -> None:
 def test_other_settings_add_runs_to_the_same_folder(tmp_path: Path) -> None:
     arguments = ("run", file(tmp_path, ONE), "--seeds", "2", "-o", tmp_path / "out")
     invoke(*arguments, "--set", "workload.load=0.6")
-    assert "from before" not in invoke(*arguments, "--set", "workload.load=0.4").output
-    assert "(2 of them from before)" in invoke(*arguments, "--set", "workload.load=0.4").output
+    assert "from an earlier run" not in invoke(*arguments, "--set", "workload.load=0.4").output
+    assert "(2 from an earlier run)" in invoke(*arguments, "--set", "workload.load=0.4").output
 
 
 def test_the_scenario_of_new_explains_its_keys() -> None:

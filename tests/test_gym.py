@@ -308,7 +308,7 @@ def test_a_parallel_step_names_the_agent_whose_action_is_missing_or_unknown(acti
 
 def test_a_step_outside_an_episode_is_refused() -> None:
     course = env(step_s=1.0)
-    with pytest.raises(RuntimeError, match="no episode is under way; allowed: reset"):
+    with pytest.raises(RuntimeError, match="no episode is active; allowed: reset"):
         course.step(np.zeros(1, dtype=np.float32))
     course.reset(seed=1)
     while not course.step(np.zeros(1, dtype=np.float32))[3]:
@@ -317,7 +317,7 @@ def test_a_step_outside_an_episode_is_refused() -> None:
         course.step(np.zeros(1, dtype=np.float32))
     course.reset()
     course.close()
-    with pytest.raises(RuntimeError, match="no episode is under way"):
+    with pytest.raises(RuntimeError, match="no episode is active"):
         course.step(np.zeros(1, dtype=np.float32))
 
 

@@ -88,7 +88,7 @@ def test_a_title_that_looks_like_a_path_is_unchanged(tmp_path: Path) -> None:
 def test_paths_are_unchanged_if_a_file_is_deleted_before_it_is_copied(tmp_path: Path) -> None:
     result = sl.run(scenario(tmp_path))
     (tmp_path / "list.flows").unlink()
-    kept = inputs.keep(result.scenario, tmp_path / "own", tmp_path)
+    kept = inputs.copy(result.scenario, tmp_path / "own", tmp_path)
     assert (kept.is_whole, kept.scenario) == (False, result.scenario)
     result.save(tmp_path / "out")
     assert json.loads((tmp_path / "out" / "run.json").read_text())["folder"] == str(tmp_path / "own")

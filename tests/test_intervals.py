@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 from scipy.stats import false_discovery_control
 
-from sparelane.sweeps import student
+from sparelane.sweeps import student_t
 from sparelane.sweeps.differences import Change, Outcome, Pair, effect, outcome
 from sparelane.sweeps.intervals import adjusted, jackknife, mean_intervals
 from sparelane.sweeps.metrics import HEADLINES, Metric
@@ -113,6 +113,6 @@ def test_adjusted_p_values_match_scipy() -> None:
 def test_p_values_match_scipy(degrees_of_freedom: int) -> None:
     for t in (0.0, 0.3, -1.7, 4.3, 20.0):
         expected = 2 * float(stdtr(degrees_of_freedom, -abs(t)))
-        assert student.two_sided(t, degrees_of_freedom) == pytest.approx(expected, rel=1e-9, abs=1e-15)
+        assert student_t.two_sided(t, degrees_of_freedom) == pytest.approx(expected, rel=1e-9, abs=1e-15)
     with pytest.raises(ValueError, match="degrees of freedom"):
-        student.two_sided(1.0, 0)
+        student_t.two_sided(1.0, 0)

@@ -58,7 +58,7 @@ def test_the_label_of_a_table_has_its_kind_and_the_differing_keys(
 def test_a_name_replaces_the_label_and_changes_no_run() -> None:
     unnamed = plan(of_queues('{ kind = "fifo", limit = "0.25bdp" }, { kind = "codel" }'))
     named = plan(of_queues('{ name = "small buffer", kind = "fifo", limit = "0.25bdp" }, { kind = "codel" }'))
-    assert [named.words(setting) for setting in named.settings] == ["queue = small buffer", "queue = codel"]
+    assert [named.describe(setting) for setting in named.settings] == ["queue = small buffer", "queue = codel"]
     assert [run.name for run in named.runs] == [run.name for run in unnamed.runs]
     named.check()
 
@@ -73,11 +73,11 @@ def test_a_name_labels_a_mix_of_schemes() -> None:
 @pytest.mark.parametrize(
     ("tables", "message"),
     [
-        ('{ name = "a", kind = "fifo" }, { name = "a", kind = "codel" }', 'the name "a" comes twice'),
+        ('{ name = "a", kind = "fifo" }, { name = "a", kind = "codel" }', 'the name "a" is repeated'),
         ('{ name = "", kind = "fifo" }, { kind = "codel" }', "allowed: a text that is not empty"),
         ('{ name = 3, kind = "fifo" }, { kind = "codel" }', "name = 3; allowed: a text"),
-        ('{ name = "a", kind = "fifo" }, { name = "b", kind = "fifo" }', "comes twice; allowed: each value once"),
-        ('{ name = "codel", kind = "fifo" }, { kind = "codel" }', 'two values are called "codel"'),
+        ('{ name = "a", kind = "fifo" }, { name = "b", kind = "fifo" }', "is repeated; allowed: each value once"),
+        ('{ name = "codel", kind = "fifo" }, { kind = "codel" }', 'two values have the label "codel"'),
     ],
 )
 def test_a_name_that_is_not_unique_is_refused(tables: str, message: str) -> None:

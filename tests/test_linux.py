@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from sparelane._native import LinuxError, ScenarioError
-from sparelane.simulation import simulate as api
+from sparelane.simulation import simulate
 from sparelane.simulation.result import Result
 from sparelane.uml import kernel, mapping, parameters, plan, running, tables
 from sparelane.uml.network import Network
@@ -392,7 +392,7 @@ SAMPLED = [
 def test_series_of_a_queue_and_its_link_match_the_simulator() -> None:
     settings = [*SAMPLED, "queue.limit=60packets"]
     ours = ["transport.preset='linux'", "transport.mss='1460B'", "transport.header='40B'"]
-    linux, simulated = running.run(SCENARIO, set=settings).result, api.run(SCENARIO, set=[*settings, *ours])
+    linux, simulated = running.run(SCENARIO, set=settings).result, simulate.run(SCENARIO, set=[*settings, *ours])
     end_s = linux.flows["completion_s"][0]
     assert end_s == pytest.approx(simulated.flows["completion_s"][0], rel=0.01)
 
@@ -423,7 +423,7 @@ def test_scripted_losses_hit_the_same_segments_as_in_the_simulator(copies: int) 
     plan = f"drop=[{{ from = 'west', to = 'east', segments = [40, 300, 301], copies = {copies} }}]"
     settings = ["workload.size=2MB", plan]
     ours = ["transport={preset = 'linux', mss = '1460B', header = '40B', delayed_ack = false}"]
-    linux, simulated = running.run(SCENARIO, set=settings).result, api.run(SCENARIO, set=[*settings, *ours])
+    linux, simulated = running.run(SCENARIO, set=settings).result, simulate.run(SCENARIO, set=[*settings, *ours])
     assert list(linux.flows["delivered_bytes"]) == [2_000_000]
     assert linux.warnings == []
     for result in (linux, simulated):

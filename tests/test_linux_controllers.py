@@ -18,7 +18,7 @@ from sparelane.papers.linux.paths import LIKE, OURS, PATHS, QUICK_RUNS, RANDOM, 
 from sparelane.papers.linux.rows import FCT, FLIGHT, QUEUE, USE, fct
 from sparelane.reports import plots
 from sparelane.scenario import library
-from sparelane.simulation import simulate as api
+from sparelane.simulation import simulate
 from sparelane.uml import kernel, mapping
 from sparelane.uml.parameters import CONTROLLERS
 
@@ -62,7 +62,7 @@ def test_both_sides_of_a_path_send_the_same_flows_and_lose_the_same_segments(pat
             ours, linux = (run.simulation(seed, side) for side in ("simulator", "linux"))
             own = (*OURS, *LIKE.get(run.controller, ()))
             assert [word for word in ours.settings if word not in own] == list(linux.settings)
-            api.prepare("linux-controllers", set=list(ours.settings))
+            simulate.prepare("linux-controllers", set=list(ours.settings))
             network = mapping.network(mapping.with_settings(text, linux.settings), "path.toml")
             assert {flow.controller for flow in network.flows} == {CONTROLLERS[run.controller]}
             assert network.timestamps

@@ -435,7 +435,7 @@ def test_an_experiment_without_its_kernel_is_skipped_with_a_message_or_refused(
     with pytest.raises(LinuxError, match="rc3/fig18 needs the Linux kernel with RC3: sparelane linux build --rc3"):
         reproduce.is_ready(experiment, ["rc3/fig18"])
     assert not reproduce.is_ready(experiment, ["rc3"])
-    assert "left out: rc3/fig18 needs" in capsys.readouterr().err
+    assert "skipped: rc3/fig18 needs" in capsys.readouterr().err
     assert reproduce.is_ready(registry()["rc3/model"], [])
 
 

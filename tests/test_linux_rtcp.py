@@ -18,7 +18,7 @@ from sparelane.papers.engine.rows import Evaluation
 from sparelane.papers.rtcp import testbed_runs
 from sparelane.reports import plots
 from sparelane.scenario import library
-from sparelane.simulation import simulate as api
+from sparelane.simulation import simulate
 from sparelane.uml import kernel, mapping, plan, running
 from sparelane.uml.network import Network
 
@@ -111,10 +111,12 @@ def runs() -> list[testbed_runs.Run]:
 @pytest.mark.parametrize("run", runs(), ids=lambda run: f"{run.setting.name}, {run.scheme}")
 def test_the_testbeds_flows_are_the_same_on_both_sides(run: testbed_runs.Run) -> None:
     ours, linux = (run.simulation(1, side, SHORT) for side in ("simulator", "linux"))
-    simulated = api.run("rtcp-linux", seed=1, set=list(ours.settings)).flows
+    simulated = simulate.run("rtcp-linux", seed=1, set=list(ours.settings)).flows
     text = library.find("rtcp-linux").read_text(encoding="utf-8")
     drawn = (
-        api.run("rtcp-linux", seed=1, set=list(linux.settings)).flows.sort("start_s", maintain_order=True).to_dicts()
+        simulate.run("rtcp-linux", seed=1, set=list(linux.settings))
+        .flows.sort("start_s", maintain_order=True)
+        .to_dicts()
     )
     flows = mapping.network(mapping.with_settings(text, linux.settings), "testbed.toml", drawn).flows
     assert [flow.size_bytes for flow in flows] == list(simulated["size_bytes"])
@@ -130,7 +132,7 @@ def test_an_rtcp_flow_has_the_simulators_bounds_and_repeats_its_packets() -> Non
     settings += ["transport={ preset = 'linux', mss = '1448B', header = '52B' }"]
     first, second = (running.run(SCENARIO, set=settings) for _ in range(2))
     assert first.packet_digest == second.packet_digest
-    ours = api.run(SCENARIO, set=[*settings, "transport.delayed_ack=false"])
+    ours = simulate.run(SCENARIO, set=[*settings, "transport.delayed_ack=false"])
     windows = [
         result.series.filter(pl.col("quantity").cast(pl.String) == "cwnd_bytes")["value"].to_numpy() // 1448
         for result in (first.result, ours)

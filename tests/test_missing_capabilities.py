@@ -45,7 +45,7 @@ NEEDS_EXTRAS = [
     (["sweep", "s.toml", *UNREACHABLE], "nothing varies"),
     (["sweep", "w.toml", *UNREACHABLE, "--set", "workload.size=3sheep"], "sheep"),
     (["sweep", "w.toml", *UNREACHABLE, "-o", "w.toml"], "w.toml"),
-    (["sweep", "w.toml", "--dask", "nonsense"], "no address of a Dask scheduler"),
+    (["sweep", "w.toml", "--dask", "nonsense"], "not the address of a Dask scheduler"),
 ]
 NEEDS_KERNEL = [
     (["run", "nowhere.toml", "--on", "linux"], "nowhere.toml"),

@@ -167,5 +167,5 @@ def test_an_undeclared_argument_is_refused() -> None:
         sl.workload("undeclared")(undeclared)
     with pytest.raises(ValueError, match=r"there is a (workload|topology) called"):
         sl.workload("poisson")(lambda run: [])
-    with pytest.raises(ValueError, match="no name; allowed"):
+    with pytest.raises(ValueError, match="not a valid name; allowed"):
         sl.sizes("Big Sizes")(lambda random: [1])

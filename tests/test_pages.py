@@ -147,7 +147,7 @@ def test_pages_are_written_only_without_an_output_file_and_keep_the_link_of_see(
     assert index.read_text() == "mine"
     assert not page.exists()
     refused = invoke("report", tmp_path / "all", "-o", tmp_path / "x.html", "--see", tmp_path / "speed.md")
-    assert (refused.exit_code, "--see goes into the Markdown pages" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "--see changes the Markdown pages" in refused.stderr) == (2, True)
 
 
 def test_the_report_of_interrupted_experiments_names_the_missing_ones(reports: dict[str, Path], tmp_path: Path) -> None:
@@ -314,7 +314,7 @@ def test_a_report_that_is_not_possible_is_one_clear_error(tmp_path: Path) -> Non
     (tmp_path / "lost" / "rows.parquet").write_bytes(b"no rows")
     (tmp_path / "begun" / "manifest.json").write_bytes((tmp_path / "good" / "manifest.json").read_bytes())
     cases = [
-        (("nowhere",), "is not there"),
+        (("nowhere",), "does not exist"),
         (("empty",), "which is empty"),
         (("old",), "holds results of sparelane 0.0.1"),
         (("cut",), "is not a manifest as `sparelane` writes one: 'version' is missing"),

@@ -211,7 +211,7 @@ def test_pages_combine_batches_of_different_times_and_summarise_them(
     for page in (one, two):
         [figure] = re.findall(r"!\[.*\]\((.*)\)", page)
         assert (index.parent / "rc3" / "one" / figure).is_file()
-    assert "not the full effort: rc3/two" in result.stdout
+    assert "reduced effort: rc3/two" in result.stdout
     assert "rc3/one: gain, even paths, small flows: RC3 reduction, mean" in result.stdout
 
 

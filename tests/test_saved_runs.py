@@ -136,7 +136,7 @@ def test_a_table_that_is_missing_or_malformed_is_named(runs: dict[str, Result], 
     for table, words in (
         ("links", "its columns are from, to; run.json states from, to, rate_bps"),
         ("drops", "many"),
-        ("flows", 'lacks the table "flows" in any format'),
+        ("flows", 'does not have the table "flows" in any format'),
     ):
         with pytest.raises(SavedResultsError) as raised:
             getattr(loaded, table)
@@ -152,7 +152,7 @@ def test_text_without_types_is_refused_with_the_remedy(runs: dict[str, Result], 
     for tables in ("null", "[]", '{"flows": 3}'):
         content = {**about, "tables": json.loads(tables)}
         (tmp_path / "run.json").write_text(json.dumps(content), encoding="utf-8")
-        with pytest.raises(SavedResultsError, match="`sparelane run` on it makes the run again"):
+        with pytest.raises(SavedResultsError, match="repeat the run with `sparelane run` on it"):
             _ = Result.load(tmp_path).flows
     (tmp_path / "run.json").write_text(json.dumps({**about, "tables": {"flows": {"id": "Colour"}}}), encoding="utf-8")
     with pytest.raises(SavedResultsError, match="Colour"):

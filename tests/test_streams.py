@@ -14,8 +14,7 @@ import pytest
 from command_line import SPARELANE
 from hangs import HANG_S
 from sparelane.simulation.result import Result
-from sparelane.terminal import console as terminal
-from sparelane.terminal import streams
+from sparelane.terminal import console, streams
 from sparelane.terminal.streams import INCOMPLETE_OUTPUT, Guarded, Streams
 from wire_processes import Keys, call
 
@@ -44,7 +43,7 @@ def shell(line: str, here: Path) -> subprocess.CompletedProcess[str]:
 
 
 FULL = "cannot write to standard output: no space left on device"
-CLOSED = "nobody reads standard output any more"
+CLOSED = "the reader of standard output has exited"
 RUN = "S run small.toml -o out --set workload.scheme=tcp"
 
 
@@ -211,10 +210,10 @@ def test_progress_on_a_full_pipe_does_not_delay_the_work(
 ) -> None:
     file, _ = guarded
     monkeypatch.setattr(streams, "DRAIN_S", 0.1)
-    monkeypatch.setattr(terminal, "LINE_EVERY_S", 0.0)
+    monkeypatch.setattr(console, "LINE_EVERY_S", 0.0)
     monkeypatch.setattr(streams.STREAMS, "errors", file)
     monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(io.BufferedWriter(file), line_buffering=True))
-    with terminal.progress("simulating " + "x" * 1000) as meter:
+    with console.progress("simulating " + "x" * 1000) as meter:
         for step in range(200):
             meter(step / 200)
     assert isinstance(file.error, TimeoutError)

@@ -112,7 +112,7 @@ def test_every_key_with_a_list_or_table_as_value_declares_it() -> None:
 
 
 def test_schemes_vary_if_the_workload_names_none() -> None:
-    settings = [(one.scheme, plan(LOADS).words(one)) for one in plan(LOADS).settings]
+    settings = [(one.scheme, plan(LOADS).describe(one)) for one in plan(LOADS).settings]
     assert settings == [(scheme, f"load = {load}") for load in (0.3, 0.6) for scheme in ("tcp", "rc3")]
 
 
@@ -160,7 +160,7 @@ def test_overrides_replace_values_of_the_file() -> None:
 
 def test_settings_are_named_by_unambiguous_keys() -> None:
     varied = plan(with_lines(('kind = "priority"', 'kind = ["fifo", "priority"]'), ("pairs = 3", "pairs = [2, 3]")))
-    assert varied.words(varied.settings[0]) == "pairs = 2, queue.kind = fifo"
+    assert varied.describe(varied.settings[0]) == "pairs = 2, queue.kind = fifo"
 
 
 def test_a_sweep_with_overrides_equals_that_of_the_changed_file_and_can_be_repeated(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_names_of_runs_depend_on_the_files_that_a_scenario_names(tmp_path: Path)
 # Mistakes in a sweep file: the old text, the new text, and a part of the message.
 MISTAKES: list[tuple[str, str, str]] = [
     ("load = 0.5", "load = []", "workload.load: an empty list"),
-    ("load = 0.5", "load = [0.3, 0.3]", "workload.load: 0.3 comes twice"),
+    ("load = 0.5", "load = [0.3, 0.3]", "workload.load: 0.3 is repeated"),
     ("load = 0.5", "load = { from = 0.1, to = 0.9 }", "a range has one of step, factor and points"),
     ("load = 0.5", "load = { from = 0.1, to = 0.9, stepp = 0.2 }", 'unknown key "stepp" in a range'),
     ("load = 0.5", "load = { from = 0.1, to = 0.9, step = 0.1, points = 3 }", "a range has one of"),
@@ -217,14 +217,14 @@ MISTAKES: list[tuple[str, str, str]] = [
     ("load = 0.5", "load = { from = 0.1, to = 0.9, points = 3, log = 3 }", "log, true or false"),
     ("load = 0.5", 'load = { from = "a", to = "b", step = 1 }', 'from = "a" is not a number'),
     ("load = 0.5", "load = { from = 0.1, to = 9e9, step = 1e-9 }", "values; allowed: at most 10000"),
-    ("load = 0.5", "load = { each = 3 }", "each stands alone; allowed: a list of the values"),
+    ("load = 0.5", "load = { each = 3 }", "each is the only key of its table; allowed: a list of the values"),
     ("load = 0.5", "load = { each = [] }", "an empty list"),
     ("load = 0.5", "lod = [0.3, 0.5]\nload = 0.5", "unknown key"),
     ("load = 0.5", "load = [7, 8]", "workload.load = 7"),
     ('limit = "1bdp"', 'limit = { from = "1bdp", to = "9packets", step = "1bdp" }', "allowed: one unit"),
     ('duration = "100ms"', 'duration = "100ms"\nseed = []', "seed: an empty list"),
-    ('duration = "100ms"', 'duration = "100ms"\nseed = ["a", "b"]', "seed: a is no seed"),
-    ('duration = "100ms"', 'duration = "100ms"\nseed = -1', "-1 is no seed"),
+    ('duration = "100ms"', 'duration = "100ms"\nseed = ["a", "b"]', "seed: a is not a seed"),
+    ('duration = "100ms"', 'duration = "100ms"\nseed = -1', "-1 is not a seed"),
     ('duration = "100ms"', 'duration = ["1ms"', "not valid TOML"),
     ("load = 0.5", 'load = 0.5\nscheme = "tcp"', "nothing varies"),
     ("load = 0.5", "load = [0.5]\nscheme = 'tcp'", "nothing varies"),
@@ -263,7 +263,7 @@ def test_an_unreadable_or_unwritable_file_is_one_clear_error(tmp_path: Path) -> 
         (("sweep", s, "-o", run_folder), 'holds other results ("run.json")'),
         (("sweep", s, "-o", tmp_path / "experiments" / "rc3" / "model"), "holds results of an experiment"),
         (("sweep", s, "-o", tmp_path / "o", "--dask", "127.0.0.1:1"), "no Dask scheduler answers"),
-        (("sweep", s, "-o", tmp_path / "o", "--dask", "nonsense"), "is no address of a Dask scheduler"),
+        (("sweep", s, "-o", tmp_path / "o", "--dask", "nonsense"), "is not the address of a Dask scheduler"),
     ]
     for arguments, message in cases:
         result = invoke(*arguments)
@@ -409,7 +409,9 @@ def test_results_that_no_longer_belong_to_the_file_are_moved(tmp_path: Path) -> 
     assert "other results" not in more.output
     assert not (out / "earlier").exists()
     again = invoke("sweep", file(tmp_path, LOADS), "--seeds", 2, "-o", out)
-    assert f"other results that were in the folder are in {out / 'earlier' / '1'}" in " ".join(again.output.split())
+    assert f"results of other runs that were in the folder are now in {out / 'earlier' / '1'}" in " ".join(
+        again.output.split()
+    )
     kept = pl.read_parquet(out / "earlier" / "1" / "rows.parquet")
     assert sorted(set(kept["workload.load"])) == [0.3, 0.6, 0.7]
     assert (out / "rows.parquet").read_bytes() == rows
@@ -474,7 +476,7 @@ def test_an_interrupted_sweep_counts_the_runs_in_its_journal(
 
     monkeypatch.setattr(Journal, "append", interrupted)
     result = invoke("sweep", file(tmp_path, LOADS), "--seeds", "2", "-o", tmp_path / "out")
-    assert (result.exit_code, "interrupted; what is done is kept" in result.stderr) == (130, True), result.output
+    assert (result.exit_code, "interrupted; finished runs are saved" in result.stderr) == (130, True), result.output
     saved = folder.read(tmp_path / "out")
     assert (saved.manifest.runs, saved.manifest.missing, lines_in(tmp_path / "out")) == (done, 8 - done, done)
 
@@ -551,7 +553,7 @@ def test_an_interrupted_sweep_reports_it_and_keeps_finished_runs(tmp_path: Path,
         process.send_signal(signal_number)
         assert process.wait(HANG_S) == 130
         assert process.stderr is not None
-        assert b"interrupted; what is done is kept" in process.stderr.read()
+        assert b"interrupted; finished runs are saved" in process.stderr.read()
     saved = folder.read(out)
     assert saved.manifest.runs == lines_in(out)
     assert saved.manifest.missing == 200 - lines_in(out)
@@ -642,7 +644,7 @@ def test_an_address_without_a_dask_scheduler_is_a_clear_error_at_once(
     pytest.importorskip("distributed", reason="needs the extra dask")
     from sparelane.sweeps import cluster
 
-    for limit in ("KNOCK_S", "GREETING_S", "PATIENCE_S"):
+    for limit in ("PROBE_TIMEOUT_S", "GREETING_TIMEOUT_S", "CONNECT_TIMEOUT_S"):
         monkeypatch.setattr(cluster, limit, 10 * HANG_S)
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -655,7 +657,7 @@ def test_an_address_without_a_dask_scheduler_is_a_clear_error_at_once(
         thread.start()
         address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
         result = invoke("sweep", file(tmp_path, LOADS), "--dask", address, "-o", tmp_path / "out")
-        assert (result.exit_code, "what is there is no Dask scheduler" in result.stderr) == (2, True), result.output
+        assert (result.exit_code, "it is not a Dask scheduler" in result.stderr) == (2, True), result.output
         thread.join(HANG_S)
 
 

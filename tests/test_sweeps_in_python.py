@@ -97,7 +97,7 @@ def test_seeds_are_a_number_or_a_list_and_follow_the_scenario_by_default() -> No
         ({"workers": 0}, ValueError, "workers is 0; allowed: a whole number from 1 on, or None"),
         ({"set": {"queue.kindd": ["fifo", "codel"]}}, sl.ScenarioError, 'queue.kindd.* did you mean "kind"'),
         ({"set": {"queue.kind": []}}, sl.ScenarioError, "queue.kind: an empty list"),
-        ({"set": {"queue.kind": ["fifo", "fifo"]}}, sl.ScenarioError, 'queue.kind: "fifo" comes twice'),
+        ({"set": {"queue.kind": ["fifo", "fifo"]}}, sl.ScenarioError, 'queue.kind: "fifo" is repeated'),
         ({"set": {"workload.load": {"from": 1, "to": 2}}}, sl.ScenarioError, "a range has one of step, factor"),
     ],
 )
@@ -174,7 +174,7 @@ def test_load_reads_a_run_in_any_format(formats: tuple[str, ...], tmp_path: Path
 @pytest.mark.parametrize(
     ("make", "expected"),
     [
-        (lambda path: None, "is not there; allowed: a folder"),
+        (lambda path: None, "does not exist; allowed: a folder"),
         (lambda path: path.write_text("x"), "is not a folder; allowed: a folder"),
         (lambda path: path.mkdir(), "no results in the folder .*, which is empty"),
     ],

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 
 import small_sweeps
 from sparelane.cli.main import main
-from sparelane.terminal import console as terminal
+from sparelane.terminal import console
 from sparelane.terminal.tables import NARROWEST_TEXT
 
 WIDTHS = (60, 80, 200)
@@ -63,7 +63,7 @@ class PrintedTables:
 
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[PrintedTables]:
-    found, show = PrintedTables(), terminal.show_table
+    found, show = PrintedTables(), console.show_table
 
     def record(
         title: str,
@@ -76,9 +76,9 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[PrintedTables]:
         found.tables.append((headings, cells, left, least))
         show(title, headings, left, cells, least)
 
-    monkeypatch.setattr(terminal, "show_table", record)
+    monkeypatch.setattr(console, "show_table", record)
     yield found
-    terminal.output.cache_clear()
+    console.output.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -92,10 +92,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def output(width: int | None, *arguments: str) -> str:
-    terminal.output.cache_clear()
+    console.output.cache_clear()
     environment = {"COLUMNS": None if width is None else str(width)}
     done = CliRunner().invoke(main, list(arguments), env=environment)
-    terminal.output.cache_clear()
+    console.output.cache_clear()
     assert done.exit_code in (0, 3), done.output
     return done.stdout
 
@@ -160,7 +160,7 @@ def test_rows_of_experiments_and_their_claims_keep_names_and_numbers_whole(
     width: int, shown: PrintedTables, tmp_path: Path
 ) -> None:
     pytest.importorskip("matplotlib")
-    terminal.output.cache_clear()
+    console.output.cache_clear()
     arguments = ["reproduce", "rc3/model", "--quick", "--check", "-o", str(tmp_path / "out")]
     done = CliRunner().invoke(main, arguments, env={"COLUMNS": str(width)})
     assert done.exit_code in (0, 1), done.output
@@ -181,8 +181,8 @@ def test_a_table_of_any_shape_is_whole_at_any_width(shown: PrintedTables, capsys
             shown.tables.clear()
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("COLUMNS", str(width))
-                terminal.output.cache_clear()
-                terminal.show_table("a table", headings, left, rows)
+                console.output.cache_clear()
+                console.show_table("a table", headings, left, rows)
             assert_whole(shown, capsys.readouterr().out, width)
 
 
@@ -197,5 +197,5 @@ def test_the_width_in_a_pipe_is_columns_or_160_characters() -> None:
 
 def test_an_omitted_column_is_named() -> None:
     text = output(60, "list", "cubic")
-    assert "Left out for lack of width: source." in text
-    assert "Left out" not in output(240, "list", "cubic")
+    assert "Columns omitted to fit the width: source." in text
+    assert "Columns omitted" not in output(240, "list", "cubic")

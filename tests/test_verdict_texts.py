@@ -78,7 +78,7 @@ def test_the_text_of_a_comparison_is_true_for_its_numbers(number: int) -> None:
         assert abs(whole.value) >= LIMITS.of(metric)
     elif one.outcome is Outcome.NEGLIGIBLE:
         assert "differs negligibly between rc3 and tcp" in text
-    elif one.outcome in (Outcome.UNCLEAR, Outcome.CROWDED):
+    elif one.outcome in (Outcome.UNCLEAR, Outcome.ADJUSTED):
         assert text.startswith("No clear difference")
     elif one.outcome is Outcome.EQUAL:
         assert "is equal between rc3 and tcp" in text

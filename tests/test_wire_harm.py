@@ -9,8 +9,8 @@ import pytest
 from command_line import SPARELANE
 from hangs import HANG_S
 from sparelane.emulation.namespaces import missing
-from sparelane.wire import transfer as wire
-from sparelane.wire.harm import Beside, Harm, head_of
+from sparelane.wire import transfer
+from sparelane.wire.harm import FlowStatistics, Harm, head_of
 
 WHY_NOT = missing()
 
@@ -35,8 +35,8 @@ def test_a_tcp_flow_is_measured_alone_and_in_competition() -> None:
     assert report["tail_lost_share"] == pytest.approx(lost)
 
 
-def measured(mbps: float, p99_ms: float) -> Beside:
-    return Beside(mbps * 1e6, p99_ms * 0.8e-3, p99_ms * 1e-3, 0)
+def measured(mbps: float, p99_ms: float) -> FlowStatistics:
+    return FlowStatistics(mbps * 1e6, p99_ms * 0.8e-3, p99_ms * 1e-3, 0)
 
 
 def test_the_share_of_the_head_does_not_count_as_harm_of_the_tail() -> None:
@@ -49,15 +49,15 @@ def test_the_share_of_the_head_does_not_count_as_harm_of_the_tail() -> None:
 
 
 def test_the_head_alone_is_the_inner_controller_in_one_class() -> None:
-    options = wire.Options(settings={"inner": "bbr", "inner.quantum": "10", "levels": "10,20"}, mtu=1400)
+    options = transfer.Options(settings={"inner": "bbr", "inner.quantum": "10", "levels": "10,20"}, mtu=1400)
     head = head_of(options)
     assert head is not None
     assert (head.controller, head.settings, head.dscp, head.mtu) == ("bbr", {"quantum": "10"}, (0,), 1400)
-    usual = head_of(wire.Options())
+    usual = head_of(transfer.Options())
     assert usual is not None
     assert usual.controller == "cubic"
-    assert head_of(wire.Options(controller="bbr")) is None
-    assert head_of(wire.Options(dscp=(0,))) is None, "a transfer of one class has no tail"
+    assert head_of(transfer.Options(controller="bbr")) is None
+    assert head_of(transfer.Options(dscp=(0,))) is None, "a transfer of one class has no tail"
 
 
 @pytest.mark.skipif(WHY_NOT is not None, reason=f"network namespaces: {WHY_NOT}")

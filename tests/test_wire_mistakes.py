@@ -21,15 +21,15 @@ UNREACHABLE = "127.0.0.1:9"
 
 # Arguments after `send --keys ... --trust ...`, in which {file} is a file, and a part of the message.
 SEND = {
-    "no address": (["{file}", "nowhere"], '"nowhere" is no address: HOST:PORT is one'),
-    "a port beyond all": (["{file}", "127.0.0.1:65536"], "is no address"),
+    "not an address": (["{file}", "nowhere"], '"nowhere" is not an address; allowed: HOST:PORT'),
+    "a port beyond all": (["{file}", "127.0.0.1:65536"], "is not an address"),
     "unknown host": (["{file}", "no.such.host.invalid:1"], '"no.such.host.invalid": '),
     "no peer": (["--connect-timeout", "0.3", "{file}", UNREACHABLE], "does not answer"),
     "no file": (["{file}.none", UNREACHABLE], "No such file or directory"),
     "a device": (["/dev/null", UNREACHABLE], "neither a file nor a folder"),
     "unknown controller": (["--cc", "rc4", "{file}", UNREACHABLE], 'there is no controller "rc4"'),
     "unknown parameter": (["--set", "lanes=3", "{file}", UNREACHABLE], 'has no parameter "lanes"'),
-    "no setting": (["--set", "levels", "{file}", UNREACHABLE], "key=value is one"),
+    "no setting": (["--set", "levels", "{file}", UNREACHABLE], "allowed: key=value"),
     "a setting twice": (["--set", "levels=1", "--set", "levels=2", "{file}", UNREACHABLE], "is set twice"),
     "a tail's rate of zero": (["--tail-rate", "0Mbps", "{file}", UNREACHABLE], "allowed is a rate"),
     "a pace of zero": (["--cc", "constant", "--set", "pace=0Mbps", "{file}", UNREACHABLE], "pace"),
@@ -38,7 +38,7 @@ SEND = {
     "classes that repeat": (["--dscp", "0,3,3", "{file}", UNREACHABLE], "the code point 3 for two classes"),
     "too many classes": (["--dscp", "0,1,2,3,4,5,6,7,8", "{file}", UNREACHABLE], "9 code points"),
     "no code point": (["--dscp", "64", "{file}", UNREACHABLE], "the code point 64"),
-    "no list": (["--dscp", "a", "{file}", UNREACHABLE], "no list of numbers"),
+    "no list": (["--dscp", "a", "{file}", UNREACHABLE], "not a list of numbers"),
     "small packets": (["--mtu", "500", "{file}", UNREACHABLE], "--mtu"),
     "a fingerprint that is none": (["--trust", "abc", "{file}", UNREACHABLE], '"abc" is not a fingerprint'),
 }
@@ -151,7 +151,7 @@ def test_mistakes_of_a_receiver_are_clear_errors(keys: Keys, tmp_path: Path) -> 
             ("192.0.2.1:7777", tmp_path, "Cannot assign requested address"),
             ("127.0.0.1:0", tmp_path / "none" / "inbox", "No such file"),
             ("127.0.0.1:0", tmp_path / "plain", "Not a directory"),
-            ("nowhere", tmp_path, "is no address"),
+            ("nowhere", tmp_path, "is not an address"),
         ]
         for listen, folder, message in cases:
             report = call("recv", *keys.of("receiver"), "--listen", listen, "-o", str(folder), code=MISTAKE)

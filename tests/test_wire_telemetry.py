@@ -19,7 +19,7 @@ from hangs import HANG_S, wait_until
 from sparelane.cli.main import main
 from sparelane.wire import telemetry as wire_telemetry
 from sparelane.wire.series import SeriesFile
-from sparelane.wire.telemetry import MetricsServer, Watch, metrics_address
+from sparelane.wire.telemetry import MetricsServer, Telemetry, metrics_address
 from test_traces import SCHEMA
 from wire_processes import Keys, call, running
 
@@ -174,7 +174,7 @@ def test_a_receiver_has_metrics_on_this_host(keys: Keys, tmp_path: Path) -> None
         sender.start()
         wait_until(lambda: any(event["event"] == "disconnected" for event in receiver.step()))
         sender.join()
-        receiver._watch.tend(receiver._native, at_once=True)
+        receiver._telemetry.collect(receiver._native, at_once=True)
         report = numbers(fetch(at))
         with pytest.raises(urllib.error.HTTPError):
             fetch(at, "/other")
@@ -189,7 +189,7 @@ def test_a_receiver_has_metrics_on_this_host(keys: Keys, tmp_path: Path) -> None
 def test_a_silent_client_blocks_metrics_for_a_bounded_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(wire_telemetry, "PATIENCE_S", 2.0)
+    monkeypatch.setattr(wire_telemetry, "CLIENT_TIMEOUT_S", 2.0)
     server = MetricsServer("127.0.0.1", 0)
     server.text = "# HELP x y\n"
     host, port = server.address.split(":")
@@ -227,7 +227,7 @@ def test_telemetry_that_cannot_be_written_is_one_clear_error(keys: Keys, tmp_pat
     gone = str(tmp_path / "none" / "file")
     assert "time series cannot be written" in call(*listen, "--telemetry", gone, code=2)
     assert f"{gone}: No such file" in call(*listen, "--qlog", gone, code=2)
-    assert 'metrics at "here": PORT or ADDR:PORT is allowed' in call(*listen, "--metrics", "here", code=2)
+    assert 'metrics at "here": allowed: PORT or ADDR:PORT' in call(*listen, "--metrics", "here", code=2)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert "Address already in use" in call(*listen, "--metrics", port, code=2)
@@ -243,7 +243,7 @@ def test_a_log_that_ends_early_is_an_error_at_the_end() -> None:
             return ""
 
     with pytest.raises(sl.wire.WireError, match="the qlog ended early: the disk is full"):
-        Watch(None, None).close(Broken())  # type: ignore[arg-type]
+        Telemetry(None, None).close(Broken())  # type: ignore[arg-type]
 
 
 def test_every_command_for_transfers_has_json(keys: Keys) -> None:

@@ -243,7 +243,7 @@ def test_sigterm_finishes_open_connections_and_a_second_one_ends_at_once(keys: K
                 else:
                     with pytest.raises(ConnectionResetError):
                         stream.recv(1)
-                    assert "stopped with 1 under way" in client.rest((0,))[1]
+                    assert "stopped with 1 still running" in client.rest((0,))[1]
         more = ("--grace", "3600")
         with tunnel(keys, target, more=more) as (_, client, ports), connect(ports[0]) as stream:
             stream.sendall(b"1")
@@ -251,7 +251,7 @@ def test_sigterm_finishes_open_connections_and_a_second_one_ends_at_once(keys: K
             client.process.send_signal(signal.SIGTERM)
             client.until_logged("stopping")
             client.process.send_signal(signal.SIGTERM)
-            assert "stopped with 1 under way" in client.rest((0,))[1]
+            assert "stopped with 1 still running" in client.rest((0,))[1]
 
 
 def test_sighup_reads_the_trusted_peers_again(keys: Keys, tmp_path: Path) -> None:
@@ -336,13 +336,13 @@ def test_each_mistake_of_a_tunnel_is_one_clear_error(keys: Keys) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         at = f"127.0.0.1:{taken.getsockname()[1]}"
         cases = [
-            (("--listen", "127.0.0.1:0"), "--listen without --allow serves nothing"),
-            (("--listen", "127.0.0.1:0", "--allow", "x:1", "h:1"), "not both at once"),
-            (("h:1",), "either --listen with --allow, or --forward with HOST:PORT"),
-            (("--forward", "1:2", "h:1"), '"1:2" is no forward'),
+            (("--listen", "127.0.0.1:0"), "--listen needs at least one target"),
+            (("--listen", "127.0.0.1:0", "--allow", "x:1", "h:1"), "allowed: one of the two"),
+            (("h:1",), "allowed: either --listen with --allow, or --forward with HOST:PORT"),
+            (("--forward", "1:2", "h:1"), '"1:2" is not a forward'),
             (("--forward", f"{at}=h:1", "127.0.0.1:9"), "in use"),
             (("--forward", "127.0.0.1:0=h", "127.0.0.1:9"), '"h" is not a target'),
-            (("--listen", "127.0.0.1:0", "--allow", "h"), '"h" is no address'),
+            (("--listen", "127.0.0.1:0", "--allow", "h"), '"h" is not an address'),
             (("--listen", "127.0.0.1:0", "--allow", "no.such.host.invalid:1"), '"no.such.host.invalid": '),
             (("--max-connections", "0", "h:1"), "--max-connections"),
         ]

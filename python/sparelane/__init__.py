@@ -12,11 +12,13 @@ Names are imported when they are first used, so that `import sparelane` itself t
 
 from __future__ import annotations
 
+from sparelane.common.lazy import provide, public_name
+
 # Type checkers take this as true, and see the imports below. `typing` itself would take longer than the rest.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from sparelane import gym, plugins
+    from sparelane import gym, plugins, wire
     from sparelane._native import Ack, Cancelled, Congestion, Controller, PhysicsError, Run, ScenarioError, __version__
     from sparelane.common.extras import MissingExtraError
     from sparelane.common.folders import OutputError, SavedResultsError
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from sparelane.simulation.result import Result
     from sparelane.simulation.simulate import check, prepare, run
     from sparelane.simulation.traces import TraceError
-    from sparelane.wire import transfer as wire
 
 __all__ = [
     "Ack",
@@ -79,6 +80,8 @@ _HOMES = {
 # Modules that are reached as attributes of the package without an import of their own.
 _MODULES = ("gym", "plugins", "wire")
 
+# `Result.plot` draws with a package above its own.
+provide("plot of a run", "sparelane.reports.charts.plot:of_result")
 
 if not TYPE_CHECKING:
     # Type checkers must not see this function, which would make every name valid to them.
@@ -88,8 +91,6 @@ if not TYPE_CHECKING:
             import importlib
 
             return importlib.import_module(f"{__name__}.{name}")
-        from sparelane.common.lazy import public_name
-
         return public_name(__name__, name, _HOMES)
 
 

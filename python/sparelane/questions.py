@@ -21,8 +21,7 @@ from sparelane import _native, plugins
 from sparelane.common import folders
 from sparelane.common.folders import OutputError, SavedResultsError
 from sparelane.scenario.settings import DICTIONARY, Settings, override_texts
-from sparelane.simulation import columns
-from sparelane.simulation import simulate as api
+from sparelane.simulation import columns, simulate
 from sparelane.simulation import warnings as run_warnings
 from sparelane.simulation.columns import documented
 from sparelane.simulation.result import Result
@@ -31,9 +30,9 @@ from sparelane.sweeps import comparison, pool, worker
 from sparelane.sweeps import folder as sweep_folder
 from sparelane.sweeps import sweep as sweeps
 from sparelane.sweeps.comparison import Answer
-from sparelane.sweeps.crew import Answer as Measured
-from sparelane.sweeps.crew import Crew
 from sparelane.sweeps.differences import Thresholds
+from sparelane.sweeps.executor import Answer as Measured
+from sparelane.sweeps.executor import RunExecutor
 from sparelane.sweeps.folder import SavedSweep
 from sparelane.sweeps.plan import Plan
 
@@ -290,7 +289,7 @@ def sweep(
     plan = plan_of(scenario, seeds, set)
     owner = tempfile.TemporaryDirectory(prefix="sparelane-sweep-") if output is None else None
     place = Path(owner.name) if owner is not None else Path(os.fspath(output or ""))
-    _do(plan, place, _crew(plan, workers), progress)
+    _do(plan, place, _executor(plan, workers), progress)
     return Sweep(sweep_folder.read(place), owner)
 
 
@@ -382,7 +381,7 @@ def plan_of(scenario: Scenario, seeds: int | Iterable[int] | None, set: Settings
     Raises:
         ScenarioError: The scenario or a seed is not valid.
     """
-    text, name, folder = api.read(scenario)
+    text, name, folder = simulate.read(scenario)
     settings = override_texts(set)
     count: int | None = None
     if isinstance(seeds, Iterable) and not isinstance(seeds, str):
@@ -392,16 +391,16 @@ def plan_of(scenario: Scenario, seeds: int | Iterable[int] | None, set: Settings
         if count < 1:
             raise _native.ScenarioError(f"seeds = {seeds}; allowed: a number from 1 on, or a list of seeds")
     plan = Plan(text, name, folder, seeds=count, settings=settings, needs_variation=False)
-    if name in (api.TEXT_NAME, DICTIONARY):
+    if name in (simulate.TEXT_NAME, DICTIONARY):
         plan.name = UNNAMED
     return plan
 
 
-def _do(plan: Plan, place: Path, crew: Crew, progress: bool | Progress | None) -> None:
+def _do(plan: Plan, place: Path, executor: RunExecutor, progress: bool | Progress | None) -> None:
     """Simulates a plan, and warns of runs that failed."""
     state: sweeps.Progress | None = None
     # An exception in the body, such as Ctrl-C, ends the work; what is done is then written.
-    with closing(sweeps.sweep(plan, place, crew)) as steps, closing(_shown(plan.name, progress)) as show:
+    with closing(sweeps.sweep(plan, place, executor)) as steps, closing(_shown(plan.name, progress)) as show:
         next(show)
         for state in steps:
             show.send(state.share)
@@ -427,9 +426,9 @@ def _shown(name: str, progress: bool | Progress | None) -> Generator[None, float
     if progress is False or (progress is None and not _is_terminal()):
         while True:
             yield
-    from sparelane.terminal import console as terminal
+    from sparelane.terminal import console
 
-    with terminal.progress(name) as meter:
+    with console.progress(name) as meter:
         while True:
             meter((yield))
 
@@ -438,7 +437,7 @@ def _is_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
-def _crew(plan: Plan, workers: int | None) -> Crew:
+def _executor(plan: Plan, workers: int | None) -> RunExecutor:
     """Worker processes, or this process if they would not know a plugin that the plan uses."""
     if workers is not None and (not isinstance(workers, int) or isinstance(workers, bool) or workers < 1):
         raise ValueError(f"workers is {workers!r}; allowed: a whole number from 1 on, or None for one per core")
@@ -472,7 +471,7 @@ def _parts(what: object) -> list[Sweep | str | os.PathLike[str]]:
 
 
 def _run_plan(plan: Plan, place: Path) -> None:
-    _do(plan, place, _crew(plan, None), None)
+    _do(plan, place, _executor(plan, None), None)
 
 
 def _saved(what: Saved) -> SavedSweep:

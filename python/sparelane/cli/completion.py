@@ -1,6 +1,6 @@
-"""What a shell completes: names of scenarios, experiments and controllers, and keys of scenarios with their values.
+"""Shell completion of names of scenarios, experiments and controllers, and of scenario keys and their values.
 
-Shells ask for it by click's means: docs/editors.md has the line for each.
+Click calls these functions when the shell requests completions. docs/editors.md shows how to turn completion on.
 """
 
 from __future__ import annotations
@@ -18,57 +18,58 @@ from sparelane.common import experiment_index
 from sparelane.plugins.registry import REGISTRY
 from sparelane.scenario import library, schema
 
-# Endings of files that commands read as scenarios.
-ENDINGS = (".toml", ".json")
+# Suffixes of files that commands read as scenarios.
+SUFFIXES = (".toml", ".json")
 
 
-def _beginning(incomplete: str, names: Iterable[tuple[str, str]]) -> list[CompletionItem]:
-    return [CompletionItem(name, help=words) for name, words in names if name.startswith(incomplete)]
+def _matching(incomplete: str, names: Iterable[tuple[str, str]]) -> list[CompletionItem]:
+    """The names, each with its description, that start with the incomplete word."""
+    return [CompletionItem(name, help=text) for name, text in names if name.startswith(incomplete)]
 
 
 def scenario_files(_context: click.Context, _option: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Ready-made scenarios by name, and files."""
-    ready = _beginning(incomplete, ((name, "ready-made") for name in library.names()))
+    """Completes ready-made scenarios by name, and files."""
+    ready = _matching(incomplete, ((name, "ready-made") for name in library.names()))
     folder, _, name = incomplete.rpartition("/")
     there = Path(folder or ("/" if incomplete.startswith("/") else "."))
     files = sorted(one.name for one in there.iterdir()) if there.is_dir() else []
     shown = [f"{folder}/{one}" if "/" in incomplete else one for one in files if one.startswith(name)]
-    # What the shell itself knows of files comes where nothing of this fits.
-    known = [CompletionItem(one) for one in shown if one.endswith(ENDINGS)]
+    # The item of type "file" lets the shell complete other files itself.
+    known = [CompletionItem(one) for one in shown if one.endswith(SUFFIXES)]
     return [CompletionItem(incomplete, type="file"), *ready, *known]
 
 
 def experiments(_context: click.Context, _option: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Experiments by id, and the papers, which stand for all of theirs."""
+    """Completes the ids of experiments, and names of papers, which select all experiments of a paper."""
     index = experiment_index.read()
     papers = sorted({one.id.partition("/")[0] for one in index})
-    return _beginning(
+    return _matching(
         incomplete, [*((paper, "all of a paper") for paper in papers), *((one.id, one.title) for one in index)]
     )
 
 
 def controllers(_context: click.Context, _option: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Controllers by name."""
+    """Completes the names of controllers."""
     entries = _native.catalogue(REGISTRY.catalogue())
-    return _beginning(incomplete, ((one["name"], one["summary"]) for one in entries if one["kind"] == "controller"))
+    return _matching(incomplete, ((one["name"], one["summary"]) for one in entries if one["kind"] == "controller"))
 
 
 def entries(context: click.Context, option: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Whatever `sparelane list` shows."""
+    """Completes every name that `sparelane list` shows."""
     found = [(one["name"].strip("[]"), one["summary"]) for one in _native.catalogue(REGISTRY.catalogue())]
     found += [(name, "ready-made") for name in library.names()]
     names = dict(found)
-    return [*_beginning(incomplete, sorted(names.items())), *experiments(context, option, incomplete)]
+    return [*_matching(incomplete, sorted(names.items())), *experiments(context, option, incomplete)]
 
 
 def settings(context: click.Context, _option: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """`KEY=VALUE` for `--set`: keys that the scenario on the command line can have, and words that they can take."""
-    scenario = _given(context)
+    """Completes `KEY=VALUE` for `--set`, with the keys of the scenario on the command line and their fixed values."""
+    scenario = _scenario(context)
     dotted, equals, value = incomplete.partition("=")
     *outer, key = dotted.split(".")
     if equals:
-        words = _words([*outer, key], scenario)
-        return [CompletionItem(f"{dotted}={word}") for word in words if word.startswith(value)]
+        values = _values([*outer, key], scenario)
+        return [CompletionItem(f"{dotted}={one}") for one in values if one.startswith(value)]
     before = "".join(f"{part}." for part in outer)
     return [
         CompletionItem(f"{before}{name}{end}", help=help)
@@ -78,7 +79,7 @@ def settings(context: click.Context, _option: click.Parameter, incomplete: str) 
 
 
 def _keys(outer: Sequence[str], scenario: Any) -> list[tuple[str, str, str]]:
-    """The keys of a table, with a dot behind those that have keys of their own, and `=` behind the others."""
+    """The keys of a table as (name, ending, description). The ending is a dot for tables and `=` for values."""
     found: dict[str, tuple[str, str, str]] = {}
     for table in schema.tables_at(outer, scenario):
         inside = _at(outer, scenario)
@@ -95,8 +96,8 @@ def _keys(outer: Sequence[str], scenario: Any) -> list[tuple[str, str, str]]:
     return list(found.values())
 
 
-def _words(keys: Sequence[str], scenario: Any) -> list[str]:
-    """What a key can be set to, where that is one of some words."""
+def _values(keys: Sequence[str], scenario: Any) -> list[str]:
+    """The values of a key that has a fixed set of them; otherwise an empty list."""
     *outer, key = keys
     found: list[str] = []
     for table in schema.tables_at(outer, _without(scenario, keys)):
@@ -108,26 +109,28 @@ def _words(keys: Sequence[str], scenario: Any) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _at(keys: Sequence[str], given: Any) -> Any:
+def _at(keys: Sequence[str], scenario: Any) -> Any:
+    """The part of a scenario below these keys, or `None`."""
+    found = scenario
     for key in keys:
-        if isinstance(given, list):
-            given = given[int(key)] if key.isdecimal() and int(key) < len(given) else None
+        if isinstance(found, list):
+            found = found[int(key)] if key.isdecimal() and int(key) < len(found) else None
         else:
-            given = given.get(key) if isinstance(given, dict) else None
-    return given
+            found = found.get(key) if isinstance(found, dict) else None
+    return found
 
 
-def _without(given: Any, keys: Sequence[str]) -> Any:
-    """A scenario without one of its values, which is to be another."""
-    if not isinstance(given, dict) or keys[0] not in given:
-        return given
-    rest = {key: value for key, value in given.items() if key != keys[0]}
-    return rest if len(keys) == 1 else {**given, keys[0]: _without(given[keys[0]], keys[1:])}
+def _without(scenario: Any, keys: Sequence[str]) -> Any:
+    """A scenario without the value below these keys, since that value is about to be replaced."""
+    if not isinstance(scenario, dict) or keys[0] not in scenario:
+        return scenario
+    rest = {key: value for key, value in scenario.items() if key != keys[0]}
+    return rest if len(keys) == 1 else {**scenario, keys[0]: _without(scenario[keys[0]], keys[1:])}
 
 
-def _given(context: click.Context) -> Any:
-    """The scenario that stands on the command line so far; nothing where it cannot be read."""
-    # Where the line ends in an option without its value, click leaves the arguments before it unread.
+def _scenario(context: click.Context) -> Any:
+    """The scenario on the command line as a dictionary; empty if it is missing or unreadable."""
+    # If the line ends in an option without its value, click leaves the arguments before it unparsed.
     file = context.params.get("scenario") or context.params.get("file") or next(iter(context.args), None)
     if not isinstance(file, str):
         return {}
@@ -138,7 +141,7 @@ def _given(context: click.Context) -> Any:
 
 
 class Bash(BashComplete):
-    """Bash, which takes `key=value` for three words, and puts a space behind what it has completed."""
+    """Completion for bash, which splits `key=value` into three words and adds a space after a completed word."""
 
     source_template = BashComplete.source_template.replace(
         "COMPREPLY+=($value)", 'COMPREPLY+=("$value"); [[ $value == *[.=/] ]] && compopt -o nospace'
@@ -146,7 +149,7 @@ class Bash(BashComplete):
     is_value = False
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """The words before the cursor, put together again around `=`, and the one that is begun."""
+        """The words before the cursor, joined again around `=`, and the incomplete word."""
         before, incomplete = super().get_completion_args()
         words: list[str] = []
         for word in [*before, incomplete]:
@@ -156,7 +159,7 @@ class Bash(BashComplete):
         return words[:-1], words[-1]
 
     def format_completion(self, item: CompletionItem) -> str:
-        """One line; of a value without its key, which bash has taken for words that are complete."""
+        """Formats an item. A value is printed without its key, which bash counts as a completed word."""
         value = item.value.rpartition("=")[2] if self.is_value else item.value
         return super().format_completion(CompletionItem(value, type=item.type))
 

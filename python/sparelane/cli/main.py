@@ -1,4 +1,8 @@
-"""The command line. Each command is a module of `sparelane.cli.commands`, loaded when it is asked for."""
+"""The `sparelane` command: its subcommands, exit codes and error messages.
+
+Each subcommand is a module of `sparelane.cli.commands`. It is imported when it is called, so that no command pays for
+the imports of another one.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from sparelane.common.folders import OutputError, SavedResultsError
 from sparelane.common.names import UnknownNameError, near
 from sparelane.plugins.failure import PluginError
 from sparelane.simulation.traces import TraceError
-from sparelane.sweeps.crew import CrewError
+from sparelane.sweeps.executor import ExecutorError
 from sparelane.terminal.streams import STREAMS
 
 COMMANDS = (
@@ -42,12 +46,12 @@ COMMANDS = (
 )
 
 
-# Shells set this when they ask for completions.
+# Shells set this variable to request completions.
 COMPLETING = "_SPARELANE_COMPLETE"
 
 
 class Failure(click.ClickException):
-    """What went wrong, told on standard error; `exit_code` says of what kind it is."""
+    """An error that is printed to standard error and ends the program with `exit_code`."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -58,19 +62,19 @@ class Failure(click.ClickException):
 
 
 class Mistake(Failure):
-    """The user asked for something that cannot be done."""
+    """The request is invalid or cannot be met."""
 
     exit_code = 2
 
 
 class Defect(Failure):
-    """The program is wrong."""
+    """A bug in sparelane."""
 
     exit_code = 1
 
 
 class Incomplete(Failure):
-    """Some of what was asked for is not done; what is wrong is told."""
+    """Part of the work failed; the message names the first failure."""
 
     exit_code = 3
 
@@ -82,19 +86,19 @@ class Interruption(Failure):
 
 
 class LimitReachedError(Failure):
-    """A limit that the user set has ended the work; the exit code is that of timeout(1)."""
+    """A limit that the user set ended the work. The exit code is that of timeout(1)."""
 
     exit_code = 124
 
 
 class Commands(click.Group):
-    """Loads commands late, so that each pays only for what it uses, and turns exceptions into messages."""
+    """The subcommands. Imports each when it is called, and turns exceptions into messages and exit codes."""
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """Runs the program, whatever its standard streams are, and says what became of them."""
+        """Runs the program. Standard streams may be closed or full; the exit code reports output that was lost."""
         STREAMS.guard()
         if COMPLETING in os.environ:
-            # It teaches click what bash does with equals signs.
+            # Registers a completion class that handles how bash splits words at equals signs.
             importlib.import_module("sparelane.cli.completion")
         try:
             return super().main(*args, **extra)
@@ -103,23 +107,23 @@ class Commands(click.Group):
             raise
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Commands, without loading them for their summaries."""
+        """Completes the names of commands without importing the commands."""
         names = [CompletionItem(name) for name in COMMANDS if name.startswith(incomplete)]
         return names if incomplete[:1].isalpha() or not incomplete else super().shell_complete(ctx, incomplete)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands, in the order in which people meet them."""
+        """The names of the commands, in the order of the help text."""
         return list(COMMANDS)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the first sentence of each command's help, in full."""
+        """Writes the first sentence of each command's help, without cutting it."""
         write_commands(self, ctx, formatter)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, loaded.
+        """Imports a command and returns it.
 
         Raises:
-            Mistake: there is none, but one of a name like it.
+            Mistake: there is no such command, but one with a similar name.
         """
         if cmd_name not in COMMANDS:
             if near(cmd_name, COMMANDS) and not ctx.resilient_parsing:
@@ -129,7 +133,7 @@ class Commands(click.Group):
         return with_examples(command, cmd_name) if isinstance(command, click.Command) else None
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Runs the command; a mistake of the user exits with 2, a defect with 1, Ctrl-C with 130."""
+        """Runs the command. Exits with 2 for a mistake of the user, 1 for a bug, and 130 for Ctrl-C."""
         try:
             return super().invoke(ctx)
         except (
@@ -143,13 +147,14 @@ class Commands(click.Group):
             WireError,
             LinuxError,
             EmulationError,
-            CrewError,
+            ExecutorError,
             MissingExtraError,
         ) as error:
             raise Mistake(str(error)) from error
         except PhysicsError as error:
-            raise Defect(f"the simulation broke a law of its own, which is a defect: {error}") from error
+            raise Defect(f"the simulation violated one of its invariants, which is a bug: {error}") from error
         except BrokenPipeError:
+            # `STREAMS.finish` handles an output whose reader has gone.
             raise
         except OSError as error:
             where = f' "{error.filename}"' if error.filename else ""
@@ -161,7 +166,7 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="sparelane")
 def main() -> None:
-    """Simulate congestion control, packet by packet, and redo the papers that propose it."""
+    """Simulate congestion control packet by packet, and reproduce experiments from papers."""
 
 
 with_examples(main, "")

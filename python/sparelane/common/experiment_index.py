@@ -1,7 +1,7 @@
-"""An index of the experiments: their ids, titles and sources, without loading the experiments.
+"""An index of the experiments with their ids, titles and sources.
 
-Loading all experiments takes long and needs libraries for drawing. `make goldens` writes the index again, and a test
-compares it with the experiments.
+Importing all experiments is slow and needs plotting libraries. Commands that only list experiments read this index
+instead. `make goldens` rewrites it, and a test compares it with the experiments.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ FILE = Path(__file__).parent / "experiment_index.json"
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """One experiment.
+    """The entry of an experiment.
 
     Attributes:
         id: `paper/name`.
         title: one line.
-        source: where the paper has it.
+        source: the figure, table or section of the paper.
     """
 
     id: str
@@ -29,15 +29,15 @@ class Indexed:
 
 
 def read() -> list[Indexed]:
-    """All experiments, by id."""
+    """The entries of all experiments, ordered by id."""
     return [Indexed(**entry) for entry in json.loads(FILE.read_text(encoding="utf-8"))]
 
 
 def ids() -> list[str]:
-    """The ids of all experiments, in order."""
+    """The ids of all experiments, in alphabetical order."""
     return [entry.id for entry in read()]
 
 
 def text(entries: list[Indexed]) -> str:
-    """The content of the file for these entries."""
+    """The content of the index file for these entries."""
     return json.dumps([asdict(entry) for entry in entries], indent=1, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""Parts that need libraries of their own, which not everybody installs: `pip install 'sparelane[EXTRA]'`."""
+"""Checks for optional libraries, which are installed with `pip install 'sparelane[EXTRA]'`."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Literal
 
 Extra = Literal["figures", "papers"]
 
-# What each extra brings, as it is imported, and what for.
+# The modules of each extra, and their purpose as the start of a sentence.
 MODULES: dict[Extra, tuple[tuple[str, ...], str]] = {
     "figures": (("matplotlib",), "figures are drawn"),
-    "papers": (("matplotlib", "scipy"), "experiments are redone and drawn"),
+    "papers": (("matplotlib", "scipy"), "experiments are evaluated and drawn"),
 }
 
 
 class MissingExtraError(ImportError):
-    """A library is not installed that some parts need; the message says how to get it."""
+    """An optional library is missing. The message contains the command that installs it."""
 
 
 def require(extra: Extra) -> None:
-    """Makes sure that what an extra brings is there, before any work is done.
+    """Checks that the modules of an extra are installed, before any work is done.
 
     Raises:
-        MissingExtraError: it is not.
+        MissingExtraError: a module is not installed.
     """
     modules, purpose = MODULES[extra]
     missing = [name for name in modules if importlib.util.find_spec(name) is None]

@@ -1,4 +1,7 @@
-"""Output folders and files, tried before any work is done for them, and what is wrong with folders."""
+"""Checks of output folders and files, and atomic writes.
+
+Commands check that they can write their output before they work for hours, and readers never see a partial file.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,18 @@ from pathlib import Path
 
 
 class OutputError(Exception):
-    """A place that results cannot be written to."""
+    """Results cannot be written to a path."""
 
 
 class SavedResultsError(Exception):
-    """A place that results cannot be read from; the message says what is wrong with it."""
+    """Results cannot be read from a path. The message names the reason."""
 
 
 def ready_folder(folder: Path) -> Path:
-    """Makes the folder if there is none, and tries to write into it.
+    """Creates the folder if it does not exist, and checks that it is writable.
 
     Raises:
-        OutputError: that does not work.
+        OutputError: the folder cannot be created or written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -31,10 +34,10 @@ def ready_folder(folder: Path) -> Path:
 
 
 def check_folder(folder: Path) -> None:
-    """Checks that the folder could be made and written into, and leaves nothing behind.
+    """Checks that the folder could be created and written, without creating it.
 
     Raises:
-        OutputError: it could not.
+        OutputError: the folder cannot be created or written.
     """
     place = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     try:
@@ -45,10 +48,10 @@ def check_folder(folder: Path) -> None:
 
 
 def ready_file(path: Path) -> Path:
-    """Tries to open the file for writing; one that was not there is gone again afterwards.
+    """Checks that the file can be written. A file that did not exist is removed again.
 
     Raises:
-        OutputError: that does not work.
+        OutputError: the file cannot be written.
     """
     try:
         existed = path.exists()
@@ -62,13 +65,13 @@ def ready_file(path: Path) -> Path:
 
 
 def replaced(path: Path, write: Callable[[Path], object]) -> None:
-    """Writes a file under a name beside its own, and gives it that when it is whole.
+    """Writes a file atomically: under a temporary name in the same folder, which then replaces the file.
 
-    A link stays, and leads to the new content. What is no file, such as a pipe or `/dev/stdout`, is written as it is:
-    a file must not take its place.
+    A symbolic link is followed, so the file that it points to is replaced. Paths that are not regular files, such as
+    pipes and `/dev/stdout`, are written directly, since a file must not replace them.
 
     Raises:
-        OSError: it cannot be written; the file is then as it was.
+        OSError: the file cannot be written; it is then unchanged.
     """
     if path.exists() and not path.is_file():
         write(path)

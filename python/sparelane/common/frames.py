@@ -1,4 +1,4 @@
-"""Columns of the simulator as Polars tables, and tables as files."""
+"""Conversions between columns of the simulator, Polars data frames, and files in Parquet, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def to_frame(columns: Mapping[str, Column]) -> pl.DataFrame:
-    """A table from the simulator's columns: missing numbers become null, repeated texts categories."""
+    """Builds a data frame from the simulator's columns. Masked numbers become null, and codes become categories."""
     return pl.DataFrame([_to_series(name, column) for name, column in columns.items()])
 
 
@@ -41,7 +41,7 @@ def _masked(name: str, values: NDArray[np.generic], mask: NDArray[np.bool_]) -> 
 
 
 def to_columns(frame: pl.DataFrame) -> dict[str, Column]:
-    """The columns of a table in the form that the simulator gives them; the inverse of `to_frame`."""
+    """The columns of a data frame in the simulator's form; the inverse of `to_frame`."""
     return {series.name: _to_column(series) for series in frame}
 
 
@@ -57,22 +57,22 @@ def _to_column(series: pl.Series) -> Column:
 
 
 def types_of(frame: pl.DataFrame) -> dict[str, str]:
-    """The type of each column by name, as `run.json` keeps it for the formats that carry none."""
+    """The type of each column by name. `run.json` stores them for formats without types."""
     return {name: type(kind).__name__ for name, kind in frame.schema.items()}
 
 
 def write_parquet(frame: pl.DataFrame, path: Path) -> None:
-    """The table as Parquet, compressed."""
+    """Writes a data frame as compressed Parquet."""
     frame.write_parquet(path, compression="zstd")
 
 
 def write_csv(frame: pl.DataFrame, path: Path) -> None:
-    """The table as CSV with a header; missing numbers are empty."""
+    """Writes a data frame as CSV with a header. Nulls are empty cells."""
     frame.write_csv(path)
 
 
 def write_json(frame: pl.DataFrame, path: Path) -> None:
-    """The table as a JSON list of rows; missing numbers are null."""
+    """Writes a data frame as a JSON list of rows."""
     frame.write_json(path)
 
 
@@ -83,7 +83,7 @@ WRITERS: Mapping[str, Callable[[pl.DataFrame, Path], None]] = {
 }
 
 
-# The types that columns of results have, under the names that `types_of` gives them.
+# The types of columns of results, by the names that `types_of` uses.
 TYPES: Mapping[str, type[pl.DataType]] = {
     kind.__name__: kind
     for kind in (pl.UInt32, pl.UInt64, pl.Int32, pl.Int64, pl.Float64, pl.Boolean, pl.Categorical, pl.String)
@@ -91,40 +91,40 @@ TYPES: Mapping[str, type[pl.DataType]] = {
 
 
 def read_parquet(path: Path, types: Mapping[str, str] | None) -> pl.DataFrame:
-    """A table in Parquet, which carries its types."""
+    """Reads a data frame from Parquet, which stores its types."""
     return pl.read_parquet(path)
 
 
 def read_csv(path: Path, types: Mapping[str, str] | None) -> pl.DataFrame:
-    """A table in CSV; an empty cell is null.
+    """Reads a data frame from CSV. Empty cells are null.
 
     Args:
         path: the file.
-        types: the type of each column, as `types_of` gave it.
+        types: the type of each column, from `types_of`.
 
     Raises:
-        ValueError: the types are not known.
-        polars.exceptions.PolarsError: the file is malformed, or its columns are others.
+        ValueError: `types` is `None`, or the file has other columns.
+        polars.exceptions.PolarsError: the file is malformed.
     """
     known = _known(types)
-    # The file of a table without columns is empty, which Polars refuses.
+    # A table without columns makes an empty file, which Polars rejects.
     return _as_declared(pl.read_csv(path, schema_overrides=_plain(known)), known) if known else pl.DataFrame()
 
 
 def read_json(path: Path, types: Mapping[str, str] | None) -> pl.DataFrame:
-    """A table in JSON, a list of rows. Arguments and errors are those of `read_csv`."""
+    """Reads a data frame from a JSON list of rows. Arguments and errors are those of `read_csv`."""
     known = _known(types)
     return _as_declared(pl.read_json(path, schema=_plain(known)), known) if known else pl.DataFrame()
 
 
 def _plain(types: Mapping[str, type[pl.DataType]]) -> dict[str, type[pl.DataType]]:
-    """The types as a reader of text takes them: categories are text at first."""
+    """The types for a reader of text files, with categories read as strings first."""
     return {name: pl.String if kind == pl.Categorical else kind for name, kind in types.items()}
 
 
 def _known(types: Mapping[str, str] | None) -> dict[str, type[pl.DataType]]:
     if types is None:
-        raise ValueError("run.json does not state the types of its columns; `sparelane run` on it makes the run again")
+        raise ValueError("run.json does not state the types of its columns; repeat the run with `sparelane run` on it")
     return {name: TYPES[kind] for name, kind in types.items()}
 
 
@@ -134,7 +134,7 @@ def _as_declared(frame: pl.DataFrame, types: Mapping[str, type[pl.DataType]]) ->
     return frame.with_columns(pl.col(name).cast(kind) for name, kind in types.items())
 
 
-# Readers in the order in which they are tried: the format that carries types is first.
+# Readers in the order in which they are tried. Parquet comes first, since it stores types.
 READERS: Mapping[str, Callable[[Path, Mapping[str, str] | None], pl.DataFrame]] = {
     "parquet": read_parquet,
     "csv": read_csv,
@@ -143,5 +143,5 @@ READERS: Mapping[str, Callable[[Path, Mapping[str, str] | None], pl.DataFrame]] 
 
 
 def write_json_value(value: object, path: Path) -> None:
-    """Any value of JSON, indented, with a final newline."""
+    """Writes a value as indented JSON with a final newline."""
     path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,4 +1,8 @@
-"""Public names of a package that are imported when they are first used."""
+"""Imports that wait until they are needed.
+
+`public_name` imports the public names of a package when they are first used. `provide` and `provided` let a package
+call a function that a package above it defines, without importing that package.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,11 @@ import sys
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+# Functions that are called from below the package that defines them: their names, and "module:function" of each.
+_PROVIDED: dict[str, str] = {}
 
 
 def public_name(package: str, name: str, homes: Mapping[str, str]) -> object:
@@ -31,3 +39,24 @@ def public_name(package: str, name: str, homes: Mapping[str, str]) -> object:
     value = getattr(importlib.import_module(homes[name]), name)
     setattr(loaded, name, value)
     return value
+
+
+def provide(name: str, home: str) -> None:
+    """Registers the function that packages below its own call as `name`.
+
+    Args:
+        name: the name by which it is called.
+        home: the full name of its module and its own name, as in `package.module:function`.
+    """
+    _PROVIDED[name] = home
+
+
+def provided(name: str) -> Callable[..., Any]:
+    """Returns the function that is registered as `name`, and imports its module.
+
+    Raises:
+        KeyError: no function is registered under this name.
+    """
+    module, _, function = _PROVIDED[name].partition(":")
+    found: Callable[..., Any] = getattr(importlib.import_module(module), function)
+    return found

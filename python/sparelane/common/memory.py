@@ -1,15 +1,16 @@
-"""How much memory this process took at its peak."""
+"""Peak memory of this process."""
 
 from __future__ import annotations
 
 import resource
 from pathlib import Path
 
+# The value that resets the peak (proc_pid_clear_refs(5)).
 CLEAR_PEAK = "5"
 
 
-def forget_peak() -> None:
-    """Starts the measurement anew, where the kernel lets us; else the peak is that of the whole process."""
+def reset_peak() -> None:
+    """Resets the peak if the kernel allows it; otherwise it covers the whole life of the process."""
     try:
         Path("/proc/self/clear_refs").write_text(CLEAR_PEAK, encoding="ascii")
     except OSError:
@@ -17,7 +18,7 @@ def forget_peak() -> None:
 
 
 def peak_bytes() -> int:
-    """The most memory resident since `forget_peak`, or since the start where the kernel does not tell."""
+    """The peak resident memory since `reset_peak`, in bytes; since the start on systems without /proc."""
     try:
         status = Path("/proc/self/status").read_text(encoding="ascii")
     except OSError:

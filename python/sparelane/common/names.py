@@ -1,4 +1,4 @@
-"""Names that a user may mistype."""
+"""Suggestions for mistyped names."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 
-# The most names that a message suggests.
+# The largest number of suggestions in a message.
 SUGGESTED = 3
-# More names than this are not listed in a message, and a name is told no further than this, in characters.
+# The largest number of names that a message lists, and the longest name that it prints in full, characters.
 LISTED = 30
 LONGEST = 80
-# From here on, of 1, a name is like another one.
+# Names with at least this similarity, from 0 to 1, are suggested.
 ALIKE = 0.6
-# Names that are nearly as like as the nearest are suggested, too.
+# Names whose similarity is at most this much below the best are also suggested.
 NEARLY = 0.05
-# What a name is made of: `rc3/fig8-load` of `rc3`, `fig8` and `load`.
+# Separators of the parts of a name: `rc3/fig8-load` has the parts `rc3`, `fig8` and `load`.
 PARTS = re.compile(r"[/_.-]")
 
 
 class UnknownNameError(ValueError):
-    """A name that nothing has, with the nearest ones that something has."""
+    """A name is unknown. The message suggests similar names."""
 
     def __init__(self, kind: str, name: str, known: Sequence[str], elsewhere: str = "") -> None:
         found = near(name, known)
@@ -28,12 +28,12 @@ class UnknownNameError(ValueError):
             f"; there are: {', '.join(known)}" if len(known) <= LISTED else f"; `sparelane list` names all {len(known)}"
         )
         hint = f"; did you mean {either(found)}?" if found else every
-        told = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
-        super().__init__(f'there is no {kind} "{told}"{elsewhere or hint}')
+        shown = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+        super().__init__(f'there is no {kind} "{shown}"{elsewhere or hint}')
 
 
 def near(name: str, known: Iterable[str]) -> list[str]:
-    """The known names that are likely meant by `name`, the likeliest first: few, or none."""
+    """The known names that are similar to `name`, best first: at most `SUGGESTED`, and possibly none."""
     likeness = {one: _likeness(name.lower(), one.lower()) for one in known if name}
     best = max(likeness.values(), default=0.0)
     if best < ALIKE:
@@ -43,15 +43,16 @@ def near(name: str, known: Iterable[str]) -> list[str]:
 
 
 def either(names: Sequence[str]) -> str:
-    """Names in quotes, of which one is meant."""
+    """The names in quotes, joined by "or"."""
     quoted = [f'"{name}"' for name in names]
     return " or ".join(filter(None, [", ".join(quoted[:-1]), quoted[-1]]))
 
 
 def below(name: str, known: Iterable[str]) -> list[str]:
-    """What `name` means among ids such as `rc3/fig8-load`: itself, what begins with it, or the only one below a paper.
+    """The ids, such as `rc3/fig8-load`, that `name` selects.
 
-    Empty where it means none, or where it is not clear which of several.
+    An exact id selects itself. Otherwise `name` selects all ids that start with it or, if there are none, the single id
+    whose part after the slash starts with it. The list is empty if nothing matches or the last case is ambiguous.
     """
     ids = list(known)
     if name in ids or not name:
@@ -63,13 +64,13 @@ def below(name: str, known: Iterable[str]) -> list[str]:
 
 
 def _likeness(name: str, other: str) -> float:
-    """How like two names are, from 0 to 1: as a whole, by what one has of the other, or by their parts."""
+    """The similarity of two names, from 0 to 1: the best of a comparison as a whole and one with their parts."""
     if name == other:
         return 1.0
     parts = PARTS.split(other)
     tails = ["-".join(parts[place:]) for place in range(1, len(parts))]
     heads = ["-".join(parts[:place]) for place in range(1, len(parts))]
-    # A part that is right counts for more than a whole that is not.
+    # An exact part of a name ranks above a similar whole name.
     if name in (*parts, *heads, *tails) or (len(name) > 2 and any(tail.startswith(name) for tail in tails)):
         return 0.95
     shortened = (0.95 * _ratio(name, part) for part in (*parts, *heads, *tails) if len(part) > 3)
@@ -77,5 +78,4 @@ def _likeness(name: str, other: str) -> float:
 
 
 def _ratio(one: str, other: str) -> float:
-    # What two short words share by chance counts for little.
     return difflib.SequenceMatcher(None, one, other).ratio()

@@ -1,8 +1,8 @@
-"""Percentiles of samples, and how many values a percentile needs.
+"""Percentiles of samples, and the smallest sample for each percentile.
 
-The percentile of a share `p` of fewer than `1 / (1 - p)` values is the largest value or lies between the two largest:
-it says nothing about the tail. Such a percentile is therefore missing everywhere: in the summary of a run, in sweeps,
-in comparisons and in reports. The percentile itself is the nearest rank, which is a value that was measured.
+With fewer than `1 / (1 - p)` values, the percentile of a share `p` is the largest value or lies between the two
+largest, which says nothing about the tail. Such percentiles are left out of summaries, sweeps, comparisons and reports.
+Percentiles use the nearest rank, so they are always measured values.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-# The percentiles of tails that are reported, as shares of one.
+# The tail percentiles in reports, as fractions.
 TAILS = (0.95, 0.99, 0.999)
 
 
 def fewest(share: float) -> int:
-    """The fewest values of which there is a percentile: 20 for p95, 100 for p99, 1,000 for p99.9."""
+    """The smallest sample that has this percentile: 20 values for p95, 100 for p99, 1,000 for p99.9."""
     return math.ceil(1 / (1 - share) - 1e-6)
 
 
@@ -30,13 +30,13 @@ def percentile(values: Numbers | Sequence[float], share: float) -> float | None:
     """The smallest value that at least `share` of the values do not exceed.
 
     Args:
-        values: the sample; none of them is missing.
+        values: the sample, without missing values.
         share: 0.99 for the 99th percentile; between 0 and 1, both excluded.
 
     Returns:
         `None` if there are fewer values than `fewest(share)`.
     """
-    # Helper processes that only need `fewest` start faster without NumPy.
+    # Imported here, so that helper processes that only need `fewest` start faster.
     import numpy as np
 
     sample = np.asarray(values, dtype=np.float64)
@@ -57,7 +57,7 @@ def weighted(values: Numbers, counts: Numbers, share: float) -> float | None:
 
 
 def if_enough(value: float | None, share: float, count: int) -> float | None:
-    """A percentile that was computed elsewhere; `None` if it is of too few values."""
+    """Returns a percentile that was computed elsewhere, or `None` if its sample of `count` values is too small."""
     return value if count >= fewest(share) else None
 
 
@@ -75,12 +75,12 @@ def remark(share: float, what: str, counts: Sequence[tuple[str, int]]) -> str | 
     """A sentence about samples that are too small for a percentile; `None` if all are large enough.
 
     Args:
-        share: of the percentile.
-        what: the values, such as "finished flows".
-        counts: the name of each sample, which may be empty, and how many values it has.
+        share: the percentile as a fraction.
+        what: the kind of values, such as "finished flows".
+        counts: the name of each sample, which may be empty, and its number of values.
     """
     few = [(name, count) for name, count in counts if count < fewest(share)]
     if not few:
         return None
-    told = ", ".join(f"{name} has {count}" if name else f"there are {count}" for name, count in few)
-    return f"{short(share)} needs at least {fewest(share):,} {what}: {told}"
+    found = ", ".join(f"{name} has {count}" if name else f"there are {count}" for name, count in few)
+    return f"{short(share)} needs at least {fewest(share):,} {what}: {found}"

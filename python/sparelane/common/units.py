@@ -1,4 +1,4 @@
-"""Numbers with their units for people: `12.3 ms`, `4.5 Mbit/s`."""
+"""Formats numbers with units, such as `12.3 ms`, and reads quantities of scenarios, such as `10Mbps`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SCALES = {
     "B": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
 }
 _PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-# What units of a scenario are in those of results: each unit that the scenario's parser takes.
+# For each unit that the parser of scenarios accepts: the factor to the unit of results, and that unit.
 _SIZES = {
     "ps": (1e-12, "s"),
     "ns": (1e-9, "s"),
@@ -37,7 +37,7 @@ _TEXT = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(\S*)\s*")
 
 
 def scale(largest: float, unit: str) -> tuple[float, str]:
-    """By what to divide numbers up to `largest`, and the unit that they are in then."""
+    """The divisor for numbers up to `largest`, and the scaled unit."""
     for size, name in _SCALES.get(unit, ()):
         if abs(largest) >= size:
             return size, name
@@ -45,7 +45,7 @@ def scale(largest: float, unit: str) -> tuple[float, str]:
 
 
 def quantity(value: float, unit: str) -> str:
-    """A number with three or four digits, and its unit."""
+    """Formats a number with up to four digits and a scaled unit."""
     if not math.isfinite(value):
         return "–"
     size, name = scale(value, unit)
@@ -54,8 +54,8 @@ def quantity(value: float, unit: str) -> str:
 
 
 def read(text: str) -> tuple[float, str] | None:
-    """A value of a scenario as a number in the unit of results, such as ("10Mbps" → 1e7, "bit/s"); else `None`."""
-    # The sign for micro, in both of its characters, is a u here.
+    """Reads a quantity of a scenario in the unit of results: "10Mbps" is (1e7, "bit/s"). `None` if it is not one."""
+    # Unicode has two characters for micro, which the parser of scenarios reads as u.
     match = _TEXT.fullmatch(text.replace("\u00b5", "u").replace("\u03bc", "u"))
     if match is None or (match[2] and match[2] not in _SIZES):
         return None

@@ -38,7 +38,7 @@ from sparelane.emulation.hosts import (
     ready_device,
 )
 from sparelane.scenario.settings import Settings, override_texts
-from sparelane.simulation import simulate as api
+from sparelane.simulation import simulate
 
 if TYPE_CHECKING:
     import polars as pl
@@ -112,10 +112,10 @@ def network(
         UnknownNameError: there is no ready-made scenario of that name.
     """
     check_prefix(prefix)
-    text, name, folder = api.read(scenario)
+    text, name, folder = simulate.read(scenario)
     if not sys.platform.startswith("linux"):
         # A scenario with a mistake is refused on any system.
-        api.prepare(scenario, seed=seed, set=set)
+        simulate.prepare(scenario, seed=seed, set=set)
         raise EmulationError("an emulation needs Linux")
     emulation = _native.Emulation(text, name, str(folder), override_texts(set), seed)
     return Network(emulation, prefix)

@@ -1,4 +1,4 @@
-"""Environments for learning controllers: `pip install 'sparelane[gym]'`.
+"""Environments for reinforcement learning of controllers: `pip install 'sparelane[gym]'`.
 
 `CongestionEnv` is a Gymnasium environment with one agent, and `CongestionParallelEnv` a PettingZoo one with several.
 Importing this module registers the environments of `REGISTERED`, so that `gymnasium.make("sparelane/Window-v0")` finds
@@ -21,7 +21,7 @@ __all__ = ["OBSERVED", "REGISTERED", "CongestionEnv", "CongestionParallelEnv", "
 # The module of each environment.
 ENVIRONMENTS = {"CongestionEnv": "sparelane.gym.single", "CongestionParallelEnv": "sparelane.gym.several"}
 
-# The ids that Gymnasium knows: what the agent sets, and the scenario, a file in `tasks`.
+# The ids of environments in Gymnasium, with the agent's action and the scenario, a file in `tasks`.
 REGISTERED = {
     "sparelane/Window-v0": ("window", "window.toml"),
     "sparelane/Pace-v0": ("pace", "pace.toml"),
@@ -31,7 +31,7 @@ REGISTERED = {
 
 
 def __getattr__(name: str) -> Any:
-    """Loads an environment when it is first used, because each needs a library of its own."""
+    """Imports an environment when it is first used, since each needs another library."""
     try:
         return public_name(__name__, name, ENVIRONMENTS)
     except ModuleNotFoundError as error:
@@ -47,12 +47,12 @@ def __dir__() -> list[str]:
 
 
 def _register() -> None:
-    """Registers the environments with Gymnasium, if that is installed."""
+    """Registers the environments with Gymnasium, if it is installed."""
     try:
         from gymnasium import register, registry
     except ModuleNotFoundError:
         return
-    from sparelane.gym.course import TASKS
+    from sparelane.gym.episodes import TASKS
 
     for name, (sets, task) in REGISTERED.items():
         if name not in registry:

@@ -1,4 +1,4 @@
-"""What an agent of one flow sees, does and is rewarded for; environments for one agent and for several share it."""
+"""Observations, actions and rewards of the agent of a flow. Environments with one and several agents share them."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from sparelane import _native
 Observation = NDArray[np.float32]
 Sets = Literal["window", "pace"]
 
-# What each number of an observation says.
+# The meaning of each number of an observation.
 OBSERVED = (
     "rate: payload delivered in the step, as a share of the slowest cable",
-    "delay: the mean round-trip time of the step above the least of the connection, as a share of the least",
-    "loss: segments sent again in the step, as a share of what was delivered",
-    "marks: echoes of congestion marks and losses that began in the step",
+    "delay: the mean round-trip time of the step above the minimum of the connection, as a share of the minimum",
+    "loss: segments retransmitted in the step, as a share of those delivered or retransmitted",
+    "marks: congestion marks, losses and timeouts in the step",
     "window: the logarithm to base 2 of the window as a share of the bandwidth-delay product, over 8",
     "pace: the pace as a share of the slowest cable; 0 without one",
     "in flight: bytes in flight as a share of the window",
 )
 
-# An observation is limited to this magnitude, so that its space has bounds.
+# Observations are limited to this magnitude, so that their space is bounded.
 LARGEST = 10.0
 
-# A window has so many segments at least, and at most.
+# The smallest and the largest window, segments.
 WINDOW_SEGMENTS = (2.0, 1e5)
 
-# A pace is so large a share of the slowest cable at least, and at most.
+# The smallest and the largest pace, as shares of the rate of the slowest cable.
 PACE_SHARES = (1e-3, 2.0)
 
 
 def number_of(action: object, flow: int) -> float:
-    """The number of an action.
+    """Converts an action to a number.
 
     Args:
         action: A number, or an array with one number.
         flow: The number of the agent's flow, for the message.
 
     Raises:
-        ValueError: It is not one finite number.
+        ValueError: The action is not one finite number.
     """
     try:
         numbers = np.asarray(action, dtype=np.float64).reshape(-1)
@@ -59,10 +59,10 @@ def number_of(action: object, flow: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """The reward of a step: rate - delay_weight * delay - loss_weight * loss, each as in the observation.
+    """The reward of a step: rate - delay_weight * delay - loss_weight * loss, with numbers of the observation.
 
     Attributes:
-        delay_weight: The cost of a queueing delay of one least round-trip time, in shares of the slowest cable.
+        delay_weight: The cost of a queueing delay of one minimum round-trip time.
         loss_weight: The cost of losing every packet.
     """
 
@@ -77,11 +77,11 @@ class Reward:
 
 @dataclass(slots=True)
 class FlowAgent:
-    """The books of one agent between steps.
+    """The state of one agent between steps.
 
     Attributes:
         flow: the number of its flow.
-        mss_bytes: payload of a full segment.
+        mss_bytes: the payload of a full segment.
         slowest_bps: the rate of the slowest cable.
     """
 
@@ -92,7 +92,7 @@ class FlowAgent:
     is_over: bool = False
 
     def observe(self, run: _native.Stepper, step_s: float) -> Observation:
-        """What has happened since the last call."""
+        """The observation of the time since the last call. All zeros if the flow is not open."""
         now = run.view(self.flow)
         if now is None:
             self.is_over = self.before is not None

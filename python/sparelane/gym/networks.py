@@ -1,9 +1,9 @@
-"""Networks that change from episode to episode: values of a scenario that are drawn at each reset.
+"""Draws a new network for each episode, from lists and ranges of values in the scenario.
 
-A scenario for an environment may hold several values for a key, as a sweep file does: a list or a range. A sweep runs
-every combination; an environment draws one value of each key, uniformly and independently, when an episode starts. A
-range without `step`, `factor` and `points` is continuous here: `{ from = "5Mbps", to = "50Mbps" }` is uniform, and
-log-uniform with `log = true`.
+The scenario of an environment may have a list or a range of values for a key, like a sweep file. A sweep runs every
+combination; an environment draws one value of each key, uniformly and independently, when an episode starts. A range
+without `step`, `factor` and `points` is continuous: `{ from = "5Mbps", to = "50Mbps" }` is uniform, and log-uniform
+with `log = true`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sparelane.sweeps.values import DIGITS, Quantity, ValuesError, plain, shown
 # The keys of a continuous range.
 ENDS = frozenset({"from", "to"})
 LOG = "log"
-# Units of which there are whole numbers only.
+# Units with integer quantities.
 COUNTS = ("", "packet", "packets", "segment", "segments")
 
 
@@ -38,7 +38,7 @@ class Choice:
     values: Sequence[Any]
 
     def draw(self, random: np.random.Generator) -> Any:
-        """One of the values."""
+        """Draws one of the values."""
         return plain(self.values[int(random.integers(len(self.values)))])
 
 
@@ -48,9 +48,9 @@ class Interval:
 
     Attributes:
         key: The dotted key.
-        low: The least value.
+        low: The smallest value.
         high: The largest value, in the same unit.
-        is_log: Whether the logarithm is uniform, and not the value.
+        is_log: True if the distribution is log-uniform.
     """
 
     key: str
@@ -59,19 +59,19 @@ class Interval:
     is_log: bool
 
     def draw(self, random: np.random.Generator) -> Any:
-        """A value from `low` to `high`; a whole number if both ends are whole and the unit is a count."""
+        """Draws a value from `low` to `high`; an integer if both ends are integers and the unit is a count."""
         low, high = self.low.number, self.high.number
         ends = (math.log(low), math.log(high)) if self.is_log else (float(low), float(high))
         drawn = random.uniform(*ends)
         number = Decimal(f"{math.exp(drawn) if self.is_log else drawn:.{DIGITS}g}")
         if self.is_whole:
-            # Uniform over the whole numbers, both ends included, unless logarithmic.
+            # Uniform over the integers including both ends, unless the range is logarithmic.
             number = Decimal(round(number) if self.is_log else int(random.integers(int(low), int(high) + 1)))
         return plain(Quantity(min(max(number, low), high), self.low.unit).plain())
 
     @property
     def is_whole(self) -> bool:
-        """True if only whole numbers are drawn."""
+        """True if only integers are drawn."""
         return self.low.unit in COUNTS and all(not str(one.number).count(".") for one in (self.low, self.high))
 
 
@@ -84,7 +84,7 @@ def draws(text: str, file: str, settings: Sequence[str]) -> list[Draw]:
     Args:
         text: The scenario, as TOML.
         file: Its name in messages.
-        settings: Overrides, each `KEY=VALUE`; lists and ranges may stand here, too.
+        settings: Overrides, each `KEY=VALUE`, which may be lists and ranges.
 
     Raises:
         ScenarioError: A list or a range is not valid.
@@ -92,7 +92,7 @@ def draws(text: str, file: str, settings: Sequence[str]) -> list[Draw]:
     try:
         scenario = tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError:
-        # The simulator's parser reports it, with its line.
+        # The simulator's parser reports the error with its line.
         return []
     overrides.place(scenario, settings)
     # An environment draws the seed of each run itself.
@@ -104,23 +104,23 @@ def draws(text: str, file: str, settings: Sequence[str]) -> list[Draw]:
                 intervals.append(_interval(axes.dotted(path), table))
             except ValuesError as error:
                 raise axes.mistake(file, text, path, str(error)) from error
-            # A value stands for the range, so that the rules of sweeps apply to the rest of the file.
+            # A single value replaces the range, since the rules of sweeps would reject a continuous range.
             place[path[-1]] = table["from"]
         found = axes.find(scenario, file, text)
     except ScenarioError as error:
         raise _of_settings(error, settings) from error
-    # Several schemes are not a choice here, because the agent has one of them.
+    # Schemes are not drawn, since the agent belongs to one of them.
     choices = [Choice(axis.key, axis.values) for axis in found if all(_is_in(scenario, path) for path in axis.paths)]
     return [*choices, *intervals]
 
 
 def _of_settings(error: ScenarioError, settings: Sequence[str]) -> ScenarioError:
-    """The mistake without a line of the file, if an override is the cause of it."""
+    """The error, attributed to `--set` if an override caused it."""
     if not any(one.partition("=")[0].strip() == error.key for one in settings):
         return error
-    told = ScenarioError(f"--set {error.key}: {str(error).partition(f'{error.key}: ')[2]}")
-    told.file, told.line, told.key = "--set", None, error.key
-    return told
+    attributed = ScenarioError(f"--set {error.key}: {str(error).partition(f'{error.key}: ')[2]}")
+    attributed.file, attributed.line, attributed.key = "--set", None, error.key
+    return attributed
 
 
 def texts(drawn: Mapping[str, Any]) -> list[str]:
@@ -131,7 +131,7 @@ def texts(drawn: Mapping[str, Any]) -> list[str]:
 def _continuous(
     inside: Any, prefix: Path, scenario: Mapping[str, Any]
 ) -> Iterator[tuple[Path, Mapping[str, Any], Any]]:
-    """Each continuous range: its path, the range, and the table that holds it."""
+    """All continuous ranges, each with its path and the table that contains it."""
     for key, value in inside.items() if isinstance(inside, Mapping) else enumerate(inside):
         path = (*prefix, key)
         if isinstance(value, Mapping):

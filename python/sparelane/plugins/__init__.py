@@ -1,4 +1,4 @@
-"""Controllers, workloads and flow sizes of one's own, in Python."""
+"""Controllers, workloads and flow sizes that users write in Python."""
 
 from sparelane.plugins.failure import PluginError
 from sparelane.plugins.loading import Loaded, fingerprint, load, load_sources, of_this_session, sources

@@ -1,12 +1,12 @@
-"""Checks the names that a controller's class uses, so that a mistyped one is an error and not without effect.
+"""Checks the names that a controller class uses, so that a mistyped name raises an error instead of having no effect.
 
-Python lets any code assign any attribute. A controller that assigns `cwnd_byte` would run to its end with its first
-window, and one that defines `on_loss` would never be called. The rules:
+Python code may assign any attribute. A controller that assigns `cwnd_byte` would keep its initial window for the whole
+run, and a method `on_loss` would never be called. The rules:
 
-- A class declares its attributes: in its body, with a value or an annotation, or by assigning them in `__init__`. An
-  attribute that is new after `__init__` is refused.
-- A name that is nearly `cwnd_bytes` or `pacing_bps` is refused in `__init__`, too, unless the body declares it.
-- The methods that the simulator calls exist, and can be called with the arguments that it passes.
+- A class declares its attributes in its body, with a value or an annotation, or assigns them in `__init__`. A new
+  attribute after `__init__` is rejected.
+- A name similar to `cwnd_bytes` or `pacing_bps` is rejected in `__init__` as well, unless the body declares it.
+- The methods that the simulator calls exist and accept the arguments that it passes.
 - A method whose name begins with `on_` is one of these, or is called by the class itself.
 """
 
@@ -22,15 +22,15 @@ from typing import Any
 from sparelane import _native
 from sparelane.common.names import near
 
-# The attributes that a controller sets.
+# Attributes that a controller sets.
 SETTABLE = ("cwnd_bytes", "pacing_bps")
-# The attributes that it reads.
+# Attributes that a controller only reads.
 READ_ONLY = ("mss_bytes", "flow_bytes", "traffic_class", "line_rate_bps", "seed")
-# The methods that the simulator calls, with their arguments after `self`.
+# Methods that the simulator calls, with their arguments after `self`.
 METHODS = {"on_ack": ("ack",), "on_congestion": ("event",), "limits": ()}
-# The names in a class's body that the simulator reads.
-WORDS = ("needs", "traced")
-# Other tools' names for the window and the pace. They are refused if the class sets neither of ours.
+# Class attributes that the simulator reads.
+CLASS_ATTRIBUTES = ("needs", "traced")
+# Names of other tools for the window and the pacing rate. They are rejected if the class sets neither of ours.
 ELSEWHERE = {
     "cwnd": "cwnd_bytes",
     "cwnd_packets": "cwnd_bytes",
@@ -40,15 +40,15 @@ ELSEWHERE = {
     "pacing_rate": "pacing_bps",
     "pacing_rate_bps": "pacing_bps",
 }
-# From this likeness on, of 1, a name is taken for a mistyped one.
+# A name with at least this similarity, from 0 to 1, counts as mistyped.
 MISTYPED = 0.85
 
 
 class MistypedAttributeError(AttributeError):
-    """An attribute that the class does not declare.
+    """A controller assigns an attribute that its class does not declare.
 
     Attributes:
-        place: file, line and function of the assignment, as far as they are known.
+        place: file, line and function of the assignment, if they are known.
     """
 
     def __init__(self, message: str, place: tuple[str | None, int | None, str] = (None, None, "")) -> None:
@@ -57,10 +57,10 @@ class MistypedAttributeError(AttributeError):
 
 
 def check_class(class_: type[Any]) -> None:
-    """Checks a class of controllers where it is registered.
+    """Checks a controller class when it is registered.
 
     Raises:
-        TypeError: A method is missing, or cannot be called with the arguments that the simulator passes.
+        TypeError: A method is missing, or does not accept the arguments that the simulator passes.
         ValueError: A name in its body has no effect, or hides an attribute of `sparelane.Controller`.
     """
     if not (isinstance(class_, type) and issubclass(class_, _native.Controller)):
@@ -74,12 +74,12 @@ def check_class(class_: type[Any]) -> None:
                 else f"the class hides the attribute {name} of sparelane.Controller; allowed: another name"
             )
     _check_methods(class_, own)
-    _check_words(own)
+    _check_class_attributes(own)
     _check_signatures(class_, own)
 
 
 def _check_methods(class_: type[Any], own: dict[str, Any]) -> None:
-    """Refuses a method that nothing calls, and names a missing one."""
+    """Rejects methods that nothing calls, and classes without a required method."""
     called = {name for code in _codes(class_) for name in code.co_names}
     for name, value in own.items():
         if name in METHODS or name in called or not callable(value):
@@ -96,22 +96,22 @@ def _check_methods(class_: type[Any], own: dict[str, Any]) -> None:
             raise TypeError(f"the controller has no {name}(self, {METHODS[name][0]})")
 
 
-def _check_words(own: dict[str, Any]) -> None:
-    """Refuses `needs` and `traced` in another form, and names that are nearly these."""
-    for word in WORDS:
-        value = own.get(word, ())
+def _check_class_attributes(own: dict[str, Any]) -> None:
+    """Rejects `needs` and `traced` with values other than tuples of names, and names similar to these two."""
+    for name in CLASS_ATTRIBUTES:
+        value = own.get(name, ())
         is_group = isinstance(value, Sequence | Set) and not isinstance(value, str)
         if not is_group or any(type(one) is not str for one in value):
-            raise ValueError(f'{word} is {value!r}; allowed: a tuple of names, as in {word} = ("name",)')
+            raise ValueError(f'{name} is {value!r}; allowed: a tuple of names, as in {name} = ("name",)')
     for name, value in own.items():
-        if isinstance(value, Sequence) and name not in WORDS:
-            found = next((word for word in WORDS if _is_mistyped(name, word)), None)
+        if isinstance(value, Sequence) and name not in CLASS_ATTRIBUTES:
+            found = next((known for known in CLASS_ATTRIBUTES if _is_mistyped(name, known)), None)
             if found is not None:
                 raise ValueError(f'nothing reads {name} in the class; did you mean "{found}"?')
 
 
 def _check_signatures(class_: type[Any], own: dict[str, Any]) -> None:
-    """Refuses methods that cannot be called as the simulator calls them."""
+    """Rejects methods that do not accept the arguments of the simulator."""
     for name, arguments in {**METHODS, "__init__": ()}.items():
         if name not in own:
             continue
@@ -124,7 +124,7 @@ def _check_signatures(class_: type[Any], own: dict[str, Any]) -> None:
         try:
             signature = inspect.signature(method)
         except (TypeError, ValueError):
-            # Some callables of C have none.
+            # Some callables written in C have no signature.
             continue
         passed = arguments if isinstance(method, staticmethod | classmethod) else ("self", *arguments)
         if isinstance(method, classmethod):
@@ -137,16 +137,16 @@ def _check_signatures(class_: type[Any], own: dict[str, Any]) -> None:
 
 
 def check_made(controller: _native.Controller, names: Sequence[str], traced: Sequence[str]) -> None:
-    """Checks the attributes that an object has after `__init__`.
+    """Checks the attributes of a controller after `__init__`.
 
     Args:
-        controller: The object.
+        controller: The controller.
         names: The names to check.
         traced: The names that time series record.
 
     Raises:
-        MistypedAttributeError: One is nearly `cwnd_bytes` or `pacing_bps`, or another tool's name for these in a class
-            that sets neither; or a traced one does not exist.
+        MistypedAttributeError: A name is similar to `cwnd_bytes` or `pacing_bps`; or it is another tool's name for them
+            in a class that sets neither; or a traced attribute does not exist.
     """
     class_ = type(controller)
     declared = _declared(class_)
@@ -166,15 +166,15 @@ def check_made(controller: _native.Controller, names: Sequence[str], traced: Seq
         if not hasattr(controller, name):
             raise MistypedAttributeError(
                 f"traced names {name}, which is not an attribute after __init__; allowed: one that __init__ assigns"
-                f"{_meant(name, [*names, *declared, *SETTABLE])}"
+                f"{_suggestion(name, [*names, *declared, *SETTABLE])}"
             )
 
 
 def refuse_late(controller: _native.Controller, name: str) -> None:
-    """Refuses an attribute that is new after `__init__`.
+    """Rejects a new attribute after `__init__`.
 
     Raises:
-        MistypedAttributeError: Unless the class declares it.
+        MistypedAttributeError: The class does not declare the attribute.
     """
     class_ = type(controller)
     if name in _declared(class_):
@@ -182,31 +182,31 @@ def refuse_late(controller: _native.Controller, name: str) -> None:
     others = [one for one in (*vars(controller), *_declared(class_), *SETTABLE) if one != name]
     raise MistypedAttributeError(
         f"{name} is not an attribute of the controller; allowed: one that __init__ assigns, or that the class "
-        f"declares, as in {name}: float{_meant(name, others)}",
+        f"declares, as in {name}: float{_suggestion(name, others)}",
         _place(class_, name),
     )
 
 
-def meant(error: AttributeError) -> str:
-    """A hint for an attribute that was read and does not exist; empty if no other has a similar name."""
+def suggestion(error: AttributeError) -> str:
+    """A hint for a missing attribute that code has read; empty if no attribute has a similar name."""
     if not isinstance(error.name, str) or isinstance(error, MistypedAttributeError):
         return ""
-    return _meant(error.name, [name for name in dir(error.obj) if not name.startswith("_")])
+    return _suggestion(error.name, [name for name in dir(error.obj) if not name.startswith("_")])
 
 
-def _meant(name: str, known: Sequence[str]) -> str:
+def _suggestion(name: str, known: Sequence[str]) -> str:
     found = near(name, known)
     return f'; did you mean "{found[0]}"?' if found else ""
 
 
 def _sets_limits(class_: type[Any]) -> bool:
-    """Returns `True` if the code of a class sets the window or the pace, or defines `limits`."""
+    """True if the code of a class sets the window or the pacing rate, or defines `limits`."""
     stored = {name for code in _codes(class_) for name, _ in _stored(code)}
     return "limits" in _declared(class_) or not stored.isdisjoint(SETTABLE)
 
 
 def _is_mistyped(name: str, known: str) -> bool:
-    """Returns `True` if a name is probably a mistyped `known`; `max_cwnd_bytes` and `cwnd_bytes_2` are not."""
+    """True if a name is probably `known` mistyped. `max_cwnd_bytes` and `cwnd_bytes_2` are not."""
     if name == known:
         return False
     rest = name.replace(known, "", 1) if known in name else ""
@@ -220,7 +220,7 @@ def _bare(name: str) -> str:
 
 
 def _bases(class_: type[Any]) -> list[type[Any]]:
-    """The class and its bases up to `sparelane.Controller`, which is left out."""
+    """The class and its bases, without `sparelane.Controller` and `object`."""
     return [base for base in class_.__mro__ if base not in (_native.Controller, object)]
 
 
@@ -230,7 +230,7 @@ def _declared(class_: type[Any]) -> set[str]:
 
 
 def _codes(class_: type[Any]) -> Iterator[CodeType]:
-    """The code of the methods of a class, and of the functions inside of them."""
+    """The code of the methods of a class and of the functions nested in them."""
     for base in _bases(class_):
         for value in vars(base).values():
             function = inspect.unwrap(getattr(value, "fget", None) or getattr(value, "__func__", value))
@@ -247,7 +247,7 @@ def _inside(code: CodeType) -> Iterator[CodeType]:
 
 
 def _stored(code: CodeType) -> Iterator[tuple[str, int | None]]:
-    """Names of attributes that code assigns, each with the line."""
+    """The attributes that code assigns, each with the line."""
     line = code.co_firstlineno
     for instruction in dis.get_instructions(code):
         positions = instruction.positions
@@ -257,7 +257,7 @@ def _stored(code: CodeType) -> Iterator[tuple[str, int | None]]:
 
 
 def _place(class_: type[Any], name: str) -> tuple[str | None, int | None, str]:
-    """The file, line and function in which a class assigns an attribute."""
+    """The file, line and function where a class assigns an attribute."""
     for code in _codes(class_):
         for stored, line in _stored(code):
             if stored == name:

@@ -1,4 +1,4 @@
-"""What is raised where somebody's own Python code goes wrong in a run."""
+"""Errors of plugin code in a run, with the place in the plugin's source."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import sysconfig
 import traceback
 from pathlib import Path
 
-from sparelane.plugins.attributes import MistypedAttributeError, meant
+from sparelane.plugins.attributes import MistypedAttributeError, suggestion
 
 PACKAGE = Path(__file__).parents[1]
 STANDARD_LIBRARY = Path(sysconfig.get_paths()["stdlib"])
 
 
 class OverLimitError(BaseException):
-    """A call takes longer than it may. It is no `Exception`, so that no `except Exception` of a plugin holds it up."""
+    """A call exceeded its time limit. Not an `Exception`, so that `except Exception` in a plugin does not catch it."""
 
 
 class RunOverLimitError(OverLimitError):
-    """A whole run takes longer than it may, and is in a call of a plugin."""
+    """A run exceeded its time limit during a call into a plugin."""
 
 
 class PluginError(RuntimeError):
-    """Python code of a plugin failed, or gave what cannot be; the cause is in `__cause__`, with its traceback.
+    """Python code of a plugin failed or returned an invalid value. `__cause__` has the original error and traceback.
 
     Attributes:
-        plugin: whose code, such as `controller "my-law"`.
-        file: the file in which it failed, if that is known.
-        line: the line there.
+        plugin: the plugin, such as `controller "my-law"`.
+        file: the file of the failure, if it is known.
+        line: the line in that file.
     """
 
     def __init__(self, message: str, plugin: str = "", file: str | None = None, line: int | None = None) -> None:
@@ -40,18 +40,18 @@ class PluginError(RuntimeError):
 
 
 def failure(plugin: str, at_s: float | None, cause: BaseException) -> PluginError:
-    """The error to raise for one that a plugin has raised.
+    """Wraps an exception from a plugin.
 
     Args:
-        plugin: whose code, such as `controller "my-law"`.
-        at_s: the simulated time, if a run is under way.
-        cause: what it raised.
+        plugin: the plugin, such as `controller "my-law"`.
+        at_s: the simulated time, if a run is active.
+        cause: the exception.
     """
     what = str(cause) or type(cause).__name__
     if not isinstance(cause, ValueError | PluginError | OverLimitError | MistypedAttributeError):
         what = f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
     if isinstance(cause, AttributeError):
-        what += meant(cause)
+        what += suggestion(cause)
     when = "" if at_s is None else f" at {at_s:.6f} s of the run"
     file, line, where = place(cause)
     at = "" if file is None else f" ({file}, line {line}, in {where})"
@@ -61,7 +61,7 @@ def failure(plugin: str, at_s: float | None, cause: BaseException) -> PluginErro
 
 
 def place(cause: BaseException) -> tuple[str | None, int | None, str]:
-    """Where in somebody's own code an exception arose: file, line and function of the innermost frame of no library."""
+    """The origin of an exception in plugin code: file, line and function of the innermost frame outside libraries."""
     if isinstance(cause, MistypedAttributeError):
         return cause.place
     if isinstance(cause, SyntaxError) and cause.filename:
@@ -74,13 +74,13 @@ def place(cause: BaseException) -> tuple[str | None, int | None, str]:
 
 
 def where(cause: BaseException) -> str:
-    """The same in words, for messages; nothing where it did not arise in such code."""
+    """The place of an exception as text for messages; empty if it did not come from plugin code."""
     file, line, name = place(cause)
     return "" if file is None else f" in {name} ({file}, line {line})"
 
 
 def is_foreign(file: str) -> bool:
-    """Whether a file is of a library, of Python, or of this package."""
+    """True if a file belongs to a library, to Python, or to this package."""
     path = Path(file)
     homes = (PACKAGE, STANDARD_LIBRARY)
     return file.startswith("<frozen") or "site-packages" in path.parts or any(home in path.parents for home in homes)

@@ -1,4 +1,4 @@
-"""Plugin files: Python files that register controllers, workloads and flow sizes."""
+"""Loads plugin files: Python files that register controllers, workloads and flow sizes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from sparelane.plugins.registry import REGISTRY, Registered
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A plugin file of this process.
+    """A plugin file that this process has loaded.
 
     Attributes:
-        path: absolute, where it was first loaded.
-        text: what it held then.
+        path: the absolute path.
+        text: the content at that time.
     """
 
     path: str
@@ -29,22 +29,22 @@ class Loaded:
 
     @property
     def sha256(self) -> str:
-        """Of the text."""
+        """The SHA-256 of the text."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 LOADED: dict[str, Loaded] = {}
 
-# The names of modules that are made of plugin files begin so.
+# Prefix of the names of modules that hold plugin files.
 MODULE_PREFIX = "sparelane_plugin_"
 
 
 def load(path: str | os.PathLike[str]) -> Loaded:
-    """Runs a plugin file, once in a process.
+    """Runs a plugin file, unless this process has run it already.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        PluginError: it fails, registers nothing, or has changed since it was loaded.
+        FileNotFoundError: the file does not exist.
+        PluginError: the file fails, registers nothing, or has changed since it was loaded.
     """
     place = Path(path).resolve()
     if not place.is_file():
@@ -52,7 +52,7 @@ def load(path: str | os.PathLike[str]) -> Loaded:
     if place.suffix != ".py":
         raise PluginError(f'plugin "{path}": not a file of Python; allowed: a name that ends in .py', file=str(place))
     try:
-        # Some editors put a mark of byte order before UTF-8.
+        # Some editors write a byte order mark before UTF-8.
         text = place.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         cause = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
@@ -61,10 +61,10 @@ def load(path: str | os.PathLike[str]) -> Loaded:
 
 
 def load_text(plugin: Loaded) -> Loaded:
-    """Runs a plugin from its text, once in a process: the file need not be on this machine.
+    """Runs a plugin from its text, unless this process has run it already. The file may be on another machine.
 
     Raises:
-        PluginError: it fails, registers nothing, or another text was loaded from this path.
+        PluginError: the plugin fails, registers nothing, or this path was loaded with another text.
     """
     before = LOADED.get(plugin.path)
     if before is None:
@@ -76,10 +76,10 @@ def load_text(plugin: Loaded) -> Loaded:
 
 
 def execute(plugin: Loaded) -> None:
-    """Runs the text as a module of its own.
+    """Runs the text of a plugin as a new module.
 
     Raises:
-        PluginError: it fails, or registers nothing.
+        PluginError: the plugin fails or registers nothing.
     """
     whose = f'plugin "{plugin.path}"'
     module = types.ModuleType(f"{MODULE_PREFIX}{plugin.sha256[:12]}_{Path(plugin.path).stem}")
@@ -91,7 +91,7 @@ def execute(plugin: Loaded) -> None:
     except SystemExit as error:
         del sys.modules[module.__name__]
         raise PluginError(
-            f"{whose}: ends the program (SystemExit: {error.code}); allowed: a file that goes to its end",
+            f"{whose}: ends the program (SystemExit: {error.code}); allowed: a file that runs to its end",
             whose,
             plugin.path,
         ) from error
@@ -109,25 +109,25 @@ def execute(plugin: Loaded) -> None:
 
 
 def sources() -> list[list[str]]:
-    """Path and text of all plugin files of this process, as JSON has lists: what a worker process gets."""
+    """The path and text of all plugin files of this process, as lists for JSON. Worker processes get them."""
     return [[plugin.path, plugin.text] for plugin in LOADED.values()]
 
 
 def load_sources(plugins: Iterable[Sequence[str]]) -> None:
-    """Loads what `sources` gave, for a worker process, on this machine or on another.
+    """Loads plugins from the lists of `sources`, in a worker process on this machine or another.
 
     Raises:
-        PluginError: one fails.
+        PluginError: a plugin fails.
     """
     for path, text in plugins:
         load_text(Loaded(path, text))
 
 
 def fingerprint(text: str = "") -> str:
-    """A fingerprint of the code that results depend on, for their names; empty without plugins.
+    """A fingerprint of the plugin code that results depend on; empty without plugins.
 
-    It covers all plugin files, and the registrations of this session that `text` may name. The source of these does not
-    tell whether a function that they call has changed, so every registration counts as new code.
+    It covers all plugin files, and registrations of this session that `text` may name. Their source does not show
+    whether a function that they call has changed, so every registration counts as new code.
 
     Args:
         text: A scenario with its overrides.
@@ -138,7 +138,7 @@ def fingerprint(text: str = "") -> str:
 
 
 def of_this_session(text: str) -> list[Registered]:
-    """The controllers, workloads and distributions that a text may name and that no plugin file has registered.
+    """The registrations that a text may name and that come from this session instead of a plugin file.
 
     Worker processes do not know them.
     """

@@ -1,6 +1,6 @@
-"""Controllers, workloads and flow sizes of one's own, by name.
+"""Decorators that register controllers, workloads and flow sizes written in Python.
 
-The decorators here put classes and functions into this process's catalogue, where every scenario finds them.
+Registered classes and functions are part of this process's catalogue, where every scenario finds them by name.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ SizesOf = TypeVar("SizesOf", bound=Callable[..., Iterable[float]])
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """One registration.
+    """A registered class or function.
 
     Attributes:
-        native: The form that the catalogue takes.
-        origin: Module and qualified name. A later registration of the same origin, as by a notebook's cell, replaces
-            this one.
-        file: The file of the code, if it is in one.
-        line: The line there.
-        token: Differs from that of every other registration.
+        native: Its form in the native catalogue.
+        origin: Module and qualified name. A later registration with the same origin, such as a notebook cell that runs
+            again, replaces this one.
+        file: The file of the code, if there is one.
+        line: The line in that file.
+        token: A unique value for each registration.
     """
 
     native: Any
@@ -41,13 +41,13 @@ class Registered:
 
     @property
     def place(self) -> str:
-        """For messages."""
+        """The place of the code, for messages."""
         return "elsewhere" if self.file is None else f"in {self.file}, line {self.line}"
 
 
 @dataclass(slots=True)
 class Registry:
-    """What is registered in this process."""
+    """All registrations of this process."""
 
     kinds: dict[str, dict[str, Registered]] = field(
         default_factory=lambda: {"controller": {}, "workload": {}, "sizes": {}}
@@ -55,26 +55,26 @@ class Registry:
     made: _native.Catalogue | None = None
 
     def add(self, kind: str, name: str, registered: Registered) -> None:
-        """Adds one, in place of one of the same origin.
+        """Adds a registration, or replaces the one with the same origin.
 
         Raises:
-            ValueError: the name is another's.
+            ValueError: the name is used by another registration or is built in.
         """
         before = self.kinds[kind].get(name)
         if before is not None and before.origin != registered.origin:
             raise ValueError(f'there is a {kind} "{name}" already, {before.place}; allowed: another name')
         changed = {**self.kinds[kind], name: registered}
-        # A name that is built in is refused here, where it is given.
+        # Building the catalogue rejects names that are built in.
         self.made = catalogue_of({**self.kinds, kind: changed})
         self.kinds[kind] = changed
 
     def catalogue(self) -> _native.Catalogue | None:
-        """What is built in, and all of this; `None` where this is nothing."""
+        """The catalogue of built-in and registered entries; `None` if nothing is registered."""
         return self.made
 
 
 def catalogue_of(kinds: Mapping[str, Mapping[str, Registered]]) -> _native.Catalogue:
-    """What is built in, and these."""
+    """Builds a catalogue of the built-in entries and these registrations."""
     natives = [
         [registered.native for registered in kinds[kind].values()] for kind in ("controller", "workload", "sizes")
     ]
@@ -83,7 +83,7 @@ def catalogue_of(kinds: Mapping[str, Mapping[str, Registered]]) -> _native.Catal
 
 REGISTRY = Registry()
 
-# What functions are called that have no docstring.
+# Summaries of functions without a docstring.
 FLOWS = "flows of a plugin"
 SIZES = "sizes of a plugin"
 
@@ -91,19 +91,19 @@ SIZES = "sizes of a plugin"
 def controller(
     name: str, *, summary: str = "", source: str = "a plugin"
 ) -> Callable[[ControllerClass], ControllerClass]:
-    """Registers a class of controllers under a name that scenarios can use, alone or inside `rc3`.
+    """Registers a controller class under a name that scenarios can use, alone or inside `rc3`.
 
     Args:
         name: lower-case letters, digits and hyphens.
         summary: one line for `sparelane list`; the first line of the class's docstring by default.
-        source: where the law is defined.
+        source: the paper or document that defines the controller.
 
     Raises:
         TypeError: The name is missing; the class does not inherit from `sparelane.Controller`; or it has no `on_ack` or
-            `on_congestion` that can be called with the arguments that the simulator passes.
+            `on_congestion` that accepts the arguments of the simulator.
         ValueError: The name is taken, a parameter contradicts itself, or a name in the class has no effect.
     """
-    refuse_bare(name, "controller")
+    require_name(name, "controller")
 
     def register(class_: ControllerClass) -> ControllerClass:
         check_class(class_)
@@ -127,21 +127,21 @@ def controller(
 
 
 def workload(name: str, *, summary: str = "", source: str = "a plugin") -> Callable[[FlowsOf], FlowsOf]:
-    """Registers a generator of flows: `kind = "name"` in a scenario's `[[workload]]`.
+    """Registers a generator of flows, which scenarios use with `kind = "name"` in `[[workload]]`.
 
-    The function gets the run (hosts, duration, random draws under the scenario's seed) and its parameters, and gives
-    flows in order of start, which are read to the end of the run before it begins.
+    The function takes the run (hosts, duration, random draws from the scenario's seed) and its parameters. It yields
+    flows in order of start. All flows up to the end of the run are read before the simulation starts.
 
     Args:
-        name: what a scenario says.
+        name: the name in scenarios.
         summary: one line for `sparelane list`; the first line of the docstring by default.
-        source: where it is defined.
+        source: the paper or document that defines the workload.
 
     Raises:
         TypeError: The name is missing.
         ValueError: The name is taken, or a parameter contradicts itself.
     """
-    refuse_bare(name, "workload")
+    require_name(name, "workload")
 
     def register(function: FlowsOf) -> FlowsOf:
         _register(function, "workload", _native.WorkloadKind, name, summary or first_line(function, FLOWS), source)
@@ -151,21 +151,21 @@ def workload(name: str, *, summary: str = "", source: str = "a plugin") -> Calla
 
 
 def sizes(name: str, *, summary: str = "", source: str = "a plugin") -> Callable[[SizesOf], SizesOf]:
-    """Registers a distribution of flow sizes: `sizes = { kind = "name" }` in a scenario's workload.
+    """Registers a distribution of flow sizes, which workloads use with `sizes = { kind = "name" }`.
 
-    The function gets a `random.Random` under the scenario's seed and its parameters, and gives samples in bytes, each
-    as likely.
+    The function takes a `random.Random` with the scenario's seed and its parameters. It returns samples in bytes, which
+    are equally likely.
 
     Args:
-        name: what a scenario says.
+        name: the name in scenarios.
         summary: one line for `sparelane list`; the first line of the docstring by default.
-        source: where it is defined.
+        source: the paper or document that defines the distribution.
 
     Raises:
         TypeError: The name is missing.
         ValueError: The name is taken, or a parameter contradicts itself.
     """
-    refuse_bare(name, "sizes")
+    require_name(name, "sizes")
 
     def register(function: SizesOf) -> SizesOf:
         _register(function, "sizes", _native.SizesKind, name, summary or first_line(function, SIZES), source)
@@ -182,20 +182,20 @@ def _register(
     summary: str,
     source: str,
 ) -> None:
-    """Registers a function whose named arguments are its parameters."""
+    """Registers a function; its named arguments become parameters."""
     made = native(function, checked(name), summary, source, arguments(function))
     REGISTRY.add(kind, name, registration(made, function))
 
 
 def first_line(described: object, otherwise: str) -> str:
-    """The first line of somebody's own docstring."""
+    """The first line of a docstring that is not inherited, or `otherwise`."""
     own = vars(described).get("__doc__") if isinstance(described, type) else getattr(described, "__doc__", None)
     lines = (own or "").strip().splitlines()
     return lines[0] if lines else otherwise
 
 
-def refuse_bare(name: object, decorator: str) -> None:
-    """Refuses a decorator that was written without its name, and so was given the class or function.
+def require_name(name: object, decorator: str) -> None:
+    """Rejects a decorator without parentheses, which gets the class or function instead of a name.
 
     Raises:
         TypeError: The name is not text.
@@ -207,21 +207,21 @@ def refuse_bare(name: object, decorator: str) -> None:
 
 
 def checked(name: str) -> str:
-    """A name that can stand in a scenario.
+    """Returns the name if scenarios can use it.
 
     Raises:
-        ValueError: It cannot.
+        ValueError: The name has other characters than allowed.
     """
     if not (name[:1].islower() and name.isascii() and all(c.islower() or c.isdigit() or c == "-" for c in name)):
-        raise ValueError(f"{name!r} is no name; allowed: lower-case letters, digits and hyphens, a letter first")
+        raise ValueError(f"{name!r} is not a valid name; allowed: lower-case letters, digits, hyphens; a letter first")
     return name
 
 
 def arguments(function: Callable[..., object]) -> list[dict[str, object]]:
-    """The parameters that a function declares as defaults of its named arguments.
+    """The parameters of a function, from the defaults of its named arguments.
 
     Raises:
-        ValueError: an argument beside the first has no declared default.
+        ValueError: an argument after the first has no declared default.
     """
     named = list(inspect.signature(function).parameters.values())[1:]
     undeclared = [argument.name for argument in named if not isinstance(argument.default, Declaration)]
@@ -233,7 +233,7 @@ def arguments(function: Callable[..., object]) -> list[dict[str, object]]:
 
 
 def registration(native: object, thing: Any) -> Registered:
-    """What is kept of a registration."""
+    """The registration of a class or function, with its place in the source."""
     try:
         file, (_, line) = inspect.getsourcefile(thing), inspect.getsourcelines(thing)
     except (OSError, TypeError):

@@ -1,7 +1,7 @@
-"""Watches calls into somebody's own Python code: says which of them takes long, and ends one that is over its limit.
+"""Watches calls into plugins: reports slow calls, and ends calls that exceed their time limit.
 
-The simulator calls a controller in the thread that runs it, and knows nothing of time. A second thread looks, four
-times a second, where the first one is: a call that is found again is the same one, and still there.
+The simulator calls a controller in its own thread and does not measure real time. A second thread inspects the stack of
+the first one four times a second. If it finds the same frame again, the same call is still running.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from types import FrameType
 from sparelane.plugins.failure import PACKAGE, OverLimitError, RunOverLimitError, is_foreign
 from sparelane.plugins.registry import REGISTRY
 
-# How often to look, seconds.
-LOOK_S = 0.25
-# After so many seconds a call is told of for the first time, and then whenever that has doubled.
-TOLD_S = 5.0
-# What ends a call that sleeps or waits in the main thread.
+# Interval between inspections, seconds.
+POLL_S = 0.25
+# A slow call is first reported after this time, and again whenever its duration has doubled, seconds.
+REPORT_AFTER_S = 5.0
+# The signal that interrupts a call that sleeps or waits in the main thread.
 SIGNAL = signal.SIGALRM
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long somebody's own code, and a run, may take.
+    """Time limits of plugin code and of runs.
 
     Attributes:
-        call_s: one call of a method or generator, seconds; `None` for any time.
-        run_s: a run of a sweep as a whole, seconds; `None` for any time.
+        call_s: limit of a call of a method or generator, seconds; `None` for no limit.
+        run_s: limit of a whole run, seconds; `None` for no limit.
     """
 
     call_s: float | None = 60.0
@@ -43,19 +43,19 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call into somebody's own code that is under way.
+    """An active call into plugin code.
 
     Attributes:
-        frame: of the function that was called.
-        since_s: when it was first seen, by the monotonic clock.
+        frame: the frame of the called function.
+        since_s: the time when the call was first seen, monotonic clock.
     """
 
     frame: FrameType
     since_s: float
 
     @property
-    def whose(self) -> str:
-        """Whose code: `controller "my-law"`."""
+    def plugin(self) -> str:
+        """The plugin that the code belongs to, such as `controller "my-law"`."""
         code, owner = self.frame.f_code, None
         if code.co_argcount:
             owner = self.frame.f_locals.get(code.co_varnames[0])
@@ -65,16 +65,16 @@ class Call:
             for name, one in registered.items():
                 if one.origin in (made, written):
                     return f'{kind} "{name}"'
-        return "code of one's own"
+        return "plugin code"
 
     @property
     def name(self) -> str:
-        """The function that was called."""
+        """The name of the called function."""
         return self.frame.f_code.co_name
 
 
 def called(frame: FrameType | None) -> FrameType | None:
-    """The outermost function that the simulator has called, of a thread that is there now."""
+    """The outermost plugin frame of the stack that ends with `frame`; `None` if there is none."""
     outermost, is_own = None, False
     while frame is not None and not _is_ours(frame):
         outermost, is_own = frame, is_own or not is_foreign(frame.f_code.co_filename)
@@ -83,7 +83,7 @@ def called(frame: FrameType | None) -> FrameType | None:
 
 
 def plugin_call(thread: int) -> FrameType | None:
-    """The call into a plugin that a thread is in: its outermost frame, or `None`."""
+    """The outermost frame of a thread's current call into a plugin, or `None`."""
     return called(sys._current_frames().get(thread))
 
 
@@ -92,22 +92,22 @@ def _is_ours(frame: FrameType) -> bool:
 
 
 class Watch:
-    """The second thread, and what it has seen."""
+    """The watching thread and its state."""
 
-    def __init__(self, limits: Limits, say: Callable[[str], object] | None) -> None:
-        self._limits, self._say = limits, say
+    def __init__(self, limits: Limits, report: Callable[[str], object] | None) -> None:
+        self._limits, self._report = limits, report
         self._watched = threading.get_ident()
         self._is_main = threading.current_thread() is threading.main_thread()
         self._ended = threading.Event()
         self._began_s = time.monotonic()
         self._call: Call | None = None
-        self._told_s = 0.0
+        self._report_s = 0.0
         self._verdict = OverLimitError()
-        self._thread = threading.Thread(target=self._look, name="watch", daemon=True)
+        self._thread = threading.Thread(target=self._poll, name="watch", daemon=True)
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Watches this thread meanwhile."""
+        """Watches the current thread inside the `with` block."""
         before = signal.signal(SIGNAL, self._on_signal) if self._is_main else None
         self._thread.start()
         try:
@@ -119,22 +119,22 @@ class Watch:
             if self._is_main:
                 signal.signal(SIGNAL, before)
 
-    def _look(self) -> None:
-        while not self._ended.wait(LOOK_S):
+    def _poll(self) -> None:
+        while not self._ended.wait(POLL_S):
             frame = plugin_call(self._watched)
             now_s = time.monotonic()
             if frame is None or self._call is None or frame is not self._call.frame:
-                self._call, self._told_s = None if frame is None else Call(frame, now_s), TOLD_S
+                self._call, self._report_s = None if frame is None else Call(frame, now_s), REPORT_AFTER_S
                 continue
             self._judge(self._call, now_s)
 
     def _judge(self, call: Call, now_s: float) -> None:
-        """Tells of a call that takes long, and ends one that takes too long."""
+        """Reports a slow call, and ends a call that exceeds its limit."""
         lasted_s = now_s - call.since_s
-        if self._say is not None and lasted_s >= self._told_s:
-            self._told_s *= 2
+        if self._report is not None and lasted_s >= self._report_s:
+            self._report_s *= 2
             place = innermost(sys._current_frames().get(self._watched))
-            self._say(f"{call.whose} has been in {call.name} for {lasted_s:.0f} s{place}")
+            self._report(f"{call.plugin} has been in {call.name} for {lasted_s:.0f} s{place}")
         call_s, run_s = self._limits.call_s, self._limits.run_s
         if call_s is not None and lasted_s >= call_s:
             self._end(
@@ -148,13 +148,13 @@ class Watch:
     def _end(self, verdict: OverLimitError) -> None:
         self._verdict = verdict
         if self._is_main:
-            # It may have ended meanwhile: whoever hears the signal looks.
+            # The call may have returned by now, so the handler checks again.
             with suppress(ProcessLookupError):
                 signal.pthread_kill(self._watched, SIGNAL)
         else:
-            # Such an exception is made of its class alone, which therefore knows the words.
-            told = type("OverLimitError", (type(verdict),), {"__str__": lambda _: str(verdict)})
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._watched), ctypes.py_object(told))
+            # The interpreter instantiates the class without arguments, so the class itself holds the message.
+            error = type("OverLimitError", (type(verdict),), {"__str__": lambda _: str(verdict)})
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._watched), ctypes.py_object(error))
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         call = self._call
@@ -163,7 +163,7 @@ class Watch:
 
 
 def innermost(frame: FrameType | None) -> str:
-    """Where in somebody's own code a thread is, for messages."""
+    """The place in plugin code where a thread is, for messages."""
     while frame is not None and not _is_ours(frame):
         if not is_foreign(frame.f_code.co_filename):
             return f" ({frame.f_code.co_filename}, line {frame.f_lineno}, in {frame.f_code.co_name})"
@@ -172,15 +172,15 @@ def innermost(frame: FrameType | None) -> str:
 
 
 @contextmanager
-def watched(limits: Limits, say: Callable[[str], object] | None = None) -> Iterator[None]:
-    """Watches this thread's calls into plugins; where nothing is registered, there is nothing to watch.
+def watched(limits: Limits, report: Callable[[str], object] | None = None) -> Iterator[None]:
+    """Watches this thread's calls into plugins inside the `with` block. Does nothing if no plugin is registered.
 
     Args:
-        limits: how long a call may take; one that takes longer fails with a `PluginError`.
-        say: is told, in words, of a call that takes long.
+        limits: the time limits; a call that exceeds one fails with a `PluginError`.
+        report: called with a message about each slow call.
     """
     if REGISTRY.catalogue() is None:
         yield
         return
-    with Watch(limits, say).running():
+    with Watch(limits, report).running():
         yield

@@ -1,1 +1,1 @@
-"""Results as data: tidy rows, and the manifest that says where they come from."""
+"""Saved results: tidy rows, the manifest that records their origin, and the kinds of folders."""

@@ -1,4 +1,4 @@
-"""What a folder of results holds."""
+"""Determines the kind of results in a folder: a run, a sweep, or experiments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sparelane.results import manifest
 
 
 class Kind(Enum):
-    """What a folder holds."""
+    """The kind of results in a folder."""
 
     RUN = "a run"
     SWEEP = "a sweep"
@@ -20,16 +20,14 @@ class Kind(Enum):
 
 
 def kind_of(folder: Path) -> Kind:
-    """What a folder holds.
+    """The kind of results in a folder.
 
     Raises:
-        SavedResultsError: it is no folder, is empty, or holds no results.
+        SavedResultsError: the path is not a folder, or holds no results.
     """
     if not folder.is_dir():
-        what = "is not a folder" if folder.exists() else "is not there"
-        raise SavedResultsError(
-            f'"{folder}" {what}; allowed: a folder that `sparelane run`, `sweep` or `reproduce` left'
-        )
+        what = "is not a folder" if folder.exists() else "does not exist"
+        raise SavedResultsError(f'"{folder}" {what}; allowed: a folder of `sparelane run`, `sweep` or `reproduce`')
     if (folder / "run.json").exists():
         return Kind.RUN
     if (folder / manifest.FILE).exists():
@@ -44,16 +42,16 @@ def kind_of(folder: Path) -> Kind:
     if below:
         raise SavedResultsError(_which(folder, below))
     raise SavedResultsError(
-        f'no results in the folder "{folder}"{state}: `sparelane run`, `sweep` or `reproduce` with -o leaves some'
+        f'no results in the folder "{folder}"{state}: `sparelane run`, `sweep` or `reproduce` with -o saves some'
     )
 
 
-# Folders that are listed one by one.
+# The largest number of folders that a message lists.
 LISTED = 12
 
 
 def _which(folder: Path, below: Sequence[Path]) -> str:
-    """That a folder holds folders of results, and which."""
+    """The message for a folder that contains folders of results instead of results."""
     more = f" and {len(below) - LISTED} more" if len(below) > LISTED else ""
     listed = ", ".join(f'"{path}"' for path in below[:LISTED])
     return f'"{folder}" holds folders of results, and no results itself; allowed: one of {listed}{more}'

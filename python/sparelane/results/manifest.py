@@ -1,4 +1,4 @@
-"""The manifest beside rows: what made them, from what, and how to make them again."""
+"""The manifest of a folder of results: program, seeds, fingerprints, and the command that repeats them."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from sparelane.common.folders import SavedResultsError, replaced
 from sparelane.common.frames import write_json_value
 
 FILE = "manifest.json"
-# The layout of rows and manifests: it rises when a reader of the last one would misread them.
+# The version of the layout of rows and manifests. It increases when older readers would misread newer files.
 LAYOUT = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """Where a folder's rows come from.
+    """The origin of the rows in a folder.
 
     Attributes:
-        kind: what kind of work left them.
-        name: what was asked: the name of the sweep, or the id of an experiment.
-        title: what it shows, in words; may be empty.
-        version: of the program that simulated.
-        engine: a fingerprint of the simulator as it was built.
-        commit: of the program's sources, where they are at hand.
-        seeds: of all runs.
-        effort: whether it is all that was wanted, or a short form.
-        digest: a fingerprint of all runs in order: equal digests, equal results.
-        runs: how many runs the rows rest on.
-        missing: how many were wanted beside these, and failed or were not reached.
-        elapsed_s: how long it took, seconds, all sessions together, and of an experiment with those before it in the
-            same command; `None` where that was not noted.
-        cpu_s: the processor time of the runs, seconds.
-        day: when it was finished, as year, month and day.
-        command: what to type to make it again.
-        details: more, by kind.
+        kind: the kind of results.
+        name: the name of the sweep, or the id of the experiment.
+        title: a title; may be empty.
+        version: the version of the program that simulated.
+        engine: a fingerprint of the compiled simulator.
+        commit: the commit of the sources; empty if it is unknown.
+        seeds: the seeds of all runs.
+        effort: `full`, or `quick` for a reduced version.
+        digest: a fingerprint of all runs in order; equal digests mean equal results.
+        runs: the number of runs behind the rows.
+        missing: the number of further runs that failed or were not reached.
+        elapsed_s: the elapsed time of all sessions, seconds. For an experiment, it includes earlier experiments of the
+            same command. `None` if it was not recorded.
+        cpu_s: the CPU time of the runs, seconds.
+        day: the day when the results were complete, as year, month and day.
+        command: the command that repeats the results.
+        details: further facts, which depend on the kind.
     """
 
     kind: Literal["sweep", "experiment", "comparison"]
@@ -62,11 +62,11 @@ class Manifest:
 
     @property
     def program(self) -> str:
-        """The version, with the commit where that is known."""
+        """The version, with the commit if it is known."""
         return _with_commit(self.version, self.commit)
 
     def write(self, folder: Path) -> None:
-        """Writes it into the folder.
+        """Writes the manifest into the folder.
 
         Raises:
             OSError: the folder cannot be written.
@@ -75,10 +75,10 @@ class Manifest:
 
 
 def read(folder: Path) -> Manifest:
-    """The manifest of a folder.
+    """Reads the manifest of a folder.
 
     Raises:
-        SavedResultsError: there is none, it cannot be read, or another version wrote it.
+        SavedResultsError: the manifest is missing or malformed, or another version wrote it.
     """
     found = read_any(folder)
     refuse_other_version(folder, found.version)
@@ -86,10 +86,10 @@ def read(folder: Path) -> Manifest:
 
 
 def read_any(folder: Path) -> Manifest:
-    """The manifest of a folder, whichever version wrote it.
+    """Reads the manifest of a folder, written by any version.
 
     Raises:
-        SavedResultsError: there is none, it cannot be read, or it is in another layout.
+        SavedResultsError: the manifest is missing or malformed, or has another layout.
     """
     path = folder / FILE
     try:
@@ -113,7 +113,7 @@ def read_any(folder: Path) -> Manifest:
 
 
 def refuse_other_version(folder: Path, version: str) -> None:
-    """Refuses results of another version, which may mean something else by the same names.
+    """Rejects results of another version, in which the same names may have another meaning.
 
     Raises:
         SavedResultsError: the version is not this one.
@@ -128,7 +128,7 @@ def _this_version() -> str:
 
 @cache
 def engine() -> str:
-    """A fingerprint of the simulator as it was built: of the native module's bytes."""
+    """A fingerprint of the compiled simulator: a hash of the native module."""
     place = getattr(_native, "__file__", None)
     content = Path(place).read_bytes() if place else _native.__version__.encode()
     return hashlib.blake2b(content, digest_size=8).hexdigest()
@@ -136,7 +136,7 @@ def engine() -> str:
 
 @cache
 def commit() -> str:
-    """The commit of the program's sources in a checkout of them, marked where files differ from it; else nothing."""
+    """The commit of the sources, with a suffix if files were changed; empty outside a Git checkout."""
     command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--exclude=*"]
     try:
         return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
@@ -145,7 +145,7 @@ def commit() -> str:
 
 
 def program() -> str:
-    """The program's version, with the commit where that is known."""
+    """The version of this program, with the commit if it is known."""
     return _with_commit(_native.__version__, commit())
 
 

@@ -1,7 +1,7 @@
-"""Tidy rows: one number each, with everything that tells it from the others in columns of their own.
+"""Tidy rows: each row has one number, with columns for everything that identifies it.
 
-The table has the columns of `SCHEMA` in this order, and after them one column for each key that varies, named as
-`--set` takes it (`workload.load`). Sweeps write such tables, and experiments can.
+The table has the columns of `SCHEMA` in this order, followed by one column for each key that varies, named as in
+`--set` (`workload.load`). Sweeps and experiments write such tables.
 """
 
 from __future__ import annotations
@@ -37,24 +37,25 @@ AxisValue = int | float | str | bool | None
 
 @dataclass(frozen=True, slots=True)
 class TidyRow:
-    """One number.
+    """One number with its description.
 
     Attributes:
-        experiment: what was asked: the name of the sweep, or the id of an experiment.
-        setting: the keys that vary with their values, for people; empty where nothing varies.
-        scheme: whose number it is; empty where it is of no scheme.
-        traffic: of which flows of the run: `ALL`, a range of sizes, or the scheme of flows beside those compared.
-        metric: what is measured.
-        average: what kind of number of the flows it is, such as "mean over flows".
-        value: the number, or the mean of it over the seeds; `None` where no run gave it.
-        low: the lower end of its 95 % interval over the seeds; `None` without repetitions.
-        high: the upper end.
-        paper: the number that a paper prints; `None` where none does.
-        unit: of all four numbers.
-        reason: why ours differs from the paper's, where it does.
-        check: what became of a claim about it: "holds", "fails" or nothing.
-        seeds: of the runs that gave the number.
-        axes: the value of each key that varies; `None` where the key does not matter to the scheme.
+        experiment: the name of the sweep, or the id of the experiment.
+        setting: the keys that vary with their values, as text; empty if nothing varies.
+        scheme: the scheme that was measured; empty for numbers of the network.
+        traffic: the flows that the number covers: `ALL`, a range of sizes, `NETWORK`, or the scheme of other flows in
+            the same run.
+        metric: the measured quantity.
+        average: the kind of mean or percentile over flows, such as "mean over flows".
+        value: the number, or its mean over the seeds; `None` if no run has it.
+        low: the lower end of the 95 % interval over the seeds; `None` without repetitions.
+        high: the upper end of the interval.
+        paper: the number in a paper; `None` if there is none.
+        unit: the unit of all four numbers.
+        reason: the reason for a difference from the paper; empty if there is none.
+        check: the outcome of a claim about the number: "holds", "fails" or empty.
+        seeds: the seeds of the runs behind the number.
+        axes: the value of each key that varies; `None` if the key does not apply to the scheme.
     """
 
     experiment: str
@@ -74,14 +75,14 @@ class TidyRow:
     axes: Mapping[str, AxisValue] = field(default_factory=dict)
 
 
-# What `traffic` says of numbers that cover every flow of the scheme.
+# The value of `traffic` for numbers of all flows of the scheme.
 ALL = "all flows"
-# What it says of numbers of the network as a whole.
+# The value of `traffic` for numbers of the whole network.
 NETWORK = "network"
 
 
 def to_frame(rows: Iterable[TidyRow], axes: Mapping[str, pl.DataType] | None = None) -> pl.DataFrame:
-    """The rows as a table, with a column for each of the axes.
+    """Builds a table of rows, with a column for each axis.
 
     Raises:
         ValueError: an axis has the name of another column.
@@ -98,7 +99,7 @@ def to_frame(rows: Iterable[TidyRow], axes: Mapping[str, pl.DataType] | None = N
 
 
 def axis_kind(values: Iterable[AxisValue]) -> pl.DataType:
-    """What kind of column holds these values: whole numbers, numbers, or text."""
+    """The type of a column for these values: integers, floats, or text."""
     known = [value for value in values if value is not None]
     if known and all(isinstance(value, int) and not isinstance(value, bool) for value in known):
         return pl.Int64()
@@ -108,15 +109,15 @@ def axis_kind(values: Iterable[AxisValue]) -> pl.DataType:
 
 
 def axis_names(frame: pl.DataFrame) -> list[str]:
-    """The keys that vary in a table of rows."""
+    """The names of the axis columns of a table of rows."""
     return frame.columns[len(SCHEMA) :]
 
 
 def read(path: Path) -> pl.DataFrame:
-    """A table of rows from a Parquet file.
+    """Reads a table of rows from a Parquet file.
 
     Raises:
-        SavedResultsError: the file cannot be read, or holds something else.
+        SavedResultsError: the file cannot be read, or does not hold rows.
     """
     try:
         frame = pl.read_parquet(path)

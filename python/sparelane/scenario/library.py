@@ -1,4 +1,4 @@
-"""The ready-made scenarios that come with the package."""
+"""Finds the ready-made scenarios that are part of the package."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from sparelane.common import experiment_index
 from sparelane.common.names import UnknownNameError
 
-# A scenario file that redoes something says what in a comment.
+# A scenario that reproduces a published setting names it in a comment with this prefix.
 SOURCE = "# Source:"
 
 FOLDER = Path(__file__).parent / "shipped"
@@ -20,9 +20,9 @@ class Ready:
     """A ready-made scenario.
 
     Attributes:
-        name: what `sparelane run` takes.
-        summary: its title, one line.
-        source: what it is taken from, where the file says so.
+        name: the name for `sparelane run`.
+        summary: the title, one line.
+        source: the published setting that it reproduces; empty if the file names none.
         path: the file.
     """
 
@@ -41,7 +41,7 @@ def find(name: str) -> Path:
     """The file of the ready-made scenario called `name`, with or without `.toml`.
 
     Raises:
-        UnknownNameError: there is none.
+        UnknownNameError: no ready-made scenario has this name.
     """
     stem = name.removesuffix(".toml")
     if stem not in names():
@@ -50,11 +50,11 @@ def find(name: str) -> Path:
 
 
 def resolve(name: str) -> Path:
-    """The file that `name` means: a path to one, or the name of a ready-made scenario.
+    """The file for `name`, which is a path or the name of a ready-made scenario.
 
     Raises:
-        FileNotFoundError: `name` looks like a path, and there is no file.
-        UnknownNameError: it looks like a name, and nothing is called so.
+        FileNotFoundError: `name` looks like a path, and the file does not exist.
+        UnknownNameError: `name` looks like a name, and no ready-made scenario has it.
     """
     path = Path(name)
     if path.is_file():
@@ -70,7 +70,7 @@ def resolve(name: str) -> Path:
 
 
 def catalogue() -> list[Ready]:
-    """Every ready-made scenario with its title."""
+    """All ready-made scenarios, in alphabetical order."""
     return [_describe(FOLDER / f"{name}.toml") for name in names()]
 
 

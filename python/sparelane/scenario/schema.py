@@ -1,4 +1,4 @@
-"""What a scenario may say, as JSON Schema: for editors, and for what a shell completes."""
+"""The JSON Schema of scenarios, for editors and for shell completion."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Schema = Mapping[str, Any]
 
 
 def text(*, is_sweep: bool = False) -> str:
-    """The JSON Schema (draft 7) of scenarios, or of sweep files, with what plugins have registered so far."""
+    """The JSON Schema (draft 7) of scenarios or sweep files, including plugins that are registered by now."""
     return json.dumps(json.loads(_native.json_schema(REGISTRY.catalogue(), is_sweep)), indent=1, ensure_ascii=False)
 
 
@@ -30,7 +30,7 @@ def scenarios() -> Schema:
 
 
 def tables_at(keys: Sequence[str], scenario: Any) -> Iterator[Schema]:
-    """The schemas of tables under keys such as `["scheme", "tcp"]`: those that fit what `scenario` says there."""
+    """The schemas of the table under keys such as `["scheme", "tcp"]` that are consistent with `scenario`."""
     root = scenarios()
     tables = [(root, scenario)]
     for key in keys:
@@ -44,7 +44,7 @@ def tables_at(keys: Sequence[str], scenario: Any) -> Iterator[Schema]:
 
 
 def values_of(table: Schema, key: str) -> Iterator[Schema]:
-    """What a table allows under a key, each way by itself."""
+    """The alternative schemas of the value under a key of a table."""
     root = scenarios()
     for option in _resolved(table, root):
         if option.get("type") == "array" and key.isdecimal():
@@ -57,32 +57,32 @@ def values_of(table: Schema, key: str) -> Iterator[Schema]:
 
 
 def _resolved(schema: Any, root: Schema) -> Iterator[Schema]:
-    """A schema's ways, each without references to definitions and choices of others."""
+    """The alternatives of a schema, with references and combinations (`anyOf`, `allOf`) resolved."""
     if not isinstance(schema, Mapping):
         return
     if "$ref" in schema:
         yield from _resolved(root["definitions"][schema["$ref"].removeprefix("#/definitions/")], root)
-    for word in ("anyOf", "allOf"):
-        for option in schema.get(word, ()):
+    for combination in ("anyOf", "allOf"):
+        for option in schema.get(combination, ()):
             yield from _resolved(option, root)
     if not {"$ref", "anyOf", "allOf"} & set(schema):
         yield schema
 
 
-def _fits(schema: Schema, given: Any, root: Schema) -> bool:
-    """Whether a table may be of this schema: the word that it gives for its kind is the schema's."""
-    if not isinstance(given, Mapping):
+def _fits(schema: Schema, table: Any, root: Schema) -> bool:
+    """True if a table may follow this schema, since no constant of the schema contradicts it (such as its `kind`)."""
+    if not isinstance(table, Mapping):
         return True
     for option in _resolved(schema, root):
-        words = {key: value["const"] for key, value in option.get("properties", {}).items() if "const" in value}
-        if all(given.get(key, word) == word for key, word in words.items()):
+        constants = {key: value["const"] for key, value in option.get("properties", {}).items() if "const" in value}
+        if all(table.get(key, constant) == constant for key, constant in constants.items()):
             return True
     return False
 
 
-def _entry(given: Any, key: str) -> Any:
-    if isinstance(given, Mapping):
-        return given.get(key)
-    if isinstance(given, list) and key.isdecimal() and int(key) < len(given):
-        return given[int(key)]
+def _entry(container: Any, key: str) -> Any:
+    if isinstance(container, Mapping):
+        return container.get(key)
+    if isinstance(container, list) and key.isdecimal() and int(key) < len(container):
+        return container[int(key)]
     return None

@@ -1,4 +1,4 @@
-"""Scenarios and overrides in Python's types, written as the TOML that the parser reads."""
+"""Converts scenarios and overrides from Python values to the TOML that the parser reads."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from typing import Any
 from sparelane._native import ScenarioError
 
 Value = bool | int | float | str | PurePath | datetime.date | datetime.time | Sequence["Value"] | Mapping[str, "Value"]
-# Values may also be of NumPy's types, which a union of types cannot tell apart from others.
+# Values may also have NumPy types, which a union of types cannot express.
 Settings = Mapping[str, Any] | Sequence[str]
 
-# The name of a scenario that is a dictionary, in messages. The bindings leave out its line numbers.
+# The name of a scenario from a dictionary in messages. The bindings omit line numbers for it.
 DICTIONARY = "<dict>"
-# A key that TOML takes without quotes.
+# A key that TOML accepts without quotes.
 BARE = re.compile(r"[A-Za-z0-9_-]+")
-# Tables down to this depth get a section of their own; deeper ones are written inline.
+# Tables down to this depth become sections; deeper ones are written inline.
 SECTION_DEPTH = 2
 
 EXAMPLE = '{"workload.load": 0.5}'
@@ -33,12 +33,12 @@ Path = tuple[str | int, ...]
 
 
 def override_texts(settings: Settings | None) -> list[str]:
-    """Overrides as the parser takes them: `key=value` each.
+    """Converts overrides to the form of the parser: one `key=value` each.
 
-    A mapping has dotted keys and Python values; a sequence is passed on unchanged.
+    A mapping has dotted keys and Python values. A sequence of texts is returned unchanged.
 
     Raises:
-        TypeError: A key is not text, or a value has a type that no scenario holds.
+        TypeError: A key is not text, or a value has a type that scenarios do not support.
     """
     if settings is None:
         return []
@@ -57,19 +57,19 @@ def override_texts(settings: Settings | None) -> list[str]:
 
 
 def toml_value(value: Value, path: Path = ()) -> str:
-    """A value as TOML writes it, on one line.
+    """Formats a value as TOML on one line.
 
     Args:
-        value: The value; numbers, arrays and flags of NumPy, too.
-        path: Its place in the scenario, for the message.
+        value: The value; NumPy numbers, arrays and booleans are accepted.
+        path: Its path in the scenario, for the error message.
 
     Raises:
-        TypeError: TOML has no such type.
+        TypeError: TOML does not support the type.
     """
     match value:
         case bool():
             return "true" if value else "false"
-        # Numbers of other libraries too, such as NumPy's, some of which are floats with a `repr` of their own.
+        # The conversion matters for NumPy numbers, some of which are floats with a different `repr`.
         case numbers.Integral():
             return repr(int(value))
         case numbers.Real() | Decimal():
@@ -83,7 +83,7 @@ def toml_value(value: Value, path: Path = ()) -> str:
             return f"{{{', '.join(items)}}}"
         case Sequence() if not isinstance(value, bytes | bytearray | memoryview):
             return f"[{', '.join(toml_value(item, (*path, place)) for place, item in enumerate(value))}]"
-    # An array of NumPy, or its flag.
+    # A NumPy array or boolean.
     plain = getattr(value, "tolist", None)
     if callable(plain) and not isinstance(value, memoryview):
         return toml_value(plain(), path)
@@ -93,14 +93,14 @@ def toml_value(value: Value, path: Path = ()) -> str:
 
 
 def scenario_text(scenario: Mapping[str, Any]) -> str:
-    """A scenario in a dictionary, as TOML.
+    """Converts a scenario in a dictionary to TOML.
 
-    Tables are dictionaries and lists of tables are lists of them. A key with points is a path, as in overrides:
+    Tables are dictionaries, and arrays of tables are lists of dictionaries. A dotted key is a path, as in overrides:
     `{"topology.pairs": 2}` is `{"topology": {"pairs": 2}}`.
 
     Raises:
         ScenarioError: A key is not valid, or is given twice.
-        TypeError: A value has a type that no scenario holds.
+        TypeError: A value has a type that scenarios do not support.
     """
     tree: dict[str, Any] = {}
     _merge(tree, scenario, ())
@@ -108,12 +108,12 @@ def scenario_text(scenario: Mapping[str, Any]) -> str:
 
 
 def dotted(path: Iterable[str | int]) -> str:
-    """A path as messages and overrides name it."""
+    """A path as a dotted key, for messages and overrides."""
     return ".".join(str(part) if BARE.fullmatch(str(part)) else json.dumps(part) for part in path)
 
 
 def _merge(into: dict[str, Any], table: Mapping[str, Any], path: Path) -> None:
-    """Puts a table's values into `into`, with dotted keys resolved."""
+    """Merges a table into `into`, with dotted keys resolved."""
     for key, value in table.items():
         parts = _split(key, path)
         inside: Any = into
@@ -131,7 +131,7 @@ def _merge(into: dict[str, Any], table: Mapping[str, Any], path: Path) -> None:
 
 
 def _step(inside: Any, part: str, path: Path) -> Any:
-    """The table or list called `part`, made if a table lacks it."""
+    """The table or list under `part`. Creates a table if the key does not exist."""
     found = inside.setdefault(part, {}) if isinstance(inside, dict) else inside[_index(inside, part, path)]
     if not isinstance(found, dict | list):
         raise _mistake(path, "a value and a table; allowed: one of them")
@@ -139,14 +139,14 @@ def _step(inside: Any, part: str, path: Path) -> Any:
 
 
 def _index(inside: Sequence[Any], part: str, path: Path) -> int:
-    """The place of an element of a list."""
+    """The index of a list element."""
     if not part.isdecimal() or int(part) >= len(inside):
         raise _mistake(path, f"the list has {len(inside)} elements, which are numbered from 0")
     return int(part)
 
 
 def _plain(value: Any, path: Path) -> Any:
-    """A copy with dictionaries and lists in place of other mappings and sequences."""
+    """A copy with plain dictionaries and lists."""
     if isinstance(value, Mapping):
         table: dict[str, Any] = {}
         _merge(table, value, path)
@@ -157,11 +157,11 @@ def _plain(value: Any, path: Path) -> Any:
 
 
 def _split(key: object, path: Path) -> list[str]:
-    """The parts of a key of a dictionary.
+    """Splits a dotted key of a dictionary.
 
     Raises:
-        TypeError: It is not text.
-        ScenarioError: It is not a key.
+        TypeError: The key is not text.
+        ScenarioError: The text is not a valid key.
     """
     if not isinstance(key, str):
         raise TypeError(f"{dotted(path) or 'the scenario'} has the key {key!r}; allowed: text")
@@ -169,7 +169,7 @@ def _split(key: object, path: Path) -> list[str]:
     if all(BARE.fullmatch(part) for part in parts):
         return parts
     if len(parts) == 1 and '"' not in key and "'" not in key:
-        # A name that TOML writes in quotes.
+        # A single name that needs quotes in TOML.
         return parts
     found: Any = None
     parts = []
@@ -184,12 +184,12 @@ def _split(key: object, path: Path) -> list[str]:
 
 
 def _lines(table: Mapping[str, Any], header: tuple[str, ...], path: Path) -> list[str]:
-    """A table in TOML: first its own values, then its tables.
+    """The TOML lines of a table: first its values, then its tables.
 
     Args:
         table: The table.
-        header: Its name in TOML, which does not number the tables of a list.
-        path: Its place in the scenario, which does.
+        header: Its name in TOML, without indices of arrays of tables.
+        path: Its path in the scenario, with these indices.
     """
     own = {key: value for key, value in table.items() if not _is_section(value, header)}
     lines = [f"{_key(key, path)} = {toml_value(value, (*path, key))}" for key, value in own.items()]
@@ -202,14 +202,14 @@ def _lines(table: Mapping[str, Any], header: tuple[str, ...], path: Path) -> lis
                 lines += ["", f"[[{_header(name)}]]", *_lines(item, name, (*place, number))]
             continue
         inside = _lines(value, name, place)
-        # A table that holds only tables needs no header.
+        # A table that contains only tables needs no header.
         is_needed = not inside or inside[0] != ""
         lines += [*(["", f"[{_header(name)}]"] if is_needed else []), *inside]
     return lines
 
 
 def _is_section(value: Any, header: tuple[str, ...]) -> bool:
-    """Returns `True` for a value that gets a header of its own."""
+    """True if a value is written as a section with a header."""
     is_list = isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
     return len(header) < SECTION_DEPTH and (isinstance(value, dict) or is_list)
 
@@ -225,17 +225,17 @@ def _key(key: object, path: Path) -> str:
 
 
 def _text(text: str, path: Path) -> str:
-    """A text in quotes."""
+    """A quoted string."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise _mistake(path, f"{text!r} is not valid Unicode") from error
-    # JSON leaves this control character as it is, and TOML does not take it.
+    # TOML rejects this control character, which JSON does not escape.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _mistake(path: Path, message: str) -> ScenarioError:
-    """A mistake in a dictionary, with the attributes that mistakes in files have."""
+    """The error for a mistake in a dictionary, with the attributes of errors in files."""
     key = dotted(path)
     error = ScenarioError(f"{DICTIONARY}: {key}: {message}" if key else f"{DICTIONARY}: {message}")
     error.file, error.line, error.key = DICTIONARY, None, key

@@ -1,1 +1,1 @@
-"""One simulation run: starting it, its result as tables, its summary, warnings and saved form."""
+"""Single runs: preparation, results as tables, summaries, warnings, and the saved form."""

@@ -1,4 +1,4 @@
-"""Timing the simulator on neutral workloads: `.topo` files with the `.flows` beside them."""
+"""Times the simulator on neutral workloads, each a `.topo` file with a `.flows` file in the same folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from sparelane.common import memory
 from sparelane.common.folders import OutputError
 from sparelane.scenario.settings import toml_value
-from sparelane.simulation import simulate as api
+from sparelane.simulation import simulate
 
 TEMPLATE = """\
 title = {title}
@@ -45,14 +45,14 @@ scheme = "tcp"
 """
 
 
-# A run of no time is one of the shortest that there is: nothing happens in it.
+# A duration of zero is replaced by the shortest possible one, in which nothing happens.
 NO_TIME = ("0", "0s", "0ms", "0us", "0ns", "0ps")
 SHORTEST = "1ps"
 
 
 @dataclass(frozen=True, slots=True)
 class Standard:
-    """How a workload is run when nothing else is asked for; `None` where nothing is agreed."""
+    """The default settings of a workload; `None` for settings without a default."""
 
     duration: str | None
     ssthresh_segments: int | None
@@ -68,15 +68,15 @@ STANDARDS = {
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What one workload took. Only the simulation is timed, not reading and building.
+    """The timing of one workload. It covers the simulation, without reading and building.
 
     Attributes:
-        workload: the file's name without its end.
-        events: handled by the engine.
-        packet_hops: packets, data or not, that crossed a link.
-        cpu_s: processor time of the whole process.
-        wall_s: time on the wall.
-        peak_rss_mb: most memory resident at a time, in units of 10^6 bytes.
+        workload: the file's name without its suffix.
+        events: the number of events that the engine handled.
+        packet_hops: the number of packets that crossed a link, counted at each link; includes ACKs.
+        cpu_s: CPU time of the whole process, seconds.
+        wall_s: elapsed time, seconds.
+        peak_rss_mb: peak resident memory, in units of 10^6 bytes.
     """
 
     workload: str
@@ -87,12 +87,12 @@ class Timing:
     peak_rss_mb: float
 
     def to_json(self) -> dict[str, str | int | float]:
-        """As machines read it."""
+        """The timing as JSON values."""
         return asdict(self)
 
 
 def scenario_text(topology: Path, duration: str, ssthresh_segments: int | None) -> str:
-    """The scenario that runs a workload: NewReno with SACK, an ACK per packet, drop-tail queues."""
+    """The scenario of a workload: NewReno with SACK, an ACK per packet, drop-tail queues."""
     ssthresh = "" if ssthresh_segments is None else f"initial_ssthresh = {ssthresh_segments}\n"
     return TEMPLATE.format(
         title=toml_value(topology.stem),
@@ -104,13 +104,13 @@ def scenario_text(topology: Path, duration: str, ssthresh_segments: int | None) 
 
 
 def measure(topology: Path, duration: str, ssthresh_segments: int | None) -> Timing:
-    """Runs a workload once.
+    """Runs a workload once and times it.
 
     Raises:
         ScenarioError: the workload cannot be run.
     """
-    memory.forget_peak()
-    prepared = api.prepare(scenario_text(topology, duration, ssthresh_segments))
+    memory.reset_peak()
+    prepared = simulate.prepare(scenario_text(topology, duration, ssthresh_segments))
     wall_s, cpu_s = time.perf_counter(), time.process_time()
     result = prepared.run()
     cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - wall_s
@@ -145,21 +145,21 @@ load = 0.3
 sizes = {{ kind = "fixed", size = "20packets" }}
 """
 
-# Ports of the routers of the fat trees, and for how long each is simulated when nothing else is asked for.
+# The number of ports of the routers in each fat tree, and its default duration.
 LADDER = {8: "4ms", 16: "2ms", 24: "1ms", 32: "500us", 48: "200us", 64: "100us"}
 
 
 @dataclass(frozen=True, slots=True)
-class Rung:
-    """What a fat tree took, at the same load on every size.
+class FatTreeTiming:
+    """The timing of a fat tree. The load is the same for every size.
 
     Attributes:
-        ports: of each router, k: k^3 / 4 hosts.
-        hosts: how many.
-        links: directions of cables.
-        flows: that started.
-        build_s: from the scenario to the first event.
-        timing: of the simulation.
+        ports: the ports of each router, k; the tree has k^3 / 4 hosts.
+        hosts: the number of hosts.
+        links: the number of directions of cables.
+        flows: the number of flows that started.
+        build_s: the time from reading the scenario to the first event, seconds.
+        timing: the timing of the simulation.
     """
 
     ports: int
@@ -170,34 +170,34 @@ class Rung:
     timing: Timing
 
     def to_json(self) -> dict[str, str | int | float]:
-        """As machines read it."""
+        """The timing as JSON values."""
         own = {"ports": self.ports, "hosts": self.hosts, "links": self.links, "flows": self.flows}
         return {**own, "build_s": self.build_s, **self.timing.to_json()}
 
 
-def climb(ports: int, duration: str) -> Rung:
-    """Builds and simulates a fat tree of `ports` once.
+def measure_fat_tree(ports: int, duration: str) -> FatTreeTiming:
+    """Builds and simulates a fat tree with routers of `ports` ports once.
 
     Raises:
-        ScenarioError: it cannot be run.
+        ScenarioError: the scenario cannot be run.
     """
-    memory.forget_peak()
+    memory.reset_peak()
     began_s = time.perf_counter()
-    prepared = api.prepare(LADDER_TEMPLATE.format(k=ports, duration=toml_value(duration)))
+    prepared = simulate.prepare(LADDER_TEMPLATE.format(k=ports, duration=toml_value(duration)))
     build_s = time.perf_counter() - began_s
     wall_s, cpu_s = time.perf_counter(), time.process_time()
     totals = prepared.run().totals
     cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - wall_s
     peak_mb = memory.peak_bytes() / 1e6
     timing = Timing(f"fat-tree-{ports}", totals["events"], totals["packet_hops"], cpu_s, wall_s, peak_mb)
-    return Rung(ports, ports**3 // 4, 2 * (3 * ports**3 // 4), totals["flows"], build_s, timing)
+    return FatTreeTiming(ports, ports**3 // 4, 2 * (3 * ports**3 // 4), totals["flows"], build_s, timing)
 
 
 def standard_workloads(scratch: Path) -> list[Path]:
-    """The three standard workloads: those in `benches/work`, or else made by the source tree's generator in `scratch`.
+    """The three standard workloads in `benches/work`, or new ones in `scratch` from the source tree's generator.
 
     Raises:
-        OutputError: there are neither workloads nor a generator.
+        OutputError: neither the workloads nor the generator exist.
     """
     made = Path("benches") / "work"
     if not all((made / f"{name}.topo").is_file() for name in STANDARDS):
@@ -209,7 +209,7 @@ def _generate(folder: Path) -> Path:
     trees = (Path.cwd(), Path(__file__).resolve().parents[3])
     generator = next((path for tree in trees if (path := tree / "benches" / "workloads.py").is_file()), None)
     if generator is None:
-        raise OutputError("the standard workloads are not here: run this in the source tree, or name .topo files")
+        raise OutputError("the standard workloads are missing: run this in the source tree, or give .topo files")
     done = subprocess.run(
         [sys.executable, str(generator), "--out", str(folder)], capture_output=True, text=True, check=False
     )

@@ -1,7 +1,7 @@
-"""The columns of the tables that a run leaves: their types, units and meanings.
+"""Describes the columns of all result tables: types, units and meanings.
 
-This is the only place that describes them. The docstrings of `Result` and `Summary` and the reference page of the
-documentation are made from it, and a test compares it with the tables of real runs.
+The docstrings of `Result`, `Summary` and `Sweep` and the reference page of the documentation are generated from these
+descriptions, and a test compares them with the tables of real runs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 Method = TypeVar("Method", bound=Callable[..., Any])
 Class = TypeVar("Class", bound=type)
 
-# Width of a docstring's lines, in characters, and of one more level of indentation.
+# Width of the lines of a docstring, characters, and one level of indentation.
 WIDTH = 110
 INDENT = "    "
 
@@ -26,11 +26,11 @@ class Column:
     """One column of a table.
 
     Attributes:
-        name: The name; `N` at the end stands for a number from 0.
+        name: The name; a final `N` stands for a number, starting from 0.
         dtype: The Polars type, as `str` prints it.
         meaning: One sentence or noun phrase.
-        unit: The unit of a number; empty for names, flags and numbers without one.
-        is_optional: Whether a row may have null.
+        unit: The unit of a number; empty for names, flags and numbers without a unit.
+        is_optional: True if values may be null.
     """
 
     name: str
@@ -40,13 +40,13 @@ class Column:
     is_optional: bool = False
 
     def matches(self, name: str) -> bool:
-        """Returns `True` for the name of the column that this describes."""
+        """True if this is the description of the column `name`."""
         pattern = re.escape(self.name[:-1]) + r"\d+" if self.name.endswith("_N") else re.escape(self.name)
         return re.fullmatch(pattern, name) is not None
 
     @property
     def kind(self) -> str:
-        """The type, then the unit, then "or null" for an optional column."""
+        """The type, the unit and, for optional columns, "or null"."""
         return ", ".join(filter(None, (self.dtype, self.unit, "or null" if self.is_optional else "")))
 
 
@@ -70,7 +70,7 @@ FLOWS: Columns = (
     Column(
         "finish_s",
         "Float64",
-        "When the receiver held the last byte; null if it never did.",
+        "When the receiver held the last byte; null if the flow did not finish.",
         "s",
         is_optional=True,
     ),
@@ -78,7 +78,7 @@ FLOWS: Columns = (
     Column(
         "ideal_s",
         "Float64",
-        "The least completion time on the path: handshake, propagation, and every byte at the slowest link's rate.",
+        "The lower bound of the completion time: handshake, propagation, and all bytes at the slowest link's rate.",
         "s",
         is_optional=True,
     ),
@@ -97,8 +97,8 @@ FLOWS: Columns = (
         "packets",
     ),
     Column("lost_packets", "UInt64", "Data packets dropped by a queue or lost on a wire.", "packets"),
-    Column("retransmissions", "UInt64", "Segments sent again; those of RC3's tail are not counted.", "segments"),
-    Column("timeouts", "UInt64", "Retransmission timeouts, those of the SYN included."),
+    Column("retransmissions", "UInt64", "Retransmitted segments; those of RC3's tail are not counted.", "segments"),
+    Column("timeouts", "UInt64", "Retransmission timeouts, including those of the SYN."),
     Column(
         "srtt_s",
         "Float64",
@@ -106,11 +106,11 @@ FLOWS: Columns = (
         "s",
         is_optional=True,
     ),
-    Column("min_rtt_s", "Float64", "The least sample of the round-trip time.", "s", is_optional=True),
+    Column("min_rtt_s", "Float64", "The smallest sample of the round-trip time.", "s", is_optional=True),
     Column(
         "measured_bytes",
         "UInt64",
-        "Payload that arrived since `[measure]` began, each byte counted once; null without `[measure]`.",
+        "Payload that arrived since the start of `[measure]`, each byte counted once; null without `[measure]`.",
         "bytes",
         is_optional=True,
     ),
@@ -143,10 +143,10 @@ LINKS: Columns = (
     Column(
         "sent_packets",
         "UInt64",
-        "Packets transmitted by the end of the run, those lost on the wire included.",
+        "Packets transmitted by the end of the run, including those lost on the wire.",
         "packets",
     ),
-    Column("sent_bytes", "UInt64", "Bytes of these packets, headers included.", "bytes"),
+    Column("sent_bytes", "UInt64", "Bytes of these packets, including headers.", "bytes"),
     Column("arrived_packets", "UInt64", "Packets that arrived at the queue.", "packets"),
     Column("dropped_packets", "UInt64", "Packets that the queue dropped.", "packets"),
     Column("lost_packets", "UInt64", "Packets lost on the wire.", "packets"),
@@ -183,7 +183,7 @@ DELAYS: Columns = (
 
 PACKETS: Columns = (
     Column("segment", "UInt32", "The number of the segment, from 0."),
-    Column("is_retransmission", "Boolean", "Whether the segment had been sent before."),
+    Column("is_retransmission", "Boolean", "True if the segment had been sent before."),
     Column("due_s", "Float64", "When the pace or the controller's clock allowed it.", "s", is_optional=True),
     Column("sent_s", "Float64", "When it was handed to the sending host's interface.", "s"),
     Column(
@@ -196,7 +196,7 @@ PACKETS: Columns = (
     Column(
         "arrived_s",
         "Float64",
-        "When its last bit reached the receiving host; null if it was lost, or under way for 4.29 s or more.",
+        "When its last bit reached the receiving host; null if it was lost, or in transit for 4.29 s or more.",
         "s",
         is_optional=True,
     ),
@@ -219,7 +219,7 @@ SERIES: Columns = (
     Column(
         "quantity",
         "Categorical",
-        "The name of the quantity, with its unit as the ending: `cwnd_bytes`, `srtt_s`, `backlog_bytes`, ...",
+        "The name of the quantity, which ends with its unit: `cwnd_bytes`, `srtt_s`, `backlog_bytes`, ...",
     ),
     Column(
         "value",
@@ -241,7 +241,7 @@ SUMMARY_SCHEMES: Columns = (
     Column(
         "slowdown",
         "Float64",
-        "The mean of the completion time divided by the least that the path allows (`ideal_s`).",
+        "The mean of the completion time divided by its lower bound on the path (`ideal_s`).",
         is_optional=True,
     ),
     Column("p99_slowdown", "Float64", "The 99th percentile of that ratio; null for fewer than 100.", is_optional=True),
@@ -259,7 +259,7 @@ SUMMARY_SERVICE: Columns = (
     Column(
         "retransmitted",
         "Float64",
-        "Segments sent again, as a share of the data packets of priority 0.",
+        "Retransmitted segments, as a share of the data packets of priority 0.",
         "0 to 1",
         is_optional=True,
     ),
@@ -271,7 +271,13 @@ SUMMARY_SERVICE: Columns = (
         "s",
         is_optional=True,
     ),
-    Column("queueing_s", "Float64", "The mean of that less the least sample.", "s", is_optional=True),
+    Column(
+        "queueing_s",
+        "Float64",
+        "The mean of that round-trip time less its smallest sample.",
+        "s",
+        is_optional=True,
+    ),
     Column(
         "jain",
         "Float64",
@@ -284,7 +290,7 @@ SUMMARY_SERVICE: Columns = (
 SUMMARY_LINKS: Columns = (
     Column("from", "String", "The node that sends."),
     Column("to", "String", "The node that receives."),
-    Column("utilisation", "Float64", "Bits sent, divided by those that the line rate allows.", "0 to 1"),
+    Column("utilisation", "Float64", "Sent bits divided by the capacity of the link.", "0 to 1"),
     Column("peak_backlog_bytes", "UInt64", "The most bytes ever queued or in transmission.", "bytes"),
 )
 
@@ -341,7 +347,7 @@ RESULT: Mapping[str, Columns] = {
     "series": SERIES,
 }
 
-# The tables of `Sweep`, by attribute. One column for each key that varies follows those of the first three.
+# The tables of `Sweep`, by attribute. The first three also have a column for each key that varies.
 SWEEP: Mapping[str, Columns] = {
     "rows": SWEEP_ROWS,
     "runs": SWEEP_ROWS,
@@ -359,7 +365,7 @@ SUMMARY: Mapping[str, Columns] = {
 
 
 def documented(columns: Columns) -> Callable[[Method], Method]:
-    """Appends a description of the columns to the docstring of the property that returns the table."""
+    """Appends the descriptions of columns to the docstring of the property that returns the table."""
 
     def document(method: Method) -> Method:
         if method.__doc__ is not None:  # `python -OO` removes docstrings.
@@ -370,14 +376,14 @@ def documented(columns: Columns) -> Callable[[Method], Method]:
 
 
 def docstring_section(columns: Columns) -> str:
-    """The columns as a section of a docstring: `name (type, unit): meaning`, one entry a column."""
+    """The section of a docstring with one entry per column: `name (type, unit): meaning`."""
     entries = (f"{column.name} ({column.kind}): {column.meaning}" for column in columns)
     lines = [textwrap.fill(entry, WIDTH, initial_indent=INDENT, subsequent_indent=2 * INDENT) for entry in entries]
     return "\n".join(["Columns:", *lines])
 
 
 def documented_tables(tables: Mapping[str, Columns]) -> Callable[[Class], Class]:
-    """Appends a description of the columns of several tables to the docstring of the class that holds them."""
+    """Appends the descriptions of the columns of several tables to the docstring of a class."""
 
     def document(class_: Class) -> Class:
         if class_.__doc__ is not None:

@@ -1,4 +1,4 @@
-"""What service flows had: goodput and fairness, computed here alone, out of plain columns of NumPy."""
+"""Goodput and fairness of flows, from NumPy columns. Summaries, warnings and sweeps share these functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Numbers = NDArray[np.float64]
 
 
 def floats(column: Any) -> Numbers:
-    """A column of the simulator as floats; what is missing is not a number."""
+    """A column of the simulator as floats. Missing values are NaN."""
     if not isinstance(column, tuple):
         return np.asarray(column, dtype=np.float64)
     values, mask = column
@@ -19,16 +19,16 @@ def floats(column: Any) -> Numbers:
 
 
 def goodput_bps(start_s: Numbers, finish_s: Numbers, delivered_bytes: Numbers, end_s: float) -> float | None:
-    """The payload that receivers held in sequence, in bits per second, from the first start to the last finish.
+    """The goodput of flows together, from the first start to the last finish.
 
     Args:
-        start_s: when each flow started.
-        finish_s: when each finished; not a number for one that did not, which lasts to the run's end.
-        delivered_bytes: the payload of each.
-        end_s: when the run ended.
+        start_s: the start of each flow, seconds.
+        finish_s: the finish of each flow, seconds; NaN for a flow that lasts to the end of the run.
+        delivered_bytes: the payload that each receiver holds in sequence.
+        end_s: the end of the run, seconds.
 
     Returns:
-        `None` where no time has passed.
+        Bits per second; `None` if the time span is zero.
     """
     if not len(start_s):
         return None
@@ -37,13 +37,13 @@ def goodput_bps(start_s: Numbers, finish_s: Numbers, delivered_bytes: Numbers, e
 
 
 def jain(rates: Numbers) -> float | None:
-    """Jain's index of fairness; `None` for fewer than two rates, or where all are 0."""
+    """Jain's fairness index; `None` for fewer than two rates, or if all rates are 0."""
     squares = float((rates * rates).sum())
     return float(rates.sum()) ** 2 / (len(rates) * squares) if len(rates) > 1 and squares > 0 else None
 
 
 def open_rates_bps(start_s: Numbers, finish_s: Numbers, delivered_bytes: Numbers, end_s: float) -> Numbers:
-    """The mean rates of the flows that were open at the run's end, bits per second."""
+    """The mean rates of the flows that were open at the end of the run, bits per second."""
     lasted_s = end_s - start_s
     is_open = np.isnan(finish_s) & (lasted_s > 0)
     return 8.0 * delivered_bytes[is_open] / lasted_s[is_open]

@@ -1,4 +1,4 @@
-"""Copies of the files that a run was made from, beside its results: the folder can be moved, and the run repeated."""
+"""Copies the input files of a run into its folder of results, so that the folder can be moved and the run repeated."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from sparelane.plugins.loading import LOADED
 from sparelane.scenario.settings import toml_value
 
 FOLDER = "inputs"
-# The key under which a scenario names a file, wherever it is: of a map, of flows, or of sizes.
+# The key of file names in all tables of a scenario: maps, flows and sizes.
 KEY = "path"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """What is beside the results.
+class Inputs:
+    """The copies of input files in a folder of results.
 
     Attributes:
-        scenario: with the names of the copies in the place of the files' own, where all could be copied.
-        files: for each file that the scenario names, `file`, the copy's name, and `sha256`.
+        scenario: the scenario, which refers to the copies if all files could be copied.
+        files: for each file in the scenario, the name of the copy as `file`, and its `sha256`.
         plugins: the same for each plugin file.
-        is_whole: whether there is a copy of all that the scenario names.
+        is_whole: true if every file in the scenario was copied.
     """
 
     scenario: str
@@ -35,13 +35,16 @@ class Kept:
     is_whole: bool
 
 
-def keep(scenario: str, folder: Path | None, place: Path) -> Kept:
-    """Copies what the scenario names, as seen from `folder`, and this process's plugins into `place`.
+def copy(scenario: str, folder: Path | None, place: Path) -> Inputs:
+    """Copies the files of a scenario and the plugins of this process into `place`, in place of earlier copies.
 
-    What an earlier run has left there goes.
+    Args:
+        scenario: the scenario as TOML.
+        folder: the folder that relative paths in the scenario start from.
+        place: the folder of results.
 
     Raises:
-        OSError: they cannot be written.
+        OSError: the copies cannot be written.
     """
     content = tomllib.loads(scenario)
     named = list(dict.fromkeys(_named(content)))
@@ -62,10 +65,10 @@ def keep(scenario: str, folder: Path | None, place: Path) -> Kept:
             partial.rename(target)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    # Paths start from one folder: that of the copies only where nothing is left elsewhere.
+    # All paths start from one folder, so the scenario refers to the copies only if no file is missing there.
     is_whole = len(found) == len(named)
     moved = {text: f"{FOLDER}/{names[text]}" for text in found} if is_whole else {}
-    return Kept(
+    return Inputs(
         _renamed(scenario, content, moved),
         files,
         [{"file": f"{FOLDER}/{names[path]}", "sha256": plugin.sha256} for path, plugin in LOADED.items()],
@@ -74,13 +77,13 @@ def keep(scenario: str, folder: Path | None, place: Path) -> Kept:
 
 
 def plugins() -> list[tuple[str, str]]:
-    """The name of the copy of each plugin file, where the scenario names no file, and its SHA-256."""
+    """The name of the copy of each plugin file and its SHA-256, for scenarios without other files."""
     names = _distinct([*LOADED])
     return [(names[path], plugin.sha256) for path, plugin in LOADED.items()]
 
 
 def _named(content: Any) -> Iterator[str]:
-    """The files that a scenario names."""
+    """The paths in a scenario."""
     for key, value in content.items() if isinstance(content, Mapping) else enumerate(content):
         if isinstance(value, Mapping | list):
             yield from _named(value)
@@ -89,7 +92,7 @@ def _named(content: Any) -> Iterator[str]:
 
 
 def _distinct(paths: Sequence[str]) -> dict[str, str]:
-    """A name for the copy of each file: its own, numbered where another has it."""
+    """A unique name for the copy of each file: its own name, with a number if another file has the same."""
     names: dict[str, str] = {}
     for path in paths:
         name, number = Path(path).name, 1
@@ -101,14 +104,14 @@ def _distinct(paths: Sequence[str]) -> dict[str, str]:
 
 
 def _renamed(scenario: str, content: Mapping[str, Any], names: Mapping[str, str]) -> str:
-    """The scenario with other names of files."""
+    """The scenario with replaced file names."""
     wanted = _with_names(content, names)
     if wanted == content:
         return scenario
     text = scenario
     for old, new in names.items():
         text = text.replace(toml_value(old), toml_value(new))
-    # Where the same text stands for something else, too, the whole is written anew.
+    # If the replacement also changed other values, the scenario is formatted from its content, without comments.
     is_right = tomllib.loads(text) == wanted
     return text if is_right else "".join(f"{toml_value({key: value})[1:-1]}\n" for key, value in wanted.items())
 

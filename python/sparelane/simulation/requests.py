@@ -1,4 +1,4 @@
-"""Requests: flows that a client asked for together."""
+"""The table of requests: groups of flows that a client requested together."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import polars as pl
 
 
 def request_table(flows: pl.DataFrame) -> pl.DataFrame:
-    """One row per request of `flows`, the flows of a result, in order of start.
+    """Returns one row per request in a table of flows, in order of start.
 
-    A request ends when the last of its flows does: `finish_s` and `completion_s` are null while one of them has not.
+    A request finishes with its last flow. Until then, `finish_s` and `completion_s` are null.
 
-    Columns: `request`, `scheme`, `client` (who receives), `flows` (how many), `size_bytes` (of all together),
-    `largest_bytes` (of the largest), `start_s`, `finish_s`, `completion_s`.
+    Columns: `request`, `scheme`, `client` (the receiver), `flows` (their number), `size_bytes` (the total),
+    `largest_bytes` (the largest flow), `start_s`, `finish_s`, `completion_s`.
     """
     ended = pl.col("finish_s").is_not_null().all()
     return (

@@ -10,33 +10,52 @@ from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from sparelane import _native
+from sparelane.common import lazy
 from sparelane.simulation import columns, stored
 from sparelane.simulation.columns import documented
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.figure import Figure
 
-    from sparelane.reports.charts.plot import Plot
-    from sparelane.simulation.inputs import Kept
+    from sparelane.simulation.inputs import Inputs
     from sparelane.simulation.summary import Summary
 
 FORMATS = ("parquet", "csv", "json")
 DEFAULT_FORMATS = ("parquet", "csv")
 
 
+class Plot(Protocol):
+    """A figure of a run. `sparelane.reports` draws it."""
+
+    @property
+    def figure(self) -> Figure:
+        """The Matplotlib figure, which may be changed."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its panels."""
+
+    def save(self, path: str | Path) -> None:
+        """Writes the figure as PNG, SVG or PDF, according to the suffix of the path."""
+
+    def _repr_png_(self) -> bytes:
+        """The figure as PNG, for notebooks."""
+
+
 class Result:
     """The results of a run: tables as Polars data frames, and facts about the run.
 
-    Each table is built when it is first used. The docstring of its attribute lists its columns with type and unit, as
-    `help(sparelane.Result.flows)` shows. Times are in seconds, sizes in bytes and rates in bits per second, and a
-    missing value is null.
+    Each table is built when it is first used. Its docstring lists the columns with type and unit; try
+    `help(sparelane.Result.flows)`. Times are in seconds, sizes in bytes and rates in bits per second. Missing values
+    are null.
     """
 
     def __init__(self, native: _native.Results | stored.Stored, folder: Path | None = None) -> None:
-        """The results of a run, and the folder that paths in its scenario start from."""
+        """Wraps native or stored results. `folder` is the folder that relative paths in the scenario start from."""
         self._native = native
         self._folder = folder
 
@@ -56,7 +75,7 @@ class Result:
     def requests(self) -> pl.DataFrame:
         """One row per request, in order of start; empty unless a workload makes requests.
 
-        A request is a group of flows that a client asked for together. It ends when its last flow does.
+        A request is a group of flows that a client requested together. It finishes with its last flow.
         """
         from sparelane.simulation.requests import request_table
 
@@ -124,14 +143,14 @@ class Result:
 
     @property
     def digest(self) -> str:
-        """A fingerprint of all results: equal digests mean equal runs. The scenario's text is not part of it."""
+        """A fingerprint of all results: equal digests mean equal runs. It does not cover the text of the scenario."""
         return self._native.digest
 
     @property
     def scenario(self) -> str:
-        """The scenario that ran, as TOML, overrides and seed included.
+        """The scenario that ran, as TOML, including overrides and the seed.
 
-        Keys at their defaults are left out. The same version of sparelane repeats the run from this text.
+        Keys with default values are omitted. The same version of sparelane repeats the run from this text.
         """
         return self._native.scenario
 
@@ -142,15 +161,15 @@ class Result:
 
     @cached_property
     def warnings(self) -> list[str]:
-        """Warnings about the run, one sentence each: keys without effect, flows that means leave out, artefacts."""
+        """Warnings about the run, one sentence each: keys without effect, flows missing in means, artefacts."""
         from sparelane.simulation import warnings as run_warnings
 
-        told = self._native.told if isinstance(self._native, stored.Stored) else None
-        return [warning.text for warning in run_warnings.of_results(self._native)] if told is None else told
+        saved = self._native.saved_warnings if isinstance(self._native, stored.Stored) else None
+        return [warning.text for warning in run_warnings.of_results(self._native)] if saved is None else saved
 
     @property
     def early_warnings(self) -> list[str]:
-        """The warnings that also hold for a longer run of which this one is the beginning."""
+        """The warnings that would also hold if the run had continued."""
         from sparelane.simulation import warnings as run_warnings
 
         return [warning.text for warning in run_warnings.of_results(self._native) if warning.holds_early]
@@ -173,13 +192,13 @@ class Result:
         return summarise(self)
 
     def save(self, folder: str | Path, formats: str | Sequence[str] = DEFAULT_FORMATS) -> None:
-        """Writes every table in each format, and `run.json` with the facts that are needed to repeat the run.
+        """Writes every table in each format, and `run.json`, from which the run can be repeated.
 
-        Files that the scenario names, and plugin files, are copied into the folder, so that it can be moved.
+        Files that the scenario refers to and plugin files are copied into the folder, so that it can be moved.
         `sparelane.load` reads the folder.
 
         Args:
-            folder: The folder, which is made if it does not exist.
+            folder: The folder, which is created if it does not exist.
             formats: One or more of `parquet`, `csv` and `json`.
 
         Raises:
@@ -198,11 +217,11 @@ class Result:
         place.mkdir(parents=True, exist_ok=True)
         tables: dict[str, pl.DataFrame] = {name: getattr(self, name) for name in stored.TABLES}
         order = [name for name in FORMATS if name in formats]
-        # If the disk is full, what an earlier run left in the folder stays whole.
+        # The first format is written to a scratch folder, so that a full disk does not damage an earlier run.
         with TemporaryDirectory(prefix=".partial-", dir=place) as scratch:
             for suffix, (name, table) in product(order[:1], tables.items()):
                 frames.WRITERS[suffix](table, Path(scratch, name))
-            facts = self._facts(inputs.keep(self.scenario, self._folder, place))
+            facts = self._facts(inputs.copy(self.scenario, self._folder, place))
             (place / stored.FILE).unlink(missing_ok=True)
             for suffix, name in product(FORMATS, tables):
                 path = place / f"{name}.{suffix}"
@@ -212,59 +231,58 @@ class Result:
                     path.unlink(missing_ok=True)
         facts["tables"] = {name: frames.types_of(table) for name, table in tables.items()}
         replaced(place / stored.FILE, partial(frames.write_json_value, facts))
-        # From here on the folder holds the run; another format that cannot be written takes nothing from it.
+        # The folder holds a complete run now. A failure to write further formats does not change that.
         for suffix, (name, table) in product(order[1:], tables.items()):
             replaced(place / f"{name}.{suffix}", partial(frames.WRITERS[suffix], table))
 
-    def _facts(self, kept: Kept) -> dict[str, object]:
-        """The content of `run.json`, without the types of columns."""
+    def _facts(self, copied: Inputs) -> dict[str, object]:
+        """The content of `run.json` without the types of columns."""
         content: dict[str, object] = {
             "version": self.version,
             "seed": self.seed,
             "digest": self.digest,
             "totals": self.totals,
             "warnings": self.warnings,
-            "scenario": kept.scenario,
+            "scenario": copied.scenario,
         }
         if self.is_interrupted:
             content["interrupted"] = True
-        if not kept.is_whole and self._folder is not None:
+        if not copied.is_whole and self._folder is not None:
             content["folder"] = str(self._folder.resolve())
-        if kept.files:
-            content["files"] = kept.files
-        if kept.plugins:
-            content["plugins"] = kept.plugins
+        if copied.files:
+            content["files"] = copied.files
+        if copied.plugins:
+            content["plugins"] = copied.plugins
         return content
 
     @classmethod
     def load(cls, folder: str | Path) -> Result:
-        """Reads the run that `save` or `sparelane run` left in a folder, in any format.
+        """Reads a run that `save` or `sparelane run` wrote, in any format.
 
         Each table is read when it is first used.
 
         Raises:
-            SavedResultsError: The folder holds no run, or another version wrote it. A table that is missing or
-                malformed raises this error when it is used.
+            SavedResultsError: The folder holds no run, or another version wrote it. Missing or malformed tables raise
+                this error when they are used.
         """
         saved = stored.Saved(Path(folder))
         return cls(saved, saved.base)
 
     def plot(self, *panels: str) -> Plot:
-        """The run as a figure: time series, completion times, distributions, and throughput against delay.
+        """Draws the run: time series, completion times, distributions, and throughput against delay.
 
         Args:
-            panels: The names of the panels, such as `window`, `throughput-time` or `cdf`; all panels if none is given.
+            panels: The names of the panels, such as `window`, `throughput-time` or `cdf`; all panels by default.
 
         Returns:
-            A plot, which notebooks show; `save` writes it as PNG, SVG or PDF.
+            A plot, which notebooks display; its `save` writes PNG, SVG or PDF.
 
         Raises:
             UnknownNameError: No panel has this name.
             SavedResultsError: There is nothing to draw.
         """
-        from sparelane.reports.charts.plot import of_result
-
-        return of_result(self, panels)
+        plot: Plot = lazy.provided("plot of a run")(self, panels)
+        return plot
 
     def _repr_html_(self) -> str:
         """The summary and the warnings, for notebooks."""
@@ -272,7 +290,7 @@ class Result:
         return f"<p><code>{html.escape(repr(self))}</code></p>{self.summary()._repr_html_()}{notes}"
 
     def __getstate__(self) -> dict[str, object]:
-        """All tables, so that results can be pickled."""
+        """All tables and facts, for pickling."""
         return stored.state_of(self._native) | {"folder": self._folder}
 
     def __setstate__(self, state: dict[str, object]) -> None:

@@ -1,4 +1,4 @@
-"""Running a scenario from Python."""
+"""Runs, prepares and checks scenarios from Python."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def run(
             tables and keys of a scenario. The `run.json` of a saved run repeats that run.
         seed: The seed of the random draws; `None` takes the scenario's.
         set: Values that replace the scenario's: `{"workload.load": 0.5}` or `["workload.load=0.5"]`.
-        progress: Called about twenty times a second with the share of simulated time that is done, 0 to 1. It returns
-            `False` to cancel the run, and anything else, `None` included, to go on.
-        trace: Packet traces to write, as in `"flow=3,port=west:east"`: see docs/traces.md.
-        trace_folder: An existing folder for them.
+        progress: Called about twenty times a second with the finished share of the simulated time, 0 to 1. Returning
+            `False` cancels the run; any other value, including `None`, continues.
+        trace: Packet traces to write, such as `"flow=3,port=west:east"`: see docs/traces.md.
+        trace_folder: An existing folder for the traces.
 
     Raises:
         ScenarioError: The scenario is not valid; the message names file, line and key.
@@ -67,32 +67,31 @@ def run(
         PluginError: Python code of a plugin failed, or a controller set an impossible window or pace.
         Cancelled: `progress` returned `False`.
         KeyboardInterrupt: The user pressed Ctrl-C.
-        PhysicsError: The simulator violated one of its own laws, which is a defect of the simulator.
+        PhysicsError: The simulator violated one of its invariants, which is a bug.
     """
     return prepare(scenario, seed=seed, set=set, trace=trace, trace_folder=trace_folder).run(progress)
 
 
 class Prepared:
-    """A scenario that is parsed and built, and has not run yet."""
+    """A scenario that is parsed and built, ready to run."""
 
     def __init__(self, native: _native.Prepared, folder: Path) -> None:
         self._native = native
         self._folder = folder
 
     def run(self, progress: _native.Progress | None = None, *, keep: bool = False) -> Result:
-        """Simulates the scenario. It can run once.
+        """Simulates the scenario. Can be called once.
 
         Args:
             progress: As for `sparelane.run`.
-            keep: Whether a cancelled run returns its results up to then, with `is_interrupted` set, and raises no
-                error.
+            keep: If true, a cancelled run returns its results so far, with `is_interrupted` set, instead of raising.
 
         Raises:
             PluginError: Python code of a plugin failed, or a controller set an impossible window or pace.
             Cancelled: `progress` returned `False`, and `keep` is false.
             KeyboardInterrupt: The user pressed Ctrl-C.
-            RuntimeError: It has run already.
-            PhysicsError: The simulator violated one of its own laws, which is a defect of the simulator.
+            RuntimeError: The scenario has run already.
+            PhysicsError: The simulator violated one of its invariants, which is a bug.
         """
         return Result(self._native.run(progress, keep), self._folder)
 
@@ -112,7 +111,7 @@ def prepare(
         scenario: As for `run`.
         seed: As for `run`.
         set: As for `run`.
-        waiting: Called about twenty times a second with the seconds that building has taken so far.
+        waiting: Called about twenty times a second with the time that building has taken so far, seconds.
         trace: As for `run`.
         trace_folder: As for `run`.
 
@@ -151,7 +150,10 @@ def check(scenario: Scenario, *, set: Settings | None = None) -> None:
 
 
 def read(scenario: Scenario) -> tuple[str, str, Path]:
-    """The text of a scenario, its name for messages, and the folder that relative paths in it start from.
+    """Reads a scenario.
+
+    Returns:
+        The text, the name for messages, and the folder that relative paths in the scenario start from.
 
     Raises:
         FileNotFoundError: The file does not exist.
@@ -181,10 +183,10 @@ def read(scenario: Scenario) -> tuple[str, str, Path]:
 
 
 def checked_seed(seed: int) -> int:
-    """A seed, as a plain `int`.
+    """Returns a seed as a plain `int`.
 
     Raises:
-        ScenarioError: It is not a whole number of 64 bits.
+        ScenarioError: The seed is not an unsigned integer of 64 bits.
     """
     is_whole = isinstance(seed, numbers.Integral) and not isinstance(seed, bool)
     if not is_whole or not 0 <= seed <= MAX_SEED:
@@ -194,21 +196,21 @@ def checked_seed(seed: int) -> int:
 
 
 def _shortened(value: object) -> str:
-    """A value and its type, for messages, on one short line."""
+    """A value and its type on one short line, for messages."""
     text = repr(value).partition("\n")[0]
     return f"{text if len(text) <= LONGEST else text[: LONGEST - 3] + '...'} ({type(value).__name__})"
 
 
 def is_saved(path: Path) -> bool:
-    """Whether a file is what a run has left beside its tables, and no scenario of its own, by its name."""
+    """True if a file is the `run.json` of a saved run instead of a scenario, judging by its suffix."""
     return path.suffix == SAVED_SUFFIX
 
 
 def saved_run(path: Path) -> dict[str, object]:
-    """What the `run.json` of a run says.
+    """Reads the `run.json` of a saved run.
 
     Raises:
-        ScenarioError: it is no such file.
+        ScenarioError: the file cannot be read, or does not describe a run.
     """
     try:
         content = json.loads(read_text(path))
@@ -220,10 +222,10 @@ def saved_run(path: Path) -> dict[str, object]:
 
 
 def read_text(path: Path) -> str:
-    """The text of a scenario file.
+    """Reads the text of a scenario file.
 
     Raises:
-        ScenarioError: it cannot be read, is not text in UTF-8, or is too large to be a scenario.
+        ScenarioError: the file cannot be read, is not UTF-8 text, or is larger than `MAX_FILE_BYTES`.
     """
     try:
         with path.open("rb") as file:
@@ -231,7 +233,7 @@ def read_text(path: Path) -> str:
     except OSError as error:
         raise ScenarioError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from error
     if len(content) > MAX_FILE_BYTES:
-        raise ScenarioError(f"{path}: larger than {MAX_FILE_BYTES >> 20} MiB; a scenario is a text of some lines")
+        raise ScenarioError(f"{path}: larger than {MAX_FILE_BYTES >> 20} MiB; a scenario is a short text")
     text = _native.decoded(content, str(path))
     if not text.strip():
         raise ScenarioError(f"{path}: this file is empty; allowed: a scenario, as `sparelane new FILE` writes one")

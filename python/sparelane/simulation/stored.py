@@ -1,8 +1,8 @@
-"""Results outside of the simulator's memory: the state of a pickled result, and the folder of a saved run.
+"""Results outside the simulator's memory: the state of a pickled result, and the folder of a saved run.
 
-`Result.save` writes each table in one or more formats, and `run.json` with the facts about the run and the type of
-every column. CSV and JSON carry no types, so a reader that guessed would take a column without values for
-text. The types in `run.json` make a table the same whichever format it is read from.
+`Result.save` writes each table in one or more formats, and `run.json` with facts about the run and the type of every
+column. CSV and JSON store no types, so a reader that guesses would read an empty column as text. With the types in
+`run.json`, a table is the same from every format.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ FACTS = ("digest", "seed", "version", "scenario", "totals", "warnings", "traces"
 
 
 class Stored:
-    """The columns of a run and the facts about it, with the names that the simulator's results have.
+    """The columns of a run and facts about it, with the interface of native results.
 
     Attributes:
-        told: all warnings about the run as they were saved; `None` if they follow from the tables.
+        saved_warnings: all warnings about the run from its file; `None` if they are computed from the tables.
     """
 
     def __init__(self, state: Mapping[str, object]) -> None:
@@ -41,7 +41,7 @@ class Stored:
         self.warnings = cast("list[str]", state["warnings"])
         self.traces = cast("list[tuple[Path, int, OSError | None]]", state["traces"])
         self.is_interrupted = cast("bool", state["is_interrupted"])
-        self.told = cast("list[str] | None", state.get("told"))
+        self.saved_warnings = cast("list[str] | None", state.get("saved_warnings"))
 
     def flows(self) -> dict[str, _native.Column]:
         """One row per flow."""
@@ -76,7 +76,7 @@ class Stored:
 
 
 class Saved(Stored):
-    """A run in a folder. Each table is read when it is first asked for."""
+    """A run in a folder. Each table is read when it is first used."""
 
     def __init__(self, folder: Path) -> None:
         """Reads `run.json`.
@@ -87,9 +87,9 @@ class Saved(Stored):
         content = about(folder)
         facts = {name: content.get(name) for name in ("digest", "seed", "version", "scenario", "totals")}
         # The saved warnings include those of the scenario. Older versions call them notices.
-        told = content.get("warnings", content.get("notices", []))
-        kept = {"warnings": [], "traces": [], "told": told}
-        super().__init__({**facts, **kept, "is_interrupted": bool(content.get("interrupted"))})
+        saved = content.get("warnings", content.get("notices", []))
+        rest = {"warnings": [], "traces": [], "saved_warnings": saved}
+        super().__init__({**facts, **rest, "is_interrupted": bool(content.get("interrupted"))})
         self._folder, self._types = folder, content.get("tables")
         #: The folder that paths in the scenario start from.
         self.base = Path(str(content.get("folder", folder)))
@@ -101,10 +101,10 @@ class Saved(Stored):
 
 
 def state_of(results: _native.Results | Stored) -> dict[str, Any]:
-    """Everything that a result is made of, in types that can be pickled."""
+    """The complete state of a result, in types that can be pickled."""
     facts = {name: getattr(results, name) for name in FACTS}
     tables = {name: getattr(results, name)() for name in TABLES}
-    return {**facts, **tables, "told": getattr(results, "told", None)}
+    return {**facts, **tables, "saved_warnings": getattr(results, "saved_warnings", None)}
 
 
 def about(folder: Path) -> dict[str, Any]:
@@ -121,13 +121,13 @@ def about(folder: Path) -> dict[str, Any]:
         version = str(content["version"])
         float(content["totals"]["end_s"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise SavedResultsError(f'"{path}" does not say what a run is, as this version writes it: {error}') from error
+        raise SavedResultsError(f'"{path}" does not describe a run in the form of this version: {error}') from error
     manifest.refuse_other_version(folder, version)
     return content
 
 
 def table(folder: Path, name: str) -> pl.DataFrame:
-    """Reads a table of a saved run from whichever format is there, with the types that the run gave it.
+    """Reads a table of a saved run from any available format, with its original types.
 
     Args:
         folder: the folder of the run.
@@ -142,11 +142,11 @@ def table(folder: Path, name: str) -> pl.DataFrame:
 def _read(folder: Path, name: str, types: object) -> pl.DataFrame:
     from sparelane.common import frames
 
-    for ending, reader in frames.READERS.items():
-        path = folder / f"{name}.{ending}"
+    for suffix, reader in frames.READERS.items():
+        path = folder / f"{name}.{suffix}"
         if path.exists():
             return _checked(reader, path, _types_of(name, types))
-    raise SavedResultsError(f'"{folder}" lacks the table "{name}" in any format')
+    raise SavedResultsError(f'"{folder}" does not have the table "{name}" in any format')
 
 
 def _types_of(name: str, types: object) -> Mapping[str, str] | None:

@@ -1,4 +1,4 @@
-"""A run in a few small tables."""
+"""Summarises a run in four small tables."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from sparelane.simulation.result import Result
 
 BUSIEST = 5
-# The columns of flows that say what service they had.
+# The columns of flows that goodput and fairness are computed from.
 SERVED = ("start_s", "finish_s", "delivered_bytes")
 
 
 @documented_tables(columns.SUMMARY)
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A run in four small tables.
+    """The summary of a run.
 
     Attributes:
         schemes: Flows and completion times, one row per scheme.
         service: Goodput, repair and delay, one row per scheme.
-        links: The directions of cables with the most traffic, the busiest first.
+        links: The busiest directions of cables, in order of utilisation.
         drops: Packets over all queues, one row per priority.
         remarks: Sentences about the tables, such as percentiles for which there are too few flows.
     """
@@ -43,7 +43,7 @@ class Summary:
     remarks: tuple[str, ...] = ()
 
     def _repr_html_(self) -> str:
-        """The tables, for notebooks."""
+        """The tables as HTML, for notebooks."""
         titles = (
             ("Flows and completion times", self.schemes),
             ("Goodput, repair and delay", self.service),
@@ -55,12 +55,12 @@ class Summary:
 
 
 def summarise(result: Result) -> Summary:
-    """The summary of a run."""
+    """Computes the summary of a run."""
     return of_tables(result.flows, result.links, result.drops, result.totals["end_s"])
 
 
 def of_tables(flows: pl.DataFrame, links: pl.DataFrame, drops: pl.DataFrame, end_s: float) -> Summary:
-    """The summary of the tables of a run, also of those that were saved."""
+    """Computes the summary from the tables of a run, which may be saved ones."""
     schemes = _schemes(flows)
     return Summary(schemes, _service(flows, end_s), _links(links, end_s), _drops(drops), _remarks(schemes))
 
@@ -125,7 +125,7 @@ def _service(flows: pl.DataFrame, end_s: float) -> pl.DataFrame:
 
 
 def _served(scheme: str, flows: pl.DataFrame, end_s: float) -> tuple[object, ...]:
-    """A row of the table of service: the flows of one scheme."""
+    """A row of the table of service, for the flows of one scheme."""
     start_s, finish_s, delivered = (flows[name].cast(pl.Float64).fill_null(math.nan).to_numpy() for name in SERVED)
     first_class = int(flows["sent_packets_0"].sum())
     srtt_s, min_rtt_s = flows["srtt_s"].cast(pl.Float64), flows["min_rtt_s"].cast(pl.Float64)

@@ -1,4 +1,7 @@
-"""Traces of packets, as other programs read them: what `--trace flow=3,port=core-1` asks for."""
+"""Parses requests for packet traces, such as `--trace flow=3,port=core-1`.
+
+Traces are pcapng files and, for flows, qlog files.
+"""
 
 from __future__ import annotations
 
@@ -8,28 +11,29 @@ from pathlib import Path
 
 from sparelane import _native
 
-# Bytes that are kept of a packet: its headers.
+# Recorded bytes of each packet, which cover its headers.
 SNAP_BYTES = 96
 
-# Packets, or events, that a trace has at most: some 150 MB.
+# The largest number of packets or events in a trace, about 150 MB.
 MOST = 1_000_000
 
 KEYS = ("flow", "port", "snap", "count")
 
 
 class TraceError(Exception):
-    """A trace that cannot be: the message says what is wrong, and what is allowed."""
+    """A requested trace is impossible. The message states the reason and what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """Traces to make in a run.
+    """The traces to record in a run.
 
     Attributes:
-        flows: numbers of flows in order of start: `flow-3.pcapng` at the sender's host, and `flow-3.sqlog`.
-        ports: names of ports, `west:east`, or `west` for all ports of a node: `port-west-east.pcapng`.
-        snap_bytes: bytes that are kept of a packet.
-        most: packets, or events, that each trace has at most.
+        flows: numbers of flows, in order of start. Flow 3 is written to `flow-3.pcapng`, recorded at the sending host,
+            and to `flow-3.sqlog`.
+        ports: names of ports: `west:east`, written to `port-west-east.pcapng`, or `west` for all ports of a node.
+        snap_bytes: recorded bytes of each packet.
+        most: the largest number of packets or events in each trace.
     """
 
     flows: tuple[int, ...] = ()
@@ -38,8 +42,8 @@ class Traces:
     most: int = MOST
 
     def asked(self, folder: Path) -> list[_native.TraceRequest]:
-        """As the simulator takes them, with files in this folder."""
-        asked = [(kind, str(flow), f"flow-{flow}.{end}") for flow in self.flows for kind, end in ENDINGS]
+        """The traces in the form of the simulator, with files in this folder."""
+        asked = [(kind, str(flow), f"flow-{flow}.{end}") for flow in self.flows for kind, end in SUFFIXES]
         asked += [("port", port, f"port-{file_name(port)}.pcapng") for port in self.ports]
         return [
             {"kind": kind, "of": of, "path": str(folder / name), "snap_bytes": self.snap_bytes, "most": self.most}
@@ -47,19 +51,19 @@ class Traces:
         ]
 
 
-ENDINGS = (("flow", "pcapng"), ("qlog", "sqlog"))
+SUFFIXES = (("flow", "pcapng"), ("qlog", "sqlog"))
 
 
 def file_name(port: str) -> str:
-    """A port's name as a part of a file's."""
+    """The name of a port as part of a file name."""
     return "".join(character if character.isalnum() or character in "-_." else "-" for character in port)
 
 
 def parse(text: str) -> Traces:
-    """What `flow=3,port=core-1,snap=96,count=1000` asks for; `flow` and `port` can be repeated.
+    """Parses a text such as `flow=3,port=core-1,snap=96,count=1000`. `flow` and `port` can be repeated.
 
     Raises:
-        TraceError: it is not of this form.
+        TraceError: the text does not have this form.
     """
     flows: list[int] = []
     ports: list[str] = []

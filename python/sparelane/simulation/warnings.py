@@ -1,7 +1,7 @@
-"""Warnings about a run: what its means leave out, settings that had no effect, and possible artefacts.
+"""Warnings about a run: flows missing in means, settings without effect, and possible artefacts.
 
-The simulator warns about the scenario (keys without effect); this module adds what the results show, computed with
-NumPy from their columns. `run`, `check`, notebooks, reports and sweeps all take their warnings from here.
+The simulator warns about the scenario itself, such as keys without effect. This module adds warnings about the results,
+computed with NumPy from their columns. Runs, forecasts, notebooks, reports and sweeps share these warnings.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 Table = Mapping[str, Any]
 
-# The key and its value in the simulator's warnings: a sweep over the key has one warning, not one for each value.
+# Matches the value of a key in the simulator's warnings, so that a sweep over the key has one warning instead of many.
 _WITH_VALUE = re.compile(r"^(\S+) = .*?( has no effect: | gives no priority: )")
 
-# A link this busy may be a bottleneck.
+# The utilisation from which a link may be a bottleneck.
 BUSY = 0.9
-# An interface of the usual limit, 2.048 GB, has room for any packet below this backlog.
+# Below this backlog, an interface with the default limit of 2.048 GB has room for any packet.
 UNLIMITED_NIC_BYTES = 2.048e9 - 65536
-# Fewer packets than this in step with each other are no pattern.
+# The smallest number of packets that counts as a pattern of synchronised senders.
 FEWEST_PACKETS = 1000
-# Below this, Jain's index of equal flows is suspicious.
+# Below this Jain's index, the shares of equal flows are suspicious.
 UNEVEN = 0.8
 FINISHED_ALONE = "completion times and slowdowns are those of finished flows only"
 # The beginning of the simulator's warning about schemes without flows.
@@ -49,8 +49,8 @@ class RunWarning:
 
     Attributes:
         text: the warning with the numbers of this run.
-        of_many: the warning without them, equal in all runs of a sweep that it concerns.
-        holds_early: whether a warning about the beginning of a run also holds for the whole run.
+        of_many: the warning without these numbers, which is equal in all affected runs of a sweep.
+        holds_early: true if the warning, found at the start of a run, also holds for the whole run.
     """
 
     text: str
@@ -64,7 +64,7 @@ def of_results(results: _native.Results | Stored) -> list[RunWarning]:
 
 
 def of_tables(results: _native.Results | Stored, flows: Table, links: Table) -> list[RunWarning]:
-    """Returns the same as `of_results`, for a caller that already has the columns of flows and links."""
+    """Returns the same as `of_results`, if the columns of flows and links are already available."""
     found = [RunWarning(text, _WITH_VALUE.sub(r"\1\2", text), holds_early=True) for text in results.warnings]
     scenario, end_s = tomllib.loads(results.scenario), results.totals["end_s"]
     if not len(flows["start_s"]):
@@ -93,7 +93,7 @@ def _unfinished(flows: Table) -> Iterator[RunWarning]:
 
 
 def _unstarted(flows: Table, scenario: Mapping[str, Any]) -> Iterator[RunWarning]:
-    """Flows that a table names by their number and that never started."""
+    """Warns about flows that a table names by number and that never started."""
     started = len(flows["start_s"])
     sample, packets = scenario.get("sample", {}), scenario.get("packets")
     asked = [("[sample]", flow) for flow in sample.get("flows", [])]
@@ -110,7 +110,7 @@ def _unstarted(flows: Table, scenario: Mapping[str, Any]) -> Iterator[RunWarning
 def _without_traffic(
     results: _native.Results | Stored, flows: Table, links: Table, scenario: Mapping[str, Any]
 ) -> Iterator[RunWarning]:
-    """Tables about hosts and links that no packet concerned."""
+    """Warns about tables for hosts and links without traffic."""
     host_at, link, drop = (_tables(scenario, name) for name in ("host_at", "link", "drop"))
     if not (host_at or link or drop):
         return
@@ -136,7 +136,7 @@ def _without_traffic(
 
 
 def _never_full(flows: Table, links: Table, scenario: Mapping[str, Any]) -> Iterator[RunWarning]:
-    """The key `full` of `[nic]`, if no interface ever reached the usual limit of 2.048 GB."""
+    """Warns about the key `full` of `[nic]` if no interface ever reached the default limit of 2.048 GB."""
     nic = scenario.get("nic", {})
     if (
         nic.get("full", "drop") == "drop"
@@ -173,12 +173,12 @@ def _path(name: str, place: int, tables: Sequence[object]) -> str:
 
 
 def _in_step(flows: Table, links: Table, end_s: float) -> Iterator[RunWarning]:
-    """Phase effects: hosts that send at the bottleneck's rate, in step, so that drops may always hit the same flows.
+    """Warns about phase effects: hosts that send at the bottleneck's rate, in step, so that drops hit the same flows.
 
-    Source: Floyd and Jacobson, "On Traffic Phase Effects in Packet-Switched Gateways", 1992: a random delay at the
-    hosts of up to the transmission time of a packet at the bottleneck removes them. `ack_cost` with half of that time
-    as its mean does so. It also leaves the processor of a host that acknowledges all packets of the bottleneck half
-    idle, so that it limits no flow.
+    Source: Floyd and Jacobson, "On Traffic Phase Effects in Packet-Switched Gateways", 1992. A random delay at the
+    hosts of up to the transmission time of a packet at the bottleneck removes the effect. `ack_cost` adds such a delay,
+    with half of that time as its mean. With this mean, a host that acknowledges all packets of the bottleneck is half
+    idle, so the delay limits no flow.
     """
     uneven = ", ".join(_uneven(flows, end_s))
     if not uneven:
@@ -201,7 +201,7 @@ def _in_step(flows: Table, links: Table, end_s: float) -> Iterator[RunWarning]:
 
 
 def _span(seconds: float) -> str:
-    """A time with two digits, as `--set` takes it."""
+    """A duration with two digits, in the form of `--set`."""
     picoseconds = seconds * 1e12
     step = 10 ** max(0, math.floor(math.log10(picoseconds)) - 1)
     rounded = round(picoseconds / step) * step
@@ -212,7 +212,7 @@ def _span(seconds: float) -> str:
 
 
 def _uneven(flows: Table, end_s: float) -> Iterator[str]:
-    """The schemes whose open flows have uneven shares."""
+    """The schemes whose open flows have uneven shares of the throughput."""
     codes, names = flows["scheme"][0], flows["scheme"][1]
     start_s, finish_s, delivered = (floats(flows[name]) for name in ("start_s", "finish_s", "delivered_bytes"))
     for code in np.unique(codes):
@@ -223,22 +223,22 @@ def _uneven(flows: Table, end_s: float) -> Iterator[str]:
 
 
 def _texts(column: Any) -> NDArray[np.str_]:
-    """A column of codes as texts."""
+    """Decodes a column of categories."""
     texts: NDArray[np.str_] = np.asarray(column[1], dtype=np.str_)[column[0]]
     return texts
 
 
 def counted(runs: Iterable[Sequence[str]], used_elsewhere: Collection[str] = ()) -> list[dict[str, Any]]:
-    """Returns each warning once, with the number of runs that it concerns, as manifests keep it.
+    """Returns each warning once with its number of runs, in the form of manifests.
 
     Args:
         runs: The warnings of each run.
-        used_elsewhere: Schemes that runs of the same sweep use which are not among these.
+        used_elsewhere: Schemes that other runs of the same sweep use.
     """
     kept = [[*dict.fromkeys(texts)] for texts in runs]
     counts = Counter(text for texts in kept for text in texts if not text.startswith(UNUSED_SCHEMES))
     found = [{"text": text, "runs": count} for text, count in counts.items()]
-    # Schemes that some run leaves out are there to be chosen; those that every run leaves out are not.
+    # In a sweep over schemes, each run leaves the other schemes unused, so only those unused in all runs count.
     named = [_unused(texts) for texts in kept]
     candidates = [name for name in (named[0] if named else []) if name not in used_elsewhere]
     if unused := [name for name in candidates if all(name in names for names in named)]:
@@ -253,7 +253,7 @@ def _unused(texts: Sequence[str]) -> list[str]:
 
 
 def sentences(counts: Iterable[Mapping[str, Any]], runs: int) -> list[str]:
-    """Returns what `counted` gave for a number of runs as lines of text."""
+    """Returns the warnings from `counted` as lines of text."""
     return [f"{_how_many(one['runs'], runs)}{one['text']}" for one in counts]
 
 

@@ -1,1 +1,1 @@
-"""Sweeps: one scenario in many settings, under several schemes and seeds."""
+"""Sweeps: one scenario in many settings, with several schemes and seeds."""

@@ -1,4 +1,4 @@
-"""The keys of a sweep file that vary."""
+"""Finds the keys of a sweep file that vary, and their values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sparelane.sweeps.keys import Path
 from sparelane.sweeps.labels import NAME, labels, without_names
 from sparelane.sweeps.values import ValuesError, distinct, plain, several
 
-# Last parts of keys that say too little alone.
+# Last parts of keys that are ambiguous without the part before.
 VAGUE = ("kind",)
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -27,12 +27,13 @@ class Axis:
     """A key that varies.
 
     Attributes:
-        key: dotted, as `--set` takes it.
-        paths: the places in the scenario that take the value; several only for the scheme of several workloads.
-        values: as a scenario takes them.
-        names: the name that each value gives itself with a key `name`; empty strings for the others.
-        chooses: whether its values are schemes: "scheme" or "mix" of a workload, or "controller" of a scheme; else "".
-        scheme: the scheme whose setting it is; empty for all others.
+        key: the dotted key, in the form of `--set`.
+        paths: the paths in the scenario that take the value; several only for the scheme of several workloads.
+        values: the values in the form of a scenario.
+        names: for each value, the name from its key `name`; an empty string without one.
+        chooses: "scheme" or "mix" if the values choose schemes of a workload, "controller" if they choose the
+            controller of a scheme; otherwise empty.
+        scheme: the scheme that the key belongs to; empty for keys outside schemes.
     """
 
     key: str
@@ -44,20 +45,20 @@ class Axis:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """A short label for each value, as people read it; no two are equal."""
+        """A short and unique label for each value."""
         return labels(self.values, self.names)
 
     def column(self, place: int) -> AxisValue:
-        """The value as a column of a table holds it: a number, or its label."""
+        """The value for a column of a table: a number, or the label."""
         value = plain(self.values[place])
         return value if isinstance(value, int | float) and not isinstance(value, bool) else self.labels[place]
 
 
 def find(scenario: Mapping[str, Any], file: str, text: str) -> list[Axis]:
-    """Every key that varies, in the order of the file; the scheme comes last where no workload names one.
+    """All keys that vary, in the order of the file. If a workload names no scheme, the scheme varies and comes last.
 
     Raises:
-        ScenarioError: what stands for several values is not as it should be.
+        ScenarioError: a list or range of values is malformed.
     """
     found = [_axis(path, *values) for path, values in _varying(scenario, (), scenario, file, text)]
     unnamed = _workloads_without_scheme(scenario, found)
@@ -77,7 +78,7 @@ def find(scenario: Mapping[str, Any], file: str, text: str) -> list[Axis]:
 
 
 def short_key(key: str, keys: Sequence[str]) -> str:
-    """The last part of a dotted key, or as many more parts as tell it from the other keys."""
+    """The shortest suffix of a dotted key that distinguishes it from the other keys."""
     parts = key.split(".")
     for count in range(1, len(parts)):
         ending = ".".join(parts[-count:])
@@ -99,10 +100,10 @@ def _axis(path: Path, values: tuple[Any, ...], given: tuple[str, ...]) -> Axis:
 
 
 def _named(path: Path, values: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-    """The values without the key `name` that only labels them, and the names.
+    """The values without the key `name` if it only labels them, and the names.
 
     Raises:
-        ValuesError: a name is not a text or comes twice, or two values differ in the name alone.
+        ValuesError: a name is not a text or is repeated, or two values differ only in their names.
     """
     if any(keys.declares(path, value, NAME) for value in values if isinstance(value, Mapping)):
         return tuple(values), ("",) * len(values)
@@ -134,7 +135,7 @@ def _varying(
 
 
 def _workloads_without_scheme(scenario: Mapping[str, Any], found: list[Axis]) -> list[Path]:
-    """The paths of the workloads that name neither a scheme nor a mix."""
+    """The paths of workloads with neither a scheme nor a mix."""
     workload = scenario.get("workload")
     tables = enumerate(workload) if isinstance(workload, list) else [(None, workload)]
     named = {path[:-1] for axis in found if axis.chooses in ("scheme", "mix") for path in axis.paths}
@@ -147,7 +148,7 @@ def _workloads_without_scheme(scenario: Mapping[str, Any], found: list[Axis]) ->
 
 
 def mistake(file: str, text: str, path: Path, message: str) -> ScenarioError:
-    """A mistake at a key of the file, with its line if that is certain. A dictionary has no lines."""
+    """The error for a key of the file, with its line if only one line can be meant. Dictionaries have no lines."""
     key = dotted(path)
     name = next(part for part in reversed(path) if isinstance(part, str))
     pattern = re.compile(rf'\s*(?:\w+\.)*"?{re.escape(name)}"?\s*=|.*[{{,]\s*"?{re.escape(name)}"?\s*=')
@@ -159,5 +160,5 @@ def mistake(file: str, text: str, path: Path, message: str) -> ScenarioError:
 
 
 def dotted(path: Path) -> str:
-    """The path as `--set` takes it."""
+    """The path as a dotted key, in the form of `--set`."""
     return ".".join(str(part) if _BARE.fullmatch(str(part)) else json.dumps(part) for part in path)

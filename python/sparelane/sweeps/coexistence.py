@@ -1,13 +1,11 @@
-"""Schemes that share a run: their shares, the fairness between them, and the harm of one to the other.
+"""Evaluates schemes that share a run: their shares of the goodput, and the fairness between them.
 
-Such schemes are no alternatives. They compete for the same queues, so that a difference between their numbers says how
-they share, and not which one helps. Their answer has three parts:
+Such schemes are not alternatives. They compete for the same queues, so a difference between their numbers shows how
+they share, and not which one is better. The evaluation has three parts:
 
 - the share of the goodput and the share of the flows;
-- Jain's index of fairness over the throughputs of all flows that last to the end of the run;
-- harm (Ware, Mukerjee, Seshan, Sherry: "Beyond Jain's Fairness Index", HotNets 2019). The harm to a scheme is how much
-  worse its own number is than without the other scheme, as a share of one: (solo - together) / solo if more is better,
-  (together - solo) / together if less is better. It needs further runs (`variants`).
+- Jain's fairness index over the throughputs of all flows that last to the end of the run;
+- the harm to each scheme, which needs further runs; see `sparelane.sweeps.harm`.
 """
 
 from __future__ import annotations
@@ -34,8 +32,8 @@ class Group:
     """Schemes that share runs.
 
     Attributes:
-        name: the scheme of their settings, as in the column `scheme`; empty if the file fixes which schemes run.
-        members: the name of each scheme with the values of `scheme` and `traffic` in its rows.
+        name: the scheme of their settings, as in the column `scheme`; empty if the schemes do not vary.
+        members: the name of each scheme, with the values of `scheme` and `traffic` in its rows.
     """
 
     name: str
@@ -44,16 +42,16 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """The resources of one scheme in one setting.
+    """The share of one scheme in one setting.
 
     Attributes:
-        setting: in words; empty if nothing varies.
-        scheme: the name.
-        goodput_percent: its share of the goodput of all flows, the mean over seeds.
-        interval: the 95 % interval of that.
-        flows_percent: its share of the flows.
-        throughput_bps: the mean throughput of a flow that lasts; `None` without such flows.
-        jain: Jain's index over the lasting flows of all schemes; `None` for fewer than two.
+        setting: the setting as text; empty if nothing varies.
+        scheme: the name of the scheme.
+        goodput_percent: the share of the goodput of all flows, as the mean over seeds.
+        interval: the 95 % interval of that share.
+        flows_percent: the share of the flows.
+        throughput_bps: the mean throughput of a flow without end; `None` if there are none.
+        jain: Jain's index over the flows without end of all schemes; `None` for fewer than two.
     """
 
     setting: str
@@ -66,7 +64,7 @@ class Portion:
 
 
 def groups(runs: pl.DataFrame) -> list[Group]:
-    """The schemes that share runs; only runs of several schemes have shares of the goodput."""
+    """The groups of schemes that share runs. Only runs with several schemes have shares of the goodput."""
     rows = runs.filter(pl.col("metric") == SHARE)
     found: dict[str, dict[str, tuple[str, str]]] = {}
     for scheme, listed in (
@@ -82,7 +80,7 @@ def groups(runs: pl.DataFrame) -> list[Group]:
 
 
 def portions(runs: pl.DataFrame, group: Group) -> list[Portion]:
-    """The portions of each scheme of a group, setting by setting."""
+    """The shares of each scheme of a group, setting by setting."""
     found = []
     settings = runs.filter(pl.col("scheme").is_in([scheme for scheme, _ in group.members.values()]))
     for (setting, *_), rows in settings.group_by(["setting", *axis_names(runs)], maintain_order=True):
@@ -122,9 +120,9 @@ HEADINGS = ("setting", "scheme", "goodput", "flows", "per flow", "Jain")
 
 
 def table(found: Sequence[Portion]) -> tuple[list[str], list[list[str]]]:
-    """Headings and rows of texts; columns without any number are left out.
+    """The headings and rows of a table, without empty columns.
 
-    `goodput` and `flows` are shares, `per flow` is the mean throughput of a lasting flow.
+    `goodput` and `flows` are shares; `per flow` is the mean throughput of a flow without end.
     """
     heading, settings = without_key([one.setting for one in found])
     rows = [
@@ -156,7 +154,7 @@ def sentences(group: Group, found: Sequence[Portion]) -> list[str]:
     names = list(group.members)
     listed = " and ".join([", ".join(names[:-1]), names[-1]])
     where = f" ({group.name})" if group.name and group.name not in names else ""
-    said = [f"{listed} share each run{where}: they are not alternatives, and compete for the same queues."]
+    said = [f"{listed} share each run{where}: they compete for the same queues and are not alternatives."]
     for name in names:
         own = [one for one in found if one.scheme == name]
         if own:
@@ -164,12 +162,12 @@ def sentences(group: Group, found: Sequence[Portion]) -> list[str]:
     indices = [(one.jain, one.setting) for one in found if one.jain is not None]
     if indices:
         (least, worst), (most, best) = min(indices), max(indices)
-        told = (
+        span = (
             f"{least:.3f}"
             if f"{least:.3f}" == f"{most:.3f}"
             else f"{least:.3f} (with {worst}) to {most:.3f} (with {best})"
         )
-        said.append(f"Jain's index over the throughputs of all lasting flows is {told}; 1 is an even split.")
+        said.append(f"Jain's index over the throughputs of all lasting flows is {span}; 1 is an even split.")
     return said
 
 
@@ -192,7 +190,7 @@ def _range(own: Sequence[Portion]) -> str:
 
 
 def to_json(found: Portion) -> dict[str, Any]:
-    """A portion as machines read it."""
+    """The shares of a scheme as JSON values."""
     return {
         "setting": found.setting,
         "scheme": found.scheme,

@@ -1,6 +1,6 @@
-"""Comparing the schemes of a sweep, of several sweeps, or of scenario files.
+"""Compares the schemes of a sweep, of several sweeps, or of scenario files.
 
-`compare` is the entry point for Python; the command line and reports are built on it:
+The command line, reports and `sparelane.compare` use this module:
 
     answer = compare("out/question", metric="p99-completion")
     print(answer)
@@ -25,7 +25,7 @@ from sparelane.common.units import quantity
 from sparelane.results.manifest import Manifest
 from sparelane.results.rows import ALL, axis_names
 from sparelane.scenario import library
-from sparelane.simulation import simulate as api
+from sparelane.simulation import simulate
 from sparelane.simulation import warnings as run_warnings
 from sparelane.sweeps import coexistence, differences, metrics, ranking, verdict
 from sparelane.sweeps import folder as folders
@@ -40,9 +40,9 @@ from sparelane.sweeps.differences import (
     Difference,
     Outcome,
     Thresholds,
+    deterministic,
     judge,
     schemes_of,
-    undrawn,
     without_key,
 )
 from sparelane.sweeps.folder import SavedSweep
@@ -51,7 +51,7 @@ from sparelane.sweeps.metrics import Metric
 from sparelane.sweeps.plan import Plan
 from sparelane.sweeps.ranking import Ranking
 
-# The most schemes that are described one by one; more share one table.
+# Up to this many schemes are described one by one; more share one table.
 DETAILED = 3
 PAIRED = "All schemes had the same flows: differences are paired by seed."
 
@@ -61,14 +61,14 @@ class Answer:
     """The result of a comparison.
 
     Attributes:
-        metric: the main metric: the one that was asked for, or the first usual one of which there are numbers.
+        metric: the main metric: the requested one, or the first default metric with numbers.
         baseline: the scheme that the others are compared with; empty if schemes share their runs.
-        ranking: all schemes by the main metric, setting by setting.
-        comparisons: for each other scheme, the comparison by the main metric and then by the other ones.
-        portions: for schemes that share runs, what each of them gets.
-        thresholds: changes below these are called negligible.
-        notes: what a reader should know: pairing, unfinished flows, missing runs.
-        methods: how intervals, outcomes and places are determined, in sentences.
+        ranking: the ranking of all schemes by the main metric.
+        comparisons: for each other scheme, the comparisons by the main metric and then by the other metrics.
+        portions: the shares of schemes that share runs.
+        thresholds: the thresholds below which changes are negligible.
+        notes: sentences about pairing, unfinished flows and missing runs.
+        methods: sentences about the methods for intervals, outcomes and places.
     """
 
     metric: Metric | None
@@ -82,29 +82,29 @@ class Answer:
 
     @property
     def headlines(self) -> list[str]:
-        """One sentence for each other scheme, and those about schemes that share runs."""
+        """The conclusion about each other scheme, and sentences about schemes that share runs."""
         shared = [said for group, found in self.portions for said in coexistence.sentences(group, found)]
         return [*shared, *(verdict.headline(one[0], self.thresholds) for one in self.comparisons)]
 
     def frame(self) -> pl.DataFrame:
-        """Every difference as a table.
+        """All differences as a table.
 
-        Columns: `metric` (the short name), `scheme`, `baseline`, `setting` ("all settings" for the change over all of
-        them), `baseline_value` and `scheme_value` in `unit`, `change`, `low` and `high` (shares of the baseline's
-        value, or differences in `change_unit`), `p` (not adjusted), `outcome` and `seeds`.
+        Columns: `metric` (the short name), `scheme`, `baseline`, `setting` ("all settings" for the overall change),
+        `baseline_value` and `scheme_value` in `unit`, `change`, `low` and `high` (fractions of the baseline's value, or
+        differences in `change_unit`), `p` (not adjusted), `outcome` and `seeds`.
         """
         rows = [row for comparisons in self.comparisons for one in comparisons for row in _frame_rows(one)]
         return pl.DataFrame(rows, schema=FRAME, orient="row")
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Every comparison as machines read it."""
+        """All comparisons as JSON values."""
         return [to_json(one) for comparisons in self.comparisons for one in comparisons]
 
     def __str__(self) -> str:
-        """The headlines and notes, one a line."""
+        """The headlines and notes, one per line."""
         return "\n".join([*self.headlines, *self.notes])
 
-    # Shells show an object by this, and its fields would be pages of numbers.
+    # Shells display objects with `repr`, and the fields would fill pages.
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
@@ -173,18 +173,18 @@ def compare(
     by: Sequence[str] = (),
     thresholds: Thresholds | None = None,
 ) -> Answer:
-    """Compares the schemes of a saved sweep, or of several sweeps under the names of their folders.
+    """Compares the schemes of a saved sweep, or of several sweeps, which are named after their folders.
 
-    Differences are paired by seed and have Student's 95 % intervals over the seeds, from three seeds on.
+    Differences are paired by seed. From three seeds on, they have Student's 95 % intervals.
 
     Args:
         what: the folder of a sweep, the sweep itself, or several folders.
-        baseline: the scheme that the others are compared with; the first one without it.
-        schemes: compare these alone; all without any.
-        metric: the main metric, such as "p99-completion"; the mean completion time without it, if flows finish.
-        by: keys whose values stay separate, such as "queue" or "queue.kind", and "size" for ranges of flow sizes.
-            Settings that differ in other keys are taken together. Without any, each setting is by itself.
-        thresholds: changes below these are called negligible.
+        baseline: the scheme that the others are compared with; by default the first one.
+        schemes: the schemes to compare; by default all.
+        metric: the main metric, such as "p99-completion"; by default the mean completion time, if flows finish.
+        by: keys that define groups of settings, such as "queue" or "queue.kind", and "size" for ranges of flow sizes.
+            Without any, each setting is a group of its own.
+        thresholds: thresholds below which changes are negligible.
 
     Raises:
         UnknownNameError: no scheme, metric or key has this name.
@@ -199,12 +199,12 @@ def compare(
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Rows of runs in which schemes can be compared.
+    """Runs of several schemes, ready to be compared.
 
     Attributes:
-        runs: the rows.
-        notes: what a reader of the comparison should know.
-        groups: schemes that share runs.
+        runs: the rows, one for each number of each run.
+        notes: sentences for readers of the comparison.
+        groups: the schemes that share runs.
     """
 
     runs: pl.DataFrame
@@ -225,7 +225,7 @@ class Subject:
         by: Sequence[str] = (),
         thresholds: Thresholds | None = None,
     ) -> Answer:
-        """Compares each of the others with the baseline, by every usual metric of which there are numbers.
+        """Compares each of the other schemes with the baseline, by all default metrics with numbers.
 
         Raises:
             UnknownNameError: no scheme, metric or key has this name.
@@ -236,7 +236,7 @@ class Subject:
             if name not in known:
                 raise UnknownNameError("scheme", name, known)
         if baseline is None and len(set(others)) == 1:
-            # A single scheme is compared with the usual baseline, or with the next one if it is that itself.
+            # A single scheme is compared with the first other one.
             baseline = next((name for name in known if name not in others), None)
         limits = thresholds or Thresholds()
         chosen = [name for name in known if name in others or name == baseline] if others else known
@@ -251,14 +251,14 @@ class Subject:
         found = self._by_metric(first, compared, listed, keys, limits)
         if main is not None and compared and main not in found:
             raise SavedResultsError(f"nothing to compare: no setting has the {main.label} of two schemes")
-        # By size, only metrics of flows have numbers.
+        # With `by` flow size, only metrics of flows have numbers.
         mine = [tuple(found[one][name] for one in found if name in found[one]) for name in compared]
         comparisons = tuple(one for one in mine if one)
         if not comparisons and not portions:
             raise SavedResultsError(_nothing(known))
         chief = comparisons[0][0].metric if comparisons else main
         ranked = [name for name in chosen if name == first or name in compared]
-        exact = undrawn(self.runs)
+        exact = deterministic(self.runs)
         order = ranking.rank(self.runs, ranked, chief, limits, exact, keys) if chief and comparisons else None
         return Answer(
             chief,
@@ -272,13 +272,13 @@ class Subject:
         )
 
     def _share_runs(self, one: str, other: str) -> bool:
-        """Tests if two schemes are in the same runs: then they are competitors, and not alternatives."""
+        """True if two schemes are in the same runs, as competitors instead of alternatives."""
         return any(one in group.members and other in group.members and not group.name for group in self.groups)
 
     def _by_metric(
         self, first: str, others: Sequence[str], listed: Sequence[Metric], by: Sequence[str], limits: Thresholds
     ) -> dict[Metric, dict[str, Comparison]]:
-        exact = undrawn(self.runs)
+        exact = deterministic(self.runs)
         found = {}
         for one in listed:
             made = (differences.compare(self.runs, first, name, one, exact, by) for name in others)
@@ -288,7 +288,7 @@ class Subject:
         return found
 
     def _missing(self, metric: Metric | None) -> list[str]:
-        """A sentence about runs that have too few values for a percentile."""
+        """A sentence about runs with too few values for a percentile, if there are any."""
         share = next((share for name, share in _tails() if metric is not None and metric.average == name), None)
         if metric is None or share is None:
             return []
@@ -308,13 +308,13 @@ def _tails() -> tuple[tuple[str, float], ...]:
 
 def _nothing(known: Sequence[str]) -> str:
     return (
-        f"nothing to compare: the results are of {', '.join(known) or 'no scheme'} alone, and a comparison needs two "
+        f"nothing to compare: the results have only {', '.join(known) or 'no scheme'}, and a comparison needs two "
         "schemes with the same settings and seeds"
     )
 
 
 def keys_of(by: Sequence[str], keys: Sequence[str]) -> list[str]:
-    """The keys that are meant by names such as `queue.kind`, `kind` or `queue`; a table's name means all of its keys.
+    """The keys for names such as `queue.kind`, `kind` or `queue`. The name of a table selects all of its keys.
 
     Raises:
         UnknownNameError: no key that varies has this name.
@@ -338,24 +338,24 @@ def methods(comparisons: Sequence[Sequence[Comparison]], order: Ranking | None, 
     every = [one for listed in comparisons for one in listed]
     said = []
     if any(found.change.low is not None for one in every for found in one.differences):
-        said.append("Intervals cover 95 %: Student's t over the seeds, for about normally distributed numbers.")
+        said.append("Intervals are Student's t intervals over the seeds, with 95 % coverage for normal distributions.")
     compared = max((one.compared for one in every), default=0)
     if compared > 1:
         said.append(
-            f"Outcomes allow for the {compared} differences of a metric (Benjamini and Hochberg, 5 %); each interval "
-            "is by itself."
+            f"Outcomes are adjusted for the {compared} differences of a metric (Benjamini and Hochberg, 5 %); "
+            "intervals are not."
         )
     if (
         order is not None
         and order.has_ties
         and any(cell is not None and cell.is_tied for cells in order.cells.values() for cell in cells)
     ):
-        said.append('Places with "=" are shared: no clear difference from the first of the group, or a negligible one.')
+        said.append('Places with "=" are shared: no clear or relevant difference from the first of the group.')
     if order is not None and not order.has_ties:
-        said.append("Places follow the means alone: ties take three seeds or more.")
+        said.append("Places follow the means; ties need three seeds or more.")
     if order is not None and order.leaves_out:
         said.append(
-            f"{ranking.UNFINISHED}: clearly fewer flows finished than under other schemes, and only these count."
+            f"{ranking.UNFINISHED}: clearly fewer flows finished than under other schemes; only finished flows count."
         )
     if every:
         units = {one.metric.change_unit for one in every}
@@ -368,17 +368,17 @@ def methods(comparisons: Sequence[Sequence[Comparison]], order: Ranking | None, 
             )
             if unit in units
         ]
-        said.append(f"Negligible: below {', '.join(listed)} (--threshold sets it).")
+        said.append(f"Negligible: below {', '.join(listed)} (see --threshold).")
     return said
 
 
 def of_sweep(saved: SavedSweep) -> Subject:
-    """The schemes of a sweep."""
+    """The schemes of a sweep, ready to be compared."""
     return Subject(saved.runs, tuple(notes(saved)), tuple(coexistence.groups(saved.runs)))
 
 
 def of_folders(places: Sequence[Path]) -> Subject:
-    """The schemes of a sweep, or of several sweeps under the names of their folders.
+    """The schemes of a sweep, or of several sweeps, which are named after their folders.
 
     Raises:
         SavedResultsError: a folder does not hold the results of a sweep.
@@ -395,7 +395,7 @@ def of_folders(places: Sequence[Path]) -> Subject:
 
 
 def notes(saved: SavedSweep) -> list[str]:
-    """Sentences that a reader of a sweep should know."""
+    """Sentences for readers of a sweep: pairing, limits of its numbers, missing runs and warnings."""
     share_runs = any(not group.name for group in coexistence.groups(saved.runs))
     is_pair = len(schemes_of(saved.runs)) > 1 and not share_runs
     pairing = [_pairing(saved.manifest.details.get("paired"))] if is_pair else []
@@ -403,7 +403,7 @@ def notes(saved: SavedSweep) -> list[str]:
 
 
 def missing(found: Manifest, whose: str = "") -> list[str]:
-    """A sentence about runs that failed or were not reached; no number includes them."""
+    """A sentence about runs that failed or were not reached, if there are any."""
     if not found.missing:
         return []
     failed = len(found.details.get("failed", []))
@@ -414,7 +414,7 @@ def missing(found: Manifest, whose: str = "") -> list[str]:
 
 
 def warnings_of(found: Manifest) -> list[str]:
-    """The warnings about the runs of a sweep, but for unfinished flows, which `doubts` reports."""
+    """The warnings about the runs of a sweep, except unfinished flows, which `doubts` reports."""
     counts = found.details.get("warnings", found.details.get("notices", []))
     kept = [one for one in counts if one["text"] != run_warnings.UNFINISHED]
     return run_warnings.sentences(kept, found.runs)
@@ -424,27 +424,33 @@ def _read(place: Path) -> SavedSweep:
     if (place / "run.json").exists():
         raise SavedResultsError(f'"{place}" holds a single run; compare takes sweeps, or scenario files')
     if not (place / "manifest.json").exists():
-        raise SavedResultsError(f'"{place}" holds no sweep: `sparelane sweep FILE -o "{place}"` makes one')
+        raise SavedResultsError(
+            f'"{place}" holds no sweep; allowed: the folder of one, as `sparelane sweep FILE -o "{place}"` creates it'
+        )
     return folders.read(place)
 
 
 def of_files(files: Sequence[str], seeds: int, place: Path | None, run: Callable[[Plan, Path], None]) -> Subject:
-    """Scenarios under the names of their files, each run with the same seeds; `run` does a plan into a folder.
+    """Runs scenarios with the same seeds. Each becomes a scheme, which is named after its file.
+
+    Args:
+        files: paths of scenarios, or names of ready-made ones.
+        seeds: the number of seeds.
+        place: the folder for the runs; by default a folder below `out`.
+        run: does the runs of a plan that a folder does not have yet.
 
     Raises:
-        ScenarioError: one of them cannot be run.
-        FileNotFoundError: there is no such file.
+        ScenarioError: a scenario cannot be run.
+        FileNotFoundError: a file does not exist.
     """
     paths = [library.resolve(file) for file in files]
     if len(paths) < 2:
-        raise SavedResultsError(
-            "one file alone is compared with nothing; allowed: two or more, or the folder of a sweep"
-        )
+        raise SavedResultsError("a comparison needs more than one file; allowed: two or more, or the folder of a sweep")
     names = [_distinct(path.with_suffix(""), [one.with_suffix("") for one in paths]) for path in paths]
     into = place or Path("out") / "compare" / "-".join(re.sub(r"[^\w.]+", "-", name) for name in names)[:100]
     parts, traffic, said, sweeps = [], [], [], []
     for name, path in zip(names, paths, strict=True):
-        plan = Plan(api.read_text(path), str(path), path.parent, seeds=seeds, needs_variation=False)
+        plan = Plan(simulate.read_text(path), str(path), path.parent, seeds=seeds, needs_variation=False)
         target = into / re.sub(r"[^\w.]+", "-", name)
         run(plan, target)
         saved = folders.read(target)
@@ -460,7 +466,7 @@ def of_files(files: Sequence[str], seeds: int, place: Path | None, run: Callable
 
 
 def _distinct(path: Path, others: Sequence[Path]) -> str:
-    """The last part of a path, or as many more as tell it from the others."""
+    """The shortest suffix of a path that distinguishes it from the others."""
     for count in range(1, len(path.parts)):
         ending = path.parts[-count:]
         if sum(other.parts[-count:] == ending for other in others) == 1:
@@ -469,7 +475,7 @@ def _distinct(path: Path, others: Sequence[Path]) -> str:
 
 
 def _together(parts: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
-    """Rows of several sweeps; a scheme is called after its sweep, and by its name where the sweep has several."""
+    """Joins the rows of several sweeps. Schemes are named after their sweep, with their name if there are several."""
     frames = []
     for name, runs in parts:
         label = pl.lit(name) if len(schemes_of(runs)) < 2 else pl.format("{}: {}", pl.lit(name), "scheme")
@@ -479,7 +485,7 @@ def _together(parts: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
 
 
 def _groups(names: Sequence[str], sweeps: Sequence[SavedSweep]) -> tuple[Group, ...]:
-    """Schemes that share runs, under the names that they have among several sweeps."""
+    """The groups of schemes that share runs, with the scheme names of `_together`."""
     found = []
     for name, saved in zip(names, sweeps, strict=True):
         is_one = len(schemes_of(saved.runs)) < 2
@@ -495,23 +501,21 @@ def _groups(names: Sequence[str], sweeps: Sequence[SavedSweep]) -> tuple[Group, 
 def _pairing(is_paired: object) -> str:
     if is_paired:
         return PAIRED
-    return "The flows are not the same for all schemes: differences are paired by seed alone."
+    return "The flows differ between schemes: differences are paired only by seed."
 
 
 def doubts(runs: pl.DataFrame) -> list[str]:
-    """Limits of the means: flows that they do not cover, too few seeds, and seeds that change nothing."""
-    return [*_uncovered(runs), *_few_seeds(runs), *_undrawn(runs)]
+    """Sentences about limits of the means: uncovered flows, too few seeds, and seeds without effect."""
+    return [*_uncovered(runs), *_few_seeds(runs), *_deterministic(runs)]
 
 
 def _few_seeds(runs: pl.DataFrame) -> list[str]:
     """A sentence if there are too few seeds for an interval, unless nothing is random."""
     seeds = runs["seeds"].list.first().n_unique()
     if seeds == 1:
-        return [
-            "One seed cannot support an interval, and does not show whether anything is random: --seeds N runs more."
-        ]
-    if seeds == 2 and undrawn(runs) != frozenset(runs.select("setting", "scheme").rows()):
-        return ["Two seeds cannot support an interval: --seeds N with 3 or more gives one."]
+        return ["One seed cannot support an interval or show whether anything is random: --seeds N runs more."]
+    if seeds == 2 and deterministic(runs) != frozenset(runs.select("setting", "scheme").rows()):
+        return ["Two seeds cannot support an interval: run three or more with --seeds N."]
     return []
 
 
@@ -524,25 +528,23 @@ def _uncovered(runs: pl.DataFrame) -> list[str]:
     listed = ", ".join(f"{share:.1f} % under {scheme}" for scheme, share in shares.iter_rows())
     spread = float(shares["value"].max()) - float(shares["value"].min())  # type: ignore[arg-type]
     doubt = " The shares differ: a scheme that leaves slow flows unfinished looks better than it is."
-    covered = f"Completion times and slowdowns cover finished flows alone: {listed}."
+    covered = f"Completion times and slowdowns cover only finished flows: {listed}."
     return [f"{covered}{doubt if spread > DOUBTFUL_POINTS else ''}"]
 
 
-def _undrawn(runs: pl.DataFrame) -> list[str]:
+def _deterministic(runs: pl.DataFrame) -> list[str]:
     """A sentence about settings in which nothing is random."""
-    exact = undrawn(runs)
+    exact = deterministic(runs)
     every = frozenset(runs.select("setting", "scheme").rows())
     if not exact:
         return []
     if exact == every:
-        return [
-            "Every seed gives the same numbers: nothing here is random, one seed suffices, and all numbers are exact."
-        ]
-    return [f"In {len(exact)} of {len(every)} settings of schemes every seed gives the same numbers: they are exact."]
+        return ["All seeds give the same numbers: nothing is random, one seed suffices, and all numbers are exact."]
+    return [f"In {len(exact)} of {len(every)} settings of schemes all seeds give the same numbers, which are exact."]
 
 
 def table(one: Comparison) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Headings and rows of texts: each setting, both numbers, the change and the outcome."""
+    """The headings and rows of a table with each setting, both numbers, the change and the outcome."""
     unit = one.metric.unit
     heading, names = without_key([found.setting or "all" for found in one.differences])
     return (heading, one.baseline, one.other, "change", "verdict"), [
@@ -558,7 +560,7 @@ def table(one: Comparison) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
 
 
 def overall_cells(one: Comparison, thresholds: Thresholds) -> tuple[str, str, str]:
-    """A metric, its change over all settings, and the outcome; contradicting settings have no common change."""
+    """A metric, its change over all settings, and the outcome. Contradicting settings have a range of changes."""
     if not one.is_split:
         return one.metric.label, verdict.change_text(one.overall, one.metric), verdict.outcome_text(one)
     values = verdict.by_values(one, one.depends_on, thresholds) if one.depends_on else one.differences
@@ -568,7 +570,7 @@ def overall_cells(one: Comparison, thresholds: Thresholds) -> tuple[str, str, st
 
 
 def overview(answer: Answer) -> str:
-    """One sentence about many schemes and the main metric: it groups those with the same outcome."""
+    """One sentence about many schemes and the main metric, which groups schemes with the same outcome."""
     mains = [comparisons[0] for comparisons in answer.comparisons]
     if answer.metric is None or not mains:
         return ""
@@ -578,9 +580,9 @@ def overview(answer: Answer) -> str:
         found.setdefault(_kind(one, words), []).append(one.other)
     good = words[answer.metric.better or 1]
     kinds = sorted(found, key=lambda kind: (kind in (NOT_CLEAR, NEGLIGIBLE), not kind.startswith(good)))
-    told = [f"{kind}: {', '.join(found[kind])}" for kind in kinds]
+    groups = [f"{kind}: {', '.join(found[kind])}" for kind in kinds]
     label = answer.metric.label
-    return f"{label[:1].upper() + label[1:]}, compared with {answer.baseline}: {'; '.join(told)}."
+    return f"{label[:1].upper() + label[1:]}, compared with {answer.baseline}: {'; '.join(groups)}."
 
 
 SIGNS = {-1: "lower", 1: "higher"}
@@ -588,24 +590,24 @@ NOT_CLEAR, NEGLIGIBLE = "no clear difference", "negligible difference"
 
 
 def _kind(one: Comparison, words: Mapping[int, str]) -> str:
-    """The settings in which a scheme differs from the baseline, in words that are the same for similar schemes."""
+    """A phrase about the settings where a scheme differs from the baseline; equal for similar schemes."""
     if one.is_split:
         on = " and ".join(one.depends_on) or "the setting"
         return f"depends on {on}" if one.is_certain else "the sign is not certain"
     signs = [found.change.sign for found in one.differences if found.outcome in DIRECTED]
     every = "" if len(one.differences) == 1 else " in every setting"
     if signs:
-        # Contradicting signs are a split; these are equal.
+        # The signs are equal, since contradicting signs make a split.
         return f"{words[signs[0]]}{every if len(signs) == len(one.differences) else ' in some settings'}"
     if all(found.outcome in SMALL for found in one.differences):
         return NEGLIGIBLE
     if any(found.outcome is Outcome.DOUBTFUL for found in one.differences):
-        return "doubtful, because fewer flows finish"
+        return "doubtful, since fewer flows finish"
     return NOT_CLEAR if one.is_certain else "no interval"
 
 
 def interval_text(row: Mapping[str, Any], exact: frozenset[tuple[str, str]]) -> str:
-    """The 95 % interval of a row of `rows.parquet`, or why it has none."""
+    """The 95 % interval of a row of `rows.parquet` as text, or the reason why it has none."""
     if (row["setting"], row["scheme"]) in exact:
         return verdict.EXACT
     if row["low"] is None:
@@ -614,9 +616,9 @@ def interval_text(row: Mapping[str, Any], exact: frozenset[tuple[str, str]]) -> 
 
 
 def matrix(answer: Answer, columns: int = ranking.COLUMNS) -> tuple[list[str], list[list[str]]]:
-    """The changes of all schemes by the main metric, in the order of the ranking: headings and rows of texts.
+    """The headings and rows of a table of changes of all schemes by the main metric, in the order of the ranking.
 
-    Few settings have a column each; of many, a row says in how many the scheme is better and worse.
+    If there are few settings, each has a column. Otherwise, each row counts the better and worse settings.
     """
     mains = {comparisons[0].other: comparisons[0] for comparisons in answer.comparisons}
     order = [name for name in (answer.ranking.cells if answer.ranking else ()) if name in mains]
@@ -640,7 +642,7 @@ def matrix(answer: Answer, columns: int = ranking.COLUMNS) -> tuple[list[str], l
 
 
 def _short(found: Difference | None, one: Comparison) -> str:
-    """A change and its outcome, without the interval."""
+    """The text of a change and its outcome, without the interval."""
     if found is None:
         return "–"
     value = verdict.change_text(replace(found.change, low=None, high=None), one.metric)
@@ -649,15 +651,15 @@ def _short(found: Difference | None, one: Comparison) -> str:
 
 SHORT = {
     Outcome.UNCLEAR: "not clear",
-    Outcome.CROWDED: "not clear",
+    Outcome.ADJUSTED: "not clear",
     Outcome.DOUBTFUL: "doubtful",
 }
 
 
 def to_json(one: Comparison) -> dict[str, Any]:
-    """A comparison as machines read it: changes are shares of one, or differences.
+    """A comparison as JSON values. Changes are fractions or differences.
 
-    If the settings contradict each other, `depends_on` names the keys, and there is no overall change.
+    If the settings contradict each other, `depends_on` lists the keys, and there is no overall change.
     """
 
     def number(value: float | None) -> float | None:

@@ -1,12 +1,12 @@
-"""Differences between two schemes: setting by setting, paired by seed, with Student's intervals over the seeds.
+"""Computes differences between two schemes for each setting, paired by seed, with Student's intervals over the seeds.
 
-The change of a metric is the geometric mean of the ratios seed by seed, or the mean difference for shares and other
-numbers that may be 0. Over several settings it is the mean of theirs. Intervals and tests are Student's, of the
-logarithms of the ratios or of the differences, paired by seed. Under equal schemes these are symmetric around 0, so
-that the test holds its level even for skewed numbers.
+The change of a metric is the geometric mean of the ratios in each seed. For shares and other numbers that may be 0, it
+is the mean difference. The change over several settings is the mean of their changes. Intervals and tests are Student's
+for the logarithms of the ratios, or for the differences. For equal schemes, these are symmetric around 0, so the test
+keeps its level even for skewed numbers.
 
-Settings whose changes have opposite signs by more than noise have no common number: the change "depends on" the keys
-that tell these settings apart.
+If changes in some settings have opposite signs by more than noise, there is no common number. The change then "depends
+on" the keys that distinguish these settings.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from sparelane.sweeps.metrics import Metric
 
 Numbers = NDArray[np.float64]
 
-# A difference is clear if its p-value, adjusted for the number of comparisons, is at most this.
+# A difference is clear if its p-value, adjusted for multiple comparisons, is at most this.
 LEVEL = 0.05
-# The name under which ranges of flow sizes are grouped like the values of a key.
+# The name of a pseudo-key whose values are ranges of flow sizes.
 SIZE = "size"
-# Means of finished flows are doubtful if the shares of flows that finished differ by more points than this.
+# Means of finished flows are doubtful if the shares of finished flows differ by more than this, percentage points.
 DOUBTFUL_POINTS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Changes below these are negligible.
+    """Thresholds below which changes are negligible.
 
     Attributes:
-        relative: a share of the baseline's number.
-        points: percentage points.
-        per_flow: a difference of counts per flow.
+        relative: for ratios, as a fraction of the baseline's number.
+        points: for shares, in percentage points.
+        per_flow: for counts per flow.
     """
 
     relative: float = 0.01
@@ -66,16 +66,16 @@ class Outcome(StrEnum):
     NEGLIGIBLE = "negligible"
     EQUAL = "equal"
     UNCLEAR = "no clear difference"
-    # Its own interval excludes no change, but not after adjustment for the number of comparisons.
-    CROWDED = "not clear among so many"
-    # The scheme that seems better left clearly more flows unfinished.
+    # The interval excludes no change, but the p-value is not significant after adjustment for multiple comparisons.
+    ADJUSTED = "not clear after adjustment"
+    # The apparently better scheme left clearly more flows unfinished.
     DOUBTFUL = "doubtful: fewer flows finish"
     ONE_SEED = "one seed"
     TWO_SEEDS = "two seeds"
     NO_INTERVAL = "no interval"
 
 
-# Outcomes of which the sign is established, and those about which the numbers say nothing.
+# Outcomes with an established sign, outcomes without a relevant change, and outcomes without a test.
 DIRECTED = frozenset((Outcome.BETTER, Outcome.WORSE, Outcome.LOWER, Outcome.HIGHER))
 SMALL = frozenset((Outcome.NEGLIGIBLE, Outcome.EQUAL))
 UNKNOWN = frozenset((Outcome.ONE_SEED, Outcome.TWO_SEEDS, Outcome.NO_INTERVAL))
@@ -83,14 +83,15 @@ UNKNOWN = frozenset((Outcome.ONE_SEED, Outcome.TWO_SEEDS, Outcome.NO_INTERVAL))
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The difference between the number of a scheme and the baseline's.
+    """The change of a scheme's number from the baseline's.
 
     Attributes:
-        value: a share of the baseline's number (-0.2 is 20 % less), or a difference in `Metric.change_unit`.
-        low: the lower end of the 95 % interval; `None` for fewer than three seeds, and if nothing is random.
+        value: the change as a fraction of the baseline's number (-0.2 is 20 % less), or a difference in
+            `Metric.change_unit`.
+        low: the lower end of the 95 % interval; `None` for fewer than three seeds, or if nothing is random.
         high: the upper end.
-        p: the p-value of no change; `None` without an interval.
-        is_exact: whether no number of the runs differs from seed to seed, so that chance has no part in it.
+        p: the p-value of the hypothesis of no change; `None` without an interval.
+        is_exact: true if the numbers are equal for all seeds, so that nothing is random.
     """
 
     value: float
@@ -110,11 +111,11 @@ class Pair:
     """Two schemes in one setting.
 
     Attributes:
-        setting: in words; empty if nothing but the scheme varies.
+        setting: the setting as text; empty if only the scheme varies.
         axes: the values of the keys that vary.
         samples: the numbers of the baseline and of the other scheme, by seed.
-        is_exact: whether nothing is random in either.
-        finished: the shares of the flows that finished under each, in percent; `None` without flows that can finish.
+        is_exact: true if nothing is random in either scheme.
+        finished: the share of finished flows of each scheme, in percent; `None` if no flows can finish.
     """
 
     setting: str
@@ -126,16 +127,16 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Two schemes in one setting, or in all settings that share the values of some keys.
+    """The difference between two schemes in one setting, or in a group of settings.
 
     Attributes:
-        setting: in words; empty if nothing but the scheme varies.
-        axes: the values of the keys that vary.
-        baseline: the mean over the seeds that both schemes have; over several settings, the geometric mean of these.
-        other: the same of the other scheme.
-        change: of the other one from the baseline.
+        setting: the setting or group as text; empty if only the scheme varies.
+        axes: the values of the keys that vary, or of those that define the group.
+        baseline: the baseline's mean over the common seeds; for several settings, the geometric mean of these.
+        other: the same mean of the other scheme.
+        change: the change from the baseline to the other scheme.
         seeds: the seeds that both schemes have.
-        pairs: the settings.
+        pairs: the settings of the group.
         outcome: the conclusion.
     """
 
@@ -151,18 +152,18 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A scheme compared with the baseline by one metric.
+    """The comparison of a scheme with the baseline by one metric.
 
     Attributes:
-        metric: what is compared.
-        baseline: the name of the one.
-        other: the name of the other.
-        differences: setting by setting.
-        overall: the change over all settings, each of which counts alike. It is meaningless if `is_split`.
-        outcome: the conclusion about it.
-        is_split: whether settings contradict each other by more than noise, or the noise is unknown.
-        depends_on: the keys that tell such settings apart, if exactly one choice of keys does.
-        compared: how many differences the adjusted p-values allow for.
+        metric: the compared metric.
+        baseline: the name of the baseline.
+        other: the name of the other scheme.
+        differences: the difference in each setting or group.
+        overall: the change over all settings, with equal weights. Meaningless if `is_split`.
+        outcome: the conclusion about the overall change.
+        is_split: true if settings contradict each other by more than noise, or the noise is unknown.
+        depends_on: the keys that distinguish contradicting settings, if exactly one choice of keys does.
+        compared: the number of differences that p-values are adjusted for.
     """
 
     metric: Metric
@@ -177,22 +178,22 @@ class Comparison:
 
     @property
     def is_certain(self) -> bool:
-        """True if any setting has an interval or is exact, so that a contradiction is more than noise."""
+        """True if any setting has an interval or is exact, so that contradictions are more than noise."""
         return any(one.outcome not in UNKNOWN for one in self.differences)
 
     @property
     def pairs(self) -> list[Pair]:
-        """Every setting."""
+        """All settings of both schemes."""
         return [pair for one in self.differences for pair in one.pairs]
 
 
 def schemes_of(runs: pl.DataFrame) -> list[str]:
-    """The schemes that have numbers of flows, in order."""
+    """The schemes with numbers of flows, in order."""
     return runs.filter(pl.col("traffic") == ALL)["scheme"].unique(maintain_order=True).to_list()
 
 
-def undrawn(runs: pl.DataFrame) -> frozenset[tuple[str, str]]:
-    """The settings and schemes of which no number differs from seed to seed, of two seeds or more."""
+def deterministic(runs: pl.DataFrame) -> frozenset[tuple[str, str]]:
+    """The settings and schemes with two or more seeds whose numbers are equal for all seeds."""
     of_one = ["setting", "scheme", "traffic", "metric", "average"]
     counts = runs.group_by(of_one).agg(pl.len(), pl.col("value").n_unique().alias("values"))
     whole = counts.group_by("setting", "scheme").agg(pl.col("len").max(), pl.col("values").max())
@@ -206,14 +207,14 @@ def paired(
     metric: Metric,
     exact: frozenset[tuple[str, str]] = frozenset(),
 ) -> list[Pair]:
-    """Every setting in which both schemes have numbers of a metric with the same seed.
+    """All settings in which both schemes have numbers of a metric with common seeds.
 
     Args:
         runs: the rows, one for each number of each run.
-        baseline: one scheme.
-        other: the other.
-        metric: what is compared.
-        exact: settings and schemes in which nothing is random, as `undrawn` finds them.
+        baseline: the baseline.
+        other: the other scheme.
+        metric: the metric.
+        exact: the settings and schemes from `deterministic`.
     """
     joined = _joined(runs, baseline, other, metric)
     if joined.is_empty():
@@ -235,7 +236,7 @@ def paired(
 
 
 def _joined(runs: pl.DataFrame, baseline: str, other: str, metric: Metric) -> pl.DataFrame:
-    """The numbers of both schemes, one row for each setting and seed that both have."""
+    """The numbers of both schemes, with one row for each common setting and seed."""
     traffic = (ALL, NETWORK) if metric.traffic == ALL else (metric.traffic,)
     some = runs.filter(
         (pl.col("metric") == metric.metric)
@@ -245,7 +246,7 @@ def _joined(runs: pl.DataFrame, baseline: str, other: str, metric: Metric) -> pl
     ).with_columns(seed=pl.col("seeds").list.first())
     keys = axis_names(runs)
     ours, theirs = (_of_scheme(some, name, keys) for name in (other, baseline))
-    # A key that is a setting of one of the two alone does not pair them.
+    # A key that applies to only one of the two schemes cannot pair their settings.
     shared = [key for key in keys if not ours[key].is_null().all() and not theirs[key].is_null().all()]
     joined = theirs.join(ours, on=[*shared, "seed"], suffix=" other", maintain_order="left", nulls_equal=True)
     for key in keys:
@@ -270,16 +271,19 @@ def compare(
     exact: frozenset[tuple[str, str]] = frozenset(),
     by: Sequence[str] = (),
 ) -> Comparison | None:
-    """Two schemes by one metric, not yet judged; `None` without numbers of both in any setting and seed.
+    """Compares two schemes by one metric, without outcomes, which `judge` determines.
 
     Args:
         runs: the rows, one for each number of each run.
-        baseline: one scheme.
-        other: the other.
-        metric: what is compared.
-        exact: settings and schemes in which nothing is random, as `undrawn` finds them.
-        by: the keys whose values stay separate, with `SIZE` for ranges of flow sizes; settings that differ in other
-            keys are taken together. Without any, each setting is by itself.
+        baseline: the baseline.
+        other: the other scheme.
+        metric: the metric.
+        exact: the settings and schemes from `deterministic`.
+        by: the keys that define groups of settings, with `SIZE` for ranges of flow sizes. Without any, each setting is
+            a group of its own.
+
+    Returns:
+        `None` if the schemes have no numbers in a common setting and seed.
     """
     pairs = []
     for one in sized(runs, metric) if SIZE in by else [metric]:
@@ -293,14 +297,14 @@ def compare(
 
 
 def sized(runs: pl.DataFrame, metric: Metric) -> list[Metric]:
-    """The metric of the flows in each range of sizes of which there are numbers."""
+    """The metric for each range of flow sizes that has numbers."""
     of_it = (pl.col("metric") == metric.metric) & (pl.col("average") == metric.average)
     there = set(runs.filter(of_it)["traffic"])
     return [replace(metric, traffic=name) for name in measure.SIZE_RANGES if name in there]
 
 
 def grouped(pairs: Sequence[Pair], by: Sequence[str]) -> list[tuple[str, Mapping[str, object], list[Pair]]]:
-    """Pairs that share the values of some keys: in words, the values, and the pairs."""
+    """Groups pairs by the values of some keys. Each group has a text, the values, and the pairs."""
     if not by:
         return [(pair.setting, pair.axes, [pair]) for pair in pairs]
     groups: dict[tuple[object, ...], list[Pair]] = {}
@@ -310,7 +314,7 @@ def grouped(pairs: Sequence[Pair], by: Sequence[str]) -> list[tuple[str, Mapping
 
 
 def without_key(settings: Sequence[str]) -> tuple[str, list[str]]:
-    """A heading for settings, and the settings without the key that all of them begin with, if it is their only one."""
+    """A heading for settings, and their texts. A single key that all settings share moves into the heading."""
     keys = {setting.partition(" = ")[0] for setting in settings}
     if len(keys) == 1 and all(" = " in setting and ", " not in setting for setting in settings):
         return keys.pop(), [setting.partition(" = ")[2] for setting in settings]
@@ -326,7 +330,7 @@ def _words(by: Sequence[str], values: Sequence[object]) -> str:
 
 
 def value_words(key: str, value: object, keys: Sequence[str]) -> str:
-    """A value of a key for people, such as "limit = 1bdp"."""
+    """A key and its value as text, such as "limit = 1bdp"."""
     shown = f"{value:g}" if isinstance(value, float) else str(value)
     return f"{short_key(key, keys)} = {shown}"
 
@@ -344,16 +348,16 @@ def _means(pair: Pair) -> Numbers:
 
 
 def central(means: Numbers, metric: Metric) -> float:
-    """A mean over settings: of ratios, the one whose ratios are the mean ratios."""
+    """A mean over settings: the geometric mean if changes are ratios, otherwise the arithmetic mean."""
     if len(means) == 1 or metric.is_difference or (means <= 0).any():
         return float(means.mean())
     return float(np.exp(np.log(means).mean()))
 
 
 def effect(pairs: Sequence[Pair], metric: Metric) -> Change:
-    """The change over some settings, each of which counts alike.
+    """The change over some settings, with equal weights.
 
-    Settings without ratios, because a number is 0, are left out if others have ratios.
+    Settings without ratios, since a number is 0, are omitted if others have ratios.
     """
     of_pairs = [_by_seed(pair, metric) for pair in pairs]
     with_ratio = [place for place, changes in enumerate(of_pairs) if changes is not None]
@@ -367,7 +371,7 @@ def effect(pairs: Sequence[Pair], metric: Metric) -> Change:
 
 
 def _by_seed(pair: Pair, metric: Metric) -> dict[int, float] | None:
-    """The change in each seed as it can be averaged: a difference, or the logarithm of a ratio if all have one."""
+    """The change in each seed: a difference or the logarithm of a ratio. `None` if a ratio does not exist."""
     if metric.is_difference:
         return {seed: other - baseline for seed, (baseline, other) in pair.samples.items()}
     if all(baseline == other for baseline, other in pair.samples.values()):
@@ -378,7 +382,7 @@ def _by_seed(pair: Pair, metric: Metric) -> dict[int, float] | None:
 
 
 def _without_ratio(pairs: Sequence[Pair]) -> Change:
-    """The change if numbers are 0: the ratio of the means without an interval, and the test of their difference."""
+    """The change if numbers are 0: the ratio of the means without an interval, and the p-value of the difference."""
     baseline, other = np.mean([_means(pair) for pair in pairs], axis=0)
     value = math.inf if baseline <= 0 else float(other / baseline) - 1.0
     if all(pair.is_exact for pair in pairs):
@@ -408,7 +412,7 @@ def _stated(value: float, metric: Metric) -> float:
 
 
 def judge(comparisons: Sequence[Comparison], thresholds: Thresholds) -> list[Comparison]:
-    """The same comparisons, of one metric, with outcomes; p-values are adjusted for all of them together."""
+    """Adds outcomes to comparisons by one metric. P-values are adjusted for all of them together."""
     if not comparisons:
         return []
     least = thresholds.of(comparisons[0].metric)
@@ -425,12 +429,12 @@ def judge(comparisons: Sequence[Comparison], thresholds: Thresholds) -> list[Com
         whole = outcome(comparison.overall, next(overall), metric, least, pairs)
         judged = replace(comparison, differences=differences, outcome=whole, compared=compared)
         signs = _contradictions(judged, least)
-        found.append(replace(judged, is_split=bool(signs), depends_on=_telling_keys(judged, signs)))
+        found.append(replace(judged, is_split=bool(signs), depends_on=_distinguishing_keys(judged, signs)))
     return found
 
 
 def outcome(change: Change, p: float | None, metric: Metric, least: float, pairs: Sequence[Pair]) -> Outcome:
-    """The conclusion about a change, from its adjusted p-value and the threshold of relevance."""
+    """The conclusion about a change, from its adjusted p-value and the threshold for negligible changes."""
     if all(one == other for pair in pairs for one, other in pair.samples.values()):
         fewest = min(len(pair.samples) for pair in pairs)
         if change.is_exact or fewest >= FEWEST_SEEDS:
@@ -441,13 +445,13 @@ def outcome(change: Change, p: float | None, metric: Metric, least: float, pairs
         seeds = min(len(pair.samples) for pair in pairs)
         return {1: Outcome.ONE_SEED, 2: Outcome.TWO_SEEDS}.get(seeds, Outcome.NO_INTERVAL)
     if p <= LEVEL and change.sign != _sign_of_means(pairs, metric):
-        # Ratios that rise while the means fall: one seed outweighs the others.
+        # The ratios rise while the means fall, since one seed outweighs the others.
         return Outcome.UNCLEAR
     if p <= LEVEL:
         return _directed(change, metric, pairs) if abs(change.value) >= least else Outcome.NEGLIGIBLE
     if change.low is not None and change.high is not None and -least < change.low and change.high < least:
         return Outcome.NEGLIGIBLE
-    return Outcome.CROWDED if change.p <= LEVEL else Outcome.UNCLEAR
+    return Outcome.ADJUSTED if change.p <= LEVEL else Outcome.UNCLEAR
 
 
 def _sign_of_means(pairs: Sequence[Pair], metric: Metric) -> int:
@@ -463,14 +467,14 @@ def _directed(change: Change, metric: Metric, pairs: Sequence[Pair]) -> Outcome:
     shares = [pair.finished for pair in pairs if pair.finished is not None]
     if metric.covers_finished and shares:
         baseline, other = np.mean(shares, axis=0)
-        # The slow flows are those that do not finish: leaving out more of them makes a mean look better.
+        # Slow flows are the ones that do not finish, so a mean that omits more of them looks better than it is.
         if (baseline - other if is_better else other - baseline) > DOUBTFUL_POINTS:
             return Outcome.DOUBTFUL
     return Outcome.BETTER if is_better else Outcome.WORSE
 
 
 def _contradictions(one: Comparison, least: float) -> dict[int, int]:
-    """The signs of differences that contradict each other by more than noise, by place; empty if none do."""
+    """The signs of differences that contradict each other by more than noise, by index; empty if none do."""
     established = DIRECTED | {Outcome.DOUBTFUL}
     relevant = {
         place: found.change.sign for place, found in enumerate(one.differences) if abs(found.change.value) >= least
@@ -484,7 +488,7 @@ def _contradictions(one: Comparison, least: float) -> dict[int, int]:
         return relevant
     if not known:
         return {}
-    # The best established change against those of the opposite sign, each of which may be noise.
+    # Compares the best established change with those of the opposite sign, each of which may be noise.
     anchor = min(known, key=lambda place: one.differences[place].change.p or 0.0)
     opposed = [place for place, sign in relevant.items() if sign == -relevant[anchor]]
     far = [place for place in opposed if _differ(one, anchor, place, len(opposed))]
@@ -492,7 +496,7 @@ def _contradictions(one: Comparison, least: float) -> dict[int, int]:
 
 
 def _differ(one: Comparison, place: int, other: int, tests: int) -> bool:
-    """Tests if the changes in two groups of settings differ by more than noise."""
+    """True if the changes in two groups of settings differ by more than noise."""
     first, second = one.differences[place], one.differences[other]
     if first.change.is_exact and second.change.is_exact:
         return True
@@ -507,8 +511,8 @@ def _differ(one: Comparison, place: int, other: int, tests: int) -> bool:
     return found.p is not None and found.p * tests <= LEVEL
 
 
-def _telling_keys(one: Comparison, signs: Mapping[int, int]) -> tuple[str, ...]:
-    """The keys on which the sign depends: the smallest set whose values determine it; empty if several sets do."""
+def _distinguishing_keys(one: Comparison, signs: Mapping[int, int]) -> tuple[str, ...]:
+    """The smallest set of keys whose values determine the sign; empty if there are several such sets."""
     if not signs:
         return ()
     places = [one.differences[place].axes for place in signs]

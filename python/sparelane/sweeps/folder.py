@@ -1,4 +1,4 @@
-"""A folder that a sweep leaves: its file, the journal, the tables, and the manifest."""
+"""Writes and reads the folder of a sweep: its file, the tables, and the manifest."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from sparelane.plugins import sources
 from sparelane.results import manifest, rows
 from sparelane.results.manifest import Manifest
 from sparelane.scenario.settings import DICTIONARY
-from sparelane.simulation import inputs
-from sparelane.simulation import simulate as api
+from sparelane.simulation import inputs, simulate
 from sparelane.simulation import warnings as run_warnings
 from sparelane.sweeps import tables
 from sparelane.sweeps.journal import Kept
@@ -32,21 +31,21 @@ SWEEP = "sweep.toml"
 ROWS = "rows.parquet"
 RUNS = "runs.parquet"
 CURVES = "curves.parquet"
-# Results of other forms of the sweep, each in a folder of its own.
+# Results of earlier forms of the sweep, each in a numbered folder.
 EARLIER = "earlier"
-# Files by which folders of other kinds are known.
+# Files that identify folders of other kinds.
 OTHERS = ("run.json", "report.json")
 
 
 @dataclass(frozen=True, slots=True)
 class SavedSweep:
-    """A sweep's results, as they were saved.
+    """The saved results of a sweep.
 
     Attributes:
         place: the folder.
-        manifest: where they come from.
-        rows: one a number of a setting.
-        runs: one a number of a run.
+        manifest: the manifest.
+        rows: one row for each number of each setting.
+        runs: one row for each number of each run.
         curves: quantiles of completion times and slowdowns.
     """
 
@@ -68,11 +67,11 @@ class SavedSweep:
 
 
 def ready(folder: Path, plan: Plan) -> None:
-    """Makes the folder if there is none, and refuses one that holds something else, or results of another version.
+    """Creates the folder if it does not exist, and rejects one with results that do not belong to the sweep.
 
     Raises:
-        OutputError: it cannot be written, or holds results of another kind, or of a sweep of another name.
-        SavedResultsError: it holds a sweep of another version or another build of the simulator.
+        OutputError: the folder cannot be written, or holds results of another kind or a sweep of another name.
+        SavedResultsError: the folder holds a sweep of another version or build of the simulator.
     """
     ready_folder(folder)
     other = next((name for name in OTHERS if (folder / name).exists()), None)
@@ -93,10 +92,10 @@ def ready(folder: Path, plan: Plan) -> None:
 
 
 def set_aside(folder: Path, plan: Plan) -> Path | None:
-    """Moves tables of another form of the sweep, which the new ones would not replace in full, into a folder below.
+    """Moves the tables of an earlier form of the sweep, with other runs, into a numbered subfolder.
 
     Returns:
-        where they are; `None` where there are none, or where the plan is the one that they are of.
+        The subfolder; `None` if there are no tables, or they belong to this plan.
     """
     if not (folder / ROWS).exists() or manifest.read(folder).details.get("plan") == plan.key:
         return None
@@ -110,19 +109,19 @@ def set_aside(folder: Path, plan: Plan) -> Path | None:
 
 
 def write_sweep(folder: Path, plan: Plan) -> None:
-    """Writes the file of the sweep, its plugins, and a manifest without results, before the work.
+    """Writes the sweep file, the plugins, and a manifest without results, before the first run.
 
     Raises:
         OSError: the folder cannot be written.
     """
     replaced(folder / SWEEP, lambda path: path.write_text(plan.text, encoding="utf-8"))
-    inputs.keep("", None, folder)
+    inputs.copy("", None, folder)
     if not (folder / manifest.FILE).exists():
         _manifest(plan, {}, {}, 0.0, folder).write(folder)
 
 
 def write(folder: Path, plan: Plan, kept: Mapping[str, Kept], failed: Mapping[str, str], elapsed_s: float) -> None:
-    """Writes the tables and the manifest over all that is done.
+    """Writes the tables and the manifest of all finished runs.
 
     Raises:
         OSError: the folder cannot be written.
@@ -154,7 +153,7 @@ def _manifest(
         "plugins": [{"file": f"{inputs.FOLDER}/{name}", "sha256": sha256} for name, sha256 in inputs.plugins()],
         "warnings": run_warnings.counted(one.get("warnings", ()) for one in done),
         "failed": [
-            {"setting": plan.words(setting), "scheme": setting.scheme, "seed": run.seed, "error": failed[run.name]}
+            {"setting": plan.describe(setting), "scheme": setting.scheme, "seed": run.seed, "error": failed[run.name]}
             for run in plan.runs
             if run.name in failed
             for setting in [plan.settings[run.setting]]
@@ -181,8 +180,8 @@ def _manifest(
 
 
 def _command(plan: Plan, folder: Path | None) -> str:
-    """What to type to go on in a folder; or, without one, to do it again wherever the file and the plugins are."""
-    # Seeds that do not follow each other are the file's own, or an override's.
+    """The command that resumes the sweep in `folder`, or, without a folder, repeats the sweep from its saved files."""
+    # Seeds that are not consecutive come from the file or an override, so the command needs no option for them.
     in_a_row = plan.seeds == tuple(range(plan.seeds[0], plan.seeds[0] + len(plan.seeds)))
     seeds = f" --seeds {len(plan.seeds)}" if len(plan.seeds) > 1 and in_a_row else ""
     verb = "sweep" if plan.is_varied or not in_a_row else "run"
@@ -196,20 +195,20 @@ def _command(plan: Plan, folder: Path | None) -> str:
     )
     plugins = "".join(f" --plugin {shlex.quote(name)}" for name in names)
     given = plan.file
-    if given in (api.TEXT_NAME, DICTIONARY):
-        # The folder holds the only file of a scenario that was a text or a dictionary.
+    if given in (simulate.TEXT_NAME, DICTIONARY):
+        # A scenario from a text or a dictionary has no other file than the copy in the folder.
         given = str((folder or Path()) / SWEEP)
     file, place = (Path(given).name, "") if folder is None else (given, f" -o {shlex.quote(str(folder))}")
     return f"sparelane {verb} {shlex.quote(file)}{settings}{first}{seeds}{plugins}{place}"
 
 
 def _is_paired(plan: Plan, kept: Mapping[str, Kept]) -> bool:
-    """Whether runs of one setting and seed that differ in the scheme alone had the same traffic, all of them."""
+    """True if runs that differ only in the scheme always had the same traffic."""
     seen: dict[tuple[Any, ...], str] = {}
     for run in plan.runs:
         if run.name in kept:
             values = plan.values(plan.settings[run.setting])
-            # Settings of a scheme do not reach the traffic.
+            # Keys of a scheme do not affect the traffic.
             shared = tuple(str(values[axis.key]) for axis in plan.setting_axes if not axis.scheme)
             traffic = str(kept[run.name]["traffic"])
             if seen.setdefault((run.seed, *shared), traffic) != traffic:
@@ -218,16 +217,16 @@ def _is_paired(plan: Plan, kept: Mapping[str, Kept]) -> bool:
 
 
 def read(folder: Path) -> SavedSweep:
-    """The results of a sweep.
+    """Reads the results of a sweep.
 
     Raises:
-        SavedResultsError: the folder holds none, they cannot be read, or another version wrote them.
+        SavedResultsError: the folder holds no sweep, a file cannot be read, or another version wrote it.
     """
     found = manifest.read(folder)
     if found.kind != "sweep":
         raise SavedResultsError(f'"{folder}" holds results of another kind: {found.kind}')
     if not (folder / ROWS).exists():
-        raise SavedResultsError(f'the sweep in "{folder}" has no results yet: `{found.command}` goes on with it')
+        raise SavedResultsError(f'the sweep in "{folder}" has no results yet: `{found.command}` resumes it')
     try:
         curves = pl.read_parquet(folder / CURVES)
     except (OSError, pl.exceptions.PolarsError) as error:

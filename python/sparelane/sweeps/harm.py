@@ -1,14 +1,14 @@
-"""Harm between schemes that share runs: the further runs that it needs, and how it follows from them.
+"""Computes the harm between schemes that share runs, from further runs of each scheme without the others.
 
-The harm to a scheme is how much worse its number is in competition than alone, as a share of one (Ware,
-Mukerjee, Seshan, Sherry: "Beyond Jain's Fairness Index", HotNets 2019):
+The harm to a scheme is the relative degradation of its number in competition (Ware, Mukerjee, Seshan, Sherry: "Beyond
+Jain's Fairness Index", HotNets 2019):
 
     (alone - together) / alone      if more is better, such as throughput
     (together - alone) / together   if less is better, such as a delay
 
-A competitor is acceptable if it harms a scheme no more than flows of the scheme's own kind would in the same place. So
-each scheme has two further scenarios: one with its own workloads alone, and one in which all workloads use it. A mix
-has only the second one, because its flows cannot be left out.
+A competitor is acceptable if it harms a scheme no more than flows of the scheme's own kind would in its place. Each
+scheme therefore has two further scenarios: one with only its own workloads, and one in which all workloads use it. A
+mix of schemes has only the second one, since its flows cannot be removed separately.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from sparelane.sweeps.metrics import Metric
 from sparelane.sweeps.plan import Plan
 from sparelane.sweeps.values import plain
 
-# The folder of the further runs, below the sweep's.
+# The subfolder of the further runs.
 FOLDER = "harm"
 ALONE, OWN, TOGETHER = "alone", "own kind", "together"
 METRICS = (
@@ -45,12 +45,12 @@ METRICS = (
     Metric("queueing delay", measure.MEAN),
 )
 MEANING = (
-    "Harm is the share by which a number is worse than alone, or than with flows of its own kind in the place of the "
-    "others (Ware et al., HotNets 2019)."
+    "Harm is the relative degradation of a number, compared with the scheme alone, or with flows of its own kind in "
+    "place of the others (Ware et al., HotNets 2019)."
 )
-# Settings that a sentence lists one by one.
+# The largest number of settings that a sentence lists.
 LISTED = 3
-# Workloads that name the scheme of their flows in the scenario, and not in a file of flows.
+# Workloads whose schemes are given in the scenario and not in a file of flows.
 NAMING = ("poisson", "bulk", "requests", "web-users")
 
 
@@ -59,16 +59,16 @@ class Harmed:
     """The harm to a scheme in one setting.
 
     Attributes:
-        setting: in words; empty if nothing varies.
-        scheme: the one that suffers.
-        metric: by which number.
-        alone: the number without the other schemes; `None` for a mix, whose flows cannot be left out.
-        own: the number with flows of the scheme's own kind in the place of the others.
-        together: the number in competition with them.
-        harm: against `alone`, as a share of one; below 0 if the number is better in competition.
-        own_harm: the harm by flows of the scheme's own kind, against `alone`.
-        own_change: the harm against `own`.
-        excess: 1 if the others clearly harm it more than its own kind would, -1 if clearly less, else 0.
+        setting: the setting as text; empty if nothing varies.
+        scheme: the harmed scheme.
+        metric: the metric of the harm.
+        alone: the number without the other schemes; `None` for a mix, whose flows cannot be removed.
+        own: the number with flows of the scheme's own kind in place of the others.
+        together: the number in competition with the others.
+        harm: the harm relative to `alone`, as a fraction; negative if the number is better in competition.
+        own_harm: the harm by flows of the scheme's own kind, relative to `alone`.
+        own_change: the harm relative to `own`.
+        excess: 1 if the others clearly harm the scheme more than its own kind would, -1 if clearly less, otherwise 0.
     """
 
     setting: str
@@ -84,16 +84,21 @@ class Harmed:
 
 
 def of_sweep(saved: SavedSweep, group: Group, run: Callable[[Plan, Path], None]) -> list[Harmed]:
-    """The harm to each scheme of a group; runs what is missing with `run`, into a folder below the sweep's.
+    """The harm to each scheme of a group.
+
+    Args:
+        saved: the sweep.
+        group: the schemes that share runs.
+        run: does the runs of a plan that a folder does not have yet. The folder is a subfolder of the sweep's.
 
     Raises:
-        SavedResultsError: the schemes cannot be run alone.
+        SavedResultsError: the schemes cannot run alone.
         ScenarioError: a scenario cannot be run.
     """
     if group.name:
         raise SavedResultsError(
-            "harm needs workloads of one scheme each, so that each scheme can run alone; this sweep varies the scheme "
-            "or has a mix"
+            "harm needs workloads with one scheme each, so that each scheme can run alone; this sweep varies the "
+            "scheme or has a mix"
         )
     scenario = _scenario(saved)
     found = []
@@ -112,7 +117,7 @@ def of_sweep(saved: SavedSweep, group: Group, run: Callable[[Plan, Path], None])
 
 
 def alone(scenario: Mapping[str, Any], scheme: str) -> dict[str, Any] | None:
-    """The scenario with the workloads of one scheme; `None` if a workload has a mix.
+    """The scenario with only the workloads of one scheme; `None` if a workload has a mix.
 
     Raises:
         SavedResultsError: a workload does not name its schemes.
@@ -203,14 +208,14 @@ def _harmed(runs: pl.DataFrame, scheme: str) -> list[Harmed]:
 
 
 def _excess(found: Difference, metric: Metric) -> int:
-    """1 if a scheme is clearly worse off with the others than with its own kind, -1 if it is better off."""
+    """1 if a scheme is clearly worse with the others than with its own kind, -1 if clearly better, otherwise 0."""
     if found.change.p is None or found.change.p > differences.LEVEL:
         return 0
     return -found.change.sign * metric.better
 
 
 def _harm(change: Change, metric: Metric) -> Change:
-    """The harm of a relative change of a number."""
+    """Converts a relative change of a number to harm."""
 
     def of(value: float | None) -> float | None:
         if value is None:
@@ -224,7 +229,7 @@ def _harm(change: Change, metric: Metric) -> Change:
 
 
 def tables(found: Sequence[Harmed]) -> list[tuple[str, list[str], list[list[str]]]]:
-    """A title, headings and rows of texts for each metric."""
+    """The title, headings and rows of a table for each metric."""
     listed = dict.fromkeys(one.metric for one in found)
     return [_table(metric, [one for one in found if one.metric == metric]) for metric in listed]
 
@@ -244,11 +249,11 @@ def _table(metric: Metric, found: Sequence[Harmed]) -> tuple[str, list[str], lis
     names = [heading, "scheme"] if any(settings) else ["scheme"]
     if is_alone:
         return f"Harm by {metric.label}", [*names, "alone", "together", "harm", "own kind"], rows
-    return f"Harm by {metric.label}, against its own kind", [*names, "own kind", "together", "harm"], rows
+    return f"Harm by {metric.label}, relative to its own kind", [*names, "own kind", "together", "harm"], rows
 
 
 def harm_text(harm: Change) -> str:
-    """A harm in percent, with its interval."""
+    """Formats a harm in percent, with its interval."""
     text = f"{_percent(harm.value)} %"
     if harm.low is None or harm.high is None:
         return text
@@ -261,7 +266,7 @@ def _percent(share: float) -> str:
 
 
 def sentences(found: Sequence[Harmed], others: Mapping[str, str]) -> list[str]:
-    """Sentences about schemes that suffer clearly more, or less, than with their own kind.
+    """Sentences about schemes that are clearly worse or better in competition than with their own kind.
 
     Args:
         found: the harm to each scheme in each setting.
@@ -279,7 +284,7 @@ def sentences(found: Sequence[Harmed], others: Mapping[str, str]) -> list[str]:
                         f"The {metric.label} of {scheme} is clearly {words} in competition with {others[scheme]} than "
                         f"with its own kind{where}."
                     )
-    return said or ["No scheme is clearly worse or better off than in competition with its own kind."]
+    return said or ["No scheme is clearly worse or better than in competition with its own kind."]
 
 
 def _where(some: Sequence[Harmed], count: int) -> str:

@@ -1,17 +1,17 @@
 """Confidence intervals over seeds.
 
-The runs of a setting differ in their seeds alone, so that their numbers are independent draws from one distribution.
-The mean of such numbers has Student's t interval. It covers the true mean in 95 % of cases if the numbers are about
-normally distributed; means over many flows usually are. For skewed numbers it covers less with few seeds: 82 % for
-five lognormal values with sigma = 1. A bootstrap would not help, because it covers less than Student's interval for so
-few values (Hesterberg, "What Teachers Should Know About the Bootstrap", 2015).
+The runs of a setting differ only in their seeds, so their numbers are independent draws from one distribution. The mean
+of such numbers has Student's t interval. It covers the true mean in 95 % of cases if the numbers are approximately
+normally distributed, as means over many flows usually are. For skewed numbers and few seeds it covers less: 82 % for
+five lognormal values with sigma = 1. A bootstrap would not help, since it covers less than Student's interval for small
+samples (Hesterberg, "What Teachers Should Know About the Bootstrap", 2015).
 
-Statistics over several settings, some of which may lack a seed, have the delete-one jackknife: the statistic is
-computed without each seed in turn, and its standard error follows from the spread of these numbers. For a mean, that is
-exactly Student's interval.
+Statistics over several settings, some of which may lack a seed, use the delete-one jackknife. The statistic is computed
+without each seed in turn, and its standard error follows from the spread of these values. For a mean, the result equals
+Student's interval.
 
-Two seeds have one degree of freedom. Their interval would extend thirteen standard errors to each side and rest
-entirely on the normal assumption, so that two seeds get no interval.
+Two seeds have one degree of freedom. Their interval would extend thirteen standard errors to each side and depend
+entirely on the normal assumption, so two seeds get no interval.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from sparelane.sweeps import student
+from sparelane.sweeps import student_t
 
-# The fewest seeds that have an interval.
+# The smallest number of seeds with an interval.
 FEWEST_SEEDS = 3
-# How often an interval covers the true value.
+# The coverage of intervals.
 CONFIDENCE = 0.95
-# A spread below this share of the values is rounding.
+# A spread below this share of the values is due to rounding.
 ROUNDING = 1e-12
 
 Numbers = NDArray[np.float64]
@@ -39,11 +39,12 @@ Interval = tuple[float, float] | tuple[None, None]
 
 @dataclass(frozen=True, slots=True)
 class Estimated:
-    """A statistic and how well it is known.
+    """A statistic with its standard error.
 
     Attributes:
         value: the statistic of all seeds.
-        error: its standard error; `None` for fewer than `FEWEST_SEEDS` seeds, or if it is not finite without one seed.
+        error: the standard error; `None` for fewer than `FEWEST_SEEDS` seeds, or if the statistic without one of the
+            seeds is not finite.
         degrees_of_freedom: one less than the number of seeds.
     """
 
@@ -66,13 +67,13 @@ class Estimated:
             return None
         if self.error == 0:
             return 0.0 if self.value else 1.0
-        return student.two_sided(self.value / self.error, self.degrees_of_freedom)
+        return student_t.two_sided(self.value / self.error, self.degrees_of_freedom)
 
 
 def mean_intervals(groups: Sequence[Sequence[float]]) -> list[Interval]:
-    """Student's 95 % interval of the mean of each group of values, one value a seed.
+    """Student's 95 % interval of the mean of each group of values, with one value per seed.
 
-    Groups of fewer than three values have none.
+    Groups of fewer than `FEWEST_SEEDS` values have no interval.
     """
     found: list[Interval] = [(None, None)] * len(groups)
     for seeds in {len(group) for group in groups if len(group) >= FEWEST_SEEDS}:
@@ -80,7 +81,7 @@ def mean_intervals(groups: Sequence[Sequence[float]]) -> list[Interval]:
         values = np.array([groups[place] for place in places], dtype=np.float64)
         means = values.mean(axis=1)
         half = _t(seeds - 1) * values.std(axis=1, ddof=1) / math.sqrt(seeds)
-        # Equal values have no spread, whatever rounding leaves of it.
+        # The spread of equal values is zero, even if rounding leaves a small rest.
         half = np.where(np.ptp(values, axis=1) == 0, 0.0, half)
         for place, mean, around in zip(places, means.tolist(), half.tolist(), strict=True):
             found[place] = (mean - around, mean + around)
@@ -93,9 +94,9 @@ def jackknife(
     """A statistic of means over seeds, with the standard error of the delete-one jackknife.
 
     Args:
-        samples: for each setting, its quantities by seed. Seeds of the same name are left out of all settings at once,
-            because their draws are the same.
-        statistic: from the mean quantities of each setting.
+        samples: for each setting, its quantities by seed. Each seed is left out of all settings at the same time, since
+            settings with equal seeds are not independent.
+        statistic: computes the statistic from the mean quantities of each setting.
     """
     arrays = [np.array([[*sample[seed]] for seed in sample], dtype=np.float64) for sample in samples]
     value = statistic([array.mean(axis=0) for array in arrays])
@@ -121,10 +122,10 @@ def jackknife(
 
 
 def adjusted(ps: Sequence[float | None]) -> list[float | None]:
-    """P-values that allow for their number, by Benjamini and Hochberg (1995).
+    """P-values adjusted for multiple comparisons, by Benjamini and Hochberg (1995).
 
-    Of the differences that are called clear because their adjusted value is at most 5 %, at most 5 % are expected to be
-    none. If no difference is real, the chance that any is called clear is at most 5 %.
+    If differences with an adjusted p-value of at most 5 % count as clear, at most 5 % of them are expected to be false.
+    If no difference is real, the probability that any counts as clear is at most 5 %.
     """
     known = sorted((p, place) for place, p in enumerate(ps) if p is not None)
     found: list[float | None] = [None] * len(ps)
@@ -138,5 +139,5 @@ def adjusted(ps: Sequence[float | None]) -> list[float | None]:
 
 @cache
 def _t(degrees_of_freedom: int) -> float:
-    """Half the width of an interval in standard errors."""
-    return student.quantile(0.5 + CONFIDENCE / 2, degrees_of_freedom)
+    """Half of the width of an interval, in standard errors."""
+    return student_t.quantile(0.5 + CONFIDENCE / 2, degrees_of_freedom)

@@ -1,7 +1,7 @@
-"""What is kept of runs, on disk, as soon as they are done: one line of JSON each, under the run's name.
+"""The journal of a sweep, to which each outcome is appended when a run finishes, as one line of JSON.
 
-Lines are only ever appended. What a full disk or a killed process leaves of a line is passed over when the journal is
-read, and cut off before more is written.
+Lines are only appended. An incomplete line after a full disk or a killed process is ignored when the journal is read,
+and cut off before more is written.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ Kept = Mapping[str, Any]
 
 
 class Journal:
-    """The journal of a folder, open for reading once and then for appending; nobody else may write it meanwhile.
+    """The journal of a folder, locked against other processes while it is open.
 
     Attributes:
-        has_others: whether it holds runs that were not wanted when it was last read.
+        has_others: true if the last `read` found runs that were not wanted.
     """
 
     has_others = False
 
     def __init__(self, folder: Path) -> None:
-        """Opens the journal, and makes one where there is none.
+        """Opens the journal, or creates one.
 
         Raises:
-            OutputError: it cannot be written, or another sweep does.
+            OutputError: the file cannot be written, or another sweep writes to it.
         """
         path = folder / FILE
         try:
@@ -47,7 +47,7 @@ class Journal:
             raise OutputError(f'another sweep writes into "{folder}": wait for it, or use another folder') from error
 
     def read(self, wanted: Set[str]) -> dict[str, Kept]:
-        """What is kept of the wanted runs, by name; runs that failed are not among them."""
+        """The outcomes of the wanted runs, by name, without failed runs."""
         found: dict[str, Kept] = {}
         self.has_others = False
         self._file.seek(0)
@@ -66,14 +66,15 @@ class Journal:
                 found[name] = kept
             else:
                 self.has_others = True
+        # Cuts off an incomplete last line.
         self._file.truncate(end)
         return found
 
     def append(self, name: str, kept: Kept) -> None:
-        """Adds what is kept of a run; it is in the hands of the operating system when this returns.
+        """Appends the outcome of a run, and passes it to the operating system.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the file cannot be written.
         """
         self._file.write(json.dumps([name, kept]).encode() + b"\n")
         self._file.flush()
@@ -87,5 +88,5 @@ class Journal:
         try:
             self._file.close()
         except OSError:
-            # What could not be written was said when it was tried.
+            # `append` has raised this error already.
             return

@@ -1,4 +1,4 @@
-"""Keys of a scenario that take a list or a table as one value, so that a list there does not mean a sweep."""
+"""Determines which keys of a scenario take a list or a table as a single value, where a list does not mean a sweep."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Path = tuple[str | int, ...]
 
 
 def takes_list(path: Path, scenario: Mapping[str, Any]) -> bool:
-    """True if the key at this path of the scenario has lists for values."""
+    """True if lists are single values of the key at this path of the scenario."""
     return any(is_list for is_list, _ in _taken(path, scenario))
 
 
 def takes_table(path: Path, scenario: Mapping[str, Any]) -> bool:
-    """True if the key at this path has tables for values."""
+    """True if tables are single values of the key at this path of the scenario."""
     return any(is_table for _, is_table in _taken(path, scenario))
 
 
 def declares(path: Path, table: Mapping[str, Any], key: str) -> bool:
-    """True if a table at this path has a key of this name among those that a scenario may set there."""
+    """True if scenarios can set this key in a table at this path."""
     names = [part for part in path if isinstance(part, str)]
     # The keys of a mix are the names of schemes, and their values are numbers.
     if names[-1] == "mix":
@@ -38,7 +38,7 @@ def declares(path: Path, table: Mapping[str, Any], key: str) -> bool:
 
 
 def _taken(path: Path, scenario: Mapping[str, Any]) -> Iterator[tuple[bool, bool]]:
-    """Yields for each form that the table of a path may have: if its values are lists, and if they are tables."""
+    """For each form of the table around a path: whether the key takes lists, and whether it takes tables."""
     names = [part for part in path if isinstance(part, str)]
     key, where = names[-1], names[:-1]
     for kind, entry in _entries_of(where, _find(path[:-1], scenario)):
@@ -48,30 +48,30 @@ def _taken(path: Path, scenario: Mapping[str, Any]) -> Iterator[tuple[bool, bool
 
 
 def _entries_of(where: list[str], table: Any) -> Iterator[tuple[str, str]]:
-    """The entries of the catalogue that list the keys of a table, by kind and name."""
+    """The catalogue entries, by kind and name, that declare the keys of a table."""
     if not where:
         yield ("table", "(top level)")
         return
     last = where[-1]
     if where[0] == "scheme" and len(where) == 2:
         yield ("table", "[scheme.NAME]")
-        yield from (("controller", name) for name in _words(table, "controller"))
+        yield from (("controller", name) for name in _chosen_names(table, "controller"))
     elif last in INNER_TABLES:
         chooser = "controller" if last == "inner" else "kind"
-        yield from ((INNER_TABLES[last], name) for name in _words(table, chooser))
+        yield from ((INNER_TABLES[last], name) for name in _chosen_names(table, chooser))
     elif last in FORMS:
         yield from (("table", name) for name in (f"[{last}]", f"[[{last}]]"))
-        yield from ((FORMS[last], name) for name in _words(table, "kind"))
+        yield from ((FORMS[last], name) for name in _chosen_names(table, "kind"))
         if last == "queue_at":
             yield ("table", "[queue]")
     else:
-        # A table inside another is listed by its own name or by its whole path, as `[[emulate.change]]` is.
+        # The catalogue lists a nested table by its own name or by its whole path, such as `[[emulate.change]]`.
         names = dict.fromkeys((last, ".".join(where)))
         yield from (("table", text) for name in names for text in (name, f"[{name}]", f"[[{name}]]"))
 
 
-def _words(table: Any, chooser: str) -> list[str]:
-    """The names under the key that chooses a form; several where that key is swept itself."""
+def _chosen_names(table: Any, chooser: str) -> list[str]:
+    """The names under the key that chooses the form of a table; several if that key itself varies."""
     value = table.get(chooser) if isinstance(table, Mapping) else None
     return [value] if isinstance(value, str) else list(map(str, value)) if isinstance(value, list) else []
 
@@ -84,7 +84,7 @@ def _find(path: Path, scenario: Mapping[str, Any]) -> Any:
 
 
 def _catalogue() -> Mapping[tuple[str, str], Mapping[str, tuple[bool, bool]]]:
-    """For each key of each entry: if it takes lists, and if it takes tables."""
+    """For each key of each entry: whether it takes lists, and whether it takes tables."""
     return _keys_of(REGISTRY.catalogue())
 
 

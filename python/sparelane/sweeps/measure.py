@@ -1,6 +1,6 @@
-"""What a sweep keeps of a run: numbers by scheme, and short curves.
+"""Measures a run for a sweep: numbers by scheme, and short curves.
 
-It reads the simulator's columns with NumPy alone: a run may last a few milliseconds, and so must this.
+The code uses NumPy on the simulator's columns and no data frames, since a run may take only a few milliseconds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sparelane.results.rows import ALL, NETWORK
 from sparelane.simulation import warnings as run_warnings
 from sparelane.simulation.goodput import Numbers, floats, goodput_bps, jain, open_rates_bps
 
-# Averages by name.
+# The kinds of averages, as in the column `average` of rows.
 MEAN = "mean over flows"
 BYTES = "mean over bytes"
 MEDIAN = "median"
@@ -29,10 +29,10 @@ P95_PACKETS = "95th percentile of packets"
 TOTAL = "total"
 TIME = "mean over time"
 REQUESTS = "mean over requests"
-# The traffic of numbers that cover the flows of all schemes of a run.
+# The traffic of numbers that cover the flows of all schemes in a run.
 TOGETHER = "flows of all schemes"
 
-# The unit of each metric; series have those of `SERIES_UNITS`.
+# The unit of each metric. `SERIES_UNITS` has the units of sampled quantities, by suffix.
 UNITS: Mapping[str, str] = {
     "flows": "flows",
     "finished flows": "%",
@@ -56,16 +56,16 @@ UNITS: Mapping[str, str] = {
 }
 SERIES_UNITS = {"_bytes": "B", "_s": "s", "_bps": "bit/s"}
 
-# Where ranges of sizes begin and end, bytes.
+# The boundaries of the ranges of flow sizes, bytes.
 SIZE_EDGES = tuple(10.0**power for power in range(3, 13))
 SIZE_NAMES = ("1 kB", "10 kB", "100 kB", "1 MB", "10 MB", "100 MB", "1 GB", "10 GB", "100 GB", "1 TB")
-# The points of a distribution that are kept.
+# The stored quantiles of a distribution.
 QUANTILES = np.linspace(0.0, 1.0, 41)
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The flows of a run, or some of them."""
+    """The columns of a set of flows."""
 
     size: Numbers
     completion: Numbers
@@ -85,16 +85,16 @@ class Columns:
     request: Numbers
 
     def where(self, mask: NDArray[np.bool_]) -> Columns:
-        """The flows that the mask names."""
+        """The flows that a mask selects."""
         return Columns(*(getattr(self, name)[mask] for name in self.__slots__))
 
 
 def measure(results: _native.Results) -> dict[str, Any]:
-    """The numbers of a run, as JSON has them.
+    """Measures a run. Returns JSON values.
 
-    `numbers` has a list `[scheme, traffic, metric, average, value]` each; `curves` a list `[scheme, curve, values]`,
-    the quantiles of finished flows; `traffic` is a fingerprint of when which flows started, from where to where, and
-    how large they are: equal in two runs that had the same traffic. `warnings` has the warnings about the run.
+    `numbers` has lists `[scheme, traffic, metric, average, value]`. `curves` has lists `[scheme, curve, values]` with
+    the quantiles of finished flows. `traffic` is a fingerprint of the starts, sizes and hosts of all flows, which is
+    equal in runs with the same traffic. `warnings` has the warnings about the run.
     """
     table, links = results.flows(), results.links()
     codes, names = table["scheme"][0], table["scheme"][1]
@@ -146,7 +146,7 @@ def _columns(table: Mapping[str, Any]) -> Columns:
 
 
 def _of_scheme(flows: Columns, end_s: float) -> Iterator[tuple[str, str, str, float]]:
-    """Traffic, metric, average and value of everything about a scheme's flows."""
+    """The traffic, metric, average and value of all numbers about a scheme's flows."""
     is_finished = ~np.isnan(flows.completion)
     is_bounded = ~np.isnan(flows.size)
     bounded, count = int(is_bounded.sum()), len(flows.size)
@@ -165,11 +165,11 @@ def _of_scheme(flows: Columns, end_s: float) -> Iterator[tuple[str, str, str, fl
 
 
 def _of_sending(flows: Columns, end_s: float) -> Iterator[tuple[str, str, str, float]]:
-    """What `Summary.service` has of a run, in the units of metrics, and more; fairness of flows without end alone."""
+    """Numbers about the service of flows. Throughput and fairness cover only flows without end."""
     goodput = goodput_bps(flows.start, flows.finish, flows.delivered, end_s)
     if goodput is not None:
         yield (ALL, "goodput", TOTAL, goodput)
-    # Flows with an end that are open at the run's end are few and late ones, others under each scheme.
+    # Sized flows that are open at the end of the run are few and late and differ between schemes; they are excluded.
     endless = flows.where(np.isnan(flows.size))
     rates = open_rates_bps(endless.start, endless.finish, endless.delivered, end_s)
     if len(rates):
@@ -194,7 +194,7 @@ def _of_sending(flows: Columns, end_s: float) -> Iterator[tuple[str, str, str, f
 
 
 def _of_coexistence(flows: Columns, codes: Any, end_s: float) -> Iterator[tuple[int, tuple[str, str, str, float]]]:
-    """The share of each scheme of a run, and the fairness among the flows of all of them."""
+    """The goodput share of each scheme in a run, and the fairness among the flows of all schemes."""
     delivered = flows.delivered.sum()
     for code in np.unique(codes):
         if delivered > 0:
@@ -208,7 +208,7 @@ def _of_coexistence(flows: Columns, codes: Any, end_s: float) -> Iterator[tuple[
 
 
 def _of_delays(results: _native.Results) -> Iterator[tuple[str, str, str, str, float]]:
-    """The 95th percentile of the one-way delay over all packets of each scheme, if the scenario measures delays."""
+    """The 95th percentile of the one-way delay of each scheme's packets, if the scenario measures delays."""
     bins: Any = results.delays()
     packets = floats(bins["packets"])
     if not len(packets):
@@ -231,7 +231,7 @@ def _averages(metric: str, values: Numbers, sizes: Numbers | None) -> Iterator[t
 
 
 def _positions(values: Numbers) -> Iterator[tuple[str, float]]:
-    """The median, and the percentiles for which there are enough values."""
+    """The median, and the tail percentiles with enough values."""
     yield MEDIAN, float(np.median(values))
     for name, share in TAILS:
         found = percentiles.percentile(values, share)
@@ -240,7 +240,7 @@ def _positions(values: Numbers) -> Iterator[tuple[str, float]]:
 
 
 def _by_size(done: Columns, slowdown: Numbers) -> Iterator[tuple[str, str, str, float]]:
-    """Numbers of the flows in each range of sizes, if there are several ranges."""
+    """Numbers of the flows in each range of sizes, if there are at least two ranges."""
     ranges = np.searchsorted(SIZE_EDGES, done.size, side="right")
     found = np.unique(ranges)
     if len(found) < 2:
@@ -258,7 +258,7 @@ def _by_size(done: Columns, slowdown: Numbers) -> Iterator[tuple[str, str, str, 
 
 
 def size_range(place: int) -> str:
-    """The name of a range of sizes, by its place among them."""
+    """The name of a range of sizes, by its index."""
     if place == 0:
         return f"flows below {SIZE_NAMES[0]}"
     if place == len(SIZE_NAMES):
@@ -270,7 +270,7 @@ SIZE_RANGES = tuple(size_range(place) for place in range(len(SIZE_NAMES) + 1))
 
 
 def _of_requests(flows: Columns) -> Iterator[tuple[str, str, str, float]]:
-    """Completion times of requests, each of which ends with its last flow."""
+    """Completion times of requests. A request finishes with its last flow."""
     of_some = ~np.isnan(flows.request)
     numbers, place = np.unique(flows.request[of_some], return_inverse=True)
     start, finish = np.full(len(numbers), np.inf), np.full(len(numbers), -np.inf)
@@ -294,7 +294,7 @@ def _of_network(links: Any, end_s: float) -> Iterator[tuple[str, str, float]]:
 
 
 def _of_series(results: _native.Results) -> Iterator[tuple[str, str, float]]:
-    """The mean, and from 100 samples on the 99th percentile, of each quantity that was sampled."""
+    """The mean of each sampled quantity and, with at least 100 samples, its 99th percentile."""
     series: Any = results.series()
     values = floats(series["value"])
     if not len(values):
@@ -317,7 +317,7 @@ def unit(metric: str) -> str:
     if metric in UNITS:
         return UNITS[metric]
     quantity = metric.partition(" of ")[0]
-    return next((unit for ending, unit in SERIES_UNITS.items() if quantity.endswith(ending)), "")
+    return next((unit for suffix, unit in SERIES_UNITS.items() if quantity.endswith(suffix)), "")
 
 
 def _curves(flows: Columns) -> Iterator[tuple[str, list[float]]]:
@@ -332,7 +332,7 @@ def _curves(flows: Columns) -> Iterator[tuple[str, list[float]]]:
 
 
 def _traffic(table: Mapping[str, Any], columns: Columns) -> str:
-    """A fingerprint of the flows, whatever their schemes."""
+    """A fingerprint of the flows without their schemes."""
     digest = hashlib.blake2b(digest_size=8)
     for values in (columns.start, columns.size, table["src"][0], table["dst"][0]):
         digest.update(np.ascontiguousarray(values).tobytes())

@@ -1,7 +1,7 @@
-"""The metrics by which schemes are compared: their short names, which direction is better, and how changes are stated.
+"""The metrics for comparisons of schemes: short names, better directions, and units of changes.
 
-A short name is what `--metric` takes: `p99-completion`, `mean` being understood. Every number that a sweep keeps of all
-flows, or of the network, has one; `HEADLINES` lists those that are compared unless the user chooses.
+Users give short names, such as `p99-completion`, to `--metric`. The mean has no prefix. Every number that a sweep
+stores for all flows or for the network has a short name. `HEADLINES` lists the metrics that are compared by default.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sparelane.common.names import UnknownNameError
 from sparelane.results.rows import ALL, NETWORK
 from sparelane.sweeps import measure
 
-# The short name of what is measured.
+# The short names of measured quantities.
 STEMS: Mapping[str, str] = {
     "flows": "flows",
     "finished flows": "finished",
@@ -38,7 +38,7 @@ STEMS: Mapping[str, str] = {
     "dropped packets": "drops",
     "largest backlog": "backlog",
 }
-# What comes before the stem for each average; "" where only one makes sense, or for the usual mean.
+# The prefix of each average in short names; empty for the usual mean, or if only one average makes sense.
 PREFIXES: Mapping[str, str] = {
     measure.MEAN: "",
     measure.REQUESTS: "",
@@ -50,7 +50,7 @@ PREFIXES: Mapping[str, str] = {
     "largest": "max",
     **{name: percentiles.short(share) for name, share in measure.TAILS},
 }
-# Other words for stems.
+# Alternative names of stems and prefixes.
 SYNONYMS: Mapping[str, str] = {
     "fct": "completion",
     "completions": "completion",
@@ -65,7 +65,7 @@ SYNONYMS: Mapping[str, str] = {
     "p999": "p99.9",
     "losses": "loss",
 }
-# Parts of names that change nothing.
+# Parts of names that are ignored.
 FILLERS = frozenset(("mean", "average", "avg", "time", "of", "total", "index"))
 LESS_IS_BETTER = frozenset(
     (
@@ -83,19 +83,19 @@ LESS_IS_BETTER = frozenset(
     )
 )
 MORE_IS_BETTER = frozenset(("finished flows", "goodput", "throughput of a flow", "fairness", "use of the busiest link"))
-# Metrics that cover finished flows alone: they are biased if schemes leave different shares of the flows unfinished.
+# Metrics of finished flows only. They are biased if schemes leave different shares of flows unfinished.
 OF_FINISHED = frozenset(("completion time", "completion time of requests", "slowdown"))
 WORDS = re.compile(r"[\s_-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A number by which schemes are compared.
+    """A metric for comparisons.
 
     Attributes:
-        metric: what is measured, as in the column `metric` of rows.
-        average: how it is averaged over flows, packets or time, as in the column `average`.
-        traffic: whose it is, as in the column `traffic`; `ALL` stands for numbers of the network, too.
+        metric: the measured quantity, as in the column `metric` of rows.
+        average: the kind of average over flows, packets or time, as in the column `average`.
+        traffic: the flows, as in the column `traffic`; `ALL` includes numbers of the network.
     """
 
     metric: str
@@ -104,7 +104,7 @@ class Metric:
 
     @property
     def name(self) -> str:
-        """The short name, as `--metric` takes it."""
+        """The short name for `--metric`."""
         stem = STEMS.get(self.metric, self.metric.replace(" ", "-"))
         prefix = PREFIXES.get(self.average, self.average)
         return f"{prefix}-{stem}" if prefix else stem
@@ -116,7 +116,7 @@ class Metric:
 
     @property
     def label(self) -> str:
-        """The name in words: "p99 completion time"."""
+        """The full name, such as "p99 completion time"."""
         if self.average == measure.BYTES:
             words = f"byte-weighted mean {self.metric}"
         elif self.average in (measure.MEAN, measure.REQUESTS, measure.TIME):
@@ -133,17 +133,17 @@ class Metric:
 
     @property
     def change_unit(self) -> str:
-        """The unit of changes: "%" of the baseline, "points", or "per flow" for a difference."""
+        """The unit of changes: "%" for ratios, and "points" or "per flow" for differences."""
         return {"%": "points", "per flow": "per flow"}.get(self.unit, "%")
 
     @property
     def is_difference(self) -> bool:
-        """True if a change is a difference rather than a ratio, because numbers may well be 0."""
+        """True if changes are differences instead of ratios, since numbers may be 0."""
         return self.change_unit != "%"
 
     @property
     def better(self) -> int:
-        """The sign of a change for the better; 0 if neither direction is better."""
+        """The sign of an improvement; 0 if neither direction is better."""
         return (self.metric in MORE_IS_BETTER) - (self.metric in LESS_IS_BETTER)
 
     @property
@@ -152,7 +152,7 @@ class Metric:
         return self.metric in OF_FINISHED
 
 
-# The metrics of the usual comparison. The first one of which there are numbers is the main one.
+# The metrics of a comparison by default. The first one with numbers is the main metric.
 HEADLINES = (
     Metric("completion time", measure.MEAN),
     Metric("completion time of requests", measure.REQUESTS),
@@ -175,17 +175,17 @@ HEADLINES = (
 
 
 def known(runs: pl.DataFrame) -> list[Metric]:
-    """Every metric of which the runs have numbers: the usual ones first, then the rest in the order of the rows."""
+    """All metrics that runs have numbers for: first those of `HEADLINES`, then the others in the order of rows."""
     of_all = runs.filter(pl.col("traffic").is_in((ALL, NETWORK)))
     found = [Metric(*one) for one in of_all.select("metric", "average").unique(maintain_order=True).rows()]
     return [*(one for one in HEADLINES if one in found), *(one for one in found if one not in HEADLINES)]
 
 
 def find(name: str, metrics: Sequence[Metric]) -> Metric:
-    """The metric that a name means; the order of its parts does not matter, and `fct` is `completion`.
+    """Finds a metric by its short name. The order of parts does not matter, and synonyms such as `fct` are known.
 
     Raises:
-        UnknownNameError: none of the metrics has this name.
+        UnknownNameError: no metric has this name.
     """
     for one in metrics:
         if one.name.lower() == name.strip().lower():
@@ -199,7 +199,7 @@ def find(name: str, metrics: Sequence[Metric]) -> Metric:
 
 
 def _why(wanted: frozenset[str], metrics: Sequence[Metric], listed: Sequence[str]) -> str:
-    """The reason why a metric has no numbers; empty for names of no metric."""
+    """The reason why a known metric has no numbers; empty for unknown names."""
     for short, share in ((percentiles.short(share), share) for share in percentiles.TAILS):
         stems = wanted - {short}
         if short in wanted and any(_parts(one.name) == stems for one in metrics):

@@ -1,4 +1,4 @@
-"""Overrides in a sweep: what `--set` says stands in the file's place, lists and ranges included."""
+"""Applies overrides to the scenario of a sweep. Values may be lists and ranges."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from sparelane.sweeps.keys import Path
 
 
 def place(scenario: dict[str, Any], texts: Sequence[str]) -> None:
-    """Puts overrides, each `KEY=VALUE`, into a scenario.
+    """Applies overrides, each `KEY=VALUE`, to a scenario.
 
-    What has no place in the scenario is left out: the parser of scenarios says what is wrong with it.
+    Overrides for paths that the scenario cannot have are skipped; the parser of scenarios reports them later.
 
     Raises:
-        ScenarioError: one is no override.
+        ScenarioError: a text does not have the form of an override.
     """
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals:
-            raise ScenarioError(f"--set {text}: an override is KEY=VALUE, as in duration=10s")
+            raise ScenarioError(f"--set {text}: an override is KEY=VALUE, such as duration=10s")
         _put(scenario, _path(key), _value(value))
 
 
@@ -30,7 +30,7 @@ def _path(key: str) -> Path:
     """The parts of a dotted key.
 
     Raises:
-        ScenarioError: it is none.
+        ScenarioError: the text is not a key.
     """
     parts: list[str | int] = []
     try:
@@ -39,12 +39,12 @@ def _path(key: str) -> Path:
             ((part, found),) = found.items()
             parts.append(part)
     except ValueError as error:
-        raise ScenarioError(f"--set {key}: not a key; it is names joined by points, as in queue.limit") from error
+        raise ScenarioError(f"--set {key}: not a key; allowed: names joined by dots, such as queue.limit") from error
     return tuple(parts)
 
 
 def _value(text: str) -> Any:
-    """A value of TOML, or the text itself, as for `sparelane run`."""
+    """Parses a TOML value. Other texts stay as they are, as in `sparelane run`."""
     try:
         found = tomllib.loads(f"value = {text}", parse_float=Decimal)
     except tomllib.TOMLDecodeError:
@@ -68,6 +68,6 @@ def _put(scenario: Any, path: Path, value: Any) -> None:
 
 
 def _item(inside: Any, part: str | int) -> int | None:
-    """The number of an item that there is in a list."""
+    """The index of an item of a list; `None` if there is no such item."""
     number = int(part) if isinstance(inside, list) and str(part).isdecimal() else -1
     return number if 0 <= number < len(inside) else None

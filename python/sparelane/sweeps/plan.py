@@ -1,4 +1,4 @@
-"""A sweep file, read: the scenario, the keys that vary, and the runs that follow."""
+"""Plans a sweep: reads the scenario, finds the keys that vary, and lists the settings and runs."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from sparelane.plugins import REGISTRY, fingerprint
 from sparelane.results import manifest
 from sparelane.results.rows import SCHEMA, AxisValue
 from sparelane.scenario.settings import toml_value
-from sparelane.simulation import simulate as api
+from sparelane.simulation import simulate
 from sparelane.sweeps import axes, keys, overrides
 from sparelane.sweeps.axes import Axis
 from sparelane.sweeps.values import ValuesError, label, plain, several
 
-# The most runs of one sweep.
+# The largest number of runs of a sweep.
 MAX_RUNS = 1_000_000
-# It rises when what is measured of a run, and so what is stored of it, would now be another.
+# The version of the measurements of runs. It increases when stored outcomes would differ from new ones.
 MEASURES = 4
-# Words about a scenario that change no run.
-WORDS = ("title", "source")
+# Keys of a scenario that do not affect its runs.
+DESCRIPTIVE = ("title", "source")
 OVERRIDE_ORIGIN = "--set "
-# Where a mistake of form is.
+# The line number in messages of the TOML parser.
 LINE = re.compile(r"at line (\d+)")
 
 
@@ -43,10 +43,10 @@ class Setting:
     """One combination of values.
 
     Attributes:
-        places: for each axis, which of its values it takes.
-        applies: for each axis, whether it matters here: settings of a scheme that sends nothing do not.
-        scheme: the scheme that is compared, for people; empty where the file fixes it.
-        compared: the names, in the scenario, of the schemes that `scheme` stands for.
+        places: for each axis, the index of its value.
+        applies: for each axis, true if it matters in this setting. Keys of a scheme without traffic do not.
+        scheme: the label of the compared scheme; empty if the scheme does not vary.
+        compared: the names in the scenario of the schemes that `scheme` stands for.
     """
 
     places: tuple[int, ...]
@@ -60,9 +60,9 @@ class Run:
     """One simulation of a sweep.
 
     Attributes:
-        name: made from the scenario's content, the files that it names, the seed and the version.
-        setting: the number of its setting in the plan.
-        seed: of every random draw.
+        name: a hash of the scenario, its files, the seed and the version of the simulator.
+        setting: the index of its setting in the plan.
+        seed: the seed of every random draw.
     """
 
     name: str
@@ -71,20 +71,20 @@ class Run:
 
 
 class Plan:
-    """What a sweep file asks for.
+    """The settings and runs of a sweep file.
 
     Attributes:
-        name: of the file, without its ending.
-        file: as messages call it.
-        folder: where paths in it start from.
-        text: the file.
-        title: what it shows; may be empty.
+        name: the name of the file without its suffix.
+        file: the name of the file in messages.
+        folder: the folder that relative paths in the file start from.
+        text: the content of the file.
+        title: the title; may be empty.
         axes: the keys that vary.
-        seeds: the seed of every setting's runs.
-        fixed: overrides of all runs, each `KEY=VALUE`.
-        seed_overrides: those of the seed.
-        is_varied: whether anything but the seed varies.
-        settings: every combination that differs from the others in something that matters.
+        seeds: the seeds of each setting.
+        fixed: overrides for all runs, each `KEY=VALUE`.
+        seed_overrides: overrides of the seed.
+        is_varied: true if anything except the seed varies.
+        settings: all combinations of values, without those that differ only in keys that do not matter.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Plan:
         needs_variation: bool = True,
     ) -> None:
         self.name, self.file, self.folder, self.text = Path(file).stem, file, folder, text
-        # Each is KEY=VALUE, for all runs, where no axis says otherwise; a seed among them is where the seeds begin.
+        # Overrides with several values become axes. An override of the seed sets the first seed.
         self.fixed = [one for one in settings if not one.startswith("seed=")]
         self.seed_overrides = [one for one in settings if one.startswith("seed=")]
         self._scenario = _parse(text, file)
@@ -112,15 +112,15 @@ class Plan:
             raise axes.mistake(
                 file, text, clash.paths[0], "cannot vary as a whole; allowed: a list in place of a value"
             )
-        words = next((axis for axis in self.axes if axis.key in WORDS), None)
-        if words is not None:
-            raise axes.mistake(file, text, words.paths[0], "changes no run; allowed: one text")
+        descriptive = next((axis for axis in self.axes if axis.key in DESCRIPTIVE), None)
+        if descriptive is not None:
+            raise axes.mistake(file, text, descriptive.paths[0], "does not affect runs; allowed: one text")
         count = math.prod(len(axis.values) for axis in self.axes) * len(self.seeds)
         if count > MAX_RUNS:
             raise ScenarioError(f"{file}: {count} runs; allowed: at most {MAX_RUNS}")
         if count == 1 and needs_variation:
             raise ScenarioError(
-                f"{file}: nothing varies; allowed: a list or a range in place of a value, several schemes and a "
+                f"{file}: nothing varies; allowed: a list or a range in place of a value, several schemes with a "
                 "workload that names none, or --seeds N (`sparelane run` runs a scenario once)"
             )
         self.is_varied = count > len(self.seeds)
@@ -133,9 +133,9 @@ class Plan:
         except ValuesError as error:
             raise axes.mistake(self.file, self.text, ("seed",), str(error)) from error
         numbers = [given] if listed is None else listed
-        wrong = next((one for one in numbers if type(one) is not int or not 0 <= one <= api.MAX_SEED), None)
+        wrong = next((one for one in numbers if type(one) is not int or not 0 <= one <= simulate.MAX_SEED), None)
         if wrong is not None:
-            message = f"{label(wrong)} is no seed; allowed: whole numbers from 0 to {api.MAX_SEED}"
+            message = f"{label(wrong)} is not a seed; allowed: whole numbers from 0 to {simulate.MAX_SEED}"
             raise axes.mistake(self.file, self.text, ("seed",), message)
         if wanted is None:
             return tuple(numbers)
@@ -143,7 +143,7 @@ class Plan:
 
     def _settings(self) -> Iterator[Setting]:
         seen = set()
-        # Sweeps have up to a million settings, of few different schemes.
+        # A sweep may have a million settings but few schemes, so facts about schemes are computed once for each.
         of_schemes = [number for number, axis in enumerate(self.axes) if axis.chooses or axis.scheme]
         known: dict[tuple[int, ...], tuple[tuple[bool, ...], str, frozenset[str]]] = {}
         for places in itertools.product(*(range(len(axis.values)) for axis in self.axes)):
@@ -154,6 +154,7 @@ class Plan:
                 known[key] = (applies, *self._scheme(_applying(places, applies), applies))
             applies, scheme, compared = known[key]
             if not all(applies):
+                # Settings that differ only in keys of unused schemes are the same.
                 places = _applying(places, applies)
                 if places in seen:
                     continue
@@ -161,7 +162,7 @@ class Plan:
             yield Setting(places, applies, scheme, compared)
 
     def _used(self, places: Sequence[int]) -> set[str]:
-        """The schemes that send something in a setting; all where that cannot be told."""
+        """The schemes with traffic in a setting; all schemes if that is unknown."""
         named = self._scenario.get("scheme")
         schemes = set(named) if isinstance(named, Mapping) else set()
         chosen = {name for axis, place in self._chosen(places) for name in _names(axis, axis.values[place])}
@@ -177,13 +178,13 @@ class Plan:
         return chosen & schemes or schemes
 
     def _chosen(self, places: Sequence[int]) -> Iterator[tuple[Axis, int]]:
-        """The axes that choose schemes of workloads, each with the number of its value."""
+        """The axes that choose schemes of workloads, each with the index of its value."""
         for axis, place in zip(self.axes, places, strict=True):
             if axis.chooses in ("scheme", "mix"):
                 yield axis, place
 
     def _scheme(self, places: Sequence[int], applies: Sequence[bool]) -> tuple[str, frozenset[str]]:
-        """The scheme that is compared in a setting: its name for people, and names in the scenario."""
+        """The compared scheme of a setting: its label, and the names in the scenario that it stands for."""
         varied = {
             axis.scheme: str(axis.values[place])
             for axis, place, does in zip(self.axes, places, applies, strict=True)
@@ -203,28 +204,28 @@ class Plan:
 
     @property
     def setting_axes(self) -> list[Axis]:
-        """The axes that are settings rather than the choice of a scheme."""
+        """The axes that do not choose a scheme."""
         return [axis for axis in self.axes if not axis.chooses]
 
     def values(self, setting: Setting) -> dict[str, AxisValue]:
-        """The value of each axis that is a setting, by key; `None` where it does not matter."""
+        """The value of each axis in `setting_axes`, by key; `None` if the axis does not matter in this setting."""
         found: dict[str, AxisValue] = {}
         for axis, place, does in zip(self.axes, setting.places, setting.applies, strict=True):
             if not axis.chooses:
                 found[axis.key] = axis.column(place) if does else None
         return found
 
-    def words(self, setting: Setting) -> str:
-        """A setting for people: the shortest names of its keys, with their values."""
+    def describe(self, setting: Setting) -> str:
+        """A setting as text: the shortest unique names of its keys, with their values."""
         values = self.values(setting)
         return ", ".join(f"{self.short(key)} = {label(value)}" for key, value in values.items() if value is not None)
 
     def short(self, key: str) -> str:
-        """The last part of a key, or as many more as tell it from the other keys."""
+        """The shortest suffix of a key that distinguishes it from the other keys."""
         return axes.short_key(key, [axis.key for axis in self.axes])
 
     def overrides(self, setting: Setting) -> list[str]:
-        """What makes the file a scenario of this setting."""
+        """The overrides that turn the file into the scenario of a setting."""
         return [
             *self.fixed,
             *(
@@ -244,7 +245,7 @@ class Plan:
 
     @cached_property
     def runs(self) -> list[Run]:
-        """Every run: the settings in order, each with all seeds."""
+        """All runs: the settings in order, each with all seeds."""
         parts = [manifest.LAYOUT, MEASURES, _native.__version__, manifest.engine(), *self.fixed]
         if plugins := fingerprint("\n".join((self.text, *self.fixed))):
             parts.append(plugins)
@@ -253,8 +254,8 @@ class Plan:
         runs = []
         for number, setting in enumerate(self.settings):
             content = self.scenario(setting)
-            for word in WORDS:
-                content.pop(word, None)
+            for key in DESCRIPTIVE:
+                content.pop(key, None)
             text = json.dumps(plain(content)).encode()
             named = json.dumps(self._files(content, files)).encode()
             digest = hashlib.blake2b(b"\0".join((made_by, text, named)), digest_size=16)
@@ -266,11 +267,11 @@ class Plan:
 
     @cached_property
     def key(self) -> str:
-        """A fingerprint of all runs: equal in plans that ask for the same."""
+        """A fingerprint of all runs, which is equal for equal plans."""
         return hashlib.blake2b("".join(run.name for run in self.runs).encode(), digest_size=16).hexdigest()
 
     def _files(self, content: Any, known: dict[str, str]) -> list[str]:
-        """Digests of the files that the scenario names."""
+        """Digests of the files in a scenario. Every text that is the path of a file counts."""
         found = []
         for text in _texts(content):
             if text not in known:
@@ -279,11 +280,11 @@ class Plan:
         return [digest for digest in found if digest]
 
     def check(self) -> None:
-        """Reads and builds one setting, or more if that fails, until each value was tried once.
+        """Parses and builds settings until one succeeds or every value was tried once.
 
         Raises:
-            ScenarioError: none of them can be run; the first mistake.
-            PluginError: a controller, workload or distribution of one's own fails.
+            ScenarioError: no setting can be run. The error is that of the first setting.
+            PluginError: a plugin fails.
         """
         first: ScenarioError | None = None
         for turn in range(max(len(axis.values) for axis in self.axes) if self.axes else 1):
@@ -296,10 +297,10 @@ class Plan:
             except ScenarioError as error:
                 first = first or error
         if first is not None:
-            raise ScenarioError(self.told(str(first))) from first
+            raise ScenarioError(self.in_file_terms(str(first))) from first
 
-    def told(self, message: str) -> str:
-        """A message of the parser in terms of the sweep file: its values came as overrides."""
+    def in_file_terms(self, message: str) -> str:
+        """Rewrites a message of the parser about an override, which comes from a value in the sweep file."""
         return message.replace(OVERRIDE_ORIGIN, f"{self.file}: ", 1) if message.startswith(OVERRIDE_ORIGIN) else message
 
 
@@ -315,7 +316,7 @@ def _parse(text: str, file: str) -> dict[str, Any]:
 
 
 def _applying(places: Sequence[int], applies: Sequence[bool]) -> tuple[int, ...]:
-    """The numbers of values, with 0 for an axis that does not matter."""
+    """The indices of values, with 0 for axes that do not matter."""
     return tuple(place if does else 0 for place, does in zip(places, applies, strict=True))
 
 
@@ -341,7 +342,7 @@ def _texts(content: Any) -> Iterator[str]:
 
 
 def _file_digest(path: Path) -> str:
-    """A fingerprint of a file's content; empty where there is none."""
+    """A fingerprint of a file's content; empty if it is not a readable file."""
     try:
         return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest() if path.is_file() else ""
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Worker processes on this machine. One that dies takes nothing with it: its run is given to another."""
+"""Worker processes on this machine. If a worker dies, its run is given to another worker."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 
-from sparelane.sweeps.crew import Answer, CrewError
+from sparelane.sweeps.executor import Answer, ExecutorError
 from sparelane.sweeps.worker import Job, Order
 
-# Runs that a worker holds at once are so many that they last about this long, seconds, between two bounds.
+# Each worker gets runs for about this much time in advance, seconds, within two bounds of their number.
 AHEAD_S = 0.25
 FEWEST, MOST = 1, 64
-# A run whose worker died so often is not given to another.
+# A run is given up after this many of its workers have died.
 DEATHS = 3
-# How long to wait for answers before whoever listens is told that time passes, seconds.
+# Longest wait for answers before the caller gets `None`, seconds.
 POLL_S = 0.1
 CHUNK_BYTES = 1 << 16
-# A worker ends a run that is over its limit itself, and says where that was; one that cannot, as while a library of
-# somebody's own code holds the interpreter, is ended after so much more, seconds.
+# A worker ends an overlong run itself and reports the place. It cannot do so while a library of a plugin holds the
+# interpreter lock. Such a worker is killed after this much additional time, seconds.
 GRACE_S = 5.0
-# What a worker process runs.
+# The main module of a worker process.
 MODULE = "sparelane.sweeps.worker"
 
 
 class _Worker:
-    """A process, the runs that it holds in the order in which it does them, and what it has begun to say."""
+    """A worker process, the runs that it holds in their order, and the incomplete line of its output."""
 
     def __init__(self, job: Job) -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-        # Each run has one thread; what NumPy could use more for is small.
+        # Each run uses one thread. NumPy's work is too small for more threads.
         environment.setdefault("OMP_NUM_THREADS", "1")
         environment.setdefault("OPENBLAS_NUM_THREADS", "1")
         self.process = subprocess.Popen(
@@ -47,13 +47,13 @@ class _Worker:
             start_new_session=True,
         )
         self.held: deque[Order] = deque()
-        self.said = b""
+        self.partial_line = b""
         self.has_answered = False
         self.busy_since_s = math.inf
         self._write(json.dumps(job))
 
     def give(self, order: Order) -> None:
-        """Hands it a run."""
+        """Gives a run to the worker."""
         if not self.held:
             self.busy_since_s = time.monotonic()
         self.held.append(order)
@@ -65,16 +65,16 @@ class _Worker:
             self.process.stdin.write(line.encode() + b"\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            # It is dead; the end of its output says so.
+            # The worker is dead, which `receive` notices at the end of its output.
             return
 
-    def hear(self) -> list[Answer] | None:
-        """Its answers since the last time; `None` when there will be no more."""
+    def receive(self) -> list[Answer] | None:
+        """Reads new answers. Returns `None` at the end of the worker's output."""
         assert self.process.stdout is not None
         chunk = os.read(self.process.stdout.fileno(), CHUNK_BYTES)
         if not chunk:
             return None
-        *lines, self.said = (self.said + chunk).split(b"\n")
+        *lines, self.partial_line = (self.partial_line + chunk).split(b"\n")
         answers = []
         for line in lines:
             number, kept = json.loads(line)
@@ -86,7 +86,7 @@ class _Worker:
         return answers
 
     def cause_of_death(self) -> str:
-        """Why it ended, as far as is known."""
+        """The reason why the process ended."""
         code = self.process.wait()
         if code >= 0:
             return f"its worker ended with exit code {code}"
@@ -94,11 +94,11 @@ class _Worker:
             name = signal.Signals(-code).name
         except ValueError:
             name = f"signal {-code}"
-        hint = ", as the kernel does where memory runs out" if -code == signal.SIGKILL else ""
+        hint = ", as the kernel does when memory runs out" if -code == signal.SIGKILL else ""
         return f"its worker was killed by {name}{hint}"
 
-    def dismiss(self) -> None:
-        """Ends it, whatever it does."""
+    def kill(self) -> None:
+        """Kills the process and closes its streams."""
         self.process.kill()
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout):
@@ -110,39 +110,39 @@ class _Worker:
 
 
 def work(job: Job, orders: Iterable[Order], jobs: int) -> Iterator[Answer | None]:
-    """Does the runs in so many processes; yields each answer when it is there, and `None` when time passes without.
+    """Does runs in `jobs` processes. Yields answers as they arrive, and `None` after `POLL_S` without an answer.
 
-    A run whose worker dies is given to another one, three times at most; then its answer is the error.
-
-    Closing the iterator ends the workers.
+    If a worker dies, its current run is given to another worker. After `DEATHS` deaths, the answer of the run is an
+    error. Closing the iterator ends the workers.
 
     Raises:
-        CrewError: no worker stays alive for long enough to answer anything.
+        ExecutorError: workers die before any of them answers.
     """
     waiting = deque(orders)
     deaths: Counter[int] = Counter()
     workers: list[_Worker] = []
     selector = selectors.DefaultSelector()
-    began_s, answered, stillborn = time.monotonic(), 0, 0
+    began_s, answered, died_early = time.monotonic(), 0, 0
     limit_s = math.inf if job["run_limit_s"] is None else job["run_limit_s"]
 
-    def hire() -> None:
+    def start_worker() -> None:
         worker = _Worker(job)
         workers.append(worker)
         assert worker.process.stdout is not None
         selector.register(worker.process.stdout, selectors.EVENT_READ, worker)
 
-    def release(worker: _Worker) -> None:
+    def remove(worker: _Worker) -> None:
         assert worker.process.stdout is not None
         selector.unregister(worker.process.stdout)
         workers.remove(worker)
-        worker.dismiss()
+        worker.kill()
 
     try:
         for _ in range(min(jobs, len(waiting))):
-            hire()
+            start_worker()
         while waiting or any(worker.held for worker in workers):
             ahead = _ahead((time.monotonic() - began_s) * len(workers), answered)
+            # All workers get their first run before any worker gets a second one.
             for depth in range(ahead):
                 for worker in workers:
                     if waiting and len(worker.held) <= depth:
@@ -150,29 +150,32 @@ def work(job: Job, orders: Iterable[Order], jobs: int) -> Iterator[Answer | None
             events = selector.select(POLL_S)
             for worker in list(workers):
                 if time.monotonic() - worker.busy_since_s > limit_s + GRACE_S:
-                    # What it says from now on is not heard.
+                    # Only the first run is stuck. The others have not started and go to other workers.
                     stuck, *others = worker.held
                     waiting.extendleft(reversed(others))
-                    release(worker)
+                    remove(worker)
+                    # Output of the killed worker is ignored.
                     events = [(key, mask) for key, mask in events if key.data is not worker]
                     yield stuck[0], {"error": f"the run takes longer than {limit_s:g} s, and had to be killed"}
                     if waiting:
-                        hire()
+                        start_worker()
             if not events:
                 yield None
             for key, _ in events:
                 worker = key.data
-                answers = worker.hear()
+                answers = worker.receive()
                 if answers is not None:
                     answered += len(answers)
                     yield from answers
                     continue
                 cause = worker.cause_of_death()
-                release(worker)
-                stillborn = 0 if worker.has_answered else stillborn + 1
-                if stillborn > DEATHS * jobs and not answered:
-                    raise CrewError(f"no worker process stays alive: {cause}")
+                remove(worker)
+                # Workers that die before their first answer point to a broken installation, not to a bad run.
+                died_early = 0 if worker.has_answered else died_early + 1
+                if died_early > DEATHS * jobs and not answered:
+                    raise ExecutorError(f"no worker process stays alive: {cause}")
                 if worker.held:
+                    # The worker died in its first run; the others are returned to the queue.
                     suspect = worker.held.popleft()
                     deaths[suspect[0]] += 1
                     waiting.extendleft(reversed(worker.held))
@@ -181,15 +184,15 @@ def work(job: Job, orders: Iterable[Order], jobs: int) -> Iterator[Answer | None
                     else:
                         yield suspect[0], {"error": f"{cause}, {DEATHS} times in this run"}
                 if waiting:
-                    hire()
+                    start_worker()
     finally:
         selector.close()
         for worker in workers:
-            worker.dismiss()
+            worker.kill()
 
 
 def _ahead(worked_s: float, answered: int) -> int:
-    """How many runs a worker holds: more where they are short, so that it never waits for the next."""
+    """The number of runs that a worker holds: more if runs are short, so that it never waits for the next one."""
     if not answered:
         return FEWEST
     return max(FEWEST, min(MOST, int(AHEAD_S * answered / max(worked_s, 1e-9))))

@@ -1,4 +1,4 @@
-"""Schemes in order, setting by setting, best first; schemes that are not clearly apart share a place."""
+"""Ranks schemes in each setting, best first. Schemes without a clear difference share a place."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ from sparelane.sweeps.differences import (
 from sparelane.sweeps.intervals import adjusted
 from sparelane.sweeps.metrics import Metric
 
-# The most settings, or schemes, that a table has as columns.
+# The largest number of settings or schemes that become columns of a table.
 COLUMNS = 4
 UNFINISHED = "†"
 
-# The values of the keys that tell columns apart.
+# The values of the keys that identify a column.
 _Column = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A scheme in a setting.
+    """The rank of a scheme in a setting.
 
     Attributes:
-        value: the mean over the seeds; over several settings, the geometric mean of these.
-        place: 1 for the best, or for the least if neither direction is better.
-        is_tied: whether another scheme shares the place.
-        leaves_out: whether clearly fewer flows finished than under the scheme under which most did.
+        value: the mean over the seeds; for several settings, the geometric mean of these.
+        place: 1 for the best scheme, or for the smallest value if neither direction is better.
+        is_tied: true if another scheme shares the place.
+        leaves_out: true if clearly fewer flows finished than under the scheme with the most finished flows.
     """
 
     value: float
@@ -56,14 +56,14 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Schemes by settings.
+    """A ranking of schemes in each setting.
 
     Attributes:
-        metric: by what they are ranked.
-        settings: the columns; one without a name if nothing but the scheme varies.
-        cells: for each scheme, the best first, its cell in each setting; `None` if no run gave a number.
-        has_ties: whether ties can be told, because there are three seeds or more, or nothing is random.
-        compared: the most schemes of one setting that were compared with each other.
+        metric: the metric of the ranking.
+        settings: the columns; one column without a name if only the scheme varies.
+        cells: for each scheme, best first, its cell in each setting; `None` if no run has a number.
+        has_ties: true if ties can be determined, with three seeds or more or if nothing is random.
+        compared: the largest number of schemes in a setting.
     """
 
     metric: Metric
@@ -73,13 +73,13 @@ class Ranking:
     compared: int
 
     def mean_place(self, scheme: str) -> float:
-        """The mean place of a scheme over the settings in which it has a number."""
+        """The mean place of a scheme over the settings where it has a number."""
         places = [cell.place for cell in self.cells[scheme] if cell is not None]
         return sum(places) / len(places) if places else math.inf
 
     @property
     def leaves_out(self) -> bool:
-        """True if a cell covers clearly fewer flows than others of its setting."""
+        """True if a cell covers clearly fewer flows than others in its setting."""
         return any(cell is not None and cell.leaves_out for cells in self.cells.values() for cell in cells)
 
     @property
@@ -90,7 +90,7 @@ class Ranking:
         return f"Ranking by {self.metric.label}{by}, best first"
 
     def cell_text(self, cell: Cell | None, *, is_alone: bool = False) -> str:
-        """A cell such as "2= 12.3 ms"; without the place if it stands alone."""
+        """The text of a cell, such as "2= 12.3 ms"; without the place if `is_alone`."""
         if cell is None:
             return "–"
         mark = UNFINISHED if cell.leaves_out else ""
@@ -98,10 +98,10 @@ class Ranking:
         return text if is_alone else f"{place_text(cell)} {text}"
 
     def table(self, columns: int = COLUMNS) -> tuple[list[str], list[list[str]]]:
-        """Headings and rows of texts, with at most about `columns` columns of numbers.
+        """The headings and rows of a table with about `columns` columns of numbers.
 
-        Settings are columns if there are few of them, else schemes are; if there are many of both, a row says how often
-        the scheme is first and last.
+        Settings are the columns if there are few of them; otherwise schemes are. If there are many of both, each row
+        counts how often the scheme is first and last.
         """
         schemes = list(self.cells)
         heading, settings = without_key(self.settings)
@@ -120,7 +120,7 @@ class Ranking:
                 [setting, *(self.cell_text(self.cells[name][place]) for name in schemes)]
                 for place, setting in enumerate(settings)
             ]
-        headings = ["scheme", "mean place", "first in", "last in", "least", "largest"]
+        headings = ["scheme", "mean place", "first in", "last in", "smallest", "largest"]
         return headings, [self._summary(name) for name in schemes]
 
     def _summary(self, name: str) -> list[str]:
@@ -143,13 +143,13 @@ class Ranking:
 
 
 def place_text(cell: Cell) -> str:
-    """The place, with "=" if it is shared."""
+    """The place of a cell, with "=" if it is shared."""
     return f"{cell.place}{'=' if cell.is_tied else ''}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """The numbers of a scheme in a column: for each setting, by seed."""
+    """The numbers of a scheme in a column, by setting and seed; and the settings in which nothing is random."""
 
     settings: Mapping[tuple[object, ...], Mapping[int, float]]
     exact: frozenset[tuple[object, ...]]
@@ -163,24 +163,27 @@ def rank(
     exact: frozenset[tuple[str, str]] = frozenset(),
     by: Sequence[str] = (),
 ) -> Ranking | None:
-    """Ranks the schemes by their means in each setting; `None` without numbers of any.
+    """Ranks schemes by their means in each setting.
 
-    From the best on, a scheme shares the place of the one that leads its group if the two do not differ clearly, or
-    differ negligibly. P-values allow for all pairs of schemes in all settings.
+    In order from the best, a scheme shares the place of the leader of its group if the two do not differ clearly, or
+    differ negligibly. P-values are adjusted for all pairs of schemes in all settings.
 
     Args:
         runs: the rows, one for each number of each run.
-        schemes: those to rank.
-        metric: by what.
-        thresholds: below these, differences are negligible.
-        exact: settings and schemes in which nothing is random.
-        by: the keys whose values stay separate; all without any.
+        schemes: the schemes to rank.
+        metric: the metric.
+        thresholds: thresholds below which differences are negligible.
+        exact: the settings and schemes in which nothing is random.
+        by: the keys that define the columns; all keys that vary if empty.
+
+    Returns:
+        `None` if no scheme has a number.
     """
     rows = _rows(runs, schemes, metric, by)
     if rows.is_empty():
         return None
     keys = [key for key in [*axis_names(runs), *([SIZE] if SIZE in by else [])] if not rows[key].is_null().all()]
-    # A key that only some schemes have tells entries of the ranking apart, not settings.
+    # A key that applies to only some schemes distinguishes entries of the ranking, not settings.
     own = [key for key in keys if any(rows.filter(pl.col("scheme") == name)[key].is_null().all() for name in schemes)]
     shared = [key for key in keys if key not in own]
     columns = [key for key in by if key in shared] if by else shared
@@ -286,7 +289,7 @@ def _cells(
 
 
 def _changes(found: Mapping[str, _Entry], metric: Metric) -> dict[frozenset[str], Change]:
-    """The change between each two schemes of one column, if they have seeds in common."""
+    """The change between each pair of schemes in a column with common seeds."""
     changes = {}
     for first, second in itertools.combinations(found, 2):
         one, other = found[first], found[second]
@@ -304,7 +307,7 @@ def _changes(found: Mapping[str, _Entry], metric: Metric) -> dict[frozenset[str]
 def _apart(
     changes: Mapping[_Column, Mapping[frozenset[str], Change]], least: float
 ) -> dict[_Column, set[frozenset[str]]]:
-    """The pairs of schemes that differ clearly and by at least the threshold, for each column.
+    """The pairs of schemes in each column that differ clearly and by at least the threshold.
 
     P-values are adjusted for all pairs of all columns. Without intervals, any difference counts.
     """

@@ -1,4 +1,4 @@
-"""Does a sweep: what is not in the folder yet is simulated, and everything is written there."""
+"""Runs a sweep: simulates the runs that its folder does not have yet, and writes the tables."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from sparelane.plugins import sources
 from sparelane.plugins.watch import Limits, watched
 from sparelane.sweeps import folder as folders
 from sparelane.sweeps import pool
-from sparelane.sweeps.crew import Crew
+from sparelane.sweeps.executor import RunExecutor
 from sparelane.sweeps.journal import Journal, Kept
 from sparelane.sweeps.plan import Plan, Run
 from sparelane.sweeps.worker import Job, Order
 
-# Those of commands that do not let the user say.
+# The limits of callers without options for them.
 USUAL_LIMITS = Limits()
 
 
 @dataclass(slots=True)
 class Progress:
-    """How far a sweep is.
+    """The progress of a sweep.
 
     Attributes:
-        wanted: all runs.
-        found: those that were in the folder.
-        done: those that are there by now.
-        failed: why runs failed, by name.
-        kept_apart: where results are that were in the folder and are not of these runs.
+        wanted: the number of all runs.
+        found: the number of runs that were in the folder at the start.
+        done: the number of finished runs, including these.
+        failed: the errors of failed runs, by name.
+        kept_apart: the folder with results of other runs that were in the folder; `None` if there were none.
     """
 
     wanted: int
@@ -41,33 +41,32 @@ class Progress:
 
     @property
     def share(self) -> float:
-        """The share of the runs that is behind us, 0 to 1."""
+        """The share of runs that finished or failed, 0 to 1."""
         return (self.done + len(self.failed)) / self.wanted if self.wanted else 1.0
 
     @property
     def unreached(self) -> int:
-        """Runs that were not tried."""
+        """The number of runs that were not tried."""
         return self.wanted - self.done - len(self.failed)
 
 
-def local(jobs: int) -> Crew:
-    """Worker processes on this machine."""
+def local(jobs: int) -> RunExecutor:
+    """Returns an executor with `jobs` worker processes on this machine."""
     return lambda job, orders: pool.work(job, orders, jobs)
 
 
-def sweep(plan: Plan, place: Path, crew: Crew, limits: Limits = USUAL_LIMITS) -> Generator[Progress]:
-    """Does the runs of a plan that the folder does not hold, and writes the tables; yields how far it is.
+def sweep(plan: Plan, place: Path, executor: RunExecutor, limits: Limits = USUAL_LIMITS) -> Generator[Progress]:
+    """Does the runs of a plan that the folder does not have yet, writes the tables, and yields the progress.
 
-    A call into plugins or a run that is over its limit is a run that failed.
-
-    Closing the generator, or an exception such as Ctrl-C, ends the work and writes what is done.
+    A run fails if it, or one of its calls into plugins, exceeds its time limit. Closing the generator, or an exception
+    such as KeyboardInterrupt, ends the work and writes the finished runs.
 
     Raises:
         OutputError: the folder cannot be written, or another sweep writes into it.
         SavedResultsError: the folder holds results of another version.
         ScenarioError: no setting can be run.
-        CrewError: the workers cannot do the runs; what is done is kept.
-        OSError: the disk is full; what is done is kept.
+        ExecutorError: the executor failed; finished runs are saved.
+        OSError: the disk is full; finished runs are saved.
     """
     folders.ready(place, plan)
     with watched(limits):
@@ -82,9 +81,9 @@ def sweep(plan: Plan, place: Path, crew: Crew, limits: Limits = USUAL_LIMITS) ->
         yield progress
         try:
             missing = [run for run in plan.runs if run.name not in kept]
-            yield from _work(plan, missing, crew, journal, kept, progress, limits)
+            yield from _work(plan, missing, executor, journal, kept, progress, limits)
         except BaseException:
-            # Wherever that came, what the journal holds is done, and nothing else.
+            # The exception may have come between a journal entry and its count, so the journal decides.
             kept = journal.read(runs.keys())
             progress.done = len(kept)
             raise
@@ -96,7 +95,7 @@ def sweep(plan: Plan, place: Path, crew: Crew, limits: Limits = USUAL_LIMITS) ->
 def _work(
     plan: Plan,
     runs: list[Run],
-    crew: Crew,
+    executor: RunExecutor,
     journal: Journal,
     kept: dict[str, Kept],
     progress: Progress,
@@ -121,14 +120,14 @@ def _work(
 
     if not runs:
         return
-    answers = crew(job, orders())
+    answers = executor(job, orders())
     try:
         for answer in answers:
             if answer is not None:
                 number, found = answer
                 name = runs[number].name
                 if "error" in found:
-                    found = {"error": plan.told(str(found["error"]))}
+                    found = {"error": plan.in_file_terms(str(found["error"]))}
                 journal.append(name, found)
                 if "error" in found:
                     progress.failed[name] = found["error"]

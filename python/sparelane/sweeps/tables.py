@@ -1,4 +1,4 @@
-"""The tables of a sweep: a row for each number of each setting, and one for each number of each run."""
+"""Builds the tables of a sweep: rows of settings, rows of runs, and curves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sparelane.sweeps.journal import Kept
 from sparelane.sweeps.measure import QUANTILES, unit
 from sparelane.sweeps.plan import Plan, Setting
 
-# The largest possible value of a metric, or of a unit.
+# Upper bounds of metrics, and of all metrics with a unit.
 MOST = {"fairness": 1.0, "%": 100.0}
 
 CURVES: Mapping[str, pl.DataType] = {
@@ -34,21 +34,21 @@ def _axes(plan: Plan) -> dict[str, pl.DataType]:
 
 
 def _fit(values: Mapping[str, Any], kinds: Mapping[str, pl.DataType]) -> dict[str, Any]:
-    """Values as their columns take them."""
+    """Converts values to the types of their columns."""
     return {
         key: str(value) if kinds[key] == pl.String() and value is not None else value for key, value in values.items()
     }
 
 
-def _told(plan: Plan, kinds: Mapping[str, pl.DataType]) -> list[tuple[str, dict[str, Any]]]:
-    """Each setting in words, and its values as their columns take them."""
-    return [(plan.words(setting), _fit(plan.values(setting), kinds)) for setting in plan.settings]
+def _described(plan: Plan, kinds: Mapping[str, pl.DataType]) -> list[tuple[str, dict[str, Any]]]:
+    """The text of each setting, and its values for their columns."""
+    return [(plan.describe(setting), _fit(plan.values(setting), kinds)) for setting in plan.settings]
 
 
 def of_runs(plan: Plan, kept: Mapping[str, Kept]) -> pl.DataFrame:
-    """One row for each number of each run that is done."""
+    """Returns one row for each number of each finished run."""
     kinds = _axes(plan)
-    told = _told(plan, kinds)
+    described = _described(plan, kinds)
     columns: dict[str, list[Any]] = {name: [] for name in ("scheme", "traffic", "metric", "average", "value")}
     places: list[int] = []
     seeds: list[int] = []
@@ -57,7 +57,7 @@ def of_runs(plan: Plan, kept: Mapping[str, Kept]) -> pl.DataFrame:
             setting, numbers = plan.settings[run.setting], kept[run.name]["numbers"]
             only = _only_scheme(kept[run.name])
             for name, traffic, metric, average, value in numbers:
-                whose = _whose(setting, name, traffic, only)
+                whose = _scheme_and_traffic(setting, name, traffic, only)
                 for column, cell in zip(columns.values(), (*whose, metric, average, value), strict=True):
                     column.append(cell)
             places += [run.setting] * len(numbers)
@@ -65,10 +65,10 @@ def of_runs(plan: Plan, kept: Mapping[str, Kept]) -> pl.DataFrame:
     constant = {"experiment": plan.name, "low": None, "high": None, "paper": None, "reason": "", "check": ""}
     content = {
         **columns,
-        "setting": [told[place][0] for place in places],
+        "setting": [described[place][0] for place in places],
         "unit": list(map(unit, columns["metric"])),
         "seeds": seeds,
-        **{key: [told[place][1][key] for place in places] for key in kinds},
+        **{key: [described[place][1][key] for place in places] for key in kinds},
     }
     schema = {**SCHEMA, **kinds}
     frame = pl.DataFrame(content, schema={**{name: schema[name] for name in content}, "seeds": pl.UInt64()})
@@ -79,12 +79,12 @@ def of_runs(plan: Plan, kept: Mapping[str, Kept]) -> pl.DataFrame:
 
 
 def of_settings(runs: pl.DataFrame) -> pl.DataFrame:
-    """One row for each number of each setting: the mean over its runs, with Student's 95 % interval.
+    """Returns one row for each number of each setting: the mean over its runs, with Student's 95 % interval.
 
-    Ends of intervals stay within what the metric can be: a share between 0 and 100 %, a time not below 0.
+    Intervals are cut at the bounds of the metric: shares at 0 and 100 %, times at 0.
     """
-    told_by = [name for name in runs.columns if name not in ("value", "low", "high", "seeds")]
-    gathered = runs.group_by(told_by, maintain_order=True).agg("value", pl.col("seeds").list.first())
+    identity = [name for name in runs.columns if name not in ("value", "low", "high", "seeds")]
+    gathered = runs.group_by(identity, maintain_order=True).agg("value", pl.col("seeds").list.first())
     values: list[list[float]] = gathered["value"].to_list()
     intervals = [
         _possible(interval, metric, group)
@@ -98,7 +98,7 @@ def of_settings(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _possible(interval: Interval, metric: str, values: Sequence[float]) -> Interval:
-    """An interval without what its metric cannot be."""
+    """Cuts an interval at the bounds of its metric."""
     low, high = interval
     if low is None or high is None or not values or min(values) < 0:
         return interval
@@ -107,13 +107,13 @@ def _possible(interval: Interval, metric: str, values: Sequence[float]) -> Inter
 
 
 def _only_scheme(kept: Kept) -> str:
-    """The scheme of all flows of a run, where there is only one."""
+    """The scheme of all flows of a run; empty if there are several."""
     names = {name for name, *_ in kept["numbers"] if name}
     return names.pop() if len(names) == 1 else ""
 
 
-def _whose(setting: Setting, name: str, traffic: str, only: str) -> tuple[str, str]:
-    """Whose number it is, and of which flows, of one that a run gave for the scheme called `name`."""
+def _scheme_and_traffic(setting: Setting, name: str, traffic: str, only: str) -> tuple[str, str]:
+    """The columns `scheme` and `traffic` for a number of the scheme `name` in a run."""
     if not setting.scheme:
         return (name or only, traffic)
     if name in setting.compared or not name:
@@ -123,21 +123,21 @@ def _whose(setting: Setting, name: str, traffic: str, only: str) -> tuple[str, s
 
 
 def of_curves(plan: Plan, kept: Mapping[str, Kept]) -> pl.DataFrame:
-    """Quantiles of completion times and slowdowns: a row for each run, scheme and share of the flows."""
+    """Returns quantiles of completion times and slowdowns, one row for each run, scheme and share of the flows."""
     columns: dict[str, list[Any]] = {name: [] for name in CURVES}
     kinds = _axes(plan)
     shares = QUANTILES.tolist()
     axes: dict[str, list[Any]] = {key: [] for key in kinds}
-    told = _told(plan, kinds)
+    described = _described(plan, kinds)
     for run in plan.runs:
         if run.name not in kept:
             continue
         setting = plan.settings[run.setting]
-        words, values = told[run.setting]
+        text, values = described[run.setting]
         for name, curve, quantiles in kept[run.name]["curves"]:
-            scheme, traffic = _whose(setting, name, ALL, "")
+            scheme, traffic = _scheme_and_traffic(setting, name, ALL, "")
             count = len(quantiles)
-            repeated = {"setting": words, "scheme": scheme, "traffic": traffic, "seed": run.seed, "curve": curve}
+            repeated = {"setting": text, "scheme": scheme, "traffic": traffic, "seed": run.seed, "curve": curve}
             for column, value in repeated.items():
                 columns[column] += [value] * count
             columns["share"] += shares

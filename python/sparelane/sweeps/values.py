@@ -1,4 +1,8 @@
-"""What stands for several values in a sweep file: a list, a range, or `each` of some lists."""
+"""Expands lists and ranges of values in a sweep file.
+
+A range is a table such as `{ from = 0.1, to = 0.9, step = 0.2 }`. `{ each = [...] }` lists the values of a key that
+takes lists or tables as values.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-# The most values of one key.
+# The largest number of values of a key.
 MAX_VALUES = 10_000
 RANGE_KEYS = ("from", "to", "step", "factor", "points", "log")
 EACH = "each"
@@ -17,13 +21,13 @@ ALLOWED = (
     "{ from = 0.1, to = 0.9, step = 0.2 }, { from = 1, to = 1000, factor = 10 }, "
     "{ from = 1, to = 9, points = 5 } or the last with log = true"
 )
-# Digits that are kept of the values of a range of so many points.
+# Significant digits of the values of a range with `points`.
 DIGITS = 6
 _QUANTITY = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(.*?)\s*")
 
 
 class ValuesError(ValueError):
-    """What stands for several values is not as it should be; the message says why."""
+    """A list or range of values is malformed. The message states the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +39,10 @@ class Quantity:
 
     @classmethod
     def read(cls, value: object, what: str) -> Quantity:
-        """The quantity that a value of TOML states.
+        """Parses a quantity from a TOML value.
 
         Raises:
-            ValuesError: it is none.
+            ValuesError: the value is not a quantity.
         """
         if isinstance(value, Decimal | int) and not isinstance(value, bool):
             return cls(Decimal(value), "")
@@ -49,7 +53,7 @@ class Quantity:
             return _refuse_number(what, value)
 
     def plain(self) -> int | Decimal | str:
-        """The value as a scenario would say it."""
+        """The value in the form of a scenario."""
         text = format(self.number.normalize(), "f")
         if self.unit:
             return f"{text}{self.unit}"
@@ -61,15 +65,15 @@ def _refuse_number(what: str, value: object) -> Quantity:
 
 
 def several(value: Any, *, is_list: bool, is_table: bool) -> list[Any] | None:
-    """The values that a list, a range or `each` stands for; `None` where it is one value.
+    """Expands a list, a range or `each`. Returns `None` for a single value.
 
     Args:
-        value: as the file has it.
-        is_list: the key takes a list for a value.
-        is_table: the key takes a table for a value.
+        value: the value in the file.
+        is_list: true if a list is a single value of the key.
+        is_table: true if a table is a single value of the key.
 
     Raises:
-        ValuesError: there are none, too many, two that are equal, or the range is none.
+        ValuesError: there are no values, too many, or two equal ones; or the range is malformed.
     """
     if isinstance(value, list) and not is_list:
         return distinct(value)
@@ -77,7 +81,9 @@ def several(value: Any, *, is_list: bool, is_table: bool) -> list[Any] | None:
         return None
     if EACH in value:
         if len(value) > 1 or not isinstance(value[EACH], list):
-            raise ValuesError("each stands alone; allowed: a list of the values, as in { each = [...] }")
+            raise ValuesError(
+                "each is the only key of its table; allowed: a list of the values, as in { each = [...] }"
+            )
         return distinct(value[EACH])
     if not is_table and {"from", "to"} <= set(value):
         return distinct(_range(value))
@@ -85,7 +91,7 @@ def several(value: Any, *, is_list: bool, is_table: bool) -> list[Any] | None:
 
 
 def distinct(values: Sequence[Any]) -> list[Any]:
-    """The values as a list.
+    """Returns the values as a list.
 
     Raises:
         ValuesError: the list is empty, is too long, or has two equal values.
@@ -97,7 +103,7 @@ def distinct(values: Sequence[Any]) -> list[Any]:
     seen: set[str] = set()
     for text in map(shown, values):
         if text in seen:
-            raise ValuesError(f"{text} comes twice; allowed: each value once")
+            raise ValuesError(f"{text} is repeated; allowed: each value once")
         seen.add(text)
     return list(values)
 
@@ -157,14 +163,14 @@ def _points(first: Decimal, last: Decimal, points: object, *, is_log: object) ->
 
 
 def shown(value: object) -> str:
-    """A value as TOML writes it, on one line."""
+    """Formats a value as TOML on one line."""
     from sparelane.scenario.settings import toml_value
 
     return toml_value(plain(value))
 
 
 def plain(value: Any) -> Any:
-    """A value of TOML with floats for decimals."""
+    """Converts decimals in a TOML value to floats."""
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, Mapping):
@@ -175,5 +181,5 @@ def plain(value: Any) -> Any:
 
 
 def label(value: object) -> str:
-    """A single value for people: text without quotes. `labels.labels` names the values of a key."""
+    """Formats a single value for readers, with texts unquoted. `labels.labels` names all values of a key."""
     return value if isinstance(value, str) else shown(value)

@@ -1,4 +1,4 @@
-"""Comparisons in words."""
+"""States the conclusions of comparisons in sentences."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ from sparelane.sweeps.differences import (
 from sparelane.sweeps.intervals import adjusted
 from sparelane.sweeps.metrics import Metric
 
-# The outcome if no number differs from seed to seed.
+# The outcome if the numbers are equal for all seeds.
 EXACT = "exact: nothing is random"
-# Values of a key that a sentence lists one by one.
+# The largest number of values of a key that a sentence lists.
 LISTED = 4
-# The most decimals that tell the ends of an interval apart.
+# The largest number of decimals of the ends of an interval.
 MOST_DECIMALS = 3
 
 
 def headline(one: Comparison, thresholds: Thresholds) -> str:
-    """The conclusion about a scheme and one metric, as one or two sentences.
+    """The conclusion about a scheme and one metric, in one or two sentences.
 
-    There is a number for all settings together only if the settings do not contradict each other by more than noise.
+    They include a number for all settings only if the settings do not contradict each other by more than noise.
     """
     if one.is_split:
         return f"{_split(one, thresholds)}{_unfinished(one)}"
     metric, change = one.metric, one.overall
-    beside = f"under {one.other} than under {one.baseline}"
+    than = f"under {one.other} than under {one.baseline}"
     between = f"between {one.other} and {one.baseline}"
     if one.outcome in DIRECTED or one.outcome is Outcome.DOUBTFUL:
-        words = f"{_upper(metric.label)} is {size(change, metric)} {beside}{_exactly(change)}"
+        words = f"{_upper(metric.label)} is {size(change, metric)} {than}{_exactly(change)}"
     elif one.outcome is Outcome.EQUAL:
         words = f"{_upper(metric.label)} is equal {between} in every seed{_exactly(change)}"
     elif one.outcome is Outcome.NEGLIGIBLE:
         words = f"{_upper(metric.label)} differs negligibly {between}: {change_text(change, metric)}{_exactly(change)}"
     elif one.outcome in UNKNOWN:
         found = "equal" if change.value == 0 else size(change, metric)
-        words = f"{_upper(metric.label)} is {found} {beside if change.value else between}; {_why(one.outcome)}"
+        words = f"{_upper(metric.label)} is {found} {than if change.value else between}; {_why(one.outcome)}"
     else:
-        among = f", allowing for {one.compared} comparisons" if one.outcome is Outcome.CROWDED else ""
+        among = f", adjusted for {one.compared} comparisons" if one.outcome is Outcome.ADJUSTED else ""
         words = f"No clear difference in {metric.label} {between}: {change_text(change, metric)}{among}"
     return f"{words}{_settings(one)}.{_unfinished(one)}"
 
@@ -61,27 +61,27 @@ def _exactly(change: Change) -> str:
 
 
 def _unfinished(one: Comparison) -> str:
-    """A sentence about means of finished flows, if the schemes left different shares of flows unfinished."""
+    """A sentence about unfinished flows, if their different shares make an outcome doubtful; otherwise empty."""
     found = [pair.finished for pair in one.pairs if pair.finished is not None]
     if all(outcome is not Outcome.DOUBTFUL for outcome in (one.outcome, *(each.outcome for each in one.differences))):
         return ""
     baseline, other = (sum(shares) / len(found) for shares in zip(*found, strict=True))
     return (
-        f" This covers finished flows alone: {baseline:.1f} % finished under {one.baseline} and {other:.1f} % under "
-        f"{one.other}, so that the slow flows of the latter may be missing."
+        f" This covers only finished flows: {baseline:.1f} % finished under {one.baseline} and {other:.1f} % under "
+        f"{one.other}, whose slow flows may be missing."
         if other < baseline
-        else f" This covers finished flows alone: {other:.1f} % finished under {one.other} and {baseline:.1f} % under "
-        f"{one.baseline}, so that the slow flows of the latter may be missing."
+        else f" This covers only finished flows: {other:.1f} % finished under {one.other} and {baseline:.1f} % under "
+        f"{one.baseline}, whose slow flows may be missing."
     )
 
 
 def _split(one: Comparison, thresholds: Thresholds) -> str:
-    """Settings that contradict each other, by the key on which the sign depends."""
+    """The conclusion about settings that contradict each other, by the keys that determine the sign."""
     subject = f"{_upper(one.metric.label)} under {one.other}, compared with {one.baseline},"
     if not one.is_certain:
         least, most = (choose(one.differences, key=_value) for choose in (min, max))
         ends = " to ".join(f"{_bare(each.change, one.metric)} with {each.setting}" for each in (least, most))
-        return f"{subject} ranges from {ends}; {_why(one.differences[0].outcome)}, so that the signs are not certain."
+        return f"{subject} ranges from {ends}; {_why(one.differences[0].outcome)}, so the signs are not certain."
     if one.depends_on:
         on = " and ".join("flow size" if key == SIZE else key for key in one.depends_on)
         values = by_values(one, one.depends_on, thresholds)
@@ -113,7 +113,7 @@ def _why(outcome: Outcome) -> str:
 
 
 def by_values(one: Comparison, keys: Sequence[str], thresholds: Thresholds) -> list[Difference]:
-    """The settings of a comparison taken together by the values of some keys, each with an outcome."""
+    """Groups the settings of a comparison by the values of some keys. Each group has an outcome."""
     groups = [(words, axes, pairs, effect(pairs, one.metric)) for words, axes, pairs in grouped(one.pairs, keys)]
     ps = adjusted([change.p for *_, change in groups])
     least = thresholds.of(one.metric)
@@ -128,7 +128,7 @@ def by_values(one: Comparison, keys: Sequence[str], thresholds: Thresholds) -> l
 def _of_value(found: Difference, metric: Metric) -> str:
     if found.outcome in DIRECTED or found.outcome is Outcome.DOUBTFUL:
         return f"{size(found.change, metric)} with {found.setting}{_exactly(found.change)}"
-    word = {Outcome.CROWDED: Outcome.UNCLEAR}.get(found.outcome, found.outcome)
+    word = {Outcome.ADJUSTED: Outcome.UNCLEAR}.get(found.outcome, found.outcome)
     return f"{word} with {found.setting} ({change_text(found.change, metric)})"
 
 
@@ -137,7 +137,7 @@ def _value(found: Difference) -> float:
 
 
 def _sign(found: Difference) -> int:
-    """The sign of a difference that is established; 0 for any other."""
+    """The sign of a difference if it is established, otherwise 0."""
     return found.change.sign if found.outcome in DIRECTED else 0
 
 
@@ -158,7 +158,7 @@ def size(found: Change, metric: Metric) -> str:
 
 
 def change_text(found: Change, metric: Metric) -> str:
-    """A change with its sign, and its interval in parentheses."""
+    """A change with its sign, and the interval in parentheses."""
     if math.isinf(found.value):
         return "from 0" if found.value > 0 else "to 0"
     decimals = _decimals(found, metric)
@@ -171,13 +171,13 @@ def change_text(found: Change, metric: Metric) -> str:
 
 
 def signed(value: float, metric: Metric, decimals: int | None = None) -> str:
-    """The number of a change with a proper sign."""
+    """The number of a change, with a typographic sign."""
     text = _number(abs(value), metric, decimals)
     return text if not text.strip("0.") else f"{'−' if value < 0 else '+'}{text}"
 
 
 def _decimals(found: Change, metric: Metric) -> int | None:
-    """The fewest decimals with which the ends of the interval differ from the value."""
+    """The smallest number of decimals with which the ends of the interval differ from the value."""
     if found.low is None or found.high is None or not math.isfinite(found.low + found.high):
         return None
     factor = 1 if metric.is_difference else 100
@@ -204,7 +204,7 @@ def _number(value: float, metric: Metric, decimals: int | None = None) -> str:
 
 
 def outcome_text(found: Difference | Comparison) -> str:
-    """The outcome of one setting, or of all, in a few words."""
+    """The outcome of a setting or of a whole comparison, as a phrase."""
     if isinstance(found, Comparison) and found.is_split:
         if not found.is_certain:
             return str(found.differences[0].outcome)
@@ -215,7 +215,7 @@ def outcome_text(found: Difference | Comparison) -> str:
 
 
 def _settings(one: Comparison) -> str:
-    """The numbers of settings in which the metric is better and worse, with the largest and smallest changes."""
+    """A clause with the numbers of better and worse settings, and the largest and smallest changes."""
     count = len(one.differences)
     if count < 2:
         return ""
@@ -249,7 +249,7 @@ def _where(found: Sequence[Difference], one: Comparison) -> str:
 
 
 def _most_and_least(found: Sequence[Difference], one: Comparison) -> list[tuple[str, str]]:
-    """The settings with the largest and the smallest change, and how large it is; one if there is only one."""
+    """The settings with the largest and the smallest change, each with its change; one if there is only one."""
     ranked = sorted(found, key=lambda difference: abs(difference.change.value))
     chosen = [ranked[-1], ranked[0]] if len(ranked) > 1 else ranked
     return [(each.setting, _bare(each.change, one.metric)) for each in chosen]

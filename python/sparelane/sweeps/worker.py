@@ -1,8 +1,8 @@
-"""Simulates runs of a sweep, one after another; also the main program of a worker process.
+"""Simulates runs of a sweep. This module is also the main program of a worker process.
 
-A worker process reads lines of JSON from standard input: first the job, which all runs have in common, then one line a
-run; it answers each run with a line on standard output. It ends when standard input does, in the middle of a run too,
-so that no worker outlives whoever started it.
+A worker process reads lines of JSON from standard input: first the job, which all runs share, then one line per run. It
+answers each run with a line on standard output. It exits as soon as standard input ends, even during a run, so that no
+worker outlives its parent.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from sparelane.sweeps.measure import measure
 
 
 class Job(TypedDict):
-    """What all runs of a sweep have in common."""
+    """The facts that all runs of a sweep share."""
 
     text: str
     file: str
     folder: str
     version: str
-    # Path and text of each file of plugins.
+    # The path and text of each plugin file.
     plugins: list[list[str]]
-    # How long a call into plugins, and a run, may take, seconds.
+    # The time limits of a call into a plugin and of a run, seconds.
     call_limit_s: float | None
     run_limit_s: float | None
 
 
-# What a worker is told of a run: its number, the overrides, and the seed.
+# A run to do: its number, its overrides, and its seed.
 Order = tuple[int, Sequence[str], int]
 
 
 def simulate(job: Job, overrides: Sequence[str], seed: int) -> dict[str, Any]:
-    """What is kept of one run; or why it failed, under `error`."""
+    """Simulates one run. Returns its measurements, or the reason of its failure under `error`."""
     began_s = time.thread_time()
     limits = Limits(job["call_limit_s"], job["run_limit_s"])
     over = (
@@ -75,17 +75,17 @@ def simulate(job: Job, overrides: Sequence[str], seed: int) -> dict[str, Any]:
     except MemoryError:
         return {"error": "not enough memory"}
     except (Exception, OverLimitError) as error:
-        # One failing run must not end the others.
+        # A failing run must not end the other runs.
         return {"error": f"{type(error).__name__}: {error}"}
     kept["cpu_s"] = round(time.thread_time() - began_s, 6)
     return kept
 
 
 def simulate_all(job: Job, orders: Sequence[Order]) -> list[tuple[int, dict[str, Any]]]:
-    """What is kept of several runs, by their numbers.
+    """Simulates several runs. Returns the number and the outcome of each.
 
     Raises:
-        RuntimeError: this is another version than the one that sent them.
+        RuntimeError: the job comes from another version of sparelane.
     """
     if job["version"] != _native.__version__:
         raise RuntimeError(f"the worker has sparelane {_native.__version__}, and the sweep {job['version']}")
@@ -93,11 +93,11 @@ def simulate_all(job: Job, orders: Sequence[Order]) -> list[tuple[int, dict[str,
 
 
 def main() -> None:
-    """Works until standard input ends."""
-    # Ctrl-C is for whoever started this.
+    """Does runs until standard input ends."""
+    # Ctrl-C reaches the whole process group. The parent reacts to it and ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(lines,), daemon=True).start()
+    threading.Thread(target=_read, args=(lines,), daemon=True).start()
     job: Job = json.loads(lines.get())
     while True:
         number, overrides, seed = json.loads(lines.get())
@@ -106,7 +106,7 @@ def main() -> None:
         sys.stdout.flush()
 
 
-def _listen(lines: queue.SimpleQueue[str]) -> None:
+def _read(lines: queue.SimpleQueue[str]) -> None:
     for line in sys.stdin:
         lines.put(line)
     os._exit(0)

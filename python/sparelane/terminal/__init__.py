@@ -1,1 +1,1 @@
-"""Output for people: guarded standard streams, tables that fit the terminal, progress and error messages."""
+"""Terminal output: guarded standard streams, tables that fit the terminal, progress and warnings."""

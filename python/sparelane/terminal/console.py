@@ -1,4 +1,4 @@
-"""Talking to a person: tables to standard output, progress and errors to standard error."""
+"""Tables on standard output; progress and warnings on standard error."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ if TYPE_CHECKING:
     from rich.progress import Progress
     from rich.status import Status
 
-# Work that takes less than this shows no progress bar, seconds.
-PATIENCE_S = 2.0
+# Progress bars appear after this time, seconds.
+SHOWN_AFTER_S = 2.0
 
-# Where there is no terminal, a line tells how far the work is, so often, seconds.
+# Interval of progress lines if standard error is not a terminal, seconds.
 LINE_EVERY_S = 10.0
 
-# How wide tables may be when they do not go to a terminal and COLUMNS is not set, characters.
+# Width of tables if standard output is not a terminal and COLUMNS is not set, characters.
 PIPE_WIDTH = 160
-# No table is laid out for less than this, characters.
+# The smallest width that tables are laid out for, characters.
 LEAST_WIDTH = 20
 
 
 @cache
 def output() -> Console:
-    """The console for results: as wide as COLUMNS, else as the terminal, else 160 characters."""
+    """The console for results. Its width is COLUMNS, or that of the terminal, or `PIPE_WIDTH`."""
     from rich.console import Console
 
     return Console(width=_width(), highlight=False)
 
 
-def saved(words: str, clause: str) -> None:
-    """Prints where results are; call it once they are saved.
+def saved(text: str, clause: str) -> None:
+    """Prints the place of results that have been saved.
 
     Args:
-        words: what is printed, as in "results in out/a".
-        clause: the same for the command's last message, in case the words cannot be printed: see `Streams.saved`.
+        text: the line to print, such as "results in out/a".
+        clause: the same fact for the command's last message if standard output fails: see `Streams.saved`.
     """
     STREAMS.saved(clause)
-    output().print(words, soft_wrap=True, markup=False)
+    output().print(text, soft_wrap=True, markup=False)
 
 
 def warn(texts: Iterable[str]) -> None:
@@ -68,17 +68,17 @@ def show_table(
     rows: Iterable[Sequence[str]],
     least: Sequence[str] = (),
 ) -> None:
-    """Prints a table in which names and numbers are whole at any width.
+    """Prints a table without cutting names or numbers, at any width.
 
-    Sentences wrap. Where that is not enough, the columns of `least` are left out; a table of numbers is then continued
-    below with its first columns again, and a table of sentences becomes a list.
+    Sentences wrap. If the table is still too wide, the columns in `least` are dropped. If that is not enough, a table
+    of numbers continues below with its first columns repeated, and a table of sentences becomes a list.
 
     Args:
-        title: printed above.
+        title: the line above the table.
         headings: one for each column.
         left: the columns that are aligned to the left; the others are aligned to the right.
-        rows: the cells, as many in each row as there are headings.
-        least: columns that may be left out if the width does not suffice; a line names them.
+        rows: the cells, one per heading in each row.
+        least: columns that may be dropped if the table is too wide; a line names them.
     """
     from rich.text import Text
 
@@ -86,42 +86,42 @@ def show_table(
 
     console = output()
     for part in layout(title, headings, left, [list(row) for row in rows], console.width, least):
-        # A single name that is longer than a line stays in one piece.
+        # A name that is longer than a line is not broken.
         console.print(part, soft_wrap=isinstance(part, Text))
 
 
 class Meter:
-    """Shows how much is done and how long the rest takes. Call it with a share from 0 to 1."""
+    """Shows progress and the remaining time. Called with the finished share, from 0 to 1."""
 
     def __init__(self, bar: Progress | None, what: str) -> None:
         self._bar = bar
         self._what = what
         self._task = None if bar is None else bar.add_task(what, total=1.0)
         self._began_s = time.monotonic()
-        self._said_s = self._began_s
+        self._printed_s = self._began_s
 
     def __call__(self, share: float) -> None:
-        """Moves the bar, which appears once the work has taken a while."""
+        """Updates the bar, which appears after `SHOWN_AFTER_S`, or prints a line."""
         if self._bar is None or self._task is None:
-            self._say(share)
+            self._print_line(share)
             return
-        if not self._bar.live.is_started and time.monotonic() - self._began_s > PATIENCE_S:
+        if not self._bar.live.is_started and time.monotonic() - self._began_s > SHOWN_AFTER_S:
             self._bar.start()
         self._bar.update(self._task, completed=share)
 
-    def _say(self, share: float) -> None:
-        """A line on standard error where that is not a terminal, every ten seconds."""
+    def _print_line(self, share: float) -> None:
+        """Prints a line to standard error, at most every `LINE_EVERY_S`."""
         now_s = time.monotonic()
-        if now_s - self._said_s < LINE_EVERY_S:
+        if now_s - self._printed_s < LINE_EVERY_S:
             return
-        self._said_s = now_s
+        self._printed_s = now_s
         left_s = (now_s - self._began_s) * (1 - share) / share if share > 0 else None
         rest = "" if left_s is None else f", about {left_s:.0f} s left"
         print(f"{self._what}: {100 * share:.0f} %{rest}", file=sys.stderr, flush=True)
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Clears the bar away while something else is printed."""
+        """Removes the bar while other output is printed."""
         if self._bar is not None:
             self._bar.stop()
         yield
@@ -129,7 +129,7 @@ class Meter:
 
 @contextmanager
 def progress(what: str) -> Iterator[Meter]:
-    """A bar on standard error after the first two seconds; where that is not a terminal, a line every ten."""
+    """Shows a progress bar on standard error, or lines if that is not a terminal."""
     if not sys.stderr.isatty():
         with STREAMS.in_background(only_errors=True):
             yield Meter(None, what)
@@ -140,7 +140,7 @@ def progress(what: str) -> Iterator[Meter]:
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
-    # A terminal that is stopped must not stop the work.
+    # A stopped terminal must not stall the work.
     with STREAMS.in_background(only_errors=True):
         try:
             yield Meter(bar, what)
@@ -149,29 +149,29 @@ def progress(what: str) -> Iterator[Meter]:
 
 
 class Waiting:
-    """A line on standard error every ten seconds, or a spinner on a terminal, for work whose end is not known."""
+    """Shows elapsed time for work of unknown length: a spinner on a terminal, otherwise lines."""
 
     def __init__(self, status: Status | None, what: str) -> None:
         self._status = status
         self._what = what
-        self._said_s = 0.0
+        self._printed_s = 0.0
         self._started = False
 
     def __call__(self, seconds: float) -> None:
-        """`seconds` have passed."""
+        """Updates the display after `seconds` in total."""
         if self._status is None:
-            if seconds - self._said_s >= LINE_EVERY_S:
-                self._said_s = seconds
+            if seconds - self._printed_s >= LINE_EVERY_S:
+                self._printed_s = seconds
                 print(f"{self._what}: {seconds:.0f} s", file=sys.stderr, flush=True)
             return
-        if not self._started and seconds > PATIENCE_S:
+        if not self._started and seconds > SHOWN_AFTER_S:
             self._started = True
             self._status.start()
 
 
 @contextmanager
 def waiting(what: str) -> Iterator[Waiting]:
-    """A spinner on standard error after the first two seconds; where that is not a terminal, a line every ten."""
+    """Shows a spinner on standard error, or lines if that is not a terminal."""
     if not sys.stderr.isatty():
         with STREAMS.in_background(only_errors=True):
             yield Waiting(None, what)
@@ -188,7 +188,7 @@ def waiting(what: str) -> Iterator[Waiting]:
 
 
 def duration(seconds: float) -> str:
-    """A span of time in the unit that suits it."""
+    """Formats a duration in seconds, minutes or hours."""
     if seconds < 1:
         return f"{seconds:.2g} s"
     if seconds < 120:

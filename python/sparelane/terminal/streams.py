@@ -1,15 +1,15 @@
-"""Standard output and standard error of a command, whose readers cannot disturb its work.
+"""Guards standard output and standard error, so that their readers cannot disturb a command.
 
-A summary is printed after hours of work, into a pipe whose reader may have left, onto a disk that may be full, or to a
-stopped terminal. None of these may lose results or hold up a transfer. So both streams are guarded for the life of a
-command: a write that fails is noted, and the command goes on. At its end `finish` says what happened to
-standard output, where the results are, and which exit code tells so:
+A summary is printed after hours of work. By then the reader of the pipe may have exited, the disk may be full, or the
+terminal may be stopped. None of these may lose results or stall a transfer. Both streams are therefore guarded while a
+command runs: a failed write is noted, and the command continues. At the end, `finish` reports what happened to
+standard output, names the saved results, and determines the exit code:
 
-- A reader that has seen enough, as `head` has, is no error: the exit code is the command's own.
+- A reader that closed the pipe, as `head` does, is not an error. The exit code is that of the command.
 - Any other failure, such as a full disk, gives `INCOMPLETE_OUTPUT`, unless the command itself failed.
-- Failures of standard error change nothing: they cannot be reported.
+- Failures of standard error are ignored, since they cannot be reported.
 
-Commands that serve peers print from `in_background`: a thread writes, and lines that it cannot write in time are
+Commands that serve peers print from `in_background`. There a thread writes, and lines that it cannot write in time are
 dropped and counted.
 """
 
@@ -30,21 +30,21 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-# The exit code of a command that did its work and could not print all that it had to print.
+# The exit code of a command that succeeded but could not print all of its output.
 INCOMPLETE_OUTPUT = 4
 
-# Lines that wait for a slow reader take this much memory at most, bytes.
+# Largest memory of lines that wait for a slow reader, bytes.
 MOST_WAITING_BYTES = 1 << 20
 
-# When a command ends, a slow reader may take what is left for this long, seconds.
+# Time for a slow reader to take the remaining lines when a command ends, seconds.
 DRAIN_S = 5.0
 
 
 class Guarded(io.RawIOBase):
-    """The raw end of a standard stream. No write fails: the first error is kept, and later writes do nothing.
+    """The raw file of a standard stream. Writes never fail: the first error is stored, and later writes do nothing.
 
     Attributes:
-        error: the error that ended the stream, if one did.
+        error: the first error; `None` if there was none.
         dropped_lines: lines that were dropped because the reader was too slow.
     """
 
@@ -56,11 +56,11 @@ class Guarded(io.RawIOBase):
         self.dropped_lines = 0
 
     def fileno(self) -> int:
-        """The number of the file."""
+        """The file descriptor."""
         return self._number
 
     def isatty(self) -> bool:
-        """Returns whether it is a terminal."""
+        """True if the file is a terminal."""
         return os.isatty(self._number)
 
     def writable(self) -> bool:
@@ -68,7 +68,7 @@ class Guarded(io.RawIOBase):
         return True
 
     def write(self, data: ReadableBuffer, /) -> int:
-        """Takes all of the data, whatever becomes of it."""
+        """Accepts all data, even if it cannot be written."""
         content = bytes(data)
         if self._writer is not None:
             self._writer.put(self, content)
@@ -77,32 +77,32 @@ class Guarded(io.RawIOBase):
         return len(content)
 
     def write_now(self, content: bytes) -> None:
-        """Writes to the file, which may take any time."""
+        """Writes to the file. May block."""
         rest = memoryview(content)
         while rest and self.error is None:
             try:
                 rest = rest[os.write(self._number, rest) :]
             except BlockingIOError:
-                # The process that made the pipe has set it so.
+                # The process that created the pipe made it non-blocking.
                 select.select([], [self._number], [])
             except OSError as error:
                 self.error = error
 
     @property
     def is_in_background(self) -> bool:
-        """True while a thread writes."""
+        """True while a thread does the writing."""
         return self._writer is not None
 
     def hand_over(self, writer: Writer | None) -> None:
-        """Leaves writing to a thread; or, with `None`, takes it back."""
+        """Passes writing to a thread, or back to the caller with `None`."""
         self._writer = writer
 
 
 class Writer:
-    """A thread that writes for one file, in order, with a bounded queue.
+    """A thread that writes to a file from a bounded queue, in order.
 
-    If the queue is full, the oldest lines make room, since the last ones say how things ended. Where lines are missing,
-    a line says how many.
+    If the queue is full, the oldest lines are dropped, since the last lines report the outcome. A line in their place
+    gives the number of dropped lines.
     """
 
     def __init__(self, gap: Callable[[int], bytes]) -> None:
@@ -111,32 +111,32 @@ class Writer:
         self._waiting_bytes = 0
         self._missing = 0
         self._is_closed = False
-        # What is being written.
+        # The piece that the thread is writing now.
         self._current: tuple[Guarded, bytes] | None = None
         self._changed = threading.Condition()
-        # A write that hangs must not keep the process alive.
+        # A daemon thread, so that a blocked write does not keep the process alive.
         threading.Thread(target=self._run, name="output", daemon=True).start()
 
     def put(self, file: Guarded, content: bytes) -> None:
-        """Queues what one write has."""
+        """Queues the content of one write."""
         with self._changed:
             if self._is_closed or file.error is not None:
                 return
             self._waiting.append((file, content))
             self._waiting_bytes += len(content)
-            # A longer line is in several pieces: what is dropped ends where a line does.
+            # A long line may be in several pieces, so pieces are dropped up to the end of a line.
             is_cut = False
             while self._waiting and (self._waiting_bytes > MOST_WAITING_BYTES or is_cut):
                 is_cut = not self._drop().endswith(b"\n")
             self._changed.notify_all()
 
     def settle(self, within_s: float) -> bool:
-        """Waits until all is written, for this long at most; returns whether it is."""
+        """Waits up to `within_s` until the queue is empty. Returns `True` if it is."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._waiting and self._current is None, within_s)
 
     def close(self) -> None:
-        """Ends the thread once all is written. Lines that still wait after `DRAIN_S` are dropped and counted."""
+        """Ends the thread after the queue is written. Lines that still wait after `DRAIN_S` are dropped and counted."""
         self.settle(DRAIN_S)
         with self._changed:
             self._is_closed = True
@@ -149,7 +149,7 @@ class Writer:
             self._changed.notify_all()
 
     def _drop(self) -> bytes:
-        """Drops the oldest piece."""
+        """Drops the oldest piece and returns it."""
         file, content = self._waiting.popleft()
         self._waiting_bytes -= len(content)
         lines = content.count(b"\n")
@@ -174,7 +174,7 @@ class Writer:
 
 
 class Streams:
-    """The guarded streams of this process, and what its command has saved."""
+    """The guarded streams of this process, and the places of results that its command has saved."""
 
     def __init__(self) -> None:
         self.output: Guarded | None = None
@@ -183,33 +183,33 @@ class Streams:
         self._writers: list[Writer] = []
 
     def guard(self) -> None:
-        """Guards both streams, from the begin of a command on."""
+        """Guards both streams. Called at the start of a command."""
         _open_standard_files()
         self._saved.clear()
         self.output, sys.stdout = _guarded(sys.stdout, 1)
         self.errors, sys.stderr = _guarded(sys.stderr, 2)
 
     def saved(self, clause: str) -> None:
-        """Notes that results are safe, for `finish`.
+        """Notes that results are saved, for the message of `finish`.
 
         Args:
-            clause: what is safe and where, such as "the results are saved in out/a".
+            clause: what is saved and where, such as "the results are saved in out/a".
         """
         self._saved.append(clause)
 
     @property
     def is_unread(self) -> bool:
-        """True once standard output has failed: a command that only prints need not go on."""
+        """True after standard output has failed. A command that only prints can stop then."""
         return self.output is not None and self.output.error is not None
 
     def finish(self, code: int | str | None) -> int | str | None:
-        """Writes out both streams, and says what has happened to standard output.
+        """Flushes both streams, and reports a failure of standard output.
 
         Args:
-            code: the exit code that the command has of its own.
+            code: the exit code of the command.
 
         Returns:
-            The exit code that it has in the end.
+            The exit code of the process.
         """
         sys.stdout.flush()
         if self.output is None or (self.output.error is None and not self.output.dropped_lines):
@@ -218,25 +218,25 @@ class Streams:
         error, dropped = self.output.error, self.output.dropped_lines
         if isinstance(error, BrokenPipeError):
             if places:
-                _tell(f"sparelane: nobody reads standard output any more; {places}")
+                _print_error(f"sparelane: the reader of standard output has exited; {places}")
             return code
         lost = f"{dropped} lines of standard output were dropped: its reader is too slow" if dropped else ""
         cause = ""
         if error is not None and not isinstance(error, TimeoutError):
             cause = f"cannot write to standard output: {(error.strerror or str(error)).lower()}"
-        _tell(f"sparelane: {'; '.join(words for words in (lost, cause, places) if words)}")
+        _print_error(f"sparelane: {'; '.join(part for part in (lost, cause, places) if part)}")
         return code or INCOMPLETE_OUTPUT
 
     @contextmanager
     def in_background(self, *, as_json: bool = False, only_errors: bool = False) -> Iterator[None]:
-        """Prints from a thread, so that a reader who stalls does not hold up the caller.
+        """Prints from a thread, so that a stalled reader does not block the caller.
 
-        At most `MOST_WAITING_BYTES` of a stream wait for its reader. Beyond that the oldest lines are dropped, and a
-        line in their place says how many.
+        At most `MOST_WAITING_BYTES` of a stream wait for its reader. Beyond that, the oldest lines are dropped, and a
+        line in their place gives their number.
 
         Args:
-            as_json: Whether standard output has lines of JSON, which that line then is, too.
-            only_errors: Whether standard output is left alone, as while progress is shown on standard error.
+            as_json: Write that line as JSON, for standard output that consists of JSON lines.
+            only_errors: Leave standard output alone, as while progress is shown on standard error.
         """
         wanted = (self.errors,) if only_errors else (self.output, self.errors)
         given = [file for file in wanted if file is not None and not file.is_in_background]
@@ -246,7 +246,7 @@ class Streams:
             place = status.st_dev, status.st_ino
             if place not in writers:
                 writers[place] = Writer(_gap_in_json if as_json and file is self.output else _gap)
-            # Streams that go to the same place keep their order.
+            # Streams that write to the same file share a thread, which keeps their order.
             file.hand_over(writers[place])
         before, self._writers = self._writers, [*self._writers, *writers.values()]
         try:
@@ -261,13 +261,13 @@ class Streams:
             self._writers = before
 
     def settle(self, within_s: float = 1.0) -> None:
-        """Waits until all that was printed is written, so that another program can print after it."""
+        """Waits until all printed lines are written, so that output of another program follows them."""
         sys.stdout.flush()
         for writer in self._writers:
             writer.settle(within_s)
 
 
-#: Those of this process.
+#: The streams of this process.
 STREAMS = Streams()
 
 
@@ -279,12 +279,12 @@ def _gap_in_json(lines: int) -> bytes:
     return json.dumps({"event": "dropped", "lines": lines}).encode() + b"\n"
 
 
-def _tell(words: str) -> None:
-    print(words, file=sys.stderr, flush=True)
+def _print_error(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def _open_standard_files() -> None:
-    """Opens those of the first three files that are closed, so that no file of results gets their numbers."""
+    """Opens /dev/null for closed standard files, so that no file of results gets descriptor 0, 1 or 2."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -298,9 +298,9 @@ def _open_standard_files() -> None:
 
 
 def _guarded(stream: TextIO | None, number: int) -> tuple[Guarded | None, TextIO]:
-    """A stream that cannot fail in the place of a standard one.
+    """Returns a guarded stream that replaces a standard one.
 
-    Characters that its encoding lacks become question marks. A stream that is not a file, as in tests, stays.
+    Characters that its encoding lacks become question marks. A stream that is not a file, as in tests, is kept.
     """
     encoding, by_line, at_once = "utf-8", number == 2, False
     if isinstance(stream, io.TextIOWrapper):

@@ -1,7 +1,7 @@
-"""Tables that keep names and numbers whole at any width.
+"""Lays out tables for any width without cutting names or numbers.
 
-Sentences wrap. If that is not enough, columns that the caller names are left out. Then a table of numbers is continued
-below with its first columns again, and a table of sentences becomes a list of its rows.
+Sentences wrap. If the table is still too wide, columns that the caller names are dropped. If that is not enough, a
+table of numbers continues below with its first columns repeated, and a table of sentences becomes a list of its rows.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-# A column of sentences may be as narrow as its longest word, or as this if that is shorter.
+# The smallest width of a column of sentences, unless its longest word is shorter, characters.
 NARROWEST_TEXT = 24
-# Between two columns, characters; and what a box takes at both edges together, which it can go without.
+# The space between two columns, and the space of both edges together, which a narrow table omits, characters.
 BETWEEN, EDGES = 3, 4
 
 
@@ -25,9 +25,9 @@ class Column:
     """One column of a table.
 
     Attributes:
-        heading: its heading.
-        is_left: whether it is aligned to the left.
-        cells: one for each row.
+        heading: the heading.
+        is_left: true if cells are aligned to the left.
+        cells: one cell per row.
     """
 
     heading: str
@@ -41,12 +41,12 @@ class Column:
 
     @property
     def natural(self) -> int:
-        """The width that it takes without wrapping, characters."""
+        """The width without wrapping, characters."""
         return max(map(_length, (self.heading, *self.cells)), default=0)
 
     @property
     def least(self) -> int:
-        """The width below which a name or a number would be cut, characters."""
+        """The smallest width that cuts no name and no number, characters."""
         heading = max(map(_length, self.heading.split()), default=0)
         if not self.is_prose:
             return max(heading, *map(_length, self.cells), 0)
@@ -62,15 +62,15 @@ def layout(
     width: int,
     least: Sequence[str] = (),
 ) -> Iterator[RenderableType]:
-    """Returns the lines of a table; no line is longer than `width`, unless a single name is.
+    """Returns the parts of a table. No line is longer than `width`, unless a single name is longer.
 
     Args:
-        title: printed above.
+        title: the line above the table.
         headings: one for each column.
         left: the columns that are aligned to the left; the others are aligned to the right.
-        rows: the cells, as many in each row as there are headings.
-        width: characters.
-        least: columns that are left out if the width does not suffice, in this order; a line names them.
+        rows: the cells, one per heading in each row.
+        width: the available width, characters.
+        least: columns to drop, in this order, if the table is too wide; a line names them.
     """
     from rich.text import Text
 
@@ -95,7 +95,7 @@ def layout(
             yield Text(line)
         yield Text("")
     if dropped:
-        yield Text(f"Left out for lack of width: {', '.join(dropped)}.")
+        yield Text(f"Columns omitted to fit the width: {', '.join(dropped)}.")
 
 
 def _length(text: str) -> int:
@@ -127,19 +127,19 @@ def _table(columns: Sequence[Column], width: int) -> RenderableType:
 
 
 def _widths(columns: Sequence[Column], width: int) -> list[int]:
-    """The width of each column: what it needs, and what is over for those that would like more, narrow ones first."""
+    """The width of each column: its smallest width plus a share of the remaining space, smallest needs first."""
     widths = [column.least for column in columns]
     over = width - _taken(widths, 0)
-    wishes = sorted(range(len(columns)), key=lambda place: columns[place].natural - widths[place])
-    for rank, place in enumerate(wishes):
-        extra = min(columns[place].natural - widths[place], over // (len(wishes) - rank))
+    by_need = sorted(range(len(columns)), key=lambda place: columns[place].natural - widths[place])
+    for rank, place in enumerate(by_need):
+        extra = min(columns[place].natural - widths[place], over // (len(by_need) - rank))
         widths[place] += extra
         over -= extra
     return widths
 
 
 def _blocks(columns: Sequence[Column], width: int) -> list[list[Column]]:
-    """The columns in groups that fit, each with the first ones, which name the row; none for a table of sentences."""
+    """Groups of columns that fit, each with the first columns, which name the row; empty for a table of sentences."""
     names = 0
     while names < len(columns) and columns[names].is_left:
         names += 1
@@ -159,7 +159,7 @@ def _blocks(columns: Sequence[Column], width: int) -> list[list[Column]]:
 
 
 def _list(columns: Sequence[Column], width: int) -> Iterator[str]:
-    """The rows one below the other: the first cell, and below it each other one behind its heading."""
+    """The rows as a list: the first cell, then each other cell on its own line after its heading."""
     for cells in zip(*(column.cells for column in columns), strict=True):
         yield cells[0]
         for column, cell in zip(columns[1:], cells[1:], strict=True):

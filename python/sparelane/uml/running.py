@@ -17,7 +17,7 @@ from typing import Any
 
 from sparelane._native import LinuxError
 from sparelane.scenario.settings import Settings, override_texts, toml_value
-from sparelane.simulation import simulate as api
+from sparelane.simulation import simulate
 from sparelane.simulation.result import Result
 from sparelane.uml import console, kernel, mapping, plan, tables
 
@@ -108,10 +108,10 @@ def run(
         ScenarioError: the scenario is wrong, or Linux cannot do it.
         LinuxError: there is no kernel, or it failed.
     """
-    text, name, _ = api.read(scenario)
+    text, name, _ = simulate.read(scenario)
     settings = override_texts(set)
     # The parser finds the mistakes that have nothing to do with Linux.
-    api.prepare(scenario, seed=seed, set=set)
+    simulate.prepare(scenario, seed=seed, set=set)
     content = mapping.with_settings(text, settings)
     if seed is not None:
         content["seed"] = seed
@@ -177,7 +177,7 @@ def _drawn(
     """The flows that the simulator draws with this seed, where it draws any: its own run's."""
     if not mapping.draws_flows(content):
         return []
-    return api.run(scenario, seed=seed, set=settings).flows.sort("start_s", maintain_order=True).to_dicts()
+    return simulate.run(scenario, seed=seed, set=settings).flows.sort("start_s", maintain_order=True).to_dicts()
 
 
 def command(binary: Path, init: Path, *words: str, memory: str = MEMORY, parameters: Sequence[str] = ()) -> list[str]:

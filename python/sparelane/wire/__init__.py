@@ -1,6 +1,6 @@
-"""Transfers between real hosts, encrypted, under any of the controllers.
+"""Encrypted transfers between real hosts, with any of the controllers.
 
-Hosts know each other by keys (`sparelane keys`).
+Hosts identify each other by keys (`sparelane keys`).
 
 ```python
 import sparelane as sl

@@ -1,4 +1,4 @@
-"""What a controller on the wire tells of itself: how exact its gaps were, and what is remarkable about it."""
+"""Reports of controllers on the wire: the accuracy of gaps, and remarks."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["Gaps", "Remarks"]
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """How exact the gaps were that a controller set between segments, as the sender's own clock has it.
+    """The accuracy of the gaps that a controller set between segments, measured with the sender's clock.
 
     Attributes:
-        count: gaps that were measured.
-        median_gap_s: the median of those that were set.
-        median_error_s, p99_error_s: by how much gaps were longer or shorter: the median, and the 99th percentile, which
+        count: the number of measured gaps.
+        median_gap_s: the median of the gaps that were set, seconds.
+        median_error_s, p99_error_s: the median and the 99th percentile of the absolute error, seconds. The percentile
             is `None` for fewer than 100 gaps.
     """
 
@@ -28,11 +28,11 @@ class Gaps:
     p99_error_s: float | None
 
     @classmethod
-    def of(cls, told: dict[str, Any] | None) -> Gaps | None:
-        """As Rust tells them; none where no controller sets any."""
-        if told is None:
+    def of(cls, native: dict[str, Any] | None) -> Gaps | None:
+        """Converts the native form; `None` if no controller sets gaps."""
+        if native is None:
             return None
-        return cls(**{**told, "p99_error_s": percentiles.if_enough(told["p99_error_s"], 0.99, told["count"])})
+        return cls(**{**native, "p99_error_s": percentiles.if_enough(native["p99_error_s"], 0.99, native["count"])})
 
     def __str__(self) -> str:
         return (
@@ -43,15 +43,15 @@ class Gaps:
 
 
 class Remarks:
-    """Says each remark once."""
+    """Reports each remark once."""
 
-    def __init__(self, say: Callable[[str], object]) -> None:
-        self._say = say
-        self._said: set[str] = set()
+    def __init__(self, report: Callable[[str], object]) -> None:
+        self._report = report
+        self._reported: set[str] = set()
 
     def __call__(self, remarks: Sequence[str]) -> None:
-        """Says those that were not said yet. What a remark is of is in its first words; numbers in it may change."""
+        """Reports new remarks. The first 30 characters identify a remark, since numbers in it may change."""
         for remark in remarks:
-            if remark[:30] not in self._said:
-                self._said.add(remark[:30])
-                self._say(remark)
+            if remark[:30] not in self._reported:
+                self._reported.add(remark[:30])
+                self._report(remark)

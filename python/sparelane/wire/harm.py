@@ -1,9 +1,9 @@
-"""What a transfer does to a TCP flow of the kernel beside it.
+"""Measures how much a transfer slows a concurrent TCP flow of the kernel.
 
-The flow runs alone, beside one more TCP flow, beside the head of the transfer alone, and beside the transfer, by
-turns. The head is a flow like any other, and takes a share; what the tail costs is the difference to it. What the TCP
-flow moved and how long its round trips were is what the kernel says of it (`TCP_INFO`), sampled a hundred times a
-second; the first second of each turn, its start, does not count.
+In turns, the flow runs alone, with another TCP flow, with only the head of the transfer, and with the transfer. The
+head takes a share of the path like any other flow, so the cost of the tail is the difference from the turn with only
+the head. Throughput and round-trip times of the flow come from the kernel (`TCP_INFO`), sampled a hundred times a
+second. The first second of each turn is a warm-up and does not count.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from statistics import median
 
 from sparelane._native import WireError
 from sparelane.common import percentiles
-from sparelane.wire import transfer as wire
+from sparelane.wire import transfer
 
-# Of struct tcp_info (linux/tcp.h): the smoothed round trip in microseconds, segments sent again, bytes acknowledged.
+# Offsets in struct tcp_info (linux/tcp.h): the smoothed RTT in microseconds, retransmitted segments, acked bytes.
 RTT_AT, RETRANSMITS_AT, ACKED_AT, INFO_BYTES = 68, 100, 120, 128
 
 SAMPLE_S = 0.01
@@ -35,13 +35,14 @@ CHUNK = bytes(1 << 16)
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
-    """What a TCP flow did in some turns.
+class FlowStatistics:
+    """Statistics of a TCP flow over one or more turns.
 
     Attributes:
-        bps: bytes acknowledged, as a rate.
-        rtt_median_s, rtt_p99_s: of its smoothed round trips; the percentile is `None` for fewer than 100 samples.
-        retransmitted: segments sent again.
+        bps: the rate of acknowledged bytes, bits per second.
+        rtt_median_s, rtt_p99_s: the median and the 99th percentile of the smoothed round-trip time, seconds; the
+            percentile is `None` for fewer than 100 samples.
+        retransmitted: the number of retransmitted segments.
     """
 
     bps: float
@@ -52,64 +53,64 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """A TCP flow beside others.
+    """A TCP flow in competition with others.
 
     Attributes:
-        alone: the flow without any.
-        beside_tcp: beside one more TCP flow.
-        beside_head: beside the transfer without its tail; none where it has no tail.
-        beside: beside the transfer.
-        transfer_bps: what the transfer moved meanwhile.
+        alone: the flow alone.
+        beside_tcp: the flow with another TCP flow.
+        beside_head: the flow with the transfer without its tail; `None` if the transfer has no tail.
+        beside: the flow with the transfer.
+        transfer_bps: the throughput of the transfer, bits per second.
     """
 
-    alone: Beside
-    beside_tcp: Beside
-    beside_head: Beside | None
-    beside: Beside
+    alone: FlowStatistics
+    beside_tcp: FlowStatistics
+    beside_head: FlowStatistics | None
+    beside: FlowStatistics
     transfer_bps: float
 
     @property
     def lost_share(self) -> float:
-        """The share of its throughput that the flow loses."""
+        """The fraction of its throughput that the flow loses."""
         return 1 - self.beside.bps / self.alone.bps
 
     @property
     def more_than_tcp(self) -> float:
-        """By which share the flow has less than beside one more TCP flow; negative where it has more."""
+        """The fraction of throughput lost relative to another TCP flow as competitor; negative for a gain."""
         return 1 - self.beside.bps / self.beside_tcp.bps
 
     @property
     def added_p99_s(self) -> float | None:
-        """The growth of the 99th percentile of its round trips; `None` if there were too few samples."""
+        """The increase of the 99th percentile of the round-trip time, seconds; `None` for too few samples."""
         return _growth(self.beside, self.alone)
 
     @property
     def tail_lost_share(self) -> float | None:
-        """The share of its throughput that the flow loses by the tail, beyond what the head takes."""
+        """The fraction of its throughput that the flow loses to the tail, in addition to the head."""
         return None if self.beside_head is None else (self.beside_head.bps - self.beside.bps) / self.alone.bps
 
     @property
     def tail_added_p99_s(self) -> float | None:
-        """By how much the 99th percentile grows by the tail, beyond what it is beside the head."""
+        """The increase of the 99th percentile of the round-trip time by the tail, in addition to the head, seconds."""
         return None if self.beside_head is None else _growth(self.beside, self.beside_head)
 
     @property
     def judged(self) -> tuple[float, float | None]:
-        """The share of the throughput and the seconds that the tail costs, or the whole transfer without a tail."""
+        """The lost fraction of throughput and the added delay, seconds: of the tail, or of a transfer without one."""
         lost = self.tail_lost_share
         return (self.lost_share, self.added_p99_s) if lost is None else (lost, self.tail_added_p99_s)
 
 
-def _growth(later: Beside, earlier: Beside) -> float | None:
+def _growth(later: FlowStatistics, earlier: FlowStatistics) -> float | None:
     if later.rtt_p99_s is None or earlier.rtt_p99_s is None:
         return None
     return later.rtt_p99_s - earlier.rtt_p99_s
 
 
-def head_of(options: wire.Options) -> wire.Options | None:
-    """The settings of a transfer without its tail: the controller inside of RC3, in class 0 alone.
+def head_of(options: transfer.Options) -> transfer.Options | None:
+    """The settings of a transfer without its tail: the inner controller of RC3, in class 0 only.
 
-    None where there is no tail, since the controller has none, or there is one class.
+    `None` if there is no tail, since the controller is another one or there is only one class.
     """
     if options.controller != "rc3" or len(options.dscp) < 2:
         return None
@@ -119,8 +120,8 @@ def head_of(options: wire.Options) -> wire.Options | None:
 
 
 def sink(address: str, ready: Callable[[str], object]) -> None:
-    """Takes what TCP flows send at `ADDR:PORT`, until the process ends; `ready` is told the address."""
-    host, _, port = wire.resolve(address).rpartition(":")
+    """Receives and discards TCP flows at `ADDR:PORT` until the process ends. Calls `ready` with the address."""
+    host, _, port = transfer.resolve(address).rpartition(":")
     family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -143,22 +144,22 @@ def _drain(flow: socket.socket) -> None:
 
 @dataclass(slots=True)
 class _Turns:
-    """Sums over turns."""
+    """Sums over turns of the same kind."""
 
     seconds: float = 0.0
     acked: int = 0
     retransmitted: int = 0
     rtts_us: list[int] | None = None
 
-    def total(self) -> Beside:
+    def total(self) -> FlowStatistics:
         rtts_s = [one * 1e-6 for one in self.rtts_us or [0]]
         p99_s = percentiles.percentile(rtts_s, 0.99)
-        return Beside(self.acked * 8 / max(self.seconds, 1e-9), median(rtts_s), p99_s, self.retransmitted)
+        return FlowStatistics(self.acked * 8 / max(self.seconds, 1e-9), median(rtts_s), p99_s, self.retransmitted)
 
 
 def _tcp(to: str, controller: str, seconds: float, sums: _Turns) -> None:
-    """One TCP flow that always has something to send, for so long."""
-    host, _, port = wire.resolve(to).rpartition(":")
+    """Runs a TCP flow with unlimited data for a warm-up and `seconds`, and adds its statistics to `sums`."""
+    host, _, port = transfer.resolve(to).rpartition(":")
     try:
         flow = socket.create_connection((host.strip("[]"), int(port)), timeout=5)
     except OSError as error:
@@ -172,7 +173,7 @@ def _tcp(to: str, controller: str, seconds: float, sums: _Turns) -> None:
                 try:
                     flow.send(CHUNK)
                 except TimeoutError:
-                    # The buffer is full, and is for longer than a round trip on a slow path: the flow goes on.
+                    # On a slow path, the send buffer stays full for longer than the timeout.
                     continue
                 except OSError:
                     return
@@ -198,13 +199,13 @@ def _tcp(to: str, controller: str, seconds: float, sums: _Turns) -> None:
 def check_controllers(*names: str) -> None:
     """Checks that this kernel has these congestion controls.
 
-    Whether this user may use them is not checked: `--local` needs root in any case, and otherwise the flow reports it.
+    Permissions are not checked: `--local` needs root anyway, and otherwise the flow reports a missing permission.
 
     Raises:
-        WireError: it has not, or this is not Linux.
+        WireError: the kernel lacks one of them, or the system is not Linux.
     """
     if not sys.platform.startswith("linux"):
-        raise WireError("what a TCP flow loses is read from Linux's TCP_INFO: harm needs Linux")
+        raise WireError("harm reads Linux's TCP_INFO, and needs Linux")
     for name in dict.fromkeys(names):
         with socket.socket() as flow, suppress(PermissionError):
             _set_controller(flow, name)
@@ -232,15 +233,15 @@ def _set_controller(flow: socket.socket, controller: str) -> None:
 def _info(flow: socket.socket) -> tuple[int, int, int]:
     info = flow.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, INFO_BYTES)
     if len(info) < INFO_BYTES:
-        raise WireError("this kernel's TCP_INFO has no acknowledged bytes; Linux 4.1 is the first that has")
+        raise WireError("this kernel's TCP_INFO lacks acknowledged bytes; Linux 4.1 or newer is needed")
     rtt, retransmitted = struct.unpack_from("=I", info, RTT_AT)[0], struct.unpack_from("=I", info, RETRANSMITS_AT)[0]
     return rtt, retransmitted, struct.unpack_from("=Q", info, ACKED_AT)[0]
 
 
 class _Transfer:
-    """A transfer in a thread of its own, until it is stopped."""
+    """A transfer in its own thread, until it is stopped."""
 
-    def __init__(self, send: Callable[[Callable[[wire.Progress], bool]], object]) -> None:
+    def __init__(self, send: Callable[[Callable[[transfer.Progress], bool]], object]) -> None:
         self.send = send
         self.over, self.connected = threading.Event(), threading.Event()
         self.failure: WireError | None = None
@@ -251,24 +252,24 @@ class _Transfer:
     def _run(self) -> None:
         try:
             self.send(self._note)
-            self.failure = WireError("all was sent before the TCP flow had ended: the transfer needs more megabytes")
+            self.failure = WireError("the transfer ended before the TCP flow: it needs more megabytes")
         except WireError as error:
             if not self.over.is_set():
                 self.failure = error
         finally:
             self.connected.set()
 
-    def _note(self, progress: wire.Progress) -> bool:
+    def _note(self, progress: transfer.Progress) -> bool:
         self.bytes, self.seconds = progress.bytes, progress.elapsed_s
         if progress.bytes > 0:
             self.connected.set()
         return not self.over.is_set()
 
     def stop(self) -> None:
-        """Ends it.
+        """Ends the transfer.
 
         Raises:
-            WireError: it had ended by itself.
+            WireError: the transfer had ended already.
         """
         self.over.set()
         self.thread.join()
@@ -282,34 +283,46 @@ def measure(
     *,
     keys: Path | str,
     trust: Sequence[str] = (),
-    options: wire.Options | None = None,
+    options: transfer.Options | None = None,
     controller: str = "cubic",
     other: str | None = None,
     seconds: float = 5.0,
     rounds: int = 2,
     megabytes: int = 1000,
 ) -> Harm:
-    """Measures what a transfer to the receiver at `to` does to a TCP flow to the sink at `tcp`.
+    """Measures how much a transfer to the receiver at `to` slows a TCP flow to the sink at `tcp`.
 
-    The kernel's congestion control of the flow is `controller`, that of the other TCP flow `other`, or the same.
-    Each of `rounds` has a turn of the flow alone, one beside another TCP flow, one beside the transfer without its
-    tail, where it has one, and one beside the transfer, of `seconds` each. A transfer is a sparse file of so many
-    megabytes, under a name of its own each time; it ends early, and the receiver keeps what came of it.
+    Each round has turns of `seconds`: the flow alone, with another TCP flow, with the transfer without its tail (if it
+    has one), and with the transfer. A transfer sends a sparse file with a new name. It is stopped early, and the
+    receiver keeps the partial file.
+
+    Args:
+        to: the receiver of the transfer, `HOST:PORT`.
+        tcp: the sink of the TCP flow, `HOST:PORT`.
+        keys: as for `send`.
+        trust: as for `send`.
+        options: the settings of the transfer.
+        controller: the kernel's congestion control of the TCP flow.
+        other: the congestion control of the other TCP flow; by default the same.
+        seconds: the duration of a turn.
+        rounds: the number of rounds.
+        megabytes: the size of the file, which must outlast a turn.
 
     Raises:
-        WireError: there is no connection to either, the transfer ends before the flow does, or the flow moves nothing
-            even without it.
+        WireError: there is no connection to the receiver or the sink, the transfer ends before the flow, or the flow
+            moves no data.
     """
-    options = options or wire.Options()
+    options = options or transfer.Options()
     options.native(keys, trust)
     for address in (to, tcp):
-        wire.check_address(address)
+        transfer.check_address(address)
     check_controllers(controller, other or controller)
     head = head_of(options)
     alone, beside_tcp, beside_head, beside, moved, moving_s = _Turns(), _Turns(), _Turns(), _Turns(), 0, 0.0
     with tempfile.TemporaryDirectory() as folder:
         for number in range(rounds):
             _tcp(tcp, controller, seconds, alone)
+            # The other flow starts first and ends last, so that it covers the whole turn.
             line = (tcp, other or controller, seconds + WARM_UP_S, _Turns())
             one_more = threading.Thread(target=_tcp, args=line, daemon=True)
             one_more.start()
@@ -322,21 +335,21 @@ def measure(
                 file = Path(folder, f"harm-{os.getpid()}-{number}{'-head' if which is head else ''}")
                 with file.open("wb") as content:
                     content.truncate(megabytes * 1_000_000)
-                send = partial(wire.send, [file], to, keys=keys, trust=trust, options=which)
-                transfer = _Transfer(partial(_sending, send))
+                send = partial(transfer.send, [file], to, keys=keys, trust=trust, options=which)
+                running = _Transfer(partial(_sending, send))
                 try:
-                    if transfer.connected.wait(30) and transfer.failure is None:
+                    if running.connected.wait(30) and running.failure is None:
                         _tcp(tcp, controller, seconds, sums)
                 finally:
-                    transfer.stop()
+                    running.stop()
                 if which is options:
-                    moved, moving_s = moved + transfer.bytes, moving_s + transfer.seconds
-    for turns, where in ((alone, "alone"), (beside_tcp, "beside another one")):
+                    moved, moving_s = moved + running.bytes, moving_s + running.seconds
+    for turns, where in ((alone, "alone"), (beside_tcp, "with another TCP flow")):
         if turns.acked == 0:
             raise WireError(f"the TCP flow moved nothing {where}: turns of more seconds are needed")
     of_head = None if head is None else beside_head.total()
     return Harm(alone.total(), beside_tcp.total(), of_head, beside.total(), moved * 8 / max(moving_s, 1e-9))
 
 
-def _sending(send: Callable[..., object], note: Callable[[wire.Progress], bool]) -> object:
+def _sending(send: Callable[..., object], note: Callable[[transfer.Progress], bool]) -> object:
     return send(progress=note)

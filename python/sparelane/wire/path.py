@@ -1,4 +1,4 @@
-"""What a path does: marks, delays, losses, rate, packet size, and whether lower classes are served worse.
+"""Measures a path: DSCP of each class, delays, losses, rate, packet size, and the service of lower classes.
 
 ```python
 from sparelane.wire import path as wire_path
@@ -25,13 +25,13 @@ __all__ = ["ClassReport", "Delays", "PathReport", "measure"]
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """Round trips of small packets; answers come in class 0.
+    """Round-trip times of small packets, which are answered in class 0.
 
     Attributes:
-        sent: so many were sent.
-        loss: the share of these without an answer.
-        min_s, median_s: the least round trip and the median; `None` without answers.
-        p90_s, p99_s: percentiles; `None` for fewer than 10 and 100 answers.
+        sent: the number of packets sent.
+        loss: the share of packets without an answer.
+        min_s, median_s: the minimum and the median, seconds; `None` without answers.
+        p90_s, p99_s: percentiles, seconds; `None` for fewer than 10 and 100 answers.
     """
 
     sent: int
@@ -44,17 +44,17 @@ class Delays:
 
 @dataclass(frozen=True, slots=True)
 class ClassReport:
-    """What a path does with one class.
+    """The treatment of one class by a path.
 
     Attributes:
-        number: the class.
-        dscp: its code point.
-        mark: `kept`, `changed` or `unknown`.
-        arrives_as: the code point that arrives, where it is changed.
-        served: beside a load in class 1: `first` does not feel it, `worse` waits or is lost where class 0 is not,
-            `alike` fares as class 0 does; `unknown` without a load.
-        idle: while nothing else was sent.
-        loaded: beside the load.
+        number: the number of the class.
+        dscp: the DSCP of the class.
+        mark: the fate of the DSCP on the path: `kept`, `changed` or `unknown`.
+        arrives_as: the DSCP that arrives, if it was changed.
+        served: the service under a load in class 1: `first` is not affected, `worse` is delayed or lost although class
+            0 is not, `alike` has the same service as class 0, and `unknown` means that there was no load.
+        idle: delays without other traffic.
+        loaded: delays during the load.
     """
 
     number: int
@@ -68,17 +68,17 @@ class ClassReport:
 
 @dataclass(frozen=True, slots=True)
 class PathReport:
-    """What a path does.
+    """The measurements of a path.
 
     Attributes:
-        classes: by class.
-        rate_bps: of the narrowest link, by trains of packets and by the load.
-        load_bps: the load that was sent in class 1.
-        arrived_bps: the rate at which it arrived.
-        tail_bps: the rate at which a tail would begin.
-        mtu_bytes: the largest IP packet that is known to arrive; none larger than this host's setting is tried.
-        gso: whether this host's kernel sends batches.
-        gro: whether it receives them.
+        classes: one report per class.
+        rate_bps: the rate of the bottleneck, from trains of packets and the load.
+        load_bps: the rate of the load in class 1.
+        arrived_bps: the rate at which the load arrived.
+        tail_bps: the initial rate of a tail.
+        mtu_bytes: the largest IP packet that is known to arrive, up to this host's setting.
+        gso: true if this host's kernel sends batches.
+        gro: true if this host's kernel receives batches.
     """
 
     classes: tuple[ClassReport, ...]
@@ -92,7 +92,7 @@ class PathReport:
 
     @property
     def verdict(self) -> str:
-        """The report in a word: `priorities`, `one queue`, `marks lost` or `unknown`."""
+        """The conclusion: `priorities`, `one queue`, `marks lost` or `unknown`."""
         lower = self.classes[1:]
         if any(row.served == "worse" for row in lower):
             return "priorities"
@@ -103,10 +103,10 @@ class PathReport:
         return "unknown"
 
 
-def _delays(told: dict[str, Any] | None) -> Delays | None:
-    if told is None:
+def _delays(native: dict[str, Any] | None) -> Delays | None:
+    if native is None:
         return None
-    found = Delays(**told)
+    found = Delays(**native)
     answers = round(found.sent * (1 - found.loss))
     return replace(
         found,
@@ -124,20 +124,20 @@ def measure(
     load_s: float = 1.0,
     most_rate: str = "1Gbps",
 ) -> PathReport:
-    """Measures the path to the receiver at `to`, `HOST:PORT`; takes some seconds.
+    """Measures the path to the receiver at `to`, `HOST:PORT`. Takes some seconds.
 
-    For `load_s` seconds a load a little above the path's rate, of `most_rate` at most, goes in class 1, which is felt
-    by others where the path has one queue for all. With 0 there is none, and nothing is known of how classes are
-    served.
+    For `load_s` seconds, class 1 is loaded slightly above the path's rate, with at most `most_rate`. If the path has
+    one queue for all classes, this load disturbs other traffic. With `load_s=0` there is no load, and the service of
+    the classes remains unknown.
 
     Raises:
         WireError: there is no connection, or one host does not trust the other.
     """
-    native = (options or Options()).native(keys, trust)
+    settings = (options or Options()).native(keys, trust)
     check_address(to)
-    told = _native.measure_path(native, partial(resolve, to), load_s, most_rate)
+    found = _native.measure_path(settings, partial(resolve, to), load_s, most_rate)
     rows = []
-    for row in told.pop("classes"):
+    for row in found.pop("classes"):
         idle = _delays(row["idle"])
         assert idle is not None
         rows.append(
@@ -151,4 +151,4 @@ def measure(
                 loaded=_delays(row["loaded"]),
             )
         )
-    return PathReport(classes=tuple(rows), **told)
+    return PathReport(classes=tuple(rows), **found)

@@ -1,4 +1,4 @@
-"""Time series of transfers and tunnels, as a file that grows by parts and is one at the end."""
+"""Writes time series of transfers and tunnels to a Parquet file, in parts that are joined at the end."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from sparelane.common import frames
 if TYPE_CHECKING:
     from sparelane._native import Column
 
-# Rows that are kept in memory before they are written, some 5 MB.
+# The number of rows in memory before a part is written, about 5 MB.
 PART_ROWS = 100_000
 
 
 class SeriesFile:
-    """Time series in the simulator's columns, as Parquet.
+    """A Parquet file of time series, with the simulator's columns.
 
-    Memory is bounded: rows go to parts in the folder `FILE.parts`, which become the file when all is over. What is
-    killed leaves its parts, which can be read.
+    To bound memory, rows are written to parts in the folder `FILE.parts`, which `close` joins into the file. A killed
+    process leaves the parts, which can be read.
 
     Raises:
-        WireError: the file cannot be made.
+        WireError: the file cannot be created.
     """
 
     def __init__(self, path: Path, part_rows: int = PART_ROWS) -> None:
@@ -43,7 +43,7 @@ class SeriesFile:
             raise WireError(f"{path}: time series cannot be written: {error.strerror}") from error
 
     def add(self, columns: dict[str, Column]) -> None:
-        """More rows."""
+        """Appends rows."""
         frame = frames.to_frame(columns)
         if frame.is_empty():
             return
@@ -64,7 +64,7 @@ class SeriesFile:
         self._frames, self._rows = [], 0
 
     def close(self) -> None:
-        """No more rows: the file is there, and its parts are not."""
+        """Joins the parts into the file, and removes them."""
         if not self._written and not self._frames:
             self._frames = [_EMPTY]
         self._write_part()

@@ -1,4 +1,4 @@
-"""What a sender, a receiver or a tunnel tells of itself: time series in a Parquet file, and numbers for Prometheus."""
+"""Telemetry of senders, receivers and tunnels: time series in a Parquet file, and metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ if TYPE_CHECKING:
     from sparelane.wire.series import SeriesFile
 
 
-# Samples are taken from Rust, and metrics made, so often at most, seconds.
-TEND_S = 0.1
+# Shortest intervals between collecting samples, and between updates of the metrics, seconds.
+COLLECT_S = 0.1
 METRICS_S = 1.0
 
-# A client of the metrics has so long to say what it wants, and to take the answer, seconds.
-PATIENCE_S = 2.0
+# Time for a client of the metrics to send its request, and to read the response, seconds.
+CLIENT_TIMEOUT_S = 2.0
 
 
 class Native(Protocol):
-    """What is watched."""
+    """The native sender, receiver or tunnel."""
 
     def take_samples(self) -> tuple[dict[str, Column], int, str | None]:
-        """Columns, rows that had no room, and why the qlog ended early."""
+        """Returns new samples, the number of dropped rows, and the error that ended the qlog, if any."""
 
     def exposition(self) -> str:
-        """What a Prometheus server is told."""
+        """The metrics in Prometheus's text format."""
 
 
 class MetricsServer:
-    """Answers `GET /metrics` with the latest text, one client at a time, in a thread of its own.
+    """Answers `GET /metrics` with the latest text, one client at a time, in its own thread.
 
     Raises:
-        WireError: the address cannot be had.
+        WireError: the address is not available.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -46,11 +46,11 @@ class MetricsServer:
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
-            timeout = PATIENCE_S
+            timeout = CLIENT_TIMEOUT_S
 
             def do_GET(self) -> None:
                 if self.path.partition("?")[0] != "/metrics":
-                    self.send_error(404, "what there is: /metrics")
+                    self.send_error(404, "only /metrics exists")
                     return
                 body = outer.text.encode()
                 self.send_response(200)
@@ -60,11 +60,11 @@ class MetricsServer:
                 self.wfile.write(body)
 
             def log_message(self, *_: Any) -> None:
-                """Says nothing."""
+                """Logs nothing."""
 
         class Server(HTTPServer):
             def handle_error(self, *_: Any) -> None:
-                """A client that goes away is nobody's mistake here."""
+                """Ignores clients that disconnect."""
 
         try:
             self._server = Server((host, port), Handler)
@@ -75,38 +75,38 @@ class MetricsServer:
 
     @property
     def address(self) -> str:
-        """Where it listens."""
+        """The address that it listens on."""
         host, port = self._server.server_address[:2]
         return f"{host!s}:{port}"
 
     def close(self) -> None:
-        """Answers nobody any more."""
+        """Stops the server."""
         self._server.shutdown()
         self._server.server_close()
-        self._thread.join(2 * PATIENCE_S)
+        self._thread.join(2 * CLIENT_TIMEOUT_S)
 
 
 def metrics_address(text: str) -> tuple[str, int]:
-    """The address of `PORT`, which is of this host alone, or of `ADDR:PORT`.
+    """Parses `PORT`, which means localhost, or `ADDR:PORT`.
 
     Raises:
-        WireError: it is neither.
+        WireError: the text has another form.
     """
     host, _, port = text.rpartition(":")
     if not (port.isascii() and port.isdigit() and int(port) <= 65535):
-        raise WireError(f'metrics at "{text}": PORT or ADDR:PORT is allowed, with a port up to 65535')
+        raise WireError(f'metrics at "{text}": allowed: PORT or ADDR:PORT, with a port up to 65535')
     return host or "127.0.0.1", int(port)
 
 
 def _series_file(path: Path) -> SeriesFile:
-    # Whoever asks for no series does not wait for what tables need.
+    # Imported here, since Polars is slow to import and most transfers write no series.
     from sparelane.wire.series import SeriesFile
 
     return SeriesFile(path)
 
 
-class Watch:
-    """All that is asked for of one sender, receiver or tunnel."""
+class Telemetry:
+    """The requested telemetry of one sender, receiver or tunnel."""
 
     def __init__(self, series: Path | str | None, metrics: str | None) -> None:
         self._series = _series_file(Path(series)) if series is not None else None
@@ -122,15 +122,15 @@ class Watch:
 
     @property
     def metrics_address(self) -> str | None:
-        """Where metrics are, if they are asked for."""
+        """The address of the metrics; `None` if they are off."""
         return self._server.address if self._server is not None else None
 
-    def tend(self, native: Native, *, at_once: bool = False) -> None:
-        """Takes what there is, if it is time."""
+    def collect(self, native: Native, *, at_once: bool = False) -> None:
+        """Takes new samples and updates the metrics, unless the last time was too recent."""
         now = time.monotonic()
         if now < self._next and not at_once:
             return
-        self._next = now + TEND_S
+        self._next = now + COLLECT_S
         columns, missed, error = native.take_samples()
         self.missed_rows += missed
         self.qlog_error = self.qlog_error or error
@@ -141,14 +141,14 @@ class Watch:
             self._server.text = native.exposition()
 
     def close(self, native: Native | None) -> None:
-        """Takes the last, and ends all.
+        """Collects the last samples, and closes files and the server.
 
         Raises:
-            WireError: something could not be written.
+            WireError: a file could not be written completely.
         """
         try:
             if native is not None:
-                self.tend(native, at_once=True)
+                self.collect(native, at_once=True)
         finally:
             if self._server is not None:
                 with suppress(OSError):
@@ -158,4 +158,4 @@ class Watch:
         if self.qlog_error is not None:
             raise WireError(f"the qlog ended early: {self.qlog_error}")
         if self.missed_rows:
-            raise WireError(f"the time series lack {self.missed_rows} rows, for which there was no room")
+            raise WireError(f"{self.missed_rows} rows of the time series were dropped, since the buffer was full")

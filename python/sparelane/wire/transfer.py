@@ -1,6 +1,6 @@
-"""Files between real hosts, encrypted, under any of the controllers.
+"""Sends and receives files between real hosts, and tunnels TCP connections.
 
-Hosts know each other by keys (`sparelane keys`).
+Connections are encrypted and use any of the controllers. Hosts identify each other by keys (`sparelane keys`).
 """
 
 from __future__ import annotations
@@ -19,47 +19,47 @@ from typing import Any, Generic, Self, TypeVar
 from sparelane import _native
 from sparelane._native import WireError
 from sparelane.wire.controller import Gaps
-from sparelane.wire.telemetry import Watch
+from sparelane.wire.telemetry import Telemetry
 
 __all__ = ["Item", "Options", "Progress", "Receiver", "Report", "Tunnel", "WireError", "send"]
 
-# How long the interpreter is away at most, seconds: so late are signals heard.
+# The longest native call, seconds. Python handles signals only between native calls.
 STEP_S = 0.1
 
-# DSCPs of class 0 and of the lower classes: best effort, and three that Linux's own queue serves last.
+# DSCPs of class 0 and of the lower classes: best effort, and three that Linux's default queue serves last.
 DEFAULT_DSCP = (0, 3, 11, 19)
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What either side can set.
+    """Settings of a host in transfers and tunnels.
 
     Attributes:
-        controller: the congestion controller of what is sent.
-        settings: its parameters, and with `inner.` before them those of the controller inside, as texts.
-        tail_rate: the most that the tail is sent at, such as `100Mbps`, while it follows what arrives; without, that is
-            measured by a train of packets when the connection begins.
-        tail_rate_cap: a measured rate counts as no more.
-        unmarked: what is done with the tail where the path does not keep marks: `none` has none, `scavenger` has one
-            that yields where a queue grows, `ignore` sends it as if they were kept.
-        mtu: bytes of the largest IP packet that is sent.
-        window: the receive window of a flow, such as `32MB`: so much memory a flow takes at most.
-        dscp: the code point of each class of priority.
-        busy_wait: whether a processor is kept busy while something is due within half a millisecond, so that gaps of
-            RAPID are exact to some microseconds.
-        line_rate: the rate of this host's line, such as `100Mbps`, for controllers that ask for it (RTCP, RAPID);
-            without, what its interface says.
-        offload: whether the kernel sends and receives batches.
-        gso: whether it sends them: `auto` where kernel and interface can, `require`, or `off`.
-        connect_timeout_s: when a sender gives up whom nobody answers.
-        idle_timeout_s: when a peer counts as gone of whom nothing comes.
-        stall_timeout_s: when a transfer is ended of which nothing moves, although the peer is there.
-        first_contact: where no peer is trusted, trust the first one that comes, from then on.
-        telemetry: a Parquet file for time series, in the simulator's columns.
-        sample_interval_s: the time between their samples.
-        qlog: a file for what all flows do, as qlog.
-        qlog_events: events that it has at most.
-        metrics: `PORT` or `ADDR:PORT` where a Prometheus server finds `/metrics`; a port alone is for this host only.
+        controller: the congestion controller of sent data.
+        settings: parameters of the controller as texts; those of an inner controller have the prefix `inner.`.
+        tail_rate: the highest rate of the tail, such as `100Mbps`. By default, a train of packets measures it when the
+            connection starts.
+        tail_rate_cap: the upper bound of a measured tail rate.
+        unmarked: the tail on paths that change the DSCP: `none` sends no tail, `scavenger` sends one that backs off
+            when a queue grows, and `ignore` sends it as if the DSCP arrived unchanged.
+        mtu: the largest IP packet that is sent, bytes.
+        window: the receive window of a flow, such as `32MB`, which bounds the memory of the flow.
+        dscp: the DSCP of each class, highest class first.
+        busy_wait: wait in a busy loop if a packet is due within half a millisecond, so that gaps of RAPID are exact to
+            a few microseconds.
+        line_rate: the line rate of this host, such as `100Mbps`, for controllers that need it (RTCP, RAPID); by default
+            the speed of the interface.
+        offload: send and receive batches of datagrams.
+        gso: send batches: `auto` if kernel and interface support it, `require`, or `off`.
+        connect_timeout_s: a sender gives up after this time without an answer, seconds.
+        idle_timeout_s: a silent peer is disconnected after this time, seconds.
+        stall_timeout_s: a peer without progress is disconnected after this time, seconds.
+        first_contact: if no peer is trusted, trust the first one from then on.
+        telemetry: a Parquet file for time series, with the simulator's columns.
+        sample_interval_s: the time between samples, seconds.
+        qlog: a file for the events of all flows as qlog.
+        qlog_events: the maximum number of events in that file.
+        metrics: `PORT` or `ADDR:PORT` of `/metrics` for Prometheus; a port alone means localhost.
     """
 
     controller: str = "rc3"
@@ -85,10 +85,10 @@ class Options:
     metrics: str | None = None
 
     def native(self, keys: Path | str, trust: Sequence[str]) -> _native.WireSettings:
-        """The settings as Rust takes them, checked before any name is resolved or any port is opened.
+        """Checks the settings and converts them to the native form. Resolves no name and opens no port.
 
         Raises:
-            WireError: a setting is wrong, a key cannot be read, or no peer is trusted.
+            WireError: a setting is invalid, a key cannot be read, or no peer is trusted.
         """
         settings = self._unchecked(keys, trust)
         _native.check_wire(settings, has_keys=True)
@@ -98,7 +98,7 @@ class Options:
         """Checks the settings without keys.
 
         Raises:
-            WireError: one is wrong.
+            WireError: a setting is invalid.
         """
         _native.check_wire(self._unchecked("", ()), has_keys=False)
 
@@ -134,13 +134,13 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What became of a file or folder.
+    """The outcome of a file or folder.
 
     Attributes:
-        name: what it is called at the receiver.
-        bytes: its size.
-        resumed_bytes: of these, what an earlier attempt had left there.
-        error: why it is not there, if it is not.
+        name: the name at the receiver.
+        bytes: the size.
+        resumed_bytes: the bytes that the receiver had from an earlier attempt.
+        error: the reason if it was not transferred; otherwise `None`.
     """
 
     name: str
@@ -151,21 +151,21 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a sender is.
+    """The progress of a sender.
 
     Attributes:
-        connected: whether the peer is there.
-        bytes: what the receiver has.
-        total_bytes: what all files have.
-        elapsed_s: since the connection is open.
-        sent: segments sent, by class of priority.
-        marks: what became of the code point of each class on the path: `kept`, `changed` or `unknown`.
-        tail_bps: the rate at which the tail begins, if it was measured.
-        udp_payload_bytes: the UDP payload of full packets; less than was set where the path carries less.
-        gaps: how exact the gaps between segments were, where the controller sets them (RAPID).
-        remarks: what is remarkable about the controller on this path.
-        line_rate_bps: the rate of this host's line, as controllers are told.
-        line_rate_source: from where it is known: `set`, `interface NAME` or `assumed`.
+        connected: true if the peer is connected.
+        bytes: the bytes that the receiver has.
+        total_bytes: the size of all files.
+        elapsed_s: the time since the connection opened, seconds.
+        sent: the number of sent segments in each class.
+        marks: the fate of each class's DSCP on the path: `kept`, `changed` or `unknown`.
+        tail_bps: the measured initial rate of the tail; `None` if it was not measured.
+        udp_payload_bytes: the UDP payload of full packets, which is smaller than the setting if the path requires it.
+        gaps: the accuracy of the gaps between segments, if the controller sets them (RAPID).
+        remarks: remarks about the controller on this path.
+        line_rate_bps: the line rate of this host that controllers use.
+        line_rate_source: the source of the line rate: `set`, `interface NAME` or `assumed`.
     """
 
     connected: bool
@@ -184,11 +184,11 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A transfer that is over.
+    """The report of a finished transfer.
 
     Attributes:
-        items: what became of each file and folder.
-        progress: how far it came, and how fast.
+        items: the outcome of each file and folder.
+        progress: the final progress.
         peer: the fingerprint of the receiver.
     """
 
@@ -198,24 +198,24 @@ class Report:
 
 
 def check_address(address: str) -> tuple[str, int]:
-    """The name and the port of `HOST:PORT`; nothing is resolved.
+    """Splits `HOST:PORT` without resolving the name.
 
     Raises:
-        WireError: it has another form.
+        WireError: the address has another form.
     """
     host, colon, port = address.rpartition(":")
     if not colon or not host or not port.isdigit() or not 0 <= int(port) <= 65535:
-        raise WireError(f'"{address}" is no address: HOST:PORT is one, with a port up to 65535')
+        raise WireError(f'"{address}" is not an address; allowed: HOST:PORT, with a port up to 65535')
     return host, int(port)
 
 
 def resolve_all(address: str) -> list[str]:
-    """The numeric addresses of `HOST:PORT`, in the order in which the system would try them.
+    """Resolves `HOST:PORT` to numeric addresses, in the system's order of preference.
 
-    An IPv6 address stands in brackets, with the number of its interface where it is of one link alone.
+    IPv6 addresses are in brackets; link-local ones include the number of the interface.
 
     Raises:
-        WireError: it is none, or nobody has the name.
+        WireError: the address is malformed, or the name cannot be resolved.
     """
     host, port = check_address(address)
     name = host[1:-1] if host.startswith("[") and host.endswith("]") else host
@@ -234,10 +234,10 @@ def _text(family: int, at: tuple[Any, ...]) -> str:
 
 
 def resolve(address: str) -> str:
-    """The first numeric address of `HOST:PORT`; an IPv6 address stands in brackets.
+    """Resolves `HOST:PORT` to its first numeric address, with IPv6 addresses in brackets.
 
     Raises:
-        WireError: it is none, or nobody has the name.
+        WireError: the address is malformed, or the name cannot be resolved.
     """
     return resolve_all(address)[0]
 
@@ -253,15 +253,14 @@ def send(
 ) -> Report:
     """Sends files and folders to the receiver at `to`, `HOST:PORT`.
 
-    Where the name has several addresses, they are tried one after another.
-    What lies in a folder and cannot be sent (a link, a device, a name that receivers refuse) is among the items, with
-    the reason; everything else is sent.
+    If the name has several addresses, they are tried one after another. Entries of a folder that cannot be sent (links,
+    devices, names that receivers reject) are listed in the report with the reason; everything else is sent.
 
-    `progress` is called about ten times a second; where it returns False, the transfer stops, and the next attempt goes
-    on from there.
+    `progress` is called about ten times a second. If it returns `False`, the transfer stops; the next attempt resumes
+    it.
 
     Raises:
-        WireError: there is no connection, one host does not trust the other, or something cannot be read.
+        WireError: there is no connection, one host does not trust the other, or a file cannot be read.
     """
     options = options or Options()
     native = options.native(keys, trust)
@@ -271,102 +270,104 @@ def send(
             os.lstat(path)
         except OSError as error:
             raise WireError(f"{path}: {error.strerror or error}") from error
-    watch = Watch(options.telemetry, options.metrics)
+    telemetry = Telemetry(options.telemetry, options.metrics)
     try:
         sender = _native.FileSender(native, [str(path) for path in paths], resolve_all(to))
     except BaseException:
-        watch.close(None)
+        telemetry.close(None)
         raise
     try:
-        report = _carry(sender, watch, progress)
+        report = _transfer(sender, telemetry, progress)
     except BaseException:
         with suppress(WireError):
             sender.close("the sender was stopped")
         with suppress(WireError):
-            watch.close(sender)
+            telemetry.close(sender)
         raise
-    watch.close(sender)
+    telemetry.close(sender)
     return report
 
 
-def _carry(sender: _native.FileSender, watch: Watch, progress: Callable[[Progress], object] | None) -> Report:
-    """Sends all that there is."""
+def _transfer(
+    sender: _native.FileSender, telemetry: Telemetry, progress: Callable[[Progress], object] | None
+) -> Report:
+    """Sends all files, and reports progress until they have arrived."""
     items = [Item(path, 0, 0, reason) for path, reason in sender.left_out]
     while True:
         items += [Item(*item) for item in sender.step(STEP_S)]
-        watch.tend(sender)
-        told = sender.progress()
+        telemetry.collect(sender)
+        native = sender.progress()
         now = Progress(
-            told["connected"],
-            told["bytes"],
-            told["total_bytes"],
-            told["elapsed_s"],
-            tuple(told["sent"]),
-            tuple(told["marks"]),
-            told["tail_bps"],
-            told["udp_payload_bytes"],
-            Gaps.of(told["gaps"]),
-            tuple(told["remarks"]),
-            told["line_rate_bps"],
-            told["line_rate_source"],
+            native["connected"],
+            native["bytes"],
+            native["total_bytes"],
+            native["elapsed_s"],
+            tuple(native["sent"]),
+            tuple(native["marks"]),
+            native["tail_bps"],
+            native["udp_payload_bytes"],
+            Gaps.of(native["gaps"]),
+            tuple(native["remarks"]),
+            native["line_rate_bps"],
+            native["line_rate_source"],
         )
         if progress is not None and progress(now) is False:
             raise WireError("stopped")
-        if told["done"]:
+        if native["done"]:
             return Report(tuple(items), now, sender.peer or "")
 
 
 Native = TypeVar("Native", _native.FileReceiver, _native.Tunnel)
 
 
-class LongLived(ABC, Generic[Native]):
-    """What runs until it is stopped: a receiver, or one site of a tunnel.
+class Service(ABC, Generic[Native]):
+    """A service that runs until it is stopped: a receiver, or one site of a tunnel.
 
-    Nothing happens but within `step` and `events`.
+    All work is done inside `step` and `events`.
     """
 
     _native: Native
-    _watch: Watch
+    _telemetry: Telemetry
     _is_closed = False
 
     @property
     def metrics_address(self) -> str | None:
-        """Where metrics are, if they are asked for."""
-        return self._watch.metrics_address
+        """The address of the metrics; `None` if they are off."""
+        return self._telemetry.metrics_address
 
     @property
     def address(self) -> str:
-        """Where its UDP socket is."""
+        """The address of the UDP socket."""
         return self._native.address
 
     @property
     def running(self) -> int:
-        """How many peers of a receiver have something under way, or how many connections a tunnel has."""
+        """The number of peers with running transfers, or of connections in a tunnel."""
         return self._native.running
 
     def take_stranger(self) -> str | None:
-        """The fingerprint of a stranger who was refused since, once."""
+        """Returns the fingerprint of an untrusted peer that was refused since the last call; otherwise `None`."""
         return self._native.take_stranger()
 
     def step(self, seconds: float = STEP_S) -> list[dict[str, Any]]:
-        """What has happened in so many seconds at most, by `event`.
+        """Works for at most `seconds`, and returns the events of that time as dictionaries with the key `event`.
 
-        Of a receiver: `connected`, `item` or `disconnected`, with how many items were `offered`, and whether another
-        connection of the peer has `replaced` this one. Of a tunnel: `connected` or `disconnected`
-        (the other site), or `opened`, `closed` or `failed` (a connection).
+        Events of a receiver are `connected`, `item` and `disconnected`; the last one has the number of `offered` items,
+        and `replaced` is true if another connection of the peer replaced this one. Events of a tunnel are `connected`
+        and `disconnected` for the other site, and `opened`, `closed` and `failed` for a connection.
         """
-        told = self._native.step(seconds)
-        self._watch.tend(self._native)
-        return told
+        events = self._native.step(seconds)
+        self._telemetry.collect(self._native)
+        return events
 
     def events(self, for_s: float | None = None) -> Iterator[dict[str, Any]]:
-        """What happens, for ever or for so many seconds."""
+        """Yields events for `for_s` seconds, or until the caller stops."""
         until = None if for_s is None else time.monotonic() + for_s
         while until is None or time.monotonic() < until:
             yield from self.step()
 
     def stop(self) -> None:
-        """Takes no more transfers or connections; those that run go on."""
+        """Accepts no more transfers or connections. Running ones continue."""
         self._native.stop()
 
     @abstractmethod
@@ -380,7 +381,7 @@ class LongLived(ABC, Generic[Native]):
         try:
             self._native.close(reason)
         finally:
-            self._watch.close(self._native)
+            self._telemetry.close(self._native)
 
     def __enter__(self) -> Self:
         return self
@@ -391,10 +392,10 @@ class LongLived(ABC, Generic[Native]):
         self.close()
 
 
-class Receiver(LongLived[_native.FileReceiver]):
+class Receiver(Service[_native.FileReceiver]):
     """Receives files from any number of trusted hosts into one folder.
 
-    `progress` is called with `received_bytes` about ten times a second while somebody waits for what happens.
+    `progress` is called with `received_bytes` about ten times a second during `step` and `events`.
     """
 
     def __init__(
@@ -412,43 +413,44 @@ class Receiver(LongLived[_native.FileReceiver]):
         native = options.native(keys, trust)
         self._keys, self._trust, self._progress = str(keys), list(trust), progress
         self._native = _native.FileReceiver(native, resolve(listen), str(folder), force)
-        self._watch = Watch(options.telemetry, options.metrics)
+        self._telemetry = Telemetry(options.telemetry, options.metrics)
 
     @property
     def received_bytes(self) -> int:
-        """What has come in transfers that are under way."""
+        """The bytes received in running transfers."""
         return self._native.received_bytes
 
     def step(self, seconds: float = STEP_S) -> list[dict[str, Any]]:
-        """What has happened in so many seconds at most, by `event`: `connected`, `item` or `disconnected`."""
-        told = super().step(seconds)
+        """Works for at most `seconds`, and returns the events `connected`, `item` and `disconnected` of that time."""
+        events = super().step(seconds)
         if self._progress is not None:
             self._progress(self.received_bytes)
-        return told
+        return events
 
     def reload(self) -> tuple[str, int]:
-        """Reads the key and the trusted peers of the folder anew; connections that are open stay.
+        """Reloads the key and the trusted peers from the folder. Open connections are kept.
 
-        Returns the fingerprint of the key, and how many peers are trusted.
+        Returns:
+            The fingerprint of the key, and the number of trusted peers.
 
         Raises:
-            WireError: the folder has no key that can be read; nothing has changed then.
+            WireError: the key cannot be read. Nothing changes in this case.
         """
         return self._native.reload(self._keys, self._trust)
 
     def close(self, reason: str = "the receiver was stopped") -> None:
-        """Ends all transfers; what is here of them stays for the next attempt."""
+        """Ends all transfers. Partial files are kept for the next attempt."""
         self._end(reason)
 
 
 @dataclass(frozen=True, slots=True)
 class TunnelOptions:
-    """What can be set about a tunnel.
+    """Settings of a tunnel.
 
     Attributes:
-        max_connections: the most connections at a time, 1 to 4096; each takes the memory of its windows at most.
-        waits: whether those who connect while the other site is away wait for it; otherwise they are reset.
-        longest_pause_s: the longest pause before the other site is tried again.
+        max_connections: the maximum number of simultaneous connections, 1 to 4096.
+        waits: hold new connections while the other site is unreachable; if false, they are reset.
+        longest_pause_s: the longest pause between attempts to reach the other site, seconds.
     """
 
     max_connections: int = 256
@@ -456,7 +458,11 @@ class TunnelOptions:
     longest_pause_s: float = 10.0
 
     def native(self) -> _native.TunnelSettings:
-        """As Rust takes them."""
+        """Checks the settings and converts them to the native form.
+
+        Raises:
+            WireError: a setting is out of range.
+        """
         if not 1 <= self.max_connections <= 4096:
             raise WireError(f"a tunnel has 1 to 4096 connections, not {self.max_connections}")
         return {
@@ -466,16 +472,16 @@ class TunnelOptions:
         }
 
 
-class Tunnel(LongLived[_native.Tunnel]):
-    """One site of a tunnel, which carries TCP connections to the targets of the other.
+class Tunnel(Service[_native.Tunnel]):
+    """One site of a tunnel, which carries TCP connections to the targets of the other site.
 
-    Made by `Tunnel.serve` or `Tunnel.dial`; nothing happens but within `step` and `events`.
+    `Tunnel.serve` and `Tunnel.dial` create tunnels.
     """
 
     def __init__(
-        self, native: _native.Tunnel, watch: Watch, keys: Path | str, trust: Sequence[str], allow: Sequence[str]
+        self, native: _native.Tunnel, telemetry: Telemetry, keys: Path | str, trust: Sequence[str], allow: Sequence[str]
     ) -> None:
-        self._native, self._watch = native, watch
+        self._native, self._telemetry = native, telemetry
         self._keys, self._trust, self._allow = str(keys), list(trust), list(allow)
 
     @classmethod
@@ -489,16 +495,16 @@ class Tunnel(LongLived[_native.Tunnel]):
         options: Options | None = None,
         tunnel: TunnelOptions | None = None,
     ) -> Tunnel:
-        """The site that listens for others at `listen`, and connects them to the targets of `allow`, each `HOST:PORT`.
+        """Creates the site that listens at `listen`, and connects others to the targets in `allow`, each `HOST:PORT`.
 
         Raises:
-            WireError: the port is taken, a key cannot be read, or nobody has the name of a target.
+            WireError: the port is in use, a key cannot be read, or the name of a target cannot be resolved.
         """
         options = options or Options()
         native = options.native(keys, trust)
         settings, allowed = (tunnel or TunnelOptions()).native(), [(target, resolve(target)) for target in allow]
         made = _native.Tunnel.serve(native, settings, resolve(listen), allowed)
-        return cls(made, Watch(options.telemetry, options.metrics), keys, trust, allow)
+        return cls(made, Telemetry(options.telemetry, options.metrics), keys, trust, allow)
 
     @classmethod
     def dial(
@@ -511,35 +517,36 @@ class Tunnel(LongLived[_native.Tunnel]):
         options: Options | None = None,
         tunnel: TunnelOptions | None = None,
     ) -> Tunnel:
-        """The site that connects to another at `to`, and takes TCP connections.
+        """Creates the site that connects to another site at `to`, and accepts TCP connections.
 
-        `forwards` has pairs of an address here and a target there, as the other site lists it.
+        `forwards` has pairs of a local address and a target, written as in the other site's `allow`.
 
         Raises:
-            WireError: a port is taken, or a key cannot be read.
+            WireError: a port is in use, or a key cannot be read.
         """
         options = options or Options()
         native = options.native(keys, trust)
         settings, pairs = (tunnel or TunnelOptions()).native(), [(resolve(at), target) for at, target in forwards]
         made = _native.Tunnel.dial(native, settings, resolve_all(to), pairs)
-        return cls(made, Watch(options.telemetry, options.metrics), keys, trust, ())
+        return cls(made, Telemetry(options.telemetry, options.metrics), keys, trust, ())
 
     @property
     def forwarded(self) -> list[str]:
-        """Where it takes TCP connections, in the order in which they were given."""
+        """The local addresses that accept TCP connections, in the order of `forwards`."""
         return self._native.forwarded
 
     def reload(self) -> tuple[str, int]:
-        """Reads the key and the trusted peers of the folder anew, and the addresses of the targets.
+        """Reloads the key and the trusted peers from the folder, and resolves the targets again.
 
-        Returns the fingerprint of the key, and how many peers are trusted.
+        Returns:
+            The fingerprint of the key, and the number of trusted peers.
 
         Raises:
-            WireError: one of them cannot be read; what was read before it counts.
+            WireError: the key cannot be read or a target cannot be resolved. Reloaded keys stay in effect.
         """
-        told = self._native.reload(self._keys, self._trust)
+        identity = self._native.reload(self._keys, self._trust)
         self._native.set_allowed([(target, resolve(target)) for target in self._allow])
-        return told
+        return identity
 
     def close(self, reason: str = "the tunnel was stopped") -> None:
         """Ends all connections."""

@@ -1,1 +1,1 @@
-"""The commands, one module each, with the name that the user types."""
+"""The commands of `sparelane`, one module each, named as users type them."""

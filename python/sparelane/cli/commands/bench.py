@@ -1,4 +1,4 @@
-"""`sparelane bench`: how fast the simulator is."""
+"""`sparelane bench`: measures the speed of the simulator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from sparelane.terminal.streams import STREAMS
 
 @click.command("bench")
 @click.argument("workloads", metavar="[WORKLOAD.topo]...", nargs=-1, type=click.Path(path_type=Path))
-@click.option("duration", "--duration", metavar="TIME", help="Simulated time, as in 50ms; 0s only builds.")
+@click.option(
+    "duration", "--duration", metavar="TIME", help="Simulated time, such as 50ms; 0s only builds the network."
+)
 @click.option(
     "ssthresh",
     "--ssthresh",
@@ -24,25 +26,24 @@ from sparelane.terminal.streams import STREAMS
     metavar="SEGMENTS",
     help="Initial slow-start threshold.  [default: unbounded]",
 )
-@click.option("ladder", "--ladder", is_flag=True, help="Fat trees of 8 to 64 ports instead, at the same load.")
-@click.option(
-    "json_file", "--json", type=click.Path(path_type=Path, dir_okay=False), help="Write the timings to this file."
-)
+@click.option("ladder", "--ladder", is_flag=True, help="Run fat trees of 8 to 64 ports at the same load instead.")
+@click.option("json_file", "--json", type=click.Path(path_type=Path, dir_okay=False), help="File for the timings.")
 def command(
     workloads: tuple[Path, ...], duration: str | None, ssthresh: int | None, ladder: bool, json_file: Path | None
 ) -> None:
-    """Time the simulator on workloads: each .topo file with the .flows beside it.
+    """Time the simulator on workloads. Each is a .topo file, with its .flows file in the same folder.
 
-    Without arguments the three standard workloads run: dumbbell10 for 10 s with a slow-start threshold of 400 segments,
-    abilene30 for 2 s, and leafspine for 50 ms. TCP is NewReno with SACK, segments of 1460 bytes, an initial window of
-    4, an ACK per packet, drop-tail queues, a retransmission timeout of at least 0.2 s, and a SYN timeout of 1 s.
+    Without arguments, the three standard workloads run: dumbbell10 for 10 s with a slow-start threshold of 400
+    segments, abilene30 for 2 s, and leafspine for 50 ms. TCP is NewReno with SACK, segments of 1460 bytes, an initial
+    window of 4, an ACK per packet, drop-tail queues, a retransmission timeout of at least 0.2 s, and a SYN timeout of
+    1 s.
     """
     if json_file is not None:
         folders.ready_file(json_file)
     if ladder:
         if workloads or ssthresh is not None:
-            raise click.UsageError("--ladder has workloads of its own; it goes with --duration and --json alone")
-        _climb(duration, json_file)
+            raise click.UsageError("--ladder has its own workloads; allowed: --duration and --json")
+        _run_ladder(duration, json_file)
         return
     timings: list[bench.Timing] = []
     with tempfile.TemporaryDirectory(prefix="sparelane-") as scratch:
@@ -60,25 +61,30 @@ def command(
                 break
 
 
-def _climb(duration: str | None, json_file: Path | None) -> None:
-    click.echo("ports    hosts     links     flows  packet-hops   build s     CPU s  ns a hop    MB peak")
-    rungs: list[bench.Rung] = []
+def _run_ladder(duration: str | None, json_file: Path | None) -> None:
+    click.echo("ports    hosts     links     flows  packet-hops   build s     CPU s    ns/hop    MB peak")
+    timings_of_trees: list[bench.FatTreeTiming] = []
     for ports, usual in bench.LADDER.items():
-        rung = bench.climb(ports, usual if duration is None else duration)
-        rungs.append(rung)
-        _keep(rungs, json_file)
-        timing = rung.timing
+        tree = bench.measure_fat_tree(ports, usual if duration is None else duration)
+        timings_of_trees.append(tree)
+        _keep(timings_of_trees, json_file)
+        timing = tree.timing
         per_hop_ns = 1e9 * timing.cpu_s / timing.packet_hops if timing.packet_hops else 0.0
         click.echo(
-            f"{rung.ports:>5} {rung.hosts:>8,} {rung.links:>9,} {rung.flows:>9,} {timing.packet_hops:>12,} "
-            f"{rung.build_s:>9.2f} {timing.cpu_s:>9.2f} {per_hop_ns:>9.1f} {timing.peak_rss_mb:>10.1f}"
+            f"{tree.ports:>5} {tree.hosts:>8,} {tree.links:>9,} {tree.flows:>9,} {timing.packet_hops:>12,} "
+            f"{tree.build_s:>9.2f} {timing.cpu_s:>9.2f} {per_hop_ns:>9.1f} {timing.peak_rss_mb:>10.1f}"
         )
         if STREAMS.is_unread and json_file is None:
             break
 
 
 def _duration(topology: Path, given: str | None) -> str:
-    """The simulated time of a workload, whose files are there."""
+    """The simulated time of a workload.
+
+    Raises:
+        FileNotFoundError: one of its two files does not exist.
+        UsageError: the workload has no standard duration, and none is given.
+    """
     for path in (topology, topology.with_suffix(".flows")):
         if not path.is_file():
             raise FileNotFoundError(f'there is no file "{path}"')
@@ -86,7 +92,7 @@ def _duration(topology: Path, given: str | None) -> str:
     if duration is None:
         duration = bench.STANDARDS.get(topology.stem, bench.Standard(None, None)).duration
     if duration is None:
-        raise click.UsageError(f'"{topology.stem}" has no standard length: say --duration, as in --duration 1s')
+        raise click.UsageError(f'"{topology.stem}" has no standard duration: set --duration, such as --duration 1s')
     return duration
 
 
@@ -99,8 +105,8 @@ def _print(timing: bench.Timing) -> None:
     )
 
 
-def _keep(timings: Sequence[bench.Timing | bench.Rung], path: Path | None) -> None:
-    """Writes what there is so far, if a file is asked for."""
+def _keep(timings: Sequence[bench.Timing | bench.FatTreeTiming], path: Path | None) -> None:
+    """Writes the timings so far to the file, if one is given."""
     if path is None:
         return
     STREAMS.saved(f"the timings are saved in {path}")

@@ -1,4 +1,4 @@
-"""`sparelane compare`: schemes beside each other."""
+"""`sparelane compare`: ranks schemes and prints how they differ."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sparelane.cli.commands import sweep as sweep_command
 from sparelane.cli.commands.compare_options import comparison_options, thresholds_of
 from sparelane.cli.commands.options import jobs_option, json_file_option, output_option, seeds_option
 from sparelane.cli.commands.plugin_option import plugin_option
-from sparelane.terminal import console as terminal
+from sparelane.terminal import console
 from sparelane.terminal.streams import STREAMS
 
 if TYPE_CHECKING:
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 @click.command("compare")
 @click.argument("what", metavar="WHAT...", nargs=-1, required=True, shell_complete=completion.scenario_files)
-@click.option("baseline", "--baseline", metavar="SCHEME", help="Compare the others with this.  [default: the first]")
+@click.option("baseline", "--baseline", metavar="SCHEME", help="The scheme to compare with.  [default: the first]")
 @click.option(
-    "schemes", "--scheme", metavar="SCHEME", multiple=True, help="Compare this one; repeatable.  [default: all]"
+    "schemes", "--scheme", metavar="SCHEME", multiple=True, help="Compare only this scheme; repeatable.  [default: all]"
 )
 @comparison_options
 @click.option(
-    "harm", "--harm", is_flag=True, help="For schemes that share runs: run each alone, too, and print the harm to it."
+    "harm", "--harm", is_flag=True, help="For schemes that share runs: also run each alone, and print the harm to it."
 )
 @seeds_option("Seeds of each scenario file; ignored for folders.", default=5)
 @jobs_option("Worker processes, for scenario files.")
@@ -50,11 +50,11 @@ def command(
     folder: Path | None,
     json_file: Path | None,
 ) -> None:
-    """Rank schemes and say how they differ, with 95 % intervals.
+    """Rank schemes and print how they differ, with 95 % intervals.
 
-    WHAT is the folder of a sweep, whose schemes are compared; or several such folders; or several scenario files (or
-    names), which are run with the same seeds. Differences are paired by seed and have Student's intervals from three
-    seeds on. Schemes that share a run are not compared: their shares and fairness are printed.
+    WHAT is the folder of a sweep, several such folders, or several scenario files (or names), which are run with the
+    same seeds. Differences are paired by seed; from three seeds on they have Student's t intervals. For schemes that
+    share a run, the command prints shares and fairness instead of differences.
     """
     from sparelane.common import folders
     from sparelane.common.frames import write_json_value
@@ -76,14 +76,14 @@ def command(
     if harm:
         show_harm(what, answer, jobs)
     elif any(not group.name for group, _ in answer.portions):
-        say("--harm runs each of these schemes alone or with its own kind, too, and prints the harm to it.")
+        say("--harm also runs each of these schemes alone or with its own kind, and prints the harm to it.")
 
 
 def show_harm(what: Sequence[str], answer: Answer, jobs: int) -> None:
     """Prints the harm to schemes that share the runs of a folder.
 
     Raises:
-        SavedResultsError: there is no such folder, or its schemes cannot be run alone.
+        SavedResultsError: `what` is not the folder of such a sweep, or its schemes cannot run alone.
     """
     from sparelane.common.folders import SavedResultsError
     from sparelane.sweeps import coexistence, harm
@@ -95,7 +95,7 @@ def show_harm(what: Sequence[str], answer: Answer, jobs: int) -> None:
     for group, _ in answer.portions:
         found = harm.of_sweep(saved, group, lambda plan, place: _run(plan, place, jobs))
         for title, headings, rows in harm.tables(found):
-            terminal.show_table(title, headings, headings[: headings.index("scheme") + 1], rows)
+            console.show_table(title, headings, headings[: headings.index("scheme") + 1], rows)
         for sentence in harm.sentences(found, coexistence.others(group)):
             say(sentence)
         say(f"{harm.MEANING} The runs are in {saved.place / harm.FOLDER}.")
@@ -116,19 +116,19 @@ def show(answer: Answer) -> None:
 
     for group, portions in answer.portions:
         headings, rows = coexistence.table(portions)
-        terminal.show_table("Shares", headings, headings[: headings.index("goodput")], rows)
+        console.show_table("Shares", headings, headings[: headings.index("goodput")], rows)
         for sentence in coexistence.sentences(group, portions):
             say(sentence)
         say("")
     if answer.ranking is not None and answer.metric is not None:
         headings, rows = answer.ranking.table()
-        terminal.show_table(answer.ranking.title, headings, left_of(headings), rows)
+        console.show_table(answer.ranking.title, headings, left_of(headings), rows)
     if len(answer.comparisons) <= comparison.DETAILED:
         for comparisons in answer.comparisons:
             show_pair(comparisons, answer.thresholds)
     elif answer.metric is not None:
         headings, rows = comparison.matrix(answer)
-        terminal.show_table(f"Change of {answer.metric.label} from {answer.baseline}", headings, ("scheme",), rows)
+        console.show_table(f"Change of {answer.metric.label} from {answer.baseline}", headings, ("scheme",), rows)
         say(comparison.overview(answer))
         say(
             f"--scheme {answer.comparisons[0][0].other} compares one scheme with {answer.baseline}, with intervals and "
@@ -139,28 +139,28 @@ def show(answer: Answer) -> None:
 
 
 def left_of(headings: Sequence[str]) -> Sequence[str]:
-    """The columns of a ranking that hold words."""
+    """The columns of a ranking that are aligned left."""
     return headings[:2] if headings[0] == "place" else headings[:1]
 
 
 def say(text: str) -> None:
-    """Prints a sentence; a terminal gets lines that end between words."""
-    terminal.output().print(text, soft_wrap=not terminal.output().is_terminal, markup=False)
+    """Prints a sentence, wrapped between words if standard output is a terminal."""
+    console.output().print(text, soft_wrap=not console.output().is_terminal, markup=False)
 
 
 def show_pair(comparisons: Sequence[Comparison], thresholds: Thresholds) -> None:
-    """Prints the comparison of a scheme: the main metric setting by setting, the others over all settings."""
+    """Prints the comparison of a scheme: the main metric for each setting, the others over all settings."""
     from sparelane.sweeps import comparison, verdict
 
     first, *others = comparisons
     title = f"{first.other} compared with {first.baseline}: {first.metric.label}"
     headings, rows = comparison.table(first)
-    terminal.show_table(title, headings, (headings[0], "verdict"), rows)
+    console.show_table(title, headings, (headings[0], "verdict"), rows)
     say(verdict.headline(first, thresholds))
     if others:
         where = "over all settings" if len(first.differences) > 1 else "change"
         cells = [comparison.overall_cells(one, thresholds) for one in others]
-        terminal.show_table("", ("other metrics", where, "verdict"), ("other metrics", "verdict"), cells)
+        console.show_table("", ("other metrics", where, "verdict"), ("other metrics", "verdict"), cells)
     for one in others:
         if one.is_split:
             say(verdict.headline(one, thresholds))

@@ -1,4 +1,4 @@
-"""Options that choose what is compared: the metric, the keys, and what counts as negligible."""
+"""Options of comparisons: the main metric, the keys to keep separate, and the thresholds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FORMS = "2% (of the baseline's number), 0.5points (percentage points) or 0.01per
 
 
 def comparison_options(function: Function) -> Function:
-    """`--metric`, `--by` and `--threshold`."""
+    """Adds `--metric`, `--by` and `--threshold` to a command."""
     return with_options(
         function,
         [
@@ -32,7 +32,7 @@ def comparison_options(function: Function) -> Function:
                 "--by",
                 metavar="KEY",
                 multiple=True,
-                help="Keep only the values of this key separate, such as queue or queue.kind; size for flow sizes; "
+                help="Aggregate over all keys but this one, such as queue or queue.kind; size separates flow sizes; "
                 "repeatable.  [default: every setting]",
             ),
             click.option(
@@ -47,10 +47,10 @@ def comparison_options(function: Function) -> Function:
 
 
 def thresholds_of(texts: tuple[str, ...]) -> Thresholds:
-    """The thresholds that `--threshold` sets, with the defaults for the others.
+    """The thresholds from `--threshold`, with defaults for those that are not set.
 
     Raises:
-        click.BadParameter: one is not a size.
+        click.BadParameter: a text is not the size of a change.
     """
     from sparelane.sweeps.differences import Thresholds
 

@@ -1,4 +1,4 @@
-"""`sparelane emulate`: real programs over a simulated network."""
+"""`sparelane emulate`: runs real programs over a simulated network."""
 
 from __future__ import annotations
 
@@ -17,42 +17,43 @@ import click
 from sparelane import emulation
 from sparelane._native import EmulationError
 from sparelane.cli import completion
-from sparelane.cli.commands import given
-from sparelane.cli.commands.emulate_output import Asked, say_outcome, say_ready
+from sparelane.cli.commands import scenario_input
+from sparelane.cli.commands.emulate_output import Asked, print_outcome, print_ready
 from sparelane.cli.commands.options import settings_option
 from sparelane.cli.main import Incomplete, Interruption
 from sparelane.emulation.emulator import DEFAULT_PREFIX
 from sparelane.emulation.hosts import program_exists
-from sparelane.simulation import simulate as api
+from sparelane.simulation import simulate
 from sparelane.terminal.streams import STREAMS
 
 if TYPE_CHECKING:
     from sparelane.emulation.emulator import Network
 
 HOST = "--host"
-LOOK_EVERY_S = 0.02
+# Interval at which commands and signals are checked, seconds.
+POLL_S = 0.02
 
-# When the last command has ended, the others have so long to end by themselves, as servers do that have served; then
-# so long after SIGTERM.
+# After the last command ends, the others have `GRACE_S` to end by themselves, as servers do when their client leaves.
+# Then they get SIGTERM and, `TERMINATE_S` later, SIGKILL.
 GRACE_S = 0.3
 TERMINATE_S = 2.0
 
 
 class EmulateCommand(click.Command):
-    """Takes commands to run, from the first `--host` on."""
+    """A command whose arguments end with `--host NAME -- COMMAND ...`, any number of times."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Takes `--host NAME -- COMMAND ...` apart, each up to the next of its kind, and leaves the rest to click."""
+        """Parses the arguments from the first `--host` on, and leaves those before it to click."""
         first = args.index(HOST) if HOST in args else len(args)
         ctx.obj = commands_in(args[first:])
         return super().parse_args(ctx, args[:first])
 
 
 def commands_in(args: Sequence[str]) -> list[Asked]:
-    """The commands in `--host NAME -- COMMAND ... --host NAME -- COMMAND ...`.
+    """Parses `--host NAME -- COMMAND ... --host NAME -- COMMAND ...`.
 
     Raises:
-        UsageError: they are written differently.
+        UsageError: the arguments do not have this form.
     """
     if not args:
         return []
@@ -78,14 +79,14 @@ def commands_in(args: Sequence[str]) -> list[Asked]:
 @click.argument("scenario", metavar="FILE [--host NAME -- COMMAND ...]...", shell_complete=completion.scenario_files)
 @settings_option
 @click.option(
-    "--seed", type=click.IntRange(0, api.MAX_SEED), help="Seed of every random draw.  [default: the scenario's]"
+    "--seed", type=click.IntRange(0, simulate.MAX_SEED), help="Seed of every random draw.  [default: the scenario's]"
 )
 @click.option(
     "for_s",
     "--for",
     type=click.FloatRange(0.1, 1e6),
     metavar="SECONDS",
-    help="End after this many seconds, even if commands still run.",
+    help="End after this much time, even if commands still run.",
 )
 @click.option(
     "stagger_s",
@@ -94,7 +95,7 @@ def commands_in(args: Sequence[str]) -> list[Asked]:
     default=0.5,
     show_default=True,
     metavar="SECONDS",
-    help="The time between the starts of commands, so that servers listen when clients call.",
+    help="Time between the starts of commands, so that servers listen before clients connect.",
 )
 @click.option(
     "--prefix",
@@ -103,7 +104,7 @@ def commands_in(args: Sequence[str]) -> list[Asked]:
     help="Prefix of the names of network namespaces.",
 )
 @click.option(
-    "as_json", "--json", is_flag=True, help="Print events as lines of JSON; commands print to standard error."
+    "as_json", "--json", is_flag=True, help="Print events as JSON lines; the output of commands goes to standard error."
 )
 @click.pass_obj
 def command(
@@ -116,33 +117,33 @@ def command(
     prefix: str,
     as_json: bool,
 ) -> None:
-    """Let real programs run over the network of a scenario, in real time.
+    """Run real programs over the network of a scenario, in real time.
 
-    Each host becomes a network namespace, whose packets cross the simulator's own queues and links. Commands begin one
-    after another, and the network ends with the last of them; without commands, it stays until Ctrl-C. In a command,
-    {NAME} is the address of the host NAME. A self-test says what this machine can keep; a scenario that asks for more
-    is refused. Needs root.
+    Each host becomes a network namespace, whose packets cross the simulator's queues and links. Commands start one
+    after another, and the network ends with the last one. Without commands, it stays until Ctrl-C. In a command,
+    {NAME} is the address of the host NAME. A self-test measures the rate and timing that this machine can sustain;
+    scenarios that need more are rejected. Needs root.
     """
-    found = given.read(scenario)
-    network = emulation.network(found.scenario, seed=seed, set=settings, prefix=prefix)
+    source = scenario_input.read(scenario)
+    network = emulation.network(source.scenario, seed=seed, set=settings, prefix=prefix)
     addresses = {f"{{{host.name}}}": host.address for host in network.hosts}
     for asked in commands:
         network.find(asked.host)
         program_exists(asked.words)
     signals = Signals()
-    with signals.heard():
+    with signals.handled():
         try:
             with STREAMS.in_background(as_json=as_json), network:
-                say_ready(network, commands, as_json=as_json)
-                # Commands print to the same places.
+                print_ready(network, commands, as_json=as_json)
+                # Commands print to the same streams, so buffered lines are written first.
                 STREAMS.settle()
                 codes = _run(network, commands, addresses, signals, for_s, stagger_s, as_json=as_json)
         except EmulationError:
-            # Ctrl-C goes to the programs that make the network, too, which then fail.
+            # Ctrl-C also reaches the helper processes of the network, which then fail.
             if signals.came:
                 raise Interruption("interrupted") from None
             raise
-    say_outcome(network.outcome(), commands, codes, as_json=as_json)
+    print_outcome(network.outcome(), commands, codes, as_json=as_json)
     if signals.came and commands:
         raise Interruption("interrupted")
     if commands and codes[-1] and not (for_s is not None and codes[-1] < 0):
@@ -152,14 +153,14 @@ def command(
 
 
 class Signals:
-    """Ctrl-C, SIGTERM and SIGHUP end an emulation in order: the first one, however often they come."""
+    """Notes SIGINT, SIGTERM and SIGHUP, so that the emulation ends in order. Repeated signals change nothing."""
 
     def __init__(self) -> None:
         self.came = False
 
     @contextmanager
-    def heard(self) -> Iterator[None]:
-        """Listens meanwhile."""
+    def handled(self) -> Iterator[None]:
+        """Handles the signals inside the `with` block."""
         names = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         before = [signal.signal(name, self._note) for name in names]
         try:
@@ -182,7 +183,7 @@ def _run(
     *,
     as_json: bool,
 ) -> list[int]:
-    """Runs the commands until the last has ended, the time is over, or a signal came; what they ended with."""
+    """Runs the commands until the last one ends, the time is over, or a signal arrives. Returns their exit codes."""
     end = float("inf") if for_s is None else time.monotonic() + for_s
     started: list[subprocess.Popen[Any]] = []
     next_start = time.monotonic()
@@ -202,12 +203,12 @@ def _run(
                 next_start = time.monotonic() + stagger_s
         elif started and started[-1].poll() is not None:
             break
-        time.sleep(LOOK_EVERY_S)
-    return [_ended(program, GRACE_S if at == 0 else 0.0) for at, program in enumerate(started)]
+        time.sleep(POLL_S)
+    return [_exit_code(program, GRACE_S if at == 0 else 0.0) for at, program in enumerate(started)]
 
 
-def _ended(program: subprocess.Popen[Any], grace_s: float) -> int:
-    """What a command ended with, which may end by itself for so long, and is ended then."""
+def _exit_code(program: subprocess.Popen[Any], grace_s: float) -> int:
+    """Waits `grace_s` for a command, then ends it with SIGTERM and at last SIGKILL. Returns its exit code."""
     for end, within_s in ((None, grace_s), (program.terminate, TERMINATE_S), (program.kill, None)):
         try:
             if end is not None and program.poll() is None:
@@ -221,7 +222,7 @@ def _ended(program: subprocess.Popen[Any], grace_s: float) -> int:
 def _start(
     network: Network, asked: Asked, addresses: dict[str, str], *, is_last: bool, as_json: bool
 ) -> subprocess.Popen[Any]:
-    """Starts a command; the last one has the terminal's input."""
+    """Starts a command at a host. The last command gets standard input."""
     words = []
     for word in asked.words:
         for name, address in addresses.items():

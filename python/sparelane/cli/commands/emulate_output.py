@@ -1,4 +1,4 @@
-"""What `sparelane emulate` prints."""
+"""The output of `sparelane emulate`, as text or JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 
 from sparelane._native import EmulationError
 from sparelane.common import percentiles
-from sparelane.terminal import console as terminal
+from sparelane.terminal import console
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,8 +28,8 @@ class Asked:
     words: tuple[str, ...]
 
 
-def say_ready(network: Network, commands: Sequence[Asked], *, as_json: bool) -> None:
-    """Says what this machine keeps, and which hosts there are."""
+def print_ready(network: Network, commands: Sequence[Asked], *, as_json: bool) -> None:
+    """Prints the self-test and the hosts with their addresses."""
     test = network.self_test
     if test is None:
         raise EmulationError("there was no self-test")
@@ -37,27 +37,27 @@ def say_ready(network: Network, commands: Sequence[Asked], *, as_json: bool) -> 
         hosts = [asdict(host) for host in network.hosts]
         click.echo(json.dumps({"event": "ready", "hosts": hosts, "self_test": asdict(test)}))
         return
-    terminal.warn(network.warnings)
+    console.warn(network.warnings)
     click.echo(self_test_text(test))
     for host in network.hosts:
         click.echo(f"{host.name}: {host.address}, ip netns exec {host.namespace} COMMAND")
     if not commands:
-        click.echo("the network is there until Ctrl-C")
+        click.echo("the network runs until Ctrl-C")
     sys.stdout.flush()
 
 
 def self_test_text(test: SelfTest) -> str:
-    """The self-test in a line for people."""
+    """The self-test in one line."""
     return (
-        f"this machine keeps {_mbps(test.rate_bps)} ({test.packets_per_s / 1e3:,.0f} thousand packets a second at "
-        f"most), and delays to {_us(test.delay_error_median_s)} (median) and {_us(test.delay_error_p99_s)} (99th "
-        f"percentile); asked for: {_mbps(test.asked_bps)}, {_us(test.allowed_delay_error_s)}"
-        + ("" if test.is_realtime else "; other programs may go before the network's packets")
+        f"this machine sustains {_mbps(test.rate_bps)} (at most {test.packets_per_s / 1e3:,.0f} thousand packets per "
+        f"second), with delay errors of {_us(test.delay_error_median_s)} (median) and {_us(test.delay_error_p99_s)} "
+        f"(99th percentile); required: {_mbps(test.asked_bps)}, {_us(test.allowed_delay_error_s)}"
+        + ("" if test.is_realtime else "; no real-time priority, so other programs may delay packets")
     )
 
 
-def say_outcome(outcome: Outcome, commands: Sequence[Asked], codes: Sequence[int], *, as_json: bool) -> None:
-    """Says what the links counted."""
+def print_outcome(outcome: Outcome, commands: Sequence[Asked], codes: Sequence[int], *, as_json: bool) -> None:
+    """Prints the counters of links and classes, and how late packets were."""
     counts = outcome.counts
     if as_json:
         ran = [
@@ -67,30 +67,30 @@ def say_outcome(outcome: Outcome, commands: Sequence[Asked], codes: Sequence[int
         tables = {"links": outcome.links.to_dicts(), "classes": outcome.classes.to_dicts()}
         click.echo(json.dumps({"event": "finished", "commands": ran, "counts": counts, **tables}))
         return
-    _say_table(outcome.links)
-    _say_table(outcome.classes)
+    _print_table(outcome.links)
+    _print_table(outcome.classes)
     click.echo(
         f"{counts['packets_from_hosts']:,} packets came from hosts, {counts['packets_to_hosts']:,} went to hosts, "
-        f"{counts['dropped_packets']:,} were dropped or lost; they were late by {_us(counts['late_median_s'])} "
-        f"(median), {_p99(counts)} (99th percentile), {_us(counts['late_max_s'])} (most)"
+        f"{counts['dropped_packets']:,} were dropped or lost; lateness: {_us(counts['late_median_s'])} (median), "
+        f"{_p99(counts)} (99th percentile), {_us(counts['late_max_s'])} (maximum)"
     )
     for name, text in (
-        ("missed_packets", "were lost before the network saw them: programs sent faster than this machine carries"),
-        ("overflowed_packets", "were dropped for want of memory, and not by a queue"),
-        ("refused_packets", "were not taken by the kernel of their host"),
-        ("foreign_packets", "were for no host of the network, or not IPv4, and went nowhere"),
+        ("missed_packets", "were lost before they entered the network: programs sent more than this machine sustains"),
+        ("overflowed_packets", "were dropped since memory ran out, not by a queue"),
+        ("refused_packets", "were refused by the kernel of their host"),
+        ("foreign_packets", "were discarded, since they were not IPv4 or not addressed to a host of the network"),
     ):
         if counts[name]:
             click.echo(f"note: {counts[name]:,} packets {text}", err=True)
 
 
 def _p99(counts: Mapping[str, float]) -> str:
-    """The 99th percentile of lateness, or a dash for too few packets."""
+    """The 99th percentile of lateness as text; a dash if there are too few packets."""
     found = percentiles.if_enough(counts["late_p99_s"], 0.99, int(counts["packets_to_hosts"]))
     return "–" if found is None else _us(found)
 
 
-def _say_table(table: pl.DataFrame) -> None:
+def _print_table(table: pl.DataFrame) -> None:
     rows = [table.columns, *([str(value) for value in row] for row in table.rows())]
     widths = [max(len(row[at]) for row in rows) for at in range(len(table.columns))]
     for row in rows:

@@ -1,4 +1,4 @@
-"""`sparelane harm`: what a transfer does to a TCP flow beside it."""
+"""`sparelane harm`: measures how much a transfer slows a concurrent TCP flow."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ SPARELANE = [sys.executable, "-c", "from sparelane.cli.main import main; main()"
 
 @click.command("harm")
 @common
-@click.option("--serve", metavar="ADDR:PORT", help="Be the far end of the TCP flow, until stopped; needs no keys.")
-@click.option("--tcp", metavar="HOST:PORT", help="Far end of the TCP flow.")
-@click.option("--local", is_flag=True, help="Measure on a path between two namespaces of this machine (as root).")
+@click.option("--serve", metavar="ADDR:PORT", help="Serve as the far end of the TCP flow until stopped; needs no keys.")
+@click.option("--tcp", metavar="HOST:PORT", help="Far end of the TCP flow: a host with --serve.")
+@click.option("--local", is_flag=True, help="Measure between two network namespaces of this machine (as root).")
 @click.option(
     "--rate",
     "mbps",
     type=click.IntRange(1, 1000),
     default=50,
     show_default=True,
-    help="Rate of the path of --local, Mb/s.",
+    help="Rate of the --local path, Mb/s.",
 )
 @click.option(
     "--round-trip",
     "round_trip_ms",
     type=click.FloatRange(0, 1000),
     default=0.0,
-    help="Delay of the path of --local, ms.",
+    help="Round-trip delay of the --local path, ms.",
 )
-@click.option("--fifo", is_flag=True, help="The path of --local has one queue without priorities.")
-@click.option("--tcp-cc", "controller", default="cubic", show_default=True, help="The TCP flow's congestion control.")
+@click.option("--fifo", is_flag=True, help="Use one queue without priorities on the --local path.")
+@click.option("--tcp-cc", "controller", default="cubic", show_default=True, help="Congestion control of the TCP flow.")
 @click.option("--other-cc", "other", help="Congestion control of the second TCP flow.  [default: that of --tcp-cc]")
 @click.option(
     "--seconds", type=click.FloatRange(0.5, 3600), default=5.0, show_default=True, help="Seconds per measurement."
@@ -56,12 +56,12 @@ SPARELANE = [sys.executable, "-c", "from sparelane.cli.main import main; main()"
 @click.option(
     "--most-loss",
     type=click.FloatRange(0, 100),
-    help="Exit with 1 if the tail costs TCP more than this many per cent of its throughput.",
+    help="Exit with 3 if the tail costs TCP more than this percentage of its throughput.",
 )
 @click.option(
     "--most-delay",
     type=click.FloatRange(0),
-    help="Exit with 1 if the tail adds more than this many ms to the p99 round-trip time.",
+    help="Exit with 3 if the tail adds more than this many ms to the p99 round-trip time.",
 )
 @click.argument("to", metavar="HOST:PORT", required=False)
 def command(
@@ -83,11 +83,12 @@ def command(
     most_delay: float | None,
     **given: Any,
 ) -> None:
-    """Measure what a transfer to the receiver at HOST:PORT does to a TCP flow of the kernel beside it.
+    """Measure how much a transfer to the receiver at HOST:PORT slows a concurrent TCP flow of the kernel.
 
-    At the far host run `sparelane recv`, and `sparelane harm --serve ADDR:PORT` for the TCP flow, which --tcp names
-    here. With --local, all of it runs on a path that is made for it. The head of a transfer takes a share as any flow
-    does: --most-loss and --most-delay judge what the tail costs beyond that, and the whole where there is no tail.
+    On the far host, run `sparelane recv`, and `sparelane harm --serve ADDR:PORT` as the far end of the TCP flow; --tcp
+    gives its address here. With --local, all of them run on a path that the command creates. The head of a transfer
+    takes a share of the path like any other flow. --most-loss and --most-delay limit what the tail costs in addition,
+    or what the whole transfer costs if it has no tail.
     """
     if serve is not None:
         harm.sink(serve, lambda address: click.echo(json.dumps({"event": "listening", "address": address})))
@@ -96,10 +97,10 @@ def command(
         options.check()
         harm.check_controllers(controller, other or controller)
         path = partial(namespaces.hosts, mbps, priorities=not fifo, round_trip_s=round_trip_ms * 1e-3)
-        told = _locally(path, given=given, extra=_turns(controller, other, seconds, rounds))
+        report = _locally(path, given=given, extra=_turns(controller, other, seconds, rounds))
     else:
         if to is None or tcp is None or keys is None:
-            raise click.UsageError("HOST:PORT, --keys and --tcp are needed, or --local, or --serve")
+            raise click.UsageError("allowed: HOST:PORT with --keys and --tcp, or --local, or --serve")
         measured = harm.measure(
             to,
             tcp,
@@ -111,7 +112,7 @@ def command(
             seconds=seconds,
             rounds=rounds,
         )
-        told = {
+        report = {
             **asdict(measured),
             "lost_share": measured.lost_share,
             "more_than_tcp": measured.more_than_tcp,
@@ -121,17 +122,17 @@ def command(
             "judged": measured.judged,
         }
     if as_json:
-        click.echo(json.dumps(told))
+        click.echo(json.dumps(report))
     else:
-        _show(told)
-    who = "transfer" if told["beside_head"] is None else "tail"
-    lost, added_s = told["judged"]
+        _show(report)
+    who = "transfer" if report["beside_head"] is None else "tail"
+    lost, added_s = report["judged"]
     if most_loss is not None and lost * 100 > most_loss:
         raise Incomplete(f"the {who} costs {lost:.1%} of the TCP flow's throughput, more than {most_loss} %")
     if most_delay is not None and added_s is None:
         raise Incomplete(
             f"--most-delay needs {percentiles.fewest(0.99)} samples for a 99th percentile, and there were fewer: "
-            "--seconds or --rounds of more"
+            "raise --seconds or --rounds"
         )
     if most_delay is not None and added_s * 1e3 > most_delay:
         raise Incomplete(f"the {who} adds {added_s * 1e3:.1f} ms at the 99th percentile, more than {most_delay} ms")
@@ -148,49 +149,49 @@ def _turns(controller: str, other: str | None, seconds: float, rounds: int) -> l
     return [*flows, "--seconds", str(seconds), "--rounds", str(rounds), "--json"]
 
 
-def _show(told: dict[str, Any]) -> None:
-    click.echo(f"{'':>21}  {'throughput':>14}  {'median RTT':>10}  {'p99 RTT':>10}  sent again")
+def _show(report: dict[str, Any]) -> None:
+    click.echo(f"{'':>21}  {'throughput':>14}  {'median RTT':>10}  {'p99 RTT':>10}  retransmitted")
     names = {
         "alone": "alone",
-        "beside_tcp": "beside another TCP",
-        "beside_head": "beside the head alone",
-        "beside": "beside the transfer",
+        "beside_tcp": "with another TCP flow",
+        "beside_head": "with the head only",
+        "beside": "with the transfer",
     }
     for key, name in names.items():
-        row = told[key]
+        row = report[key]
         if row is None:
             continue
         click.echo(
             f"{name:>21}  {row['bps'] / 1e6:9.2f} Mb/s  {row['rtt_median_s'] * 1e3:7.2f} ms"
-            f"  {_ms(row['rtt_p99_s']):>10}  {row['retransmitted']:10}"
+            f"  {_ms(row['rtt_p99_s']):>10}  {row['retransmitted']:13}"
         )
-    click.echo(f"the transfer moved {told['transfer_bps'] / 1e6:.2f} Mb/s")
+    click.echo(f"the transfer moved {report['transfer_bps'] / 1e6:.2f} Mb/s")
     click.echo(
-        f"beside it the flow loses {told['lost_share']:.1%} of its throughput"
+        f"the TCP flow loses {report['lost_share']:.1%} of its throughput"
         + (
-            f", and its 99th percentile grows by {_ms(told['added_p99_s'])}"
-            if told["added_p99_s"] is not None
-            else f"; the 99th percentile needs {percentiles.fewest(0.99)} samples: --seconds or --rounds of more"
+            f", and its 99th percentile grows by {_ms(report['added_p99_s'])}"
+            if report["added_p99_s"] is not None
+            else f"; the 99th percentile needs {percentiles.fewest(0.99)} samples: raise --seconds or --rounds"
         )
     )
-    share = told["more_than_tcp"]
-    click.echo(f"that is {abs(share):.1%} {'less' if share > 0 else 'more'} than one more TCP flow leaves it")
-    if told["beside_head"] is not None:
+    share = report["more_than_tcp"]
+    click.echo(f"its throughput is {abs(share):.1%} {'lower' if share > 0 else 'higher'} than with another TCP flow")
+    if report["beside_head"] is not None:
         click.echo(
-            f"of the flow's throughput alone the tail costs {told['tail_lost_share']:.1%}, and "
-            f"{_ms(told['tail_added_p99_s'])} at the 99th percentile, beside what its head does"
+            f"in addition to the head, the tail costs {report['tail_lost_share']:.1%} of the throughput alone, and "
+            f"{_ms(report['tail_added_p99_s'])} at the 99th percentile"
         )
 
 
 def _ms(seconds: float | None) -> str:
-    """A time in milliseconds, or a dash."""
+    """Formats seconds as milliseconds; a dash for `None`."""
     return "–" if seconds is None else f"{seconds * 1e3:.2f} ms"
 
 
 def _locally(
     path: Callable[[], AbstractContextManager[namespaces.Hosts]], *, given: dict[str, Any], extra: list[str]
 ) -> dict[str, Any]:
-    """Runs everything between two namespaces."""
+    """Runs the receiver, the far end of the TCP flow and the measurement between two namespaces. Returns its JSON."""
     why_not = namespaces.missing()
     if why_not is not None:
         raise WireError(f"--local {why_not}")
@@ -199,7 +200,7 @@ def _locally(
         Path(folder, "to").mkdir()
         at = f"{namespaces.RECEIVER}:0"
         receiver = ["recv", "--keys", f"{folder}/receiver", "--trust", prints["sender"], "--listen", at, "--json"]
-        # That a transfer ends early is how it is measured.
+        # Each measurement ends its transfer early, so the receiver's warnings about that are not errors.
         receiver += ["--log-level", "error"]
         processes = []
         try:
@@ -217,8 +218,8 @@ def _locally(
             done = subprocess.run(words, capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 raise WireError(done.stderr.strip().removeprefix("sparelane: "))
-            told: dict[str, Any] = json.loads(done.stdout)
-            return told
+            report: dict[str, Any] = json.loads(done.stdout)
+            return report
         finally:
             for process in processes:
                 process.kill()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-# Command lines that a reader can try, by command. A command without examples has no help: a test insists.
+# Example command lines of each command. A test requires that every command has some.
 EXAMPLES: Mapping[str, Sequence[str]] = {
     "": (
         "sparelane run dumbbell-cubic -o out",
@@ -93,7 +93,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
 
 
 def with_examples(command: click.Command, path: str) -> click.Command:
-    """The command, whose help ends with the examples of `path`, such as `keys new`."""
+    """Adds the examples of `path`, such as `keys new`, to the end of the command's help."""
     if path in EXAMPLES:
         text = "\n".join(("\b", "Examples:", *(f"  {line}" for line in EXAMPLES[path])))
         before = command.epilog.split("\n\n\b")[0] if command.epilog and not command.epilog.startswith("\b") else ""
@@ -102,7 +102,7 @@ def with_examples(command: click.Command, path: str) -> click.Command:
 
 
 def write_commands(group: click.Group, context: click.Context, formatter: click.HelpFormatter) -> None:
-    """Lists the commands of a group with the whole first sentence of each, which wraps if it is long."""
+    """Lists the commands of a group with the complete first sentence of each help text."""
     commands = [(name, group.get_command(context, name)) for name in group.list_commands(context)]
     rows = [
         (name, command.get_short_help_str(limit=10_000))
@@ -115,17 +115,17 @@ def write_commands(group: click.Group, context: click.Context, formatter: click.
 
 
 class Group(click.Group):
-    """A group of commands whose summaries are never cut, and whose help texts have examples."""
+    """A group of commands with complete summaries, and with examples in the help texts."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the summaries."""
+        """Writes the list of commands."""
         write_commands(self, ctx, formatter)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, with its examples."""
+        """The command with examples in its help."""
         command = self.load(ctx, cmd_name)
         return command and with_examples(command, f"{self.name} {cmd_name}")
 
     def load(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command alone: groups that load theirs late do so here."""
+        """The command without examples. Groups that import commands lazily override this method."""
         return super().get_command(ctx, cmd_name)

@@ -1,4 +1,4 @@
-"""`sparelane keys`: the keys of hosts."""
+"""`sparelane keys`: makes, shows and trusts the keys of hosts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sparelane.cli.commands.help import Group
 from sparelane.cli.main import Mistake
 from sparelane.terminal.streams import STREAMS
 
-FOLDER = click.option("--dir", "folder", required=True, metavar="D", help="The folder of the keys.")
+FOLDER = click.option("--dir", "folder", required=True, metavar="D", help="Folder of the keys.")
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -23,10 +23,10 @@ def command() -> None:
 
 @command.command("new")
 @FOLDER
-@click.option("--quiet", is_flag=True, help="Print the fingerprint alone.")
+@click.option("--quiet", is_flag=True, help="Print only the fingerprint.")
 @AS_JSON
 def new(folder: str, quiet: bool, as_json: bool) -> None:
-    """Make a key pair, for its owner alone, and print its fingerprint."""
+    """Make a key pair that only its owner can read, and print its fingerprint."""
     fingerprint = _native.new_key(folder)
     STREAMS.saved(f"the key is saved in {folder}; `sparelane keys show --dir {shlex.quote(folder)}` prints it")
     if as_json:
@@ -34,14 +34,14 @@ def new(folder: str, quiet: bool, as_json: bool) -> None:
     elif quiet:
         click.echo(fingerprint)
     else:
-        click.echo(f"{fingerprint}\nThe key is in {folder}; peers trust this host with --trust and the line above.")
+        click.echo(f"{fingerprint}\nThe key is in {folder}. Peers trust this host with --trust and the line above.")
 
 
 @command.command("show")
 @FOLDER
 @AS_JSON
 def show(folder: str, as_json: bool) -> None:
-    """Print the key's fingerprint, and those of trusted peers."""
+    """Print the fingerprints of this host's key and of trusted peers."""
     fingerprint, trusted = _native.show_keys(folder)
     if as_json:
         click.echo(json.dumps({"fingerprint": fingerprint, "trusted": trusted}))
@@ -68,8 +68,8 @@ def trust(folder: str, fingerprint: str, remark: str, as_json: bool) -> None:
 @click.argument("fingerprint")
 @AS_JSON
 def untrust(folder: str, fingerprint: str, as_json: bool) -> None:
-    """Stop trusting the peer with this FINGERPRINT; running programs learn it from a SIGHUP."""
+    """Stop trusting the peer with this FINGERPRINT. Running programs reload their keys on SIGHUP."""
     if not _native.untrust(folder, fingerprint):
-        raise Mistake(f'{folder} does not trust "{fingerprint}"; `sparelane keys show` prints whom it trusts')
+        raise Mistake(f'{folder} does not trust "{fingerprint}"; `sparelane keys show` lists trusted peers')
     if as_json:
         click.echo(json.dumps({"untrusted": fingerprint}))

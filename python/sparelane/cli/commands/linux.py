@@ -1,4 +1,4 @@
-"""`sparelane linux`: controllers inside the Linux kernel."""
+"""`sparelane linux`: loads controllers into the running Linux kernel, and watches them."""
 
 from __future__ import annotations
 
@@ -19,27 +19,26 @@ import click
 
 from sparelane.cli.commands.help import Group
 from sparelane.cli.main import Incomplete, Mistake
-from sparelane.terminal import console as terminal
+from sparelane.terminal import console
 from sparelane.terminal.streams import STREAMS
 
 if TYPE_CHECKING:
     from sparelane._native import KernelSample, LoadedController
 
-# Commands of this group that are modules of their own.
+# Commands of this group that have their own module.
 MODULES = {"build": "sparelane.cli.commands.linux_build"}
 
-# How long between two looks at signals, the command and the controller, seconds.
-LOOK_EVERY_S = 0.1
+# Interval at which signals, the command and the controller are checked, seconds.
+POLL_S = 0.1
 
-# Signals that are passed on to the command. That of Ctrl-C reaches it anyway, and what it does about it is its own
-# affair: it may be a shell.
-PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT) if sys.platform == "linux" else ()
+# Signals that are forwarded to the command. SIGINT from Ctrl-C reaches it anyway: it is in the same process group.
+FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT) if sys.platform == "linux" else ()
 
-# A command that goes on for so long after such a signal is killed, seconds: whoever sent it may kill this process next,
-# which would leave routes changed.
+# A command that still runs this many seconds after a forwarded signal is killed. Otherwise the sender of the signal may
+# kill this process first, which would leave routes changed.
 KILLED_AFTER_S = 10.0
 
-# How often `watch` shows where connections stand, seconds.
+# Interval at which `watch` prints the state of connections, seconds.
 SHOW_EVERY_S = 1.0
 
 
@@ -50,7 +49,7 @@ class OnLinux(click.Command):
         """Runs the command.
 
         Raises:
-            Mistake: this is another system.
+            Mistake: the system is not Linux.
         """
         if sys.platform != "linux":
             raise Mistake("controllers inside the kernel need Linux")
@@ -58,17 +57,17 @@ class OnLinux(click.Command):
 
 
 class LinuxCommands(Group):
-    """The commands of this file, and those of the modules that are there."""
+    """The commands of this module and of `MODULES`."""
 
     command_class = OnLinux
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All of them."""
-        there = [name for name, module in MODULES.items() if importlib.util.find_spec(module)]
-        return [*super().list_commands(ctx), *there]
+        """The names of the commands whose modules are installed."""
+        installed = [name for name, module in MODULES.items() if importlib.util.find_spec(module)]
+        return [*super().list_commands(ctx), *installed]
 
     def load(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, loaded."""
+        """Imports a command and returns it."""
         module = MODULES.get(cmd_name)
         if module is None or not importlib.util.find_spec(module):
             return super().load(ctx, cmd_name)
@@ -101,13 +100,13 @@ def _pairs(_: click.Context, __: click.Parameter, settings: Sequence[str]) -> li
     metavar="KEY=VALUE",
     help="Set a parameter; `sparelane linux list` shows all. Repeatable.",
 )
-@click.option("--name", help="Register the controller under this name, beside another version of it.")
+@click.option("--name", help="Register the controller under this name, next to another version of it.")
 @click.option(
     "--route",
     "routes",
     multiple=True,
     metavar="PREFIX",
-    help="Use the controller for connections over this route; `default` is IPv4's, ::/0 IPv6's.",
+    help="Use the controller for connections over this route: a prefix, `default` for IPv4 or ::/0 for IPv6.",
 )
 @click.option(
     "--interface",
@@ -123,7 +122,9 @@ def _pairs(_: click.Context, __: click.Parameter, settings: Sequence[str]) -> li
     metavar="PATH",
     help="Use the controller for connections of this cgroup; repeatable.",
 )
-@click.option("--default", "is_default", is_flag=True, help="Use the controller for connections that request none.")
+@click.option(
+    "--default", "is_default", is_flag=True, help="Use the controller for connections that do not choose one."
+)
 @click.option("--foreground", is_flag=True, help="Unload the program when this command exits.")
 @click.argument("process", nargs=-1, metavar="[-- COMMAND...]")
 def load(
@@ -139,8 +140,8 @@ def load(
 ) -> None:
     """Load the controller PROGRAM into the kernel.
 
-    It stays until `unload`; with --foreground until Ctrl-C, and with a COMMAND until that ends. Everything that was
-    changed on a route or interface is then as it was.
+    The controller stays loaded until `unload`, or until Ctrl-C with --foreground, or until COMMAND ends. Unloading
+    restores all routes and interfaces.
     """
     from sparelane.bpf import kernel
 
@@ -161,9 +162,9 @@ def load(
         try:
             _remark(remarks)
             if process:
-                code = _accompany(process, holding, asked.name, asked_to_stop)
+                code = _run_command(process, holding, asked.name, asked_to_stop)
             else:
-                _stay(holding, asked.name, asked_to_stop)
+                _wait(holding, asked.name, asked_to_stop)
         finally:
             remarks = holding.unload()
         _remark(remarks)
@@ -176,20 +177,20 @@ def _remark(remarks: Iterable[str]) -> None:
         click.echo(f"sparelane: {remark}", err=True)
 
 
-def _stay(holding: LoadedController, name: str, asked_to_stop: Callable[[], signal.Signals | None]) -> None:
+def _wait(holding: LoadedController, name: str, asked_to_stop: Callable[[], signal.Signals | None]) -> None:
     """Waits until a signal asks to stop, or another process has unloaded the controller."""
     click.echo(f"{name} is loaded, until Ctrl-C", err=True)
     while not asked_to_stop():
         if not holding.is_registered():
             _remark([f"{name} was unloaded by another process"])
             return
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(POLL_S)
 
 
-def _accompany(
+def _run_command(
     process: Sequence[str], holding: LoadedController, name: str, asked_to_stop: Callable[[], signal.Signals | None]
 ) -> int:
-    """Runs a command to its end, to which signals bring it, and returns its exit code, as shells have it."""
+    """Runs a command until it ends, and forwards signals to it. Returns its exit code as shells report it."""
     stopped = asked_to_stop()
     if stopped:
         return 128 + stopped
@@ -197,28 +198,28 @@ def _accompany(
         child = subprocess.Popen(process)
     except OSError as error:
         raise Mistake(f'cannot run "{process[0]}": {(error.strerror or str(error)).lower()}') from None
-    is_there, killed_s = True, None
+    is_loaded, killed_s = True, None
     while True:
         try:
-            code = child.wait(LOOK_EVERY_S)
+            code = child.wait(POLL_S)
             return code if code >= 0 else 128 - code
         except subprocess.TimeoutExpired:
             pass
         stopped = asked_to_stop()
-        if stopped and stopped in PASSED_ON and killed_s is None:
+        if stopped and stopped in FORWARDED and killed_s is None:
             child.send_signal(stopped)
             killed_s = time.monotonic() + KILLED_AFTER_S
         elif killed_s is not None and time.monotonic() >= killed_s:
             child.kill()
-        if is_there and not holding.is_registered():
-            is_there = False
-            _remark([f"{name} was unloaded by another process; the command goes on without it"])
+        if is_loaded and not holding.is_registered():
+            is_loaded = False
+            _remark([f"{name} was unloaded by another process; the command continues without it"])
 
 
 @command.command("unload")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 def unload(names: tuple[str, ...]) -> None:
-    """Remove controllers from the kernel, and put back what was changed for them."""
+    """Remove controllers from the kernel, and restore the routes and interfaces that were changed for them."""
     from sparelane.bpf import kernel
 
     for name in names:
@@ -229,7 +230,7 @@ def unload(names: tuple[str, ...]) -> None:
 @command.command("list")
 @click.option("as_json", "--json", is_flag=True, help="Print JSON.")
 def list_command(as_json: bool) -> None:
-    """Show the programs that there are, their settings, and what is loaded."""
+    """Show all programs with their settings, and the loaded ones."""
     from sparelane import _native
     from sparelane.bpf import kernel
 
@@ -237,31 +238,31 @@ def list_command(as_json: bool) -> None:
     try:
         loaded = kernel.loaded()
     except _native.LinuxError as error:
-        # Programs can be listed without the rights to see which are loaded.
+        # Without the rights to see loaded programs, the available ones are still listed.
         loaded = []
-        click.echo(f"sparelane: what is loaded cannot be seen: {error}", err=True)
+        click.echo(f"sparelane: cannot see loaded programs: {error}", err=True)
     if as_json:
         keys = ("name", "default", "allowed", "meaning")
-        told = [
+        described = [
             {"name": name, "summary": summary, "settings": [dict(zip(keys, row, strict=True)) for row in settings]}
             for name, summary, settings in programs
         ]
-        click.echo(json.dumps({"programs": told, "loaded": [asdict(one) for one in loaded]}, indent=2))
+        click.echo(json.dumps({"programs": described, "loaded": [asdict(one) for one in loaded]}, indent=2))
         return
     for name, summary, settings in programs:
         headings = ("setting", "default", "allowed", "meaning")
-        terminal.show_table(f"{name}: {summary}", headings, headings, settings)
+        console.show_table(f"{name}: {summary}", headings, headings, settings)
     rows = []
     for one in loaded:
         how = "pinned" if one.is_pinned else f"by process {one.process}" if one.process else "by a process"
-        how = how if one.is_registered else "gone; unload puts back what was changed"
+        how = how if one.is_registered else "gone; unload restores what was changed"
         ns = sum(ns for ns, _ in one.cost.values())
         calls = sum(calls for _, calls in one.cost.values())
         cost = f"{ns / calls:.0f}" if calls else ""
-        rows.append((one.name, one.program or "of somebody else", how, ", ".join(one.changed), cost))
+        rows.append((one.name, one.program or "(not from sparelane)", how, ", ".join(one.changed), cost))
     if rows:
-        columns = ("name", "program", "held", "changed", "ns a call")
-        terminal.show_table("loaded", columns, columns[:-1], rows)
+        columns = ("name", "program", "held", "changed", "ns per call")
+        console.show_table("loaded", columns, columns[:-1], rows)
     else:
         click.echo("nothing is loaded")
 
@@ -269,26 +270,26 @@ def list_command(as_json: bool) -> None:
 @command.command("doctor")
 @click.option("as_json", "--json", is_flag=True, help="Print JSON.")
 def doctor(as_json: bool) -> None:
-    """Say what this kernel and its settings lack, and the command that mends it."""
+    """Print what this kernel and its settings lack, and the commands that fix it."""
     from sparelane.bpf import kernel
 
     findings = kernel.examine()
     if as_json:
         click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:
-        headings = ("", "what", "how it is", "what mends it")
+        headings = ("", "requirement", "state", "remedy")
         rows = [
             ("ok" if one.is_well else "LACKS" if one.is_needed else "-", one.what, one.state, one.remedy)
             for one in findings
         ]
-        terminal.show_table("Linux", headings, headings, rows)
+        console.show_table("Linux", headings, headings, rows)
     lacking = [one.what for one in findings if one.is_needed and not one.is_well]
     if lacking:
         raise Incomplete(f"controllers cannot be loaded here: {', '.join(lacking)}")
 
 
 def _samples_file(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
-    """The file for samples, tried before hours of them are gathered."""
+    """Checks that the file for samples can be written, before hours of samples are collected."""
     if path is None:
         return None
     if path.suffix not in (".parquet", ".csv"):
@@ -310,12 +311,12 @@ def _samples_file(_: click.Context, __: click.Parameter, path: Path | None) -> P
     "-o",
     type=click.Path(path_type=Path),
     callback=_samples_file,
-    help="Save the samples: .parquet or .csv.",
+    help="File for the samples: .parquet or .csv.",
 )
 def watch(name: str | None, seconds: float | None, output: Path | None) -> None:
-    """Show each connection's window, round trip, counter and gaps as they change.
+    """Show the window, round-trip time, counter and gaps of each connection as they change.
 
-    With -o, everything is saved in the columns of the simulator's series.
+    With -o, all samples are saved in the columns of the simulator's series.
     """
     from sparelane.bpf import kernel
     from sparelane.common import frames
@@ -329,11 +330,11 @@ def watch(name: str | None, seconds: float | None, output: Path | None) -> None:
     shown_s = time.monotonic()
     latest: dict[int, dict[str, float]] = {}
 
-    def tell() -> None:
+    def print_latest() -> None:
         nonlocal shown_s
         for connection, quantities in sorted(latest.items()):
-            told = ", ".join(f"{quantity} {value:.6g}" for quantity, value in quantities.items())
-            click.echo(f"flow {connection}: {told}")
+            values = ", ".join(f"{quantity} {value:.6g}" for quantity, value in quantities.items())
+            click.echo(f"flow {connection}: {values}")
         latest.clear()
         shown_s = time.monotonic()
 
@@ -344,10 +345,10 @@ def watch(name: str | None, seconds: float | None, output: Path | None) -> None:
             if sample[7] is not None:
                 quantities["rtt_ms"] = sample[7] / 1e3
         if latest and time.monotonic() - shown_s >= SHOW_EVERY_S:
-            tell()
+            print_latest()
         return output is not None or not STREAMS.is_unread
 
-    # A reader who stalls must not cost samples.
+    # A stalled reader of standard output must not cost samples.
     with STREAMS.in_background():
         samples = kernel.watch(name, seconds, show)
         if output is not None:
@@ -355,4 +356,4 @@ def watch(name: str | None, seconds: float | None, output: Path | None) -> None:
             writers[output.suffix](frame, output)
             STREAMS.saved(f"{len(samples)} samples are saved in {output}")
             click.echo(f"{len(samples)} samples in {output}", err=True)
-        tell()
+        print_latest()

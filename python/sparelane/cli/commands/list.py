@@ -1,4 +1,4 @@
-"""`sparelane list`: what there is to simulate with, and to redo."""
+"""`sparelane list`: shows and searches everything that scenarios and commands can name."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from sparelane.common import experiment_index, extras
 from sparelane.common.names import UnknownNameError, below
 from sparelane.plugins.registry import REGISTRY
 from sparelane.scenario import library
-from sparelane.terminal import console as terminal
+from sparelane.terminal import console
 
-# Kinds of things, in the order in which people meet them, and what to call several of them.
+# The kinds of entries, in the order of the output, with their plural.
 KINDS: Mapping[str, str] = {
     "controller": "controllers",
     "queue": "queues",
@@ -32,13 +32,13 @@ KINDS: Mapping[str, str] = {
     "scenario": "ready-made scenarios",
 }
 
-# What is told of a parameter.
+# The columns of the table of parameters.
 COLUMNS: Final = ("name", "default", "allowed", "meaning", "source")
 
-# The kinds of what a scenario names by a word of its own, as a controller.
+# The kinds whose entries a scenario selects by name.
 NAMED = ("controller", "queue", "topology", "workload", "sizes", "cross_traffic")
 
-# The tables whose keys every entry of a kind has beside its own.
+# Keys of these tables apply to every entry of the kind, in addition to its own keys.
 SHARED = {
     "controller": "[scheme.NAME]",
     "queue": "[queue]",
@@ -49,15 +49,15 @@ SHARED = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing with a name.
+    """A named entry, such as a controller or an experiment.
 
     Attributes:
-        kind: one of `KINDS`.
-        name: what a scenario or a command calls it.
+        kind: a key of `KINDS`.
+        name: the name in scenarios or commands.
         summary: one line.
-        source: where it is defined.
-        params: its parameters: what `COLUMNS` names, with units in `allowed`.
-        notes: more about it, a paragraph each.
+        source: the paper or document that defines it.
+        params: its parameters, with the keys of `COLUMNS`; units are part of `allowed`.
+        notes: further paragraphs.
     """
 
     kind: str
@@ -73,10 +73,10 @@ class Found:
     """The results of a search for a word.
 
     Attributes:
-        remarks: what the word means here, a sentence each.
-        meant: entries that the word names, by their own name or by another one.
-        mentioned: further entries in whose names and summaries it occurs.
-        keys: keys in whose names and meanings it occurs, as entries with these keys alone.
+        remarks: sentences that explain the word.
+        meant: entries with this name or alias.
+        mentioned: further entries whose name or summary contains the word.
+        keys: keys whose name or meaning contains the word, as entries with only these keys.
     """
 
     remarks: Sequence[str] = ()
@@ -86,7 +86,7 @@ class Found:
 
     @property
     def entries(self) -> list[Entry]:
-        """All of it as entries, for JSON; the remarks are notes of what is meant."""
+        """All results as entries, for JSON. Remarks become notes of the entries in `meant`."""
         meant = [replace(entry, notes=(*self.remarks, *entry.notes)) for entry in self.meant]
         return [*meant, *self.mentioned, *self.keys]
 
@@ -96,11 +96,11 @@ class Found:
 @click.option("as_json", "--json", is_flag=True, help="Print JSON.")
 @plugin_option
 def command(name: str | None, as_json: bool) -> None:
-    """Show what scenarios can name, and search it.
+    """Show or search everything that scenarios can name.
 
     Without an argument, show controllers, queues, topologies, workloads, tables, experiments and ready-made scenarios.
-    With the NAME of one, show its parameters, or what an experiment assumes. With any other WORD, search names, keys,
-    their meanings, and names that other tools use, such as droptail or netem.
+    With a NAME, show the parameters of that entry, or the assumptions of an experiment. With any other WORD, search
+    names, keys, their meanings, and names that other tools use, such as droptail or netem.
     """
     entries = catalogue()
     if name is None:
@@ -120,11 +120,11 @@ def command(name: str | None, as_json: bool) -> None:
 def find(word: str, entries: Sequence[Entry]) -> Found:
     """Returns the entries that `word` means or that mention it.
 
-    An exact name, with or without brackets, finds the entries of that name alone. The beginning of an experiment's name
-    finds the experiment, if it is the only one and no other tool uses the word.
+    An exact name, with or without brackets, finds only entries of that name. A prefix of an experiment's id finds the
+    experiment if it is the only match and no other tool uses the word.
 
     Raises:
-        UnknownNameError: the word occurs nowhere.
+        UnknownNameError: nothing matches the word.
     """
     named = [entry for entry in entries if entry.name == word or entry.name.strip("[]") == word]
     if named:
@@ -139,7 +139,7 @@ def find(word: str, entries: Sequence[Entry]) -> Found:
 
 
 def _search(word: str, entries: Sequence[Entry]) -> Found:
-    """The entries and keys that a word finds under another name, or in whose texts it occurs."""
+    """The entries and keys that have the word as an alias, or whose texts contain it."""
     plain = _native.normalized(word)
     meant = [entry for entry in entries if _native.normalized(entry.name.strip("[]")) == plain]
     remarks = [f'"{word}" is written "{entry.name}" here' for entry in meant]
@@ -160,10 +160,10 @@ def _search(word: str, entries: Sequence[Entry]) -> Found:
 
 
 def _keys(word: str, entries: Sequence[Entry], meant: Mapping[str, Sequence[str]]) -> list[Entry]:
-    """The keys that a word means or that mention it, as entries with these keys alone, the best first.
+    """The keys that match a word, as entries with only these keys, best match first.
 
-    Keys that the word means, or of that very name, come before keys with the word in their names, and these before keys
-    with the word in their meanings; those of tables come before those of controllers and other kinds.
+    Exact names and aliases come first, then keys whose name contains the word, then keys whose meaning contains it.
+    Within a rank, keys of tables come before keys of other kinds.
     """
     mentions = _matcher(word)
     ranked: list[tuple[int, Entry]] = []
@@ -182,7 +182,7 @@ def _keys(word: str, entries: Sequence[Entry], meant: Mapping[str, Sequence[str]
 
 
 def _matcher(word: str) -> Callable[..., bool]:
-    """Returns a test: each part of `word` must begin a word of one of the texts; a name may contain it anywhere."""
+    """Returns a predicate. Each part of `word` must begin a word of one of the texts; names may contain it anywhere."""
     parts = [re.escape(part) for part in re.split(r"[\s_-]+", word.lower()) if part]
 
     def mentions(name: str, *texts: str) -> bool:
@@ -198,7 +198,7 @@ def _distinct(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def catalogue() -> list[Entry]:
-    """Everything that has a name, by kind; experiments without their notes, which take long to load."""
+    """All entries, ordered by kind. Experiments come without notes, since importing those is slow."""
     entries = [_declared(entry) for entry in _native.catalogue(REGISTRY.catalogue())]
     entries += [Entry("experiment", one.id, one.title, one.source) for one in experiment_index.read()]
     entries += [
@@ -230,9 +230,9 @@ def _show_all(entries: Sequence[Entry]) -> None:
         rows = [(entry.name, entry.summary, entry.source) for entry in entries if entry.kind == kind]
         if rows:
             headings = ("name", "summary", "source")
-            terminal.show_table(title, headings, headings, rows, least=("source",))
-    terminal.output().print(
-        "`sparelane list NAME` shows one with its parameters, and `sparelane list WORD` searches.", markup=False
+            console.show_table(title, headings, headings, rows, least=("source",))
+    console.output().print(
+        "`sparelane list NAME` shows the parameters of an entry, and `sparelane list WORD` searches.", markup=False
     )
 
 
@@ -241,36 +241,36 @@ def _print_json(entries: Sequence[Entry]) -> None:
 
 
 def _show_found(word: str, found: Found) -> None:
-    console = terminal.output()
+    printer = console.output()
     for remark in found.remarks:
-        console.print(f"{word}: {remark}.", markup=False)
+        printer.print(f"{word}: {remark}.", markup=False)
     for entry in found.meant:
         _show_one(entry)
     if found.mentioned:
         headings = ("name", "kind", "summary")
         rows = [(entry.name, KINDS[entry.kind], entry.summary) for entry in found.mentioned]
-        terminal.show_table(f'names and summaries with "{word}"', headings, headings, rows)
+        console.show_table(f'names and summaries with "{word}"', headings, headings, rows)
     if found.keys:
         columns = ("key", "of", "default", "meaning")
         keys = [
             (one["name"], entry.name, one["default"], one["meaning"]) for entry in found.keys for one in entry.params
         ]
-        terminal.show_table(f'keys with "{word}"', columns, columns, keys)
+        console.show_table(f'keys with "{word}"', columns, columns, keys)
     if found.mentioned or found.keys:
-        console.print("`sparelane list NAME` shows one with all of its keys.", markup=False)
+        printer.print("`sparelane list NAME` shows all keys of an entry.", markup=False)
 
 
 def _show_one(entry: Entry) -> None:
-    console = terminal.output()
-    console.print(f"{entry.kind} {entry.name}: {entry.summary}", style="bold", markup=False)
+    printer = console.output()
+    printer.print(f"{entry.kind} {entry.name}: {entry.summary}", style="bold", markup=False)
     if entry.source:
-        console.print(f"source: {entry.source}", markup=False)
+        printer.print(f"source: {entry.source}", markup=False)
     if entry.params:
         cells = [[param[name] for name in COLUMNS] for param in entry.params]
-        terminal.show_table("parameters", COLUMNS, COLUMNS, cells, least=("source",))
+        console.show_table("parameters", COLUMNS, COLUMNS, cells, least=("source",))
     if entry.kind in SHARED:
-        console.print(
-            f"It has the keys of {SHARED[entry.kind]}, too: `sparelane list '{SHARED[entry.kind]}'`.", markup=False
+        printer.print(
+            f"The keys of {SHARED[entry.kind]} also apply: `sparelane list '{SHARED[entry.kind]}'`.", markup=False
         )
     for note in entry.notes:
-        console.print(f"- {note}", markup=False)
+        printer.print(f"- {note}", markup=False)

@@ -1,4 +1,4 @@
-"""What commands that run until they are stopped have in common: signals, and levelled logs on standard error."""
+"""Signals and logs of commands that run until they are stopped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OPTIONS = (
         type=click.Choice(LEVELS),
         default="info",
         show_default=True,
-        help="Least severe messages to log on standard error.",
+        help="Lowest severity that is logged to standard error.",
     ),
     click.option(
         "--grace",
@@ -30,18 +30,18 @@ _OPTIONS = (
         default=30.0,
         show_default=True,
         metavar="SECONDS",
-        help="Seconds that running transfers may take to finish after SIGTERM.",
+        help="Time for running transfers to finish after SIGTERM.",
     ),
 )
 
 
 def long_lived(command: Command) -> Command:
-    """Adds the options of such commands."""
+    """Adds `--log-level` and `--grace` to a command."""
     return with_options(command, _OPTIONS)
 
 
 class Log:
-    """Lines on standard error, of one level and above."""
+    """A log on standard error that drops lines below a level."""
 
     def __init__(self, level: str) -> None:
         self._least = LEVELS.index(level)
@@ -53,21 +53,21 @@ class Log:
 
 
 class Service(Protocol):
-    """What runs until it is stopped."""
+    """A service that runs until it is stopped, such as a receiver or a tunnel."""
 
     @property
     def running(self) -> int:
-        """How much is under way."""
+        """The number of running transfers or connections."""
 
     def reload(self) -> tuple[str, int]:
-        """Reads keys and trusted peers anew."""
+        """Reloads the key and the trusted peers. Returns the key's fingerprint and the number of peers."""
 
     def stop(self) -> None:
-        """Begins nothing new."""
+        """Stops accepting new work."""
 
 
 class Signals:
-    """SIGTERM finishes what runs, in so many seconds at most; a second one ends at once. SIGHUP reads keys anew."""
+    """Reacts to signals. SIGHUP reloads keys. SIGTERM gives running work `grace_s` to finish; a second one ends it."""
 
     def __init__(self, log: Log, grace_s: float) -> None:
         self._log = log
@@ -85,23 +85,23 @@ class Signals:
             self._hups += 1
 
     def is_over(self, service: Service) -> bool:
-        """Whether the command is to end; does what the signals ask for until then."""
+        """Reacts to signals since the last call, and returns `True` if the command should end."""
         if self._hups:
             self._hups = 0
             try:
                 key, peers = service.reload()
-                self._log("info", f"keys are read anew: this host is {key}, and trusts {peers} peers")
+                self._log("info", f"keys reloaded: this host is {key}, and trusts {peers} peers")
             except Exception as error:
-                self._log("error", f"keys are not read anew: {error}")
+                self._log("error", f"keys not reloaded: {error}")
         if self._terms and self._until is None:
             self._until = time.monotonic() + self._grace_s
             service.stop()
             if service.running:
-                self._log("info", f"stopping; {service.running} under way, which have {self._grace_s:g} s to finish")
+                self._log("info", f"stopping; {service.running} still running, with {self._grace_s:g} s to finish")
         if self._until is None:
             return False
         if service.running and self._terms < 2 and time.monotonic() < self._until:
             return False
         if service.running:
-            self._log("warning", f"stopped with {service.running} under way")
+            self._log("warning", f"stopped with {service.running} still running")
         return True

@@ -1,4 +1,4 @@
-"""Options and arguments that several commands have."""
+"""Options and arguments that several commands share."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Decorator(Protocol):
-    """Gives a command an option."""
+    """A decorator that adds an option or argument to a command."""
 
     def __call__(self, function: Function, /) -> Function:
-        """The function, with the option."""
+        """Returns the function with the option added."""
 
 
 def with_options(function: Function, options: Sequence[Decorator]) -> Function:
-    """The command with these options, which its help lists in this order."""
+    """Adds options to a command; its help lists them in this order."""
     for option in reversed(options):
         function = option(function)
     return function
@@ -32,7 +32,7 @@ MAX_SEEDS = 10_000
 
 
 def scenario_argument(name: str) -> Decorator:
-    """A scenario: a file, a ready-made one's name, or `-` for standard input."""
+    """Returns the scenario argument: a file, the name of a ready-made scenario, or `-` for standard input."""
     return click.argument(name, metavar="FILE", shell_complete=completion.scenario_files)
 
 
@@ -46,31 +46,31 @@ settings_option = click.option(
 )
 
 
-def seeds_option(words: str, *, fewest: int = 1, default: int | None = None) -> Decorator:
-    """How many seeds."""
+def seeds_option(text: str, *, fewest: int = 1, default: int | None = None) -> Decorator:
+    """Returns the option for the number of seeds."""
     return click.option(
         "seeds",
         "--seeds",
         type=click.IntRange(fewest, MAX_SEEDS),
         default=default,
         show_default=default is not None,
-        help=words,
+        help=text,
     )
 
 
-def jobs_option(words: str) -> Decorator:
-    """How many processes."""
+def jobs_option(text: str) -> Decorator:
+    """Returns the option for the number of worker processes."""
     return click.option(
         "jobs",
         "--jobs",
         type=click.IntRange(min=1),
         default=lambda: os.cpu_count() or 1,
-        help=f"{words}  [default: one a core]",
+        help=f"{text}  [default: one per core]",
     )
 
 
-def output_option(words: str, default: Path | None = None) -> Decorator:
-    """The folder for results."""
+def output_option(text: str, default: Path | None = None) -> Decorator:
+    """Returns the option for the folder of results."""
     return click.option(
         "folder",
         "-o",
@@ -78,10 +78,10 @@ def output_option(words: str, default: Path | None = None) -> Decorator:
         type=click.Path(path_type=Path),
         default=default,
         show_default=default is not None,
-        help=words,
+        help=text,
     )
 
 
-def json_file_option(words: str) -> Decorator:
-    """A file for the numbers."""
-    return click.option("json_file", "--json", type=click.Path(path_type=Path, dir_okay=False), help=words)
+def json_file_option(text: str) -> Decorator:
+    """Returns the option for a JSON file of all numbers."""
+    return click.option("json_file", "--json", type=click.Path(path_type=Path, dir_okay=False), help=text)

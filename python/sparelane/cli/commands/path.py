@@ -1,4 +1,4 @@
-"""`sparelane path`: what the path to a receiver does."""
+"""`sparelane path`: measures how the path to a receiver treats the classes of packets."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sparelane.cli.commands.wire_options import common, options_of
 from sparelane.wire import path as wire_path
 
 VERDICTS = {
-    "priorities": "The path serves the lower classes worse: a tail harms nobody.",
-    "one queue": "The path has one queue for all classes: a tail takes room from others.",
-    "marks lost": "The path does not keep the marks of lower classes: there is no tail, but by --unmarked.",
-    "unknown": "How the path serves the lower classes is not known.",
+    "priorities": "The path gives lower classes worse service, so a low-priority tail does not harm other traffic.",
+    "one queue": "The path has one queue for all classes, so a low-priority tail takes capacity from other traffic.",
+    "marks lost": "The path changes the DSCP of lower classes, so transfers send no tail unless --unmarked is set.",
+    "unknown": "The service of the lower classes could not be determined.",
 }
 
 
@@ -28,7 +28,14 @@ VERDICTS = {
     show_default=True,
     help="Give up after this many seconds without an answer.",
 )
-@click.option("--load", "load_s", type=click.FloatRange(0, 60), default=1.0, show_default=True, help="Seconds of load.")
+@click.option(
+    "--load",
+    "load_s",
+    type=click.FloatRange(0, 60),
+    default=1.0,
+    show_default=True,
+    help="Duration of the load, seconds; 0 for none.",
+)
 @click.option("--load-rate", default="1Gbps", show_default=True, metavar="RATE", help="Highest rate of the load.")
 @click.argument("to", metavar="HOST:PORT")
 def command(
@@ -42,9 +49,9 @@ def command(
 ) -> None:
     """Measure the path to the receiver at HOST:PORT.
 
-    Says whether it keeps the marks of the classes, and whether it serves the lower ones worse: for a second, a load a
-    little above the path's rate goes in class 1, and small packets of all classes beside it. Without lower classes on
-    the path that load is felt by others; --load 0 leaves it out.
+    Prints whether the path preserves the DSCP of each class, and whether it gives the lower classes worse service. To
+    find out, the command loads class 1 slightly above the path's rate for a second, and sends small packets of all
+    classes at the same time. On a path without lower classes this load disturbs other traffic; --load 0 skips it.
     """
     options = options_of(given)
     report = wire_path.measure(to, keys=keys, trust=trust, options=options, load_s=load_s, most_rate=load_rate)
@@ -64,9 +71,9 @@ def command(
         click.echo("  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=False)))
     click.echo(f"rate {_mbps(report.rate_bps)}, tail {_mbps(report.tail_bps)}, packets of {report.mtu_bytes} bytes")
     if report.load_bps is not None:
-        click.echo(f"of a load of {_mbps(report.load_bps)} in class 1, {_mbps(report.arrived_bps)} arrived")
-    batches = {True: "yes", False: "no"}
-    click.echo(f"this host sends batches: {batches[report.gso]}; receives them: {batches[report.gro]}")
+        click.echo(f"load in class 1: {_mbps(report.load_bps)} sent, {_mbps(report.arrived_bps)} arrived")
+    answers = {True: "yes", False: "no"}
+    click.echo(f"batches on this host: sent: {answers[report.gso]}; received: {answers[report.gro]}")
     click.echo(VERDICTS[report.verdict])
 
 

@@ -1,4 +1,4 @@
-"""`sparelane plot`: figures of runs and sweeps."""
+"""`sparelane plot`: draws figures of runs and sweeps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sparelane.common import extras, folders
-from sparelane.terminal import console as terminal
+from sparelane.terminal import console
 
 if TYPE_CHECKING:
     from sparelane.reports.charts.panel import Panel
@@ -25,27 +25,30 @@ NAME = "plot.png"
     "-o",
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
-    help=f"The figure, a file that ends in .png, .svg or .pdf.  [default: {NAME} in the first folder]",
+    help=f"File for the figure: .png, .svg or .pdf.  [default: {NAME} in the first folder]",
 )
 @click.option(
     "only", "--only", metavar="PANEL", multiple=True, help="Draw only this panel; repeatable.  [default: all]"
 )
-@click.option("key", "--x", metavar="KEY", help="Draw a sweep along this key.  [default: the one with the most values]")
+@click.option(
+    "key", "--x", metavar="KEY", help="Key on the x axis of a sweep.  [default: the key with the most values]"
+)
 @click.option(
     "where",
     "--where",
     metavar="KEY=VALUE",
     multiple=True,
-    help="Draw only these values of a key of a sweep, or scheme=NAME; repeatable.",
+    help="For a sweep, draw only this value of a key, or scheme=NAME; repeatable.",
 )
 def command(
     what: tuple[Path, ...], target: Path | None, only: tuple[str, ...], key: str | None, where: tuple[str, ...]
 ) -> None:
     """Draw runs or sweeps.
 
-    WHAT is the folder of a sweep, or one or more folders of `sparelane run`, which are drawn together. A run shows
-    windows, round trips, throughputs, queues and use of links over time, if the scenario samples them; completion times
-    and slowdowns by size; distributions; and throughput against delay. A sweep shows its metrics along a key.
+    WHAT is the folder of a sweep, or one or more folders of `sparelane run`, which are drawn together. Panels of a run
+    are: windows, round-trip times, throughputs, queue lengths and link utilisation over time, if the scenario samples
+    them; completion times and slowdowns by flow size; distributions; and throughput against delay. Panels of a sweep
+    show its metrics along a key.
     """
     from sparelane.reports.charts import draw
     from sparelane.reports.charts.plot import choose
@@ -57,11 +60,11 @@ def command(
     extras.require("figures")
     draw.save(draw.figure(panels), target)
     names = ", ".join(panel.name for panel in panels)
-    terminal.saved(f"{names} in {target}", f"the figure is saved in {target}")
+    console.saved(f"{names} in {target}", f"the figure is saved in {target}")
 
 
 def _names(what: Sequence[Path]) -> list[str]:
-    """The shortest names that tell the folders apart; empty for one alone."""
+    """The shortest names that distinguish the folders; an empty name for a single folder."""
     if len(what) < 2:
         return [""]
     full = [place.resolve() for place in what]
@@ -86,7 +89,9 @@ def _panels(what: Sequence[Path], key: str | None, where: Sequence[str]) -> list
     elif kinds == [Kind.SWEEP]:
         found = of_sweep.panels(sweeps.read(what[0]), key, where)
     elif Kind.REPRODUCTION in kinds:
-        raise SavedResultsError(f'"{what[kinds.index(Kind.REPRODUCTION)]}" holds experiments, whose figures are there')
+        raise SavedResultsError(
+            f'"{what[kinds.index(Kind.REPRODUCTION)]}" holds experiments, which have figures already'
+        )
     else:
-        raise SavedResultsError("a sweep is drawn alone: name one sweep, or any number of runs")
+        raise SavedResultsError("a figure shows one sweep, or any number of runs")
     return found

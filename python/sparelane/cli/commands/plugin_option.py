@@ -1,4 +1,4 @@
-"""`--plugin FILE.py`, for every command that reads scenarios, and how long its code may take."""
+"""The option `--plugin FILE.py` of commands that read scenarios, and the options that limit the time of its code."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-# A million seconds.
+# The largest time limit, seconds.
 MAX_LIMIT_S = 1e6
 
 
 def load(_context: click.Context, _option: click.Parameter, paths: tuple[Path, ...]) -> None:
-    """Loads the files before the command runs."""
+    """Loads the plugin files before the command runs."""
     from sparelane.plugins import loading
 
     for path in paths:
@@ -27,14 +27,14 @@ def load(_context: click.Context, _option: click.Parameter, paths: tuple[Path, .
 
 
 def limits_of(call_s: float, run_s: float) -> Limits:
-    """What `--call-limit` and `--run-limit` say, of which 0 is no limit."""
+    """The limits that `--call-limit` and `--run-limit` set; 0 means no limit."""
     from sparelane.plugins.watch import Limits
 
     return Limits(call_s or None, run_s or None)
 
 
 def limit_options(command: Command) -> Command:
-    """Gives a command the options of how long somebody's own code, and a run, may take."""
+    """Adds the options that limit the time of a call into a plugin and of a run."""
     call = click.option(
         "call_limit_s",
         "--call-limit",
@@ -42,7 +42,7 @@ def limit_options(command: Command) -> Command:
         type=click.FloatRange(0, MAX_LIMIT_S),
         default=60.0,
         show_default=True,
-        help="How long one call into a plugin may take, before the run fails; 0 for any time.",
+        help="Fail the run if a call into a plugin takes longer than this; 0 for no limit.",
     )
     run = click.option(
         "run_limit_s",
@@ -50,18 +50,18 @@ def limit_options(command: Command) -> Command:
         metavar="SECONDS",
         type=click.FloatRange(0, MAX_LIMIT_S),
         default=0.0,
-        help="Seconds that a run may take; what it did until then is kept.  [default: any time]",
+        help="End a run after this much real time, and keep its results so far.  [default: no limit]",
     )
     return call(run(command))
 
 
-def tell(words: str) -> None:
-    """Says, on standard error, which call takes long; where a bar is shown, it makes room."""
-    print(f"sparelane: {words}", file=sys.stderr, flush=True)
+def report_slow_call(text: str) -> None:
+    """Reports a slow call on standard error. A progress bar is redrawn below the line."""
+    print(f"sparelane: {text}", file=sys.stderr, flush=True)
 
 
 def plugin_option(command: Command) -> Command:
-    """Gives a command the option; its function has no argument for it."""
+    """Adds the option to a command, whose function gets no argument for it."""
     option = click.option(
         "--plugin",
         multiple=True,
@@ -70,6 +70,6 @@ def plugin_option(command: Command) -> Command:
         expose_value=False,
         is_eager=True,
         callback=load,
-        help="Load controllers, workloads and flow sizes of your own from this file; repeatable.",
+        help="Load your own controllers, workloads and flow sizes from this file; repeatable.",
     )
     return option(command)

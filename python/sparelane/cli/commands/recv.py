@@ -1,4 +1,4 @@
-"""`sparelane recv`: files from other hosts."""
+"""`sparelane recv`: receives files from other hosts."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from sparelane.cli.commands.long_lived import Log, Signals, long_lived
 from sparelane.cli.commands.wire_options import IDLE_TIMEOUT, STALL_TIMEOUT, FirstContact, common, options_of, telemetry
 from sparelane.cli.main import Incomplete
 from sparelane.terminal.streams import STREAMS
-from sparelane.wire import transfer as wire
+from sparelane.wire import transfer
 
 
 class Once:
-    """The state of the first transfer, and of others that run at the same time.
+    """Decides when `--once` is satisfied: after the first transfer, and others that run at the same time.
 
-    Two ends of a connection are not the end of a transfer: a peer that offered no file has measured the path, and a
-    connection that its peer has replaced goes on in the new one.
+    A disconnect does not end a transfer in two cases. A peer that offered no file only measured the path, and a
+    connection that its peer replaced continues as the new connection.
     """
 
     def __init__(self) -> None:
         self.is_over = False
-        # By peer: what went wrong with it, as long as it has not come again.
+        # The last error of each peer; reconnecting clears it.
         self.errors: dict[str, str] = {}
 
     def note(self, event: dict[str, Any]) -> None:
-        """Something has happened."""
+        """Takes an event of the receiver into account."""
         if event.get("error"):
             self.errors[event["peer"]] = event["error"]
         if event["event"] == "disconnected":
@@ -55,9 +55,9 @@ class Once:
     "folder",
     required=True,
     metavar="FOLDER",
-    help="Folder for the files, created if its parent exists; with --once, - is standard output, after the check.",
+    help="Folder for the files, created if its parent exists; with --once, - for standard output.",
 )
-@click.option("--once", is_flag=True, help="Exit after the first transfer and those that run beside it.")
+@click.option("--once", is_flag=True, help="Exit after the first transfer, and others running at that time.")
 @click.option("--force", is_flag=True, help="Replace existing files.")
 def command(
     keys: str,
@@ -73,35 +73,35 @@ def command(
 ) -> None:
     """Receive files from trusted hosts.
 
-    A file has its name only when all of it is here, and right. SIGTERM finishes the transfers that run, a second one
-    ends at once, and SIGHUP reads the key and the trusted peers anew.
+    A file gets its final name after all of it has arrived and its checksum is correct. On SIGTERM, running transfers
+    finish first; a second SIGTERM exits at once. SIGHUP reloads the key and the trusted peers.
     """
     to_output = folder == "-"
     if to_output and not once:
-        raise click.UsageError("-o - is for one transfer: --once is missing")
+        raise click.UsageError("-o - writes a single transfer: add --once")
     log = Log(log_level)
     signals = Signals(log, grace)
     first_contact = FirstContact(keys, trust, given["first_contact"])
     once_over = Once()
-    # Only a receiver that ends keeps names: those for standard output.
+    # Received names, kept only for standard output.
     stored: list[str] = []
     with ExitStack() as background, ExitStack() as stack:
-        # A reader who stalls must not stall the peers.
+        # A stalled reader of standard output must not stall the peers.
         background.enter_context(STREAMS.in_background(as_json=as_json))
         into = stack.enter_context(TemporaryDirectory(prefix="sparelane-")) if to_output else folder
         options = options_of(given)
-        made = wire.Receiver(listen, into, keys=keys, trust=trust, force=force, options=options)
+        made = transfer.Receiver(listen, into, keys=keys, trust=trust, force=force, options=options)
         receiver = stack.enter_context(made)
         listening = {"event": "listening", "address": receiver.address}
         if receiver.metrics_address is not None:
             listening["metrics"] = receiver.metrics_address
             log("info", f"metrics at http://{receiver.metrics_address}/metrics")
-        _say(as_json, to_output, listening)
+        _print_event(as_json, to_output, listening)
         while not (once_over.is_over and receiver.running == 0) and not signals.is_over(receiver):
             if (stranger := receiver.take_stranger()) is not None:
-                log("warning", f"a stranger was refused, whose key is {stranger}")
+                log("warning", f"refused an untrusted peer with key {stranger}")
             for event in receiver.step():
-                _say(as_json, to_output, event)
+                _print_event(as_json, to_output, event)
                 if event["event"] == "connected":
                     first_contact.meet(event["peer"])
                 if event.get("error"):
@@ -114,23 +114,23 @@ def command(
                         receiver.stop()
         if to_output:
             receiver.close()
-            # The files themselves go out whole, however long their reader takes. No peer waits for it any more.
+            # No peer waits any more, so writing the files may block for as long as the reader needs.
             background.close()
             for name in stored:
-                _put_out(Path(into, name))
+                _write_to_output(Path(into, name))
     if once_over.errors:
         raise Incomplete(next(iter(once_over.errors.values())))
 
 
-def _put_out(path: Path) -> None:
-    """Writes a file to standard output; of a folder there is nothing to write."""
+def _write_to_output(path: Path) -> None:
+    """Writes a file to standard output. Ignores folders."""
     if path.is_file():
         with path.open("rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
         sys.stdout.buffer.flush()
 
 
-def _say(as_json: bool, to_output: bool, event: dict[str, Any]) -> None:
+def _print_event(as_json: bool, to_output: bool, event: dict[str, Any]) -> None:
     if as_json:
         text = json.dumps(event)
     elif event["event"] == "listening":

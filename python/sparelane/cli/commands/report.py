@@ -1,4 +1,4 @@
-"""`sparelane report`: saved results as one HTML file, and as pages."""
+"""`sparelane report`: writes saved results as one HTML file and, for experiments, as Markdown pages."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sparelane.cli.commands.compare_options import comparison_options, threshold
 from sparelane.cli.commands.reproduce import DEFAULT_FOLDER
 from sparelane.cli.commands.verdicts import FAILED, show_claims, show_unneeded
 from sparelane.common import extras, folders
-from sparelane.terminal import console as terminal
+from sparelane.terminal import console
 
 if TYPE_CHECKING:
     from sparelane.papers.engine.saved import Saved
 
 
 PAGE = "report.html"
-# Experiments that are listed one by one; of more, the number is told.
+# Up to this many experiments are listed by id; beyond it, only their number is printed.
 LISTED = 12
 
 
@@ -33,8 +33,8 @@ LISTED = 12
     type=click.Path(path_type=Path, dir_okay=False),
     help=f"The HTML file.  [default: {PAGE} in FOLDER]",
 )
-@click.option("see", "--see", type=click.Path(path_type=Path), help="Another page, to be named in the Markdown pages.")
-@click.option("redraw", "--redraw", is_flag=True, help="Draw the figures of experiments again, too.")
+@click.option("see", "--see", type=click.Path(path_type=Path), help="Another page that the Markdown pages link to.")
+@click.option("redraw", "--redraw", is_flag=True, help="Draw the figures of experiments again.")
 @click.option("check", "--check", is_flag=True, help="Exit with 1 if a claim of an experiment fails.")
 @comparison_options
 def command(
@@ -47,12 +47,12 @@ def command(
     by: tuple[str, ...],
     thresholds: tuple[str, ...],
 ) -> None:
-    """Write what FOLDER holds as one HTML file, which opens offline: question, answer, figures, how to repeat it.
+    """Write the results in FOLDER as one HTML file for offline use, with question, answer, figures and commands.
 
-    FOLDER is what `sparelane sweep`, `run` or `reproduce` left. Of experiments that `sparelane reproduce` saved, in any
-    number of runs, Markdown pages are written too, into FOLDER, unless -o says where the report goes. Their numbers are
-    the saved ones, and figures unless they are drawn again; reasons, claims and assumptions are those of the
-    experiments as they are now. --metric, --by and --threshold are for sweeps.
+    FOLDER holds results of `sparelane sweep`, `run` or `reproduce`. For experiments, the command also writes Markdown
+    pages into FOLDER, unless -o is given. The pages use saved numbers, and saved figures unless --redraw is given.
+    Reasons, claims and assumptions come from the current definitions of the experiments. --metric, --by and --threshold
+    are for sweeps.
     """
     from sparelane.results.kinds import Kind, kind_of
 
@@ -62,7 +62,7 @@ def command(
         raise click.UsageError(f'--metric, --by and --threshold are for sweeps, and "{folder}" holds other results')
     if kind is Kind.REPRODUCTION:
         if see is not None and target is not None:
-            raise click.UsageError("--see goes into the Markdown pages; allowed: without -o, which leaves them alone")
+            raise click.UsageError("--see changes the Markdown pages, which -o does not write; allowed: one of the two")
         _report_experiments(folder, place, see, has_pages=target is None, redraw=redraw, check=check)
         return
     if kind is Kind.SWEEP:
@@ -78,9 +78,9 @@ def command(
 
 
 def _write(text: str, target: Path) -> None:
-    """Writes the HTML file, whole or not at all."""
+    """Writes the HTML file atomically."""
     folders.replaced(folders.ready_file(target), lambda path: path.write_text(text, encoding="utf-8"))
-    terminal.saved(f"report in {target}", f"the report is saved in {target}")
+    console.saved(f"report in {target}", f"the report is saved in {target}")
 
 
 def _report_experiments(
@@ -102,32 +102,32 @@ def _report_experiments(
         report.redraw(results)
     unfinished = report.unfinished(folder, results)
     folders.replaced(target, lambda path: path.write_text(of_experiments.page(results, unfinished), encoding="utf-8"))
-    # Pages link to each other from the folder of all results on.
+    # Markdown pages link to each other relative to the folder of all results.
     if has_pages and next(folder.glob(f"*/*/{manifest.FILE}"), None):
-        beside = None if see is None else Path(os.path.relpath(see, folder)).as_posix()
-        pages = report.save_pages(results, folders.ready_folder(folder), see=beside, unfinished=unfinished)
-        _say(results, unknown, pages)
-    terminal.saved(f"report in {target}", f"the report is saved in {target}")
+        link = None if see is None else Path(os.path.relpath(see, folder)).as_posix()
+        pages = report.save_pages(results, folders.ready_folder(folder), see=link, unfinished=unfinished)
+        _print_status(results, unknown, pages)
+    console.saved(f"report in {target}", f"the report is saved in {target}")
     if not show_claims([(one.experiment.id, one.verdicts) for one in results]) and check:
         raise SystemExit(FAILED)
 
 
-def _say(results: Sequence[Saved], unknown: Sequence[str], target: Path) -> None:
-    """Prints what the reader of the page should know, and what is to be done before the next one."""
+def _print_status(results: Sequence[Saved], unknown: Sequence[str], target: Path) -> None:
+    """Prints the state of the experiments: a summary, and which are partial, outdated, missing or unknown."""
     from sparelane.papers import registry
     from sparelane.papers.pages.page import SUMMARY_HEADINGS, summary
 
-    terminal.show_table("how they stand", SUMMARY_HEADINGS, SUMMARY_HEADINGS[:2], summary(results))
+    console.show_table("state of the experiments", SUMMARY_HEADINGS, SUMMARY_HEADINGS[:2], summary(results))
     found = {one.experiment.id for one in results}
     lists = {
-        "not the full effort": [one.experiment.id for one in results if not one.is_full],
-        "outdated, to be run again": [one.experiment.id for one in results if one.is_outdated],
+        "reduced effort": [one.experiment.id for one in results if not one.is_full],
+        "outdated, run again": [one.experiment.id for one in results if one.is_outdated],
         "without results": [id for id in registry() if id not in found],
-        "results of experiments that are no more": unknown,
+        "results of experiments that no longer exist": unknown,
     }
-    for words, ids in lists.items():
+    for title, ids in lists.items():
         if ids:
-            told = ", ".join(ids) if len(ids) <= LISTED else f"{len(ids)} experiments"
-            terminal.output().print(f"{words}: {told}", soft_wrap=True, markup=False)
+            listed = ", ".join(ids) if len(ids) <= LISTED else f"{len(ids)} experiments"
+            console.output().print(f"{title}: {listed}", soft_wrap=True, markup=False)
     show_unneeded((one.experiment.id, one.unneeded_reasons) for one in results)
-    terminal.saved(f"pages from {target} on", f"the pages are saved from {target} on")
+    console.saved(f"pages: start at {target}", f"the pages are saved; start at {target}")

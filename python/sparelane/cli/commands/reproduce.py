@@ -1,4 +1,4 @@
-"""`sparelane reproduce`: the papers' numbers beside ours."""
+"""`sparelane reproduce`: repeats experiments from papers and compares the numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sparelane.cli.commands.verdicts import FAILED, show_claims, show_unneeded
 from sparelane.common import experiment_index, extras, folders
 from sparelane.common.names import UnknownNameError, below
 from sparelane.scenario import library
-from sparelane.terminal import console as terminal
+from sparelane.terminal import console
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -32,17 +32,17 @@ INTERRUPTED = 130
 
 @click.command("reproduce")
 @click.argument("names", metavar="[ID]...", nargs=-1, shell_complete=completion.experiments)
-@click.option("quick", "--quick", is_flag=True, help="A small version of each experiment, in seconds.")
+@click.option("quick", "--quick", is_flag=True, help="Run a small version of each experiment, in seconds.")
 @seeds_option("Repetitions.  [default: each experiment's own number]")
-@jobs_option("Simulations at the same time; the results do not depend on it.")
-@click.option("dask", "--dask", metavar="ADDRESS", help="Send the simulations to a Dask cluster.")
+@jobs_option("Number of parallel simulations; the results do not depend on it.")
+@click.option("dask", "--dask", metavar="ADDRESS", help="Run on a Dask cluster, such as tcp://10.0.0.1:8786.")
 @output_option("Folder for data, figures and the report.", DEFAULT_FOLDER)
 @json_file_option("Write all rows to this file.")
 @click.option(
     "check",
     "--check",
     is_flag=True,
-    help="Print the papers' claims with our numbers and their bands; exit with 1 if one fails.",
+    help="Print the papers' claims with the simulated numbers and their bands; exit with 1 if one fails.",
 )
 def command(
     names: tuple[str, ...],
@@ -54,14 +54,16 @@ def command(
     json_file: Path | None,
     check: bool,
 ) -> None:
-    """Redo experiments of the papers and print their numbers beside ours.
+    """Repeat experiments from papers, and print the papers' numbers next to the simulated ones.
 
-    ID is an experiment or the beginning of several, as in rc3; without one, all are done (see `sparelane list`).
+    ID is the id of an experiment, or a prefix such as rc3 that selects several. Without an ID, all experiments run (see
+    `sparelane list`).
 
-    Those that run on the Linux kernel with RC3 are left out, with a word, where it is not built; a full ID insists.
+    Experiments on the Linux kernel with RC3 are skipped with a message if that kernel is not built. With a full ID,
+    that is an error.
 
-    Exits with 1 if --check finds a claim that fails, with 2 if something could not be written (what else there is to
-    do is done first), and with 130 if interrupted: experiments that are finished by then are kept, and named.
+    Exits with 1 if --check finds a claim that fails, with 2 if a file could not be written (the other experiments run
+    first), and with 130 if interrupted; experiments that finished are saved and listed.
     """
     ids = experiment_ids(names)
     if json_file is not None:
@@ -86,7 +88,7 @@ def command(
     show_unneeded((done.task.experiment.id, done.unneeded_reasons) for done in finished)
     holds = show_claims([(done.task.experiment.id, done.verdicts) for done in finished]) if check else True
     if missing:
-        names_done = f'Finished, and kept in "{folder}": {", ".join(kept)}' if kept else "Finished: none"
+        names_done = f'Finished, and saved in "{folder}": {", ".join(kept)}' if kept else "Finished: none"
         click.echo(f"sparelane: interrupted. {names_done}. Not finished: {', '.join(missing)}", err=True)
     if problems:
         click.echo("\n".join(f"sparelane: {problem}" for problem in problems), err=True)
@@ -95,30 +97,34 @@ def command(
 
 
 def experiment_ids(names: Sequence[str]) -> list[str]:
-    """The ids that names mean, before anything is loaded.
+    """The ids of the experiments that names select. Does not import the experiments.
 
     Raises:
-        UnknownNameError: a name means none, or one of several.
+        UnknownNameError: a name selects no experiment.
     """
     known = experiment_index.ids()
     found: list[str] = []
     for name in names:
         meant = below(name, known)
         if not meant:
-            is_ready = name.removesuffix(".toml") in library.names()
-            elsewhere = f", but a ready-made scenario: `sparelane run {name}`" if is_ready else ""
+            is_scenario = name.removesuffix(".toml") in library.names()
+            elsewhere = f", but a ready-made scenario: `sparelane run {name}`" if is_scenario else ""
             raise UnknownNameError("experiment", name, known, elsewhere)
         found += meant
     return found
 
 
 def is_ready(experiment: Experiment, names: Sequence[str]) -> bool:
-    """Whether this machine can do an experiment; it is an error where the user has named just this one."""
+    """True if this machine can run an experiment; otherwise prints what is missing.
+
+    Raises:
+        LinuxError: the machine cannot run it, and the user named it by its full id.
+    """
     if not (lacks := experiment.lacks):
         return True
     if experiment.id in names:
         raise LinuxError(lacks)
-    click.echo(f"sparelane: left out: {lacks}", err=True)
+    click.echo(f"sparelane: skipped: {lacks}", err=True)
     return False
 
 
@@ -134,18 +140,19 @@ def _task(experiment: Experiment, *, quick: bool, seeds: int | None) -> Task:
 def _work_through(
     tasks: Sequence[Task], jobs: int, executor: Executor | None, folder: Path, problems: list[str]
 ) -> list[Finished]:
-    """Does the tasks, prints and saves each when it is done; fewer than all if the user stopped it.
+    """Runs the tasks, and prints and saves each when it is finished.
 
-    What cannot be saved is added to the problems, and the work goes on.
+    Returns the finished tasks, which are fewer than all if the user interrupted. If a result cannot be saved, the error
+    is added to `problems`, and the next task runs.
     """
     from sparelane.papers.engine import runner
     from sparelane.papers.pages import report
 
     finished: list[Finished] = []
     try:
-        with terminal.progress("simulating") as meter, terminated_as_interrupted():
+        with console.progress("simulating") as meter, terminated_as_interrupted():
             for done in runner.reproduce(tasks, jobs, meter, executor):
-                with _noting(problems, f"the results of {done.task.experiment.id}"):
+                with _collecting(problems, f"the results of {done.task.experiment.id}"):
                     report.save_experiment(done, folder)
                 finished.append(done.without_tables())
                 with meter.aside():
@@ -158,21 +165,21 @@ def _work_through(
 def _write_reports(
     finished: Sequence[Finished], missing: Sequence[str], folder: Path, json_file: Path | None, problems: list[str]
 ) -> None:
-    """Writes the report over all results in the folder, and the rows of these experiments where they are wanted."""
+    """Writes the report over all results in the folder and, if `json_file` is given, the rows of these experiments."""
     from sparelane.common.frames import write_json_value
     from sparelane.papers.pages import report
 
-    with _noting(problems, "the report"):
+    with _collecting(problems, "the report"):
         report.save_report(folder, missing)
     if json_file is not None:
-        with _noting(problems, f'"{json_file}"'):
+        with _collecting(problems, f'"{json_file}"'):
             write_json_value(report.rows_json(finished), json_file)
-    terminal.saved(f"pages from {folder / 'README.md'} on", f"the results are saved in {folder}")
+    console.saved(f"pages: start at {folder / 'README.md'}", f"the results are saved in {folder}")
 
 
 @contextmanager
-def _noting(problems: list[str], what: str) -> Iterator[None]:
-    """Notes what could not be written instead of failing, so that hours of other work are not lost."""
+def _collecting(problems: list[str], what: str) -> Iterator[None]:
+    """Adds a failed write to `problems` instead of raising it, so that hours of other work are not lost."""
     try:
         yield
     except (OSError, folders.SavedResultsError) as error:
@@ -180,16 +187,16 @@ def _noting(problems: list[str], what: str) -> Iterator[None]:
 
 
 def show(done: Finished) -> None:
-    """Prints one experiment's comparison."""
+    """Prints the comparison of an experiment with its paper."""
     from sparelane.papers.pages.text import LEFT, effort_words, heading, table
 
     experiment, effort = done.task.experiment, done.task.effort
     shown = table(done.evaluation.rows, done.task.experiment.witness)
     title = heading(experiment, effort)
-    terminal.show_table(title, shown.headings, LEFT, shown.lines)
-    console = terminal.output()
+    console.show_table(title, shown.headings, LEFT, shown.lines)
+    printer = console.output()
     words = effort_words(experiment, effort)
     details = ", ".join(part for part in (experiment.source, words, f"{done.elapsed_s:.1f} s since the start") if part)
     fitted = (f"Fitted: {sentence}" for sentence in experiment.fitted)
-    console.print("\n".join([*shown.footnotes, details, *fitted, *done.evaluation.notes]), markup=False)
-    console.print()
+    printer.print("\n".join([*shown.footnotes, details, *fitted, *done.evaluation.notes]), markup=False)
+    printer.print()

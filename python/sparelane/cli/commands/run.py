@@ -1,4 +1,4 @@
-"""`sparelane run`: simulate one scenario."""
+"""`sparelane run`: simulates one scenario, prints a summary and saves the results."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparelane._native import Cancelled, ScenarioError
-from sparelane.cli.commands import given
+from sparelane.cli.commands import scenario_input
 from sparelane.cli.commands.options import jobs_option, output_option, scenario_argument, seeds_option, settings_option
-from sparelane.cli.commands.plugin_option import limit_options, limits_of, plugin_option, tell
-from sparelane.cli.commands.stopping import heard
+from sparelane.cli.commands.plugin_option import limit_options, limits_of, plugin_option, report_slow_call
+from sparelane.cli.commands.scenario_input import ScenarioInput
+from sparelane.cli.commands.stopping import stop_on_signal
 from sparelane.cli.main import Incomplete, Interruption, LimitReachedError
 from sparelane.common import folders
 from sparelane.plugins import failure
 from sparelane.plugins.registry import REGISTRY
 from sparelane.plugins.watch import Limits, plugin_call, watched
-from sparelane.simulation import simulate as api
-from sparelane.simulation import traces
+from sparelane.simulation import simulate, traces
 from sparelane.simulation.result import DEFAULT_FORMATS, FORMATS
-from sparelane.terminal import console as terminal
+from sparelane.terminal import console
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sparelane.simulation.result import Result
     from sparelane.uml.running import Outcome
 
-# The number of means over seeds that are printed.
+# The number of means over seeds that are printed without `--all`.
 MOST_ROWS = 15
 
 
@@ -40,11 +40,9 @@ MOST_ROWS = 15
 @scenario_argument("scenario")
 @settings_option
 @click.option(
-    "--seed", type=click.IntRange(0, api.MAX_SEED), help="Seed of every random draw.  [default: the scenario's]"
+    "--seed", type=click.IntRange(0, simulate.MAX_SEED), help="Seed of every random draw.  [default: the scenario's]"
 )
-@seeds_option(
-    "Run with so many seeds, from --seed on, and print means with intervals: a sweep of seeds alone.", fewest=2
-)
+@seeds_option("Run with this many seeds, counted from --seed, and print means with intervals. Saves a sweep.", fewest=2)
 @jobs_option("Worker processes, with --seeds.")
 @output_option("Folder for the results.  [default: out/NAME]")
 @click.option(
@@ -59,7 +57,7 @@ MOST_ROWS = 15
 @click.option(
     "--trace",
     metavar="WHAT",
-    help="Write traces of packets into the folder, as in flow=3,port=west:east: pcapng, and qlog of flows.",
+    help="Save packet traces as pcapng, and qlog for flows. Example: flow=3,port=west:east.",
 )
 @click.option(
     "on",
@@ -67,9 +65,9 @@ MOST_ROWS = 15
     type=click.Choice(["simulator", "linux"]),
     default="simulator",
     show_default=True,
-    help="What runs it: the simulator, or the real TCP of Linux in virtual time.",
+    help="Run in the simulator, or on the TCP of Linux in virtual time.",
 )
-@click.option("is_all", "--all", is_flag=True, help=f"With --seeds, print every mean, and not {MOST_ROWS} alone.")
+@click.option("is_all", "--all", is_flag=True, help=f"With --seeds, print all means instead of {MOST_ROWS}.")
 @plugin_option
 @limit_options
 def command(
@@ -88,37 +86,37 @@ def command(
 ) -> None:
     """Simulate a scenario, print a summary, and save the results.
 
-    FILE is a scenario file, the name of a ready-made scenario (see `sparelane list`), or - for standard input;
-    the `run.json` of a run repeats it.
+    FILE is a scenario file, the name of a ready-made scenario (see `sparelane list`), or - for standard input. The
+    `run.json` of a saved run repeats that run.
 
     Exits with 124 if --run-limit ended the run, and with 130 if it was interrupted. The results until then are saved.
     """
     limits = limits_of(call_limit_s, run_limit_s)
-    found = given.read(scenario)
-    # What is repeated may be written over.
-    before = api.saved_run(Path(found.file)) if found.is_saved else {}
+    source = scenario_input.read(scenario)
+    # This file is read now, since repeating a run may overwrite it.
+    before = simulate.saved_run(Path(source.file)) if source.is_saved else {}
     if on == "linux":
         if seeds is not None or trace is not None:
             raise click.UsageError("--on linux takes neither --seeds nor --trace; allowed: one seed, no trace")
         if limits.run_s is not None:
             raise click.UsageError("--run-limit ends runs in the simulator; allowed: --on linux without it")
-        run_on_linux(found, settings, seed, folder or Path("out") / found.name, formats)
+        run_on_linux(source, settings, seed, folder or Path("out") / source.name, formats)
         return
     if seeds is not None:
         if trace is not None:
             raise click.UsageError("--trace follows one run; allowed: with one seed")
         several(
-            found, [*settings, *([] if seed is None else [f"seed={seed}"])], seeds, jobs, folder, limits, is_all=is_all
+            source, [*settings, *([] if seed is None else [f"seed={seed}"])], seeds, jobs, folder, limits, is_all=is_all
         )
         return
-    place = folder or Path("out") / found.name
+    place = folder or Path("out") / source.name
     if trace is not None:
         traces.parse(trace)
         folders.ready_folder(place)
     try:
-        result, is_over_limit = simulate(found, seed, settings, trace, place, limits)
+        result, is_over_limit = simulate_within(limits, source, seed, settings, trace, place)
     except ScenarioError as error:
-        raise with_hint(error, found, settings, before) from error
+        raise with_hint(error, source, settings, before) from error
     except failure.PluginError as error:
         if isinstance(error.__cause__, failure.RunOverLimitError):
             raise LimitReachedError(f"{error}; nothing is saved") from error
@@ -128,23 +126,23 @@ def command(
     try:
         result.save(place, formats)
     finally:
-        # If the disk is full, the summary is all that is left of the run.
+        # If the disk is full, the summary is the only record of the run.
         show(result)
-        terminal.output().print(f"seed {result.seed}, digest {result.digest}", soft_wrap=True)
-    if found.is_saved and not result.is_interrupted:
+        console.output().print(f"seed {result.seed}, digest {result.digest}", soft_wrap=True)
+    if source.is_saved and not result.is_interrupted:
         show_repetition(result, before)
-    terminal.saved(f"results in {place}", f"the results are saved in {place}")
+    console.saved(f"results in {place}", f"the results are saved in {place}")
     show_traces(result)
     if result.is_interrupted:
-        refuse_part(result, limits, place, is_over_limit=is_over_limit)
+        exit_interrupted(result, limits, place, is_over_limit=is_over_limit)
 
 
-def refuse_part(result: Result, limits: Limits, place: Path, *, is_over_limit: bool) -> None:
-    """Ends a command whose run was stopped before its time.
+def exit_interrupted(result: Result, limits: Limits, place: Path, *, is_over_limit: bool) -> None:
+    """Ends the command after a run that was stopped early.
 
     Raises:
-        LimitReachedError: the run was over its limit.
-        Interruption: the user stopped it.
+        LimitReachedError: the run exceeded its time limit.
+        Interruption: the user stopped the run.
     """
     reached = f"{result.totals['end_s']:.6g} s of {tomllib.loads(result.scenario)['duration']} were simulated"
     kept = f"{reached}, and the results until then are in {place}"
@@ -153,17 +151,17 @@ def refuse_part(result: Result, limits: Limits, place: Path, *, is_over_limit: b
     raise Interruption(f"interrupted: {kept}")
 
 
-def simulate(
-    found: given.Given, seed: int | None, settings: Sequence[str], trace: str | None, place: Path, limits: Limits
+def simulate_within(
+    limits: Limits, source: ScenarioInput, seed: int | None, settings: Sequence[str], trace: str | None, place: Path
 ) -> tuple[Result, bool]:
-    """Builds the network and runs the scenario. Shows progress and slow calls into plugins meanwhile.
+    """Builds the network and runs the scenario, and shows progress and slow calls into plugins.
 
     Returns:
-        The result, and whether the limit of the run ended it.
+        The result, and `True` if the time limit ended the run.
 
     Raises:
         ScenarioError: the scenario cannot be run.
-        LimitReachedError: the limit ended the building of the network.
+        LimitReachedError: the time limit was reached while the network was built.
         PluginError: plugin code failed, or took longer than a limit.
     """
     began_s = time.monotonic()
@@ -171,8 +169,8 @@ def simulate(
     def is_over_limit() -> bool:
         return limits.run_s is not None and time.monotonic() - began_s >= limits.run_s
 
-    with watched(limits, tell):
-        with terminal.waiting("building the network") as waiting:
+    with watched(limits, report_slow_call):
+        with console.waiting("building the network") as waiting:
 
             def wait(seconds: float) -> None:
                 waiting(seconds)
@@ -180,8 +178,8 @@ def simulate(
                     raise Cancelled
 
             try:
-                prepared = api.prepare(
-                    found.scenario, seed=seed, set=settings, waiting=wait, trace=trace, trace_folder=place
+                prepared = simulate.prepare(
+                    source.scenario, seed=seed, set=settings, waiting=wait, trace=trace, trace_folder=place
                 )
             except Cancelled:
                 raise LimitReachedError(
@@ -189,24 +187,24 @@ def simulate(
                     "nothing was simulated"
                 ) from None
         folders.ready_folder(place)
-        # A call into a plugin may never return to the simulator, which notices the wish only there.
+        # The simulator checks the flag between events, so it cannot stop a plugin call that never returns.
         call = None if REGISTRY.catalogue() is None else plugin_call
-        with terminal.progress(found.name) as meter, heard(call) as wish:
+        with console.progress(source.name) as meter, stop_on_signal(call) as stop:
             was_over_limit = False
 
             def go_on(fraction: float) -> bool:
                 nonlocal was_over_limit
                 meter(fraction)
                 was_over_limit = is_over_limit()
-                return not wish.is_to_stop and not was_over_limit
+                return not stop.is_set and not was_over_limit
 
             return prepared.run(go_on, keep=True), was_over_limit
 
 
 def with_hint(
-    error: ScenarioError, found: given.Given, settings: Sequence[str], before: Mapping[str, object]
+    error: ScenarioError, source: ScenarioInput, settings: Sequence[str], before: Mapping[str, object]
 ) -> ScenarioError:
-    """The error, with what would help: `sparelane sweep`, or the plugins that a run was made with."""
+    """The error with a hint: the plugins that a saved run used, or `sparelane sweep` if keys have several values."""
     from sparelane.plugins.loading import LOADED
     from sparelane.sweeps.plan import Plan
 
@@ -217,10 +215,10 @@ def with_hint(
         else []
     )
     if missing:
-        options = " ".join(f"--plugin {shlex.quote(str(Path(found.file).parent / one['file']))}" for one in missing)
+        options = " ".join(f"--plugin {shlex.quote(str(Path(source.file).parent / one['file']))}" for one in missing)
         return ScenarioError(f"{error}; this run was made with {options}")
     try:
-        plan = Plan(found.text, found.file, found.folder, settings=settings, needs_variation=False)
+        plan = Plan(source.text, source.file, source.folder, settings=settings, needs_variation=False)
     except ScenarioError:
         return error
     varied = [axis.key for axis in plan.axes]
@@ -228,64 +226,65 @@ def with_hint(
         return error
     return ScenarioError(
         f"{error}; {', '.join(varied)} {'has' if len(varied) == 1 else 'have'} several values: `sparelane sweep "
-        f"{found.file}` runs them all"
+        f"{source.file}` runs them all"
     )
 
 
 def run_on_linux(
-    found: given.Given, settings: Sequence[str], seed: int | None, place: Path, formats: tuple[str, ...]
+    source: ScenarioInput, settings: Sequence[str], seed: int | None, place: Path, formats: tuple[str, ...]
 ) -> None:
-    """Runs the scenario on the kernel, prints what became of its flows, and saves it."""
+    """Runs the scenario on the Linux kernel, prints a summary of its flows, and saves the results."""
     from sparelane.uml import running
 
     folders.check_folder(place)
-    with terminal.waiting("running on Linux") as waiting:
-        outcome = running.run(found.scenario, seed=seed, set=settings, waiting=waiting)
+    with console.waiting("running on Linux") as waiting:
+        outcome = running.run(source.scenario, seed=seed, set=settings, waiting=waiting)
     result = outcome.result
     try:
         result.save(place, formats)
     finally:
         show_linux(result, outcome)
-    terminal.saved(f"results in {place}", f"the results are saved in {place}")
+    console.saved(f"results in {place}", f"the results are saved in {place}")
 
 
 def show_linux(result: Result, outcome: Outcome) -> None:
-    """Prints what a run on Linux amounts to."""
+    """Prints the summary of a run on Linux."""
     summary = result.summary()
     print_completions(summary.schemes.drop(SLOWDOWNS))
     for remark in summary.remarks:
-        terminal.output().print(f"note: {remark}", soft_wrap=True, markup=False)
-    terminal.warn(result.warnings)
-    terminal.output().print(f"{outcome.packets} packets, their digest {outcome.packet_digest}", soft_wrap=True)
-    terminal.output().print(f"seed {result.seed}, digest {result.digest}", soft_wrap=True)
+        console.output().print(f"note: {remark}", soft_wrap=True, markup=False)
+    console.warn(result.warnings)
+    console.output().print(f"{outcome.packets} packets, packet digest {outcome.packet_digest}", soft_wrap=True)
+    console.output().print(f"seed {result.seed}, digest {result.digest}", soft_wrap=True)
 
 
 def show_repetition(result: Result, before: Mapping[str, object]) -> None:
-    """Prints whether a repeated run went as it did before."""
+    """Prints whether a repeated run has the same digest as the saved one."""
     if result.digest == before.get("digest"):
-        words = "the same digest as before"
+        text = "same digest as the saved run"
     elif result.version != before.get("version"):
-        words = f"another digest than before, by sparelane {before.get('version')}: this is {result.version}"
+        versions = f"sparelane {before.get('version')}; this is {result.version}"
+        text = f"the digest differs from the saved run, which used {versions}"
     else:
-        words = "another digest than before: the seed, a setting or a file that the scenario names has changed"
-    terminal.output().print(words, soft_wrap=True, markup=False)
+        text = "the digest differs from the saved run: the seed, a setting or a file named in the scenario has changed"
+    console.output().print(text, soft_wrap=True, markup=False)
 
 
 def show_traces(result: Result) -> None:
-    """Prints where traces are, and what is wrong with them.
+    """Prints the paths of the traces and their numbers of records.
 
     Raises:
-        Incomplete: one could not be written to its end.
+        Incomplete: a trace could not be written completely.
     """
     for path, count, error in result.traces:
         if error is not None:
             raise Incomplete(f'the trace "{path}" ends after {count} packets: {error}')
-        what = f"{count:,} records" if count else "nothing: the flow never started, or nothing passed the port"
-        terminal.output().print(f"trace in {path}: {what}", soft_wrap=True)
+        what = f"{count:,} records" if count else "no records: the flow never started, or no packet passed the port"
+        console.output().print(f"trace in {path}: {what}", soft_wrap=True)
 
 
 def several(
-    found: given.Given,
+    source: ScenarioInput,
     settings: Sequence[str],
     seeds: int,
     jobs: int,
@@ -294,20 +293,20 @@ def several(
     *,
     is_all: bool,
 ) -> None:
-    """Simulates a scenario with several seeds, prints the means, and leaves the folder of a sweep."""
+    """Simulates a scenario with several seeds, prints the means, and saves a sweep."""
     from sparelane.cli.commands import sweep
     from sparelane.common.units import quantity
     from sparelane.sweeps import comparison
     from sparelane.sweeps import folder as saved
-    from sparelane.sweeps.differences import undrawn
+    from sparelane.sweeps.differences import deterministic
     from sparelane.sweeps.plan import Plan
     from sparelane.sweeps.sweep import local
 
-    plan = Plan(found.text, found.file, found.folder, seeds=seeds, settings=settings, needs_variation=False)
-    place = folder or Path("out") / f"{found.name}-seeds"
+    plan = Plan(source.text, source.file, source.folder, seeds=seeds, settings=settings, needs_variation=False)
+    place = folder or Path("out") / f"{source.name}-seeds"
     sweep.finish(plan, place, sweep.run(plan, place, local(jobs), limits))
     means = saved.read(place)
-    exact = undrawn(means.runs)
+    exact = deterministic(means.runs)
     for doubt in comparison.doubts(means.runs):
         sweep.print_line(f"note: {doubt}")
     rows = [*means.rows.iter_rows(named=True)]
@@ -324,13 +323,13 @@ def several(
     headings = ("setting", "scheme", "traffic", "metric", "average")
     left = [headings[place] for place in kept]
     cells = ((*(line[place] for place in kept), *line[5:]) for line in lines)
-    terminal.show_table(f"means over {seeds} seeds", [*left, "mean", "95 % interval"], left, cells)
+    console.show_table(f"means over {seeds} seeds", [*left, "mean", "95 % interval"], left, cells)
     if len(shown) < len(rows):
         sweep.print_line(f"{len(rows) - len(shown)} more means: --all prints them, and {place}/rows.parquet has them")
 
 
 def foremost(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The rows that answer most questions, at most `MOST_ROWS`, in their order."""
+    """The rows of the most common metrics, at most `MOST_ROWS`, in their original order."""
     from sparelane.results.rows import ALL
     from sparelane.sweeps.metrics import HEADLINES
 
@@ -344,27 +343,27 @@ def foremost(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def seconds(value: float) -> str:
-    """A time with a tenth of a millisecond."""
+    """Formats seconds to a tenth of a millisecond."""
     return f"{value:.4f}"
 
 
 def percent(value: float) -> str:
-    """A share of one as a percentage."""
+    """Formats a fraction as a percentage."""
     return f"{100 * value:.2f} %"
 
 
 def ratio(value: float) -> str:
-    """A ratio with two decimals."""
+    """Formats a ratio with two decimals."""
     return f"{value:.2f}"
 
 
 def share(value: float) -> str:
-    """A share of one with three decimals."""
+    """Formats a fraction with three decimals."""
     return f"{value:.3f}"
 
 
 def rate(value: float) -> str:
-    """Bits per second with a prefix."""
+    """Formats bits per second with an SI prefix."""
     for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= factor:
             return f"{value / factor:.4g} {prefix}b/s"
@@ -372,12 +371,12 @@ def rate(value: float) -> str:
 
 
 def whole(value: float) -> str:
-    """A whole number with its thousands apart."""
+    """Formats an integer with thousands separators."""
     return f"{value:,}"
 
 
 def show(result: Result) -> None:
-    """Prints what a run amounts to."""
+    """Prints the summary and the warnings of a run."""
     summary = result.summary()
     print_completions(summary.schemes)
     print_table(
@@ -388,8 +387,8 @@ def show(result: Result) -> None:
     print_table("Busiest links", summary.links, {"utilisation": percent, "peak_backlog_bytes": whole})
     print_table("Packets by class, over all queues", summary.drops, {"share": percent})
     for remark in summary.remarks:
-        terminal.output().print(f"note: {remark}", soft_wrap=True, markup=False)
-    terminal.warn(result.warnings)
+        console.output().print(f"note: {remark}", soft_wrap=True, markup=False)
+    console.warn(result.warnings)
 
 
 SLOWDOWNS = ("slowdown", "p99_slowdown")
@@ -415,10 +414,10 @@ def print_completions(schemes: pl.DataFrame) -> None:
 
 
 def print_table(title: str, frame: pl.DataFrame, formats: dict[str, Callable[[float], str]]) -> None:
-    """Prints a small table; a column without a format is printed as it is."""
+    """Prints a small table. Columns without a format are printed with `str`."""
     texts = [name for name, kind in frame.schema.items() if not kind.is_numeric()]
     rows = (
         ["–" if value is None else formats.get(name, str)(value) for name, value in row.items()]
         for row in frame.iter_rows(named=True)
     )
-    terminal.show_table(title, frame.columns, texts, rows)
+    console.show_table(title, frame.columns, texts, rows)

@@ -1,4 +1,4 @@
-"""`sparelane schema`: what a scenario may say, for editors."""
+"""`sparelane schema`: prints the JSON Schema of scenarios for editors."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from sparelane.scenario import schema
     "is_sweep",
     "--sweep",
     is_flag=True,
-    help="Print the schema of sweep files, in which lists and ranges stand in place of values.",
+    help="Print the schema of sweep files, where values may be lists and ranges.",
 )
 @click.option(
     "file",
     "-o",
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write it to this file.  [default: standard output]",
+    help="File for the schema.  [default: standard output]",
 )
 @plugin_option
 def command(is_sweep: bool, file: Path | None) -> None:
-    """Print the JSON Schema of scenarios, with which editors complete and check them.
+    """Print the JSON Schema of scenarios, which editors use to complete and check them.
 
-    It includes plugins. docs/editors.md describes the settings of editors.
+    The schema includes plugins. docs/editors.md describes how to configure editors.
     """
     text = schema.text(is_sweep=is_sweep)
     if file is None:

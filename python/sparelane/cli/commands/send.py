@@ -1,4 +1,4 @@
-"""`sparelane send`: files to another host."""
+"""`sparelane send`: sends files to another host."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from sparelane.cli.commands.wire_options import (
     telemetry,
 )
 from sparelane.cli.main import Incomplete
-from sparelane.terminal import console as terminal
+from sparelane.terminal import console
 from sparelane.terminal.streams import STREAMS
-from sparelane.wire import transfer as wire
+from sparelane.wire import transfer
 from sparelane.wire.controller import Remarks
 
 
 @contextmanager
 def _standard_input(name: str) -> Iterator[str]:
-    """A file of this name with what standard input has."""
+    """Copies standard input into a temporary file of this name, and returns its path."""
     if Path(name).name != name:
-        raise click.UsageError(f'--name "{name}": it is the name of a file, without folders')
+        raise click.UsageError(f'--name "{name}": allowed is a file name without folders')
     with TemporaryDirectory(prefix="sparelane-") as folder:
         path = Path(folder, name)
         with path.open("wb") as file:
@@ -49,7 +49,7 @@ def _standard_input(name: str) -> Iterator[str]:
 @CONNECT_TIMEOUT
 @IDLE_TIMEOUT
 @STALL_TIMEOUT
-@click.option("--name", help="Name for standard input, which is given as the file -.")
+@click.option("--name", help="Name of the file that is read from standard input (-).")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.argument("to", metavar="HOST:PORT")
 def command(
@@ -63,30 +63,30 @@ def command(
 ) -> None:
     """Send files and folders to the receiver at HOST:PORT.
 
-    What is cut off goes on where it stopped when the command is given again; what is there already, and the same,
-    counts as sent. What lies in a folder and cannot be sent is told, and the rest is sent. The file - is standard
-    input, which is read to its end first, and kept in a folder for temporary files until it is sent.
+    To resume an interrupted transfer, repeat the command. Files that the receiver already has, with equal content,
+    count as sent. Files in a folder that cannot be sent are reported, and the others are sent. The file - is standard
+    input, which is first copied to a temporary file.
     """
     options = options_of(given)
     first_contact = FirstContact(keys, trust, given["first_contact"])
     if ("-" in files) != (name is not None) or files.count("-") > 1:
-        raise click.UsageError("standard input is the file - and has a --name: both, once, or neither")
+        raise click.UsageError("the file - (standard input, once) and --name need each other")
     with ExitStack() as stack:
-        # A terminal that is stopped must not stop the transfer.
+        # A stopped terminal must not stall the transfer.
         stack.enter_context(STREAMS.in_background())
-        # The peer is told of either.
+        # Ctrl-C and SIGTERM both close the connection, so that the peer does not wait for a timeout.
         stack.enter_context(terminated_as_interrupted())
         if name is not None:
             files = tuple(stack.enter_context(_standard_input(name)) if file == "-" else file for file in files)
-        meter = stack.enter_context(terminal.progress("sending"))
+        meter = stack.enter_context(console.progress("sending"))
 
         remarks = Remarks(lambda remark: click.echo(f"sparelane: {remark}", err=True))
 
-        def show(progress: wire.Progress) -> None:
+        def show(progress: transfer.Progress) -> None:
             remarks(progress.remarks)
             meter(progress.bytes / max(progress.total_bytes, 1))
 
-        report = wire.send(files, to, keys=keys, trust=trust, options=options, progress=show)
+        report = transfer.send(files, to, keys=keys, trust=trust, options=options, progress=show)
     first_contact.meet(report.peer)
     progress = report.progress
     failed = [item for item in report.items if item.error is not None]
@@ -94,7 +94,7 @@ def command(
     sent = sum(item.bytes - item.resumed_bytes for item in report.items if item.error is None)
     if as_json:
         items = [asdict(item) for item in report.items]
-        told = {
+        summary = {
             "items": items,
             "seconds": progress.elapsed_s,
             "sent_bytes": sent,
@@ -106,12 +106,12 @@ def command(
             "line_rate_bps": progress.line_rate_bps,
             "line_rate_source": progress.line_rate_source,
         }
-        click.echo(json.dumps(told))
+        click.echo(json.dumps(summary))
     else:
         count = len(report.items)
         lost = [str(at) for at, mark in enumerate(progress.marks) if mark == "changed"]
         if lost:
-            click.echo(f"the path does not keep the marks of class {', '.join(lost)}", err=True)
+            click.echo(f"the path changes the DSCP of class {', '.join(lost)}", err=True)
         click.echo(
             f"{count - len(failed)} of {count} sent, {progress.elapsed_s:.3f} s{_rate(sent, progress.elapsed_s)}"
         )
@@ -124,14 +124,14 @@ def command(
 
 
 def _rate(sent_bytes: int, elapsed_s: float) -> str:
-    """The rate of what crossed the path; of nothing, or of what was over at once, there is none."""
+    """The throughput as text; empty if nothing was sent or the time is too short for a rate."""
     return f", {sent_bytes * 8e-6 / elapsed_s:.0f} Mb/s" if sent_bytes > 0 and elapsed_s >= 1e-3 else ""
 
 
-def believed_tail_bps(progress: wire.Progress) -> int | None:
-    """The rate of the train by which the tail's was measured, unless it is more than this host's interface has.
+def believed_tail_bps(progress: transfer.Progress) -> int | None:
+    """The rate of the packet train that set the tail's rate, or `None` if it exceeds the rate of this host's interface.
 
-    A train that was held up and came at once looks so: that is no rate of the path.
+    A train that was delayed and delivered at once measures such a rate, which is not that of the path.
     """
     is_known = progress.line_rate_source.startswith("interface")
     if progress.tail_bps is None or (is_known and progress.tail_bps > progress.line_rate_bps):

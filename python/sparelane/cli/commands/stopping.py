@@ -1,4 +1,4 @@
-"""Handlers of the signals that stop a command: Ctrl-C, and SIGTERM of a batch system."""
+"""Handlers of the signals that stop a command: SIGINT from Ctrl-C, and SIGTERM from a batch system."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-# A call is stuck if it still lasts this long after a first Ctrl-C, seconds.
-PATIENCE_S = 1.0
+# A call into a plugin counts as stuck if it still runs this many seconds after the first signal.
+STUCK_AFTER_S = 1.0
 
 
 @dataclass(slots=True)
-class Wish:
-    """A stop flag, set by the first signal."""
+class StopFlag:
+    """A flag that the first signal sets."""
 
-    is_to_stop: bool = False
+    is_set: bool = False
 
 
 @contextmanager
 def terminated_as_interrupted() -> Iterator[None]:
-    """Hears SIGTERM as if it were Ctrl-C."""
+    """Raises KeyboardInterrupt on SIGTERM, as Python does on SIGINT."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -33,36 +33,36 @@ def terminated_as_interrupted() -> Iterator[None]:
 
 
 @contextmanager
-def heard(call: Callable[[int], object | None] | None = None) -> Iterator[Wish]:
-    """Hears the first Ctrl-C or SIGTERM as a wish to stop, and the second as an interruption.
+def stop_on_signal(call: Callable[[int], object | None] | None = None) -> Iterator[StopFlag]:
+    """Sets the returned flag on the first SIGINT or SIGTERM, and raises KeyboardInterrupt on the second.
 
     Args:
-        call: Returns the call into a plugin that a thread is in, or `None`. If the thread is still in the same call
-            `PATIENCE_S` after the first signal, the call is interrupted.
+        call: Returns the current call of a thread into a plugin, or `None`. If the thread is still in the same call
+            `STUCK_AFTER_S` after the first signal, the call is interrupted.
     """
-    wish = Wish()
+    flag = StopFlag()
     main, ended = threading.get_ident(), threading.Event()
 
     def interrupt_if_stuck(number: signal.Signals) -> None:
         now = call(main) if call is not None else None
-        while call is not None and not ended.wait(PATIENCE_S):
+        while call is not None and not ended.wait(STUCK_AFTER_S):
             before, now = now, call(main)
             if now is not None and now is before:
-                # Only a signal ends a call that sleeps.
+                # A signal interrupts a call even if it sleeps.
                 signal.pthread_kill(main, number)
                 return
 
     def note(number: int, frame: FrameType | None) -> None:
-        if wish.is_to_stop:
+        if flag.is_set:
             raise KeyboardInterrupt
-        wish.is_to_stop = True
+        flag.is_set = True
         threading.Thread(target=interrupt_if_stuck, args=(signal.Signals(number),), daemon=True).start()
 
-    # A shell that starts this in the background may have it ignore Ctrl-C.
+    # Shells start background jobs with SIGINT ignored, which stays so.
     numbers = [one for one in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(one) is not signal.SIG_IGN]
     with _handled(numbers, note):
         try:
-            yield wish
+            yield flag
         finally:
             ended.set()
 
@@ -70,7 +70,7 @@ def heard(call: Callable[[int], object | None] | None = None) -> Iterator[Wish]:
 @contextmanager
 def _handled(numbers: Sequence[signal.Signals], handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     before: dict[signal.Signals, Any] = {}
-    # Only in the main thread are signals heard.
+    # Python allows signal handlers in the main thread only, and raises ValueError in others.
     with suppress(ValueError):
         for one in numbers:
             before[one] = signal.signal(one, handler)

@@ -1,4 +1,4 @@
-"""`sparelane tunnel`: TCP ports of another site."""
+"""`sparelane tunnel`: carries TCP connections between sites."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sparelane.cli.commands.wire_options import (
     telemetry,
 )
 from sparelane.terminal.streams import STREAMS
-from sparelane.wire import transfer as wire
+from sparelane.wire import transfer
 
 
 def _forwards(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -25,7 +25,7 @@ def _forwards(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> 
     for text in texts:
         at, equals, target = text.partition("=")
         if not equals or not at or not target:
-            raise click.BadParameter(f'"{text}" is no forward: ADDR:PORT=HOST:PORT is one')
+            raise click.BadParameter(f'"{text}" is not a forward; allowed: ADDR:PORT=HOST:PORT')
         if any(at == other for other, _ in forwards) and not at.endswith(":0"):
             raise click.BadParameter(f'"{at}" is forwarded twice')
         forwards.append((at, target))
@@ -38,8 +38,8 @@ def _forwards(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> 
 @CONNECT_TIMEOUT
 @IDLE_TIMEOUT
 @long_lived
-@click.option("--listen", metavar="ADDR:PORT", help="Serve: where to listen for other sites (UDP).")
-@click.option("--allow", multiple=True, metavar="HOST:PORT", help="Serve: a target that other sites may reach (TCP).")
+@click.option("--listen", metavar="ADDR:PORT", help="Serve: address to listen on for other sites (UDP).")
+@click.option("--allow", multiple=True, metavar="HOST:PORT", help="Serve: target that other sites may reach (TCP).")
 @click.option(
     "--forward",
     "forwards",
@@ -53,7 +53,7 @@ def _forwards(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> 
     type=click.Choice(["wait", "refuse"]),
     default="wait",
     show_default=True,
-    help="Dial: let new connections wait, or refuse them, while the other site is away.",
+    help="Dial: hold new connections, or refuse them, while the other site is unreachable.",
 )
 @click.option(
     "--retry-pause",
@@ -61,14 +61,14 @@ def _forwards(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> 
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="Dial: longest pause between two attempts to reach the other site.",
+    help="Dial: longest pause between attempts to reach the other site.",
 )
 @click.option(
     "--max-connections",
     type=click.IntRange(1, 4096),
     default=256,
     show_default=True,
-    help="The most connections at a time.",
+    help="Maximum number of simultaneous connections.",
 )
 @click.argument("to", required=False, metavar="[HOST:PORT]")
 def command(
@@ -88,51 +88,51 @@ def command(
 ) -> None:
     """Carry TCP connections to a site at HOST:PORT, or serve other sites with --listen.
 
-    The serving site connects to the targets that it lists with --allow, and to nothing else. SIGTERM finishes what
-    runs, a second one ends at once, and SIGHUP reads keys and trusted peers anew.
+    The serving site connects only to the targets that it lists with --allow. On SIGTERM, open connections finish first;
+    a second SIGTERM exits at once. SIGHUP reloads the key and the trusted peers.
     """
     serves = listen is not None
     if serves and (to is not None or forwards):
-        raise click.UsageError("--listen serves other sites; HOST:PORT and --forward dial one: not both at once")
+        raise click.UsageError("--listen serves other sites, HOST:PORT and --forward dial one; allowed: one of the two")
     if serves and not allow:
-        raise click.UsageError("--listen without --allow serves nothing: name at least one target")
+        raise click.UsageError("--listen needs at least one target: add --allow")
     if not serves and (to is None or not forwards or allow):
-        raise click.UsageError("either --listen with --allow, or --forward with HOST:PORT")
+        raise click.UsageError("allowed: either --listen with --allow, or --forward with HOST:PORT")
     log = Log(log_level)
     first_contact = FirstContact(keys, trust, given["first_contact"])
     signals = Signals(log, grace)
     options = options_of(given)
-    settings = wire.TunnelOptions(max_connections, while_down == "wait", retry_pause)
+    settings = transfer.TunnelOptions(max_connections, while_down == "wait", retry_pause)
     if listen is not None:
-        made = wire.Tunnel.serve(listen, allow, keys=keys, trust=trust, options=options, tunnel=settings)
+        made = transfer.Tunnel.serve(listen, allow, keys=keys, trust=trust, options=options, tunnel=settings)
     else:
-        made = wire.Tunnel.dial(to or "", forwards, keys=keys, trust=trust, options=options, tunnel=settings)
-    # A reader who stalls must not stall the connections.
+        made = transfer.Tunnel.dial(to or "", forwards, keys=keys, trust=trust, options=options, tunnel=settings)
+    # A stalled reader of standard output must not stall the connections.
     with STREAMS.in_background(as_json=as_json), made as tunnel:
         if tunnel.metrics_address is not None:
             at = f"metrics at http://{tunnel.metrics_address}/metrics"
-            _say(as_json, {"event": "metrics", "address": tunnel.metrics_address}, at)
+            _print(as_json, {"event": "metrics", "address": tunnel.metrics_address}, at)
         if serves:
-            _say(as_json, {"event": "listening", "address": tunnel.address}, f"listening at {tunnel.address}")
+            _print(as_json, {"event": "listening", "address": tunnel.address}, f"listening at {tunnel.address}")
         for at, (_, target) in zip(tunnel.forwarded, forwards, strict=True):
-            _say(as_json, {"event": "forwarding", "address": at, "target": target}, f"forwarding {at} to {target}")
+            _print(as_json, {"event": "forwarding", "address": at, "target": target}, f"forwarding {at} to {target}")
         while not signals.is_over(tunnel):
             if (stranger := tunnel.take_stranger()) is not None:
-                log("warning", f"a stranger was refused, whose key is {stranger}")
+                log("warning", f"refused an untrusted peer with key {stranger}")
             for event in tunnel.step():
                 if event["event"] == "connected":
                     first_contact.meet(event["peer"])
                 if as_json:
                     click.echo(json.dumps(event))
-                log(*_told(event))
+                log(*_log_line(event))
 
 
-def _say(as_json: bool, event: dict[str, Any], text: str) -> None:
+def _print(as_json: bool, event: dict[str, Any], text: str) -> None:
     click.echo(json.dumps(event) if as_json else text)
 
 
-def _told(event: dict[str, Any]) -> tuple[str, str]:
-    """The level and the line of an event in the log."""
+def _log_line(event: dict[str, Any]) -> tuple[str, str]:
+    """The log level and the log line of an event."""
     kind = event["event"]
     if kind == "connected":
         return "info", f"connected to {event['peer'][:16]} at {event['address']}"
@@ -143,6 +143,6 @@ def _told(event: dict[str, Any]) -> tuple[str, str]:
     if kind == "closed":
         return (
             "debug",
-            f"{event['target']}: closed; {event['sent_bytes']} bytes from here, {event['received_bytes']} from there",
+            f"{event['target']}: closed; {event['sent_bytes']} bytes sent, {event['received_bytes']} received",
         )
     return "debug", f"{event['target']}: opened"

@@ -1,4 +1,4 @@
-"""What the commands that talk to other hosts have in common."""
+"""Options of the commands that communicate with other hosts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _settings(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> 
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key:
-            raise click.BadParameter(f'"{text}" is no setting: key=value is one')
+            raise click.BadParameter(f'"{text}" is not a setting; allowed: key=value')
         if key in settings:
             raise click.BadParameter(f'"{key}" is set twice')
         settings[key] = value
@@ -32,19 +32,19 @@ def _dscp(_: click.Context, __: click.Parameter, text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
-        raise click.BadParameter(f'"{text}" is no list of numbers such as 0,3,11,19') from None
+        raise click.BadParameter(f'"{text}" is not a list of numbers such as 0,3,11,19') from None
 
 
 _OPTIONS = (
-    click.option("--keys", required=True, metavar="D", help="The folder of this host's key."),
-    click.option("--trust", multiple=True, metavar="FINGERPRINT", help="Trust this peer, too; repeatable."),
+    click.option("--keys", required=True, metavar="D", help="Folder of this host's key."),
+    click.option("--trust", multiple=True, metavar="FINGERPRINT", help="Also trust this peer; repeatable."),
     click.option(
         "--cc",
         default="rc3",
         show_default=True,
         metavar="NAME",
         shell_complete=completion.controllers,
-        help="The congestion controller.",
+        help="Congestion controller.",
     ),
     click.option(
         "--set",
@@ -52,7 +52,7 @@ _OPTIONS = (
         multiple=True,
         callback=_settings,
         metavar="KEY=VALUE",
-        help="A parameter of the controller.",
+        help="Set a parameter of the controller; repeatable.",
     ),
     click.option("--tail-rate", metavar="RATE", help="Highest rate of the tail, such as 100Mbps.  [default: measured]"),
     click.option("--tail-rate-cap", metavar="RATE", help="Upper bound of the measured rate of the tail."),
@@ -61,41 +61,41 @@ _OPTIONS = (
         type=click.Choice(["none", "scavenger", "ignore"]),
         default="none",
         show_default=True,
-        help="The tail if the path clears the marks of classes: send none, yield to queues, or send it anyway.",
+        help="Tail if the path clears the DSCP of lower classes: send none, back off when queues grow, or send anyway.",
     ),
     click.option(
         "--mtu",
         type=click.IntRange(1280, 9048),
         help="Largest IP packet, bytes.  [default: 1500, or less if the path carries less]",
     ),
-    click.option("--window", metavar="SIZE", help="Most memory that a flow uses, such as 32MB."),
+    click.option("--window", metavar="SIZE", help="Largest memory of a flow, such as 32MB."),
     click.option(
         "--dscp",
         default=",".join(map(str, DEFAULT_DSCP)),
         show_default=True,
         callback=_dscp,
         metavar="LIST",
-        help="DSCP of each class, the highest first; a single value turns the lower classes off.",
+        help="DSCP of each class, highest class first; a single value turns the lower classes off.",
     ),
     click.option(
         "--trust-on-first-contact",
         "first_contact",
         is_flag=True,
-        help="If no peer is trusted yet, trust the first one and remember it.",
+        help="If no peer is trusted yet, trust the first one and save its key.",
     ),
-    click.option("--line-rate", metavar="RATE", help="Rate of this host's line.  [default: the interface's]"),
+    click.option("--line-rate", metavar="RATE", help="Line rate of this host.  [default: the interface's speed]"),
     click.option(
-        "--busy-wait", is_flag=True, help="Wait for RAPID's gaps in a busy loop: exact, but it occupies a core."
+        "--busy-wait", is_flag=True, help="Time RAPID's gaps with a busy loop, which is exact but occupies a core."
     ),
-    click.option("--no-offload", is_flag=True, help="Send and receive each datagram with a system call of its own."),
+    click.option("--no-offload", is_flag=True, help="Use one system call per datagram."),
     click.option(
         "--gso",
         type=click.Choice(["auto", "require", "off"]),
         default="auto",
         show_default=True,
-        help="Send batches: if kernel and interface can, or fail if they cannot, or never.",
+        help="Send batches (GSO): if kernel and interface support it, or fail if they do not, or never.",
     ),
-    click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line."),
+    click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line."),
 )
 
 
@@ -128,7 +128,7 @@ STALL_TIMEOUT = click.option(
 
 
 def common(command: Command) -> Command:
-    """Adds the options that all of them have."""
+    """Adds the options that all these commands share."""
     return with_options(command, _OPTIONS)
 
 
@@ -145,7 +145,7 @@ _TELEMETRY = (
         default=0.01,
         show_default=True,
         metavar="SECONDS",
-        help="The time between samples of --telemetry.",
+        help="Time between samples of --telemetry.",
     ),
     click.option(
         "--qlog",
@@ -159,23 +159,23 @@ _TELEMETRY = (
         default=1_000_000,
         show_default=True,
         metavar="COUNT",
-        help="Most events that --qlog writes.",
+        help="Maximum number of events that --qlog writes.",
     ),
     click.option(
         "--metrics",
         metavar="[ADDR:]PORT",
-        help="Serve /metrics for Prometheus here; a port alone serves this host only.",
+        help="Serve /metrics for Prometheus at this address; a port alone means localhost.",
     ),
 )
 
 
 def telemetry(command: Command) -> Command:
-    """Adds the options of commands that tell of themselves."""
+    """Adds the options for telemetry, qlog and metrics."""
     return with_options(command, _TELEMETRY)
 
 
 def options_of(given: dict[str, Any]) -> Options:
-    """The options from what the command line gave."""
+    """The transfer options from the options of the command line."""
     return Options(
         controller=given["cc"],
         settings=given["settings"],
@@ -202,19 +202,19 @@ def options_of(given: dict[str, Any]) -> Options:
 
 
 class FirstContact:
-    """Remembers the peer that is met first, where that is asked for and nobody is trusted yet."""
+    """Trusts the first peer and saves its key, if `--trust-on-first-contact` is set and no peer is trusted yet."""
 
     def __init__(self, keys: str, trust: tuple[str, ...], asked_for: bool) -> None:
         self._keys = keys
         self._awaits = asked_for and not trust and not _native.show_keys(keys)[1]
 
     def meet(self, peer: str) -> None:
-        """A peer is there."""
+        """Called when a peer has connected."""
         if self._awaits:
             self._awaits = False
             _native.trust(self._keys, peer, "first contact")
             click.echo(
                 f"sparelane: first contact: the peer's key is {peer}, which is trusted from now on; "
-                f"compare it with what `sparelane keys show` prints there",
+                f"compare it with the output of `sparelane keys show` on that host",
                 err=True,
             )

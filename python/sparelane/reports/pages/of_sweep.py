@@ -191,7 +191,7 @@ def _numbers(saved: SavedSweep, name: str | None) -> list[str]:
         chosen = known[0]
     else:
         return [paragraph("No run gave a number.")]
-    exact = differences.undrawn(saved.runs)
+    exact = differences.deterministic(saved.runs)
     rows = saved.rows.filter(
         (pl.col("metric") == chosen.metric)
         & (pl.col("average") == chosen.average)

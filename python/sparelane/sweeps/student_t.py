@@ -1,4 +1,4 @@
-"""Student's t distribution for whole degrees of freedom, in closed form.
+"""Student's t distribution for integer degrees of freedom, in closed form.
 
 Source: Abramowitz and Stegun, 26.7.3 and 26.7.4. SciPy has the same functions, but it is part of the extra `papers`,
 and sweeps must work without it. A test compares both functions with SciPy's.
@@ -9,22 +9,22 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
-# Newton's steps end below this, as a share of the angle: what floats can tell apart.
+# Newton's method ends at steps below this share of the angle, near the resolution of floats.
 PRECISION = 4e-16
 MOST_STEPS = 100
 
 
 def quantile(share: float, degrees_of_freedom: int) -> float:
-    """The value that `share` of the distribution lies below; share is between 0.5 and 1, both excluded.
+    """The quantile for a share between 0.5 and 1, both excluded.
 
     Raises:
-        ValueError: there is no such distribution, or no such value.
+        ValueError: an argument is out of range.
     """
     if degrees_of_freedom < 1 or not 0.5 < share < 1.0:
         raise ValueError(f"no quantile {share} of {degrees_of_freedom} degrees of freedom")
     root = math.sqrt(degrees_of_freedom)
-    # In the angle atan(t / sqrt(n)), what lies within is concave. From below, as the normal distribution's value is,
-    # Newton's method comes to the root from one side.
+    # The probability is a concave function of the angle atan(t / sqrt(n)). The quantile of the normal distribution lies
+    # below the root, so Newton's method converges from one side.
     angle = math.atan(NormalDist().inv_cdf(share) / root)
     wanted = 2 * share - 1
     scale = 2 * math.exp(math.lgamma((degrees_of_freedom + 1) / 2) - math.lgamma(degrees_of_freedom / 2))
@@ -50,7 +50,7 @@ def two_sided(t: float, degrees_of_freedom: int) -> float:
 
 
 def _within(angle: float, degrees_of_freedom: int) -> float:
-    """How much of the distribution lies within sqrt(n) tan(angle) of 0, on both sides."""
+    """The probability of a value within sqrt(n) tan(angle) of 0 (equations 26.7.3 and 26.7.4)."""
     squared = math.cos(angle) ** 2
     is_odd = degrees_of_freedom % 2 == 1
     term = math.cos(angle) if is_odd else 1.0

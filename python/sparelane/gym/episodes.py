@@ -1,4 +1,4 @@
-"""The runs behind an environment: a scenario with flows under the controller "agent", advanced in steps."""
+"""The episodes of an environment: runs of a scenario whose flows use the controller "agent", advanced in steps."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from sparelane.gym import networks
 from sparelane.gym.flow import FlowAgent, Observation, Reward, Sets
 from sparelane.plugins.registry import REGISTRY
 from sparelane.scenario.settings import Settings, override_texts
-from sparelane.simulation import simulate as api
+from sparelane.simulation import simulate
 
-# Seeds of runs are drawn below this.
+# Upper bound of the seeds of runs.
 SEEDS = 2**31 - 1
 
-# The agents' flows must be open within this share of the run's duration.
+# All flows of agents must be open within this share of the run's duration.
 LONGEST_WAIT = 0.5
 
-# The only option of `reset`: values that replace the scenario's in one episode.
+# The only option of `reset`, with overrides of the scenario for one episode.
 SET = "set"
 
-# The task of an environment that is given no scenario.
+# The default scenario of an environment.
 TASKS = Path(__file__).parent / "tasks"
 TASK = TASKS / "window.toml"
 
 
-class Course:
-    """A scenario and its current run: `begin` starts a run, `step` advances it.
+class Episodes:
+    """A scenario and its current run. `begin` starts a run, and `step` advances it.
 
     Args:
-        scenario: As for `sparelane.run`; the flows of agents belong to a scheme with `controller = "agent"`. A list
-            or a range in place of a value gets a new value in each run: see `sparelane.gym.networks`.
+        scenario: As for `sparelane.run`; the flows of agents belong to a scheme with `controller = "agent"`. For a list
+            or range of values, each run draws a new value: see `sparelane.gym.networks`.
         step_s: The simulated time of a step, seconds.
         flows: The numbers of the agents' flows, in order of start.
-        sets: Whether agents set the window or the pace. To set the pace, the scheme needs an initial `pace`.
-        reward: How a step is rewarded.
-        settings: Values that replace the scenario's; lists and ranges, too.
+        sets: The agents' action: `"window"` or `"pace"`. To set the pace, the scheme needs an initial `pace`.
+        reward: The reward of a step.
+        settings: Overrides of the scenario, which may be lists and ranges.
 
     Raises:
         ValueError: An argument is out of range.
@@ -48,7 +48,7 @@ class Course:
 
     def __init__(
         self,
-        scenario: api.Scenario,
+        scenario: simulate.Scenario,
         *,
         step_s: float,
         flows: Sequence[int],
@@ -62,7 +62,7 @@ class Course:
             raise ValueError(f"sets is {sets!r}; allowed: 'window', 'pace'")
         if not flows or len(set(flows)) < len(flows) or min(flows) < 0:
             raise ValueError(f"flows is {list(flows)}; allowed: numbers of flows from 0, at least one, none twice")
-        self.text, self.name, self.folder = api.read(scenario)
+        self.text, self.name, self.folder = simulate.read(scenario)
         self.step_s = step_s
         self.flows = tuple(flows)
         self.sets: Sets = sets
@@ -76,11 +76,11 @@ class Course:
         self.now_s = 0.0
 
     def begin(self, random: np.random.Generator, options: Mapping[str, Any] | None = None) -> dict[int, Observation]:
-        """Starts a run and advances it until all agents' flows are open; returns what each agent observes then.
+        """Starts a run and advances it until all agents' flows are open. Returns the first observation of each agent.
 
         Args:
             random: Draws the seed of the run, and then one value for each key with a list or a range.
-            options: `{"set": {...}}` replaces values of the scenario in this run alone.
+            options: `{"set": {...}}` has overrides for this run only.
 
         Raises:
             ScenarioError: The scenario cannot be run.
@@ -98,6 +98,7 @@ class Course:
         run = _native.Stepper(self.text, self.name, str(self.folder), overrides, REGISTRY.catalogue())
         self.run, self.drawn, self.is_over = run, drawn, False
         self.now_s = 0.0
+        # Agents can act only when all of their flows are open.
         waiting = list(self.flows)
         while waiting:
             self.now_s += self.step_s
@@ -108,7 +109,7 @@ class Course:
         views = {flow: self.run.view(flow) for flow in self.flows}
         if self.sets == "pace" and any(view is not None and view.pacing_bps is None for view in views.values()):
             raise ValueError(
-                'the scheme of the agents has no pace to set; allowed: pace = "1Mbps" beside controller = "agent"'
+                'the scheme of the agents has no pace to set; allowed: pace = "1Mbps" next to controller = "agent"'
             )
         self.agents = {flow: FlowAgent(flow, self.run.mss_bytes, self.run.slowest_bps) for flow in self.flows}
         return {flow: agent.observe(self.run, self.now_s) for flow, agent in self.agents.items()}
@@ -120,13 +121,13 @@ class Course:
             actions: A finite number for each agent's flow.
 
         Returns:
-            what each agent that acted observes, and whether the run is over.
+            The observation of each agent that acted, and `True` if the run is over.
 
         Raises:
-            RuntimeError: No run is under way.
+            RuntimeError: No run is active.
         """
         if self.run is None:
-            raise RuntimeError("no episode is under way; allowed: reset, then step")
+            raise RuntimeError("no episode is active; allowed: reset, then step")
         if self.is_over:
             raise RuntimeError("the episode is over; allowed: reset, which starts the next one")
         for flow, action in actions.items():
@@ -140,12 +141,12 @@ class Course:
         self.run = None
 
     def facts(self) -> dict[str, Any]:
-        """The `info` beside an observation: the simulated time, and the values that were drawn for this run."""
+        """The `info` of an observation: the simulated time, and the values that were drawn for this run."""
         return {"now_s": self.now_s, "drawn": dict(self.drawn)}
 
 
 def settings_of(options: Mapping[str, Any] | None) -> list[str]:
-    """The overrides that the options of `reset` ask for, each `KEY=VALUE`.
+    """The overrides in the options of `reset`, each `KEY=VALUE`.
 
     Raises:
         ValueError: An option is unknown, or its value has the wrong type.
