@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 
 from sparelane._native import WireError
-from sparelane.emulation.namespaces import RECEIVER, Hosts, ahead, hosts
+from sparelane.emulation.namespaces import RECEIVER, Hosts, hosts, realtime_prefix
 
 EXAMPLE = Path(__file__).parent.parent / "target/release/examples/wire"
 
@@ -70,7 +70,7 @@ def names_here(available: list[str]) -> list[str]:
 
 def once(ends: Hosts, name: str, size_bytes: int) -> tuple[float | None, str]:
     """Return the time of one transfer in seconds, or `None` and the reason of the failure."""
-    line = [*ahead(), str(EXAMPLE), "namespaces", ends.sender, ends.receiver, RECEIVER, str(size_bytes), name]
+    line = [*realtime_prefix(), str(EXAMPLE), "namespaces", ends.sender, ends.receiver, RECEIVER, str(size_bytes), name]
     try:
         done = subprocess.run(line, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     except subprocess.TimeoutExpired:
@@ -121,10 +121,10 @@ def measure(rounds: int) -> list[dict[str, object]]:
         for row in times:
             say(f"{row.name:>14}  {row.cell():>24}{row.failed()}")
         say(ratios(times))
-        for carried in ends.carried:
-            p99 = "–" if carried.late_p99_s is None else f"{carried.late_p99_s * 1e3:.1f}"
-            late = f"late by {carried.late_median_s * 1e3:.2f} ms (median), {p99} ms (p99)"
-            say(f"{carried.packets} packets were delayed, {late}; {carried.refused} were dropped")
+        for counts in ends.counts:
+            p99 = "–" if counts.late_p99_s is None else f"{counts.late_p99_s * 1e3:.1f}"
+            late = f"late by {counts.late_median_s * 1e3:.2f} ms (median), {p99} ms (p99)"
+            say(f"{counts.packets} packets were delayed, {late}; {counts.refused} were dropped")
         told.append({"bytes": size_bytes, "loss": loss, "times": [asdict(row) for row in times]})
     return told
 

@@ -47,10 +47,10 @@ def test_a_delay_line_holds_each_packet_for_its_time_and_keeps_the_order() -> No
         packets = [bytes([number]) for number in range(100)]
         assert transmit(line, near, packets, 0.1) == []
         assert transmit(line, near, [], 0.4) == packets
-        carried = line.carried()
-        assert (carried.packets, carried.lost, carried.refused) == (100, 0, 0)
-        assert carried.late_p99_s is not None
-        assert 0 < carried.late_median_s <= carried.late_p99_s
+        counts = line.counts()
+        assert (counts.packets, counts.lost, counts.refused) == (100, 0, 0)
+        assert counts.late_p99_s is not None
+        assert 0 < counts.late_median_s <= counts.late_p99_s
 
 
 def test_a_delay_line_loses_the_same_packets_with_the_same_seed() -> None:
@@ -65,7 +65,7 @@ def test_a_delay_line_loses_the_same_packets_with_the_same_seed() -> None:
             received[turn] = [
                 packet for at in range(0, 200, 50) for packet in transmit(line, near, packets[at:][:50], 0.05)
             ]
-            assert line.carried().lost == 200 - len(received[turn])
+            assert line.counts().lost == 200 - len(received[turn])
     assert received["first"] == received["again"] != received["other"]
     assert 60 < len(received["first"]) < 140
 
@@ -114,7 +114,7 @@ def test_a_path_has_its_round_trip_time_and_is_removed_completely() -> None:
             finally:
                 listening.kill()
         assert 50 <= float(done.stdout) < 60, (done.stdout, done.stderr)
-    assert ends.carried[0].packets >= 10
+    assert ends.counts[0].packets >= 10
     assert ends.sender[:-1] not in subprocess.run(["ip", "netns"], capture_output=True, text=True, check=True).stdout
 
 

@@ -1,4 +1,4 @@
-"""Real programs over a simulated network, in real time.
+"""Runs real programs over a simulated network, in real time.
 
 ```python
 from sparelane import emulation
@@ -23,7 +23,7 @@ __all__ = ["Host", "Network", "Outcome", "SelfTest", "missing", "network"]
 if not TYPE_CHECKING:
     # Type checkers must not see this function, which would make every name valid to them.
     def __getattr__(name: str) -> object:
-        """Imports a public name when it is first used: the process of a delay line needs none of them."""
+        """Imports a public name when it is first used, since the process of a delay line needs none of them."""
         from sparelane.common.lazy import public_name
 
         return public_name(__name__, name, dict.fromkeys(__all__, "sparelane.emulation.emulator"))

@@ -1,4 +1,4 @@
-"""Hosts of an emulation: network namespaces with a TUN device each, made and taken down."""
+"""Creates and removes the hosts of an emulation: network namespaces with one TUN device each."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ NAMESPACES = Path("/run/netns")
 TUN = Path("/dev/net/tun")
 DEVICE = "sim0"
 
-# linux/if_tun.h: an interface of IP packets, without a header of its own before each.
+# From linux/if_tun.h: an interface of bare IP packets, without a header before each packet.
 TUNSETIFF = 0x400454CA
 IFF_TUN, IFF_NO_PI = 0x0001, 0x1000
 INTERFACE_REQUEST = "16sH22x"
 
-# Packets that wait in a device until the exchange takes them: more than arrive while it is late.
+# The queue of a device, packets; longer than the number of packets that arrive while the exchange is late.
 DEVICE_QUEUE = 2000
 
-# Waits for the end of its standard input, which is that of its parent at the latest; then ends what runs in the
-# namespaces and takes them down, and their devices with them.
-JANITOR = """
+# Waits for the end of its standard input, which comes at the latest when its parent ends. Then ends the programs in the
+# namespaces and removes the namespaces with their devices.
+CLEANER = """
 trap '' INT TERM HUP
 cat > /dev/null
 for name in "$@"; do
@@ -50,42 +50,42 @@ done
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host of the scenario: its name there, its network namespace, and its address."""
+    """A host of the scenario: its name, its network namespace, and its address."""
 
     name: str
     namespace: str
     address: str
 
 
-class Janitor:
-    """Takes namespaces down when it is told to, or when this process ends."""
+class NamespaceCleaner:
+    """Removes namespaces on request, or when this process ends."""
 
     def __init__(self, spaces: Sequence[str]) -> None:
-        line = ["sh", "-c", JANITOR, "sh", *spaces]
+        line = ["sh", "-c", CLEANER, "sh", *spaces]
         self._shell = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)
 
     def clean(self) -> None:
-        """Ends what runs in the namespaces, and takes them down."""
+        """Ends the programs in the namespaces, and removes the namespaces."""
         if self._shell.stdin is not None:
             self._shell.stdin.close()
         self._shell.wait()
 
 
 def program_exists(words: Sequence[str]) -> None:
-    """Checks a command before anything is made for it.
+    """Checks that the program of a command exists, before the network is created.
 
     Raises:
-        EmulationError: it is empty, or there is no such program.
+        EmulationError: the command is empty, or its program does not exist.
     """
     if not words or shutil.which(words[0]) is None:
         raise EmulationError(f'there is no program "{words[0] if words else ""}" to run at a host')
 
 
 def check_prefix(prefix: str) -> None:
-    """Checks that names of namespaces can begin so.
+    """Checks a prefix of names of namespaces.
 
     Raises:
-        EmulationError: they cannot.
+        EmulationError: the prefix has other characters than allowed, or is too long.
     """
     if re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,31}", prefix) is None:
         raise EmulationError(
@@ -95,7 +95,7 @@ def check_prefix(prefix: str) -> None:
 
 
 def namespaces(names: Sequence[str], prefix: str) -> list[str]:
-    """Names of namespaces: those of hosts, as far as file names can be so, each once."""
+    """Unique names of namespaces, made from the names of hosts and limited to characters of file names."""
     spaces: list[str] = []
     for name in names:
         plain = prefix + (re.sub(r"[^A-Za-z0-9_.-]", "-", name)[:64] or "host")
@@ -107,11 +107,11 @@ def namespaces(names: Sequence[str], prefix: str) -> list[str]:
 
 
 def missing() -> str | None:
-    """Why there can be no emulation here, if there cannot."""
+    """The reason why this machine cannot run an emulation; `None` if it can."""
     if not sys.platform.startswith("linux"):
         return "an emulation needs Linux"
     if os.geteuid() != 0:
-        return "an emulation makes network namespaces and TUN devices, and needs root"
+        return "an emulation creates network namespaces and TUN devices, and needs root"
     if shutil.which("ip") is None:
         return 'an emulation needs the program "ip" of iproute2'
     if not TUN.exists():
@@ -120,10 +120,10 @@ def missing() -> str | None:
 
 
 def check(hosts: Sequence[Host]) -> None:
-    """What an emulation needs is here, and nobody uses its names.
+    """Checks the requirements of an emulation, and that the names of its namespaces are free.
 
     Raises:
-        EmulationError: something is missing, or a namespace is in use.
+        EmulationError: a requirement is missing, or a namespace exists already.
     """
     why_not = missing()
     if why_not is not None:
@@ -137,10 +137,10 @@ def check(hosts: Sequence[Host]) -> None:
 
 
 def ip(lines: str, namespace: str | None = None) -> None:
-    """Gives commands to `ip`.
+    """Runs commands with `ip -batch`.
 
     Raises:
-        EmulationError: one of them fails.
+        EmulationError: a command fails.
     """
     inside = [] if namespace is None else ["-n", namespace]
     done = subprocess.run(["ip", *inside, "-batch", "-"], input=lines, capture_output=True, text=True, check=False)
@@ -149,10 +149,10 @@ def ip(lines: str, namespace: str | None = None) -> None:
 
 
 def ready_device(host: Host, mtu_bytes: int) -> None:
-    """Gives a host's device its address and size, and opens it.
+    """Sets the address, MTU and queue of a host's device, and brings it up.
 
     Raises:
-        EmulationError: the kernel refuses.
+        EmulationError: a command fails.
     """
     ip(
         "link set dev lo up\n"
@@ -164,30 +164,31 @@ def ready_device(host: Host, mtu_bytes: int) -> None:
 
 
 def open_device(host: Host) -> int:
-    """Makes the TUN device of a host, in its namespace; the descriptor is that of its packets.
+    """Creates the TUN device of a host in its namespace. Returns the file descriptor for its packets.
 
     Raises:
-        EmulationError: it cannot be made.
+        EmulationError: the device cannot be created.
     """
     try:
         device = os.open(TUN, os.O_RDWR | os.O_CLOEXEC)
     except OSError as error:
         raise EmulationError(f"{TUN}: {error.strerror}") from error
     try:
-        told = fcntl.ioctl(device, TUNSETIFF, struct.pack(INTERFACE_REQUEST, b"slemu%d", IFF_TUN | IFF_NO_PI))
-        name = struct.unpack(INTERFACE_REQUEST, told)[0].rstrip(b"\0").decode()
+        # The kernel replaces %d by a free number and returns the name.
+        reply = fcntl.ioctl(device, TUNSETIFF, struct.pack(INTERFACE_REQUEST, b"slemu%d", IFF_TUN | IFF_NO_PI))
+        name = struct.unpack(INTERFACE_REQUEST, reply)[0].rstrip(b"\0").decode()
         ip(f"link set dev {name} netns {host.namespace} name {DEVICE}\n")
     except OSError as error:
         os.close(device)
-        raise EmulationError(f"a TUN device cannot be made: {error.strerror}") from error
+        raise EmulationError(f"cannot create a TUN device: {error.strerror}") from error
     except EmulationError:
         os.close(device)
         raise
     return device
 
 
-def go_first() -> bool:
-    """Lets this thread go before those of other programs, if the kernel does."""
+def use_realtime_priority() -> bool:
+    """Gives this thread real-time priority. Returns `False` if the kernel refuses."""
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     except OSError:
@@ -196,8 +197,8 @@ def go_first() -> bool:
 
 
 def missed(namespace: str) -> int:
-    """Packets that a host's device dropped because its queue was full."""
+    """The number of packets that a host's device dropped, since its queue was full."""
     line = ["ip", "-n", namespace, "-statistics", "-oneline", "link", "show", "dev", DEVICE]
-    told = subprocess.run(line, capture_output=True, text=True, check=False).stdout
-    found = re.search(r"TX:\s+bytes\s+packets\s+errors\s+dropped[^\\]*\\\s+\d+\s+\d+\s+\d+\s+(\d+)", told)
+    output = subprocess.run(line, capture_output=True, text=True, check=False).stdout
+    found = re.search(r"TX:\s+bytes\s+packets\s+errors\s+dropped[^\\]*\\\s+\d+\s+\d+\s+\d+\s+(\d+)", output)
     return int(found[1]) if found else 0

@@ -1,8 +1,8 @@
-"""Two hosts in network namespaces of this machine, with a narrow link between them: the kernel's own network.
+"""Creates two hosts in network namespaces of this machine, with a bottleneck link of the kernel between them.
 
-Needs root, and `ip` and `tc` of iproute2 with `htb`; an error names what is missing. Delay and loss behind the link, in
-both directions, come from a process that holds packets (`sparelane.emulation.delay_line`), because many kernels have no
-netem.
+Needs root, `ip` and `tc` of iproute2, and the kernel's htb; errors name missing requirements. Delay and loss behind the
+link, in both directions, come from a process that holds packets (`sparelane.emulation.delay_line`), since many kernels
+have no netem.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from sparelane.emulation import delay_line
 
 RECEIVER = "10.91.2.2"
 
-# A delay line starts and ends within so many seconds.
+# Time limit for the end of a delay line, seconds.
 LINE_LIMIT_S = 20
 
 
 def run(*words: str) -> str:
-    """What a command prints.
+    """Runs a command, and returns its output.
 
     Raises:
-        WireError: it fails.
+        WireError: the command fails.
     """
     done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
     if done.returncode != 0:
@@ -40,31 +40,31 @@ def run(*words: str) -> str:
 
 @dataclass(frozen=True)
 class Hosts:
-    """The namespaces of sender and receiver, of the router between them, and of the delay behind the router.
+    """The namespaces of the sender, the router, the delay line behind the router, and the receiver.
 
-    `carried` has what the delay line did, once the hosts are gone.
+    After the hosts are removed, `counts` has the counters of the delay line.
     """
 
     sender: str
     router: str
     receiver: str
     line: str
-    carried: list[delay_line.Carried] = field(default_factory=list)
+    counts: list[delay_line.DelayLineCounts] = field(default_factory=list)
 
     def command(self, namespace: str, *words: str) -> list[str]:
-        """A command in one of them."""
+        """The command line that runs a command in a namespace."""
         return ["ip", "netns", "exec", namespace, *words]
 
     def measured(self, namespace: str, *words: str) -> list[str]:
-        """A command in one of them whose times count: it goes before other processes, where it may."""
-        return [*ahead(), *self.command(namespace, *words)]
+        """The same for a command whose timing matters, with real-time priority if possible."""
+        return [*realtime_prefix(), *self.command(namespace, *words)]
 
 
 @cache
-def ahead() -> tuple[str, ...]:
-    """What a command begins with that goes before other processes: their time would be taken for the path's.
+def realtime_prefix() -> tuple[str, ...]:
+    """The prefix of a command line that gives real-time priority; empty without permission.
 
-    Nothing, where this process may not have that.
+    Without priority, delays by other processes would count as delays of the path.
     """
     words = ("chrt", "--fifo", "1")
     try:
@@ -75,14 +75,14 @@ def ahead() -> tuple[str, ...]:
 
 
 def missing() -> str | None:
-    """Why there can be no namespaces here, if there cannot."""
+    """The reason why this machine cannot create such namespaces; `None` if it can."""
     if os.geteuid() != 0:
         return "needs root"
     if any(shutil.which(tool) is None for tool in ("ip", "tc", "sysctl")):
         return "needs ip, tc and sysctl"
     name = f"sl{os.getpid() % 10000}p"
     if subprocess.run(["ip", "netns", "add", name], capture_output=True, check=False).returncode:
-        return "cannot make network namespaces"
+        return "cannot create network namespaces"
     subprocess.run(["ip", "-n", name, "link", "set", "lo", "up"], capture_output=True, check=False)
     htb = ["tc", "-n", name, "qdisc", "add", "dev", "lo", "root", "handle", "1:", "htb"]
     has_htb = subprocess.run(htb, capture_output=True, check=False).returncode == 0
@@ -94,9 +94,15 @@ def missing() -> str | None:
 def hosts(
     mbps: int, *, priorities: bool, packets: int = 200, round_trip_s: float = 0.0, loss: float = 0.0, seed: int = 1
 ) -> Iterator[Hosts]:
-    """Two hosts; what the sender sends crosses a link, by strict priority of code points or in one line.
+    """Creates two hosts. Packets of the sender cross a link with strict priorities by DSCP, or with one queue.
 
-    With a round trip, half of it is added behind the link in each direction, where this share of packets is lost.
+    Args:
+        mbps: the rate of the link, Mb/s.
+        priorities: use a priority queue for each class; otherwise one FIFO queue.
+        packets: the length of each queue.
+        round_trip_s: an additional round-trip delay, half of it in each direction behind the link.
+        loss: the fraction of packets that are lost behind the link.
+        seed: the seed of the losses.
     """
     number = os.getpid() % 10000
     ends = Hosts(f"sl{number}s", f"sl{number}t", f"sl{number}r", f"sl{number}d")
@@ -107,7 +113,7 @@ def hosts(
             stack.callback(subprocess.run, ["ip", "netns", "del", namespace], capture_output=True, check=False)
             run("ip", "netns", "add", namespace)
             run("ip", "-n", namespace, "link", "set", "lo", "up")
-            # A flow that knew of the one before it would not begin as that one did.
+            # Linux must not start a flow with metrics of the flow before.
             run(*ends.command(namespace, "sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv4.tcp_no_metrics_save=1"))
         join(ends.sender, "a0", "10.91.1.1", ends.router, "r0", "10.91.1.2")
         if has_line:
@@ -121,12 +127,12 @@ def hosts(
         run("ip", "-n", ends.receiver, "route", "add", "default", "via", "10.91.2.1")
         link(ends, mbps, priorities=priorities, packets=packets)
         if has_line:
-            stack.enter_context(held(ends, round_trip_s / 2, loss, seed))
+            stack.enter_context(delayed(ends, round_trip_s / 2, loss, seed))
         yield ends
 
 
 def join(near: str, one: str, near_address: str, far: str, other: str, far_address: str) -> None:
-    """A cable between two namespaces, with an interface and an address at each end."""
+    """Creates a cable between two namespaces, with an interface and an address at each end."""
     run("ip", "link", "add", one, "netns", near, "type", "veth", "peer", "name", other, "netns", far)
     for namespace, device, address in ((near, one, near_address), (far, other, far_address)):
         run("ip", "-n", namespace, "addr", "add", f"{address}/24", "dev", device)
@@ -134,8 +140,8 @@ def join(near: str, one: str, near_address: str, far: str, other: str, far_addre
 
 
 @contextmanager
-def held(ends: Hosts, delay_s: float, loss: float, seed: int) -> Iterator[None]:
-    """Every packet that crosses the namespace of the delay line is held for so long, or lost."""
+def delayed(ends: Hosts, delay_s: float, loss: float, seed: int) -> Iterator[None]:
+    """Delays every packet that crosses the namespace of the delay line by `delay_s`, or drops it."""
     at = ends.line
     why_not = delay_line.missing()
     if why_not is not None:
@@ -148,7 +154,7 @@ def held(ends: Hosts, delay_s: float, loss: float, seed: int) -> Iterator[None]:
             assert process.stdout is not None
             if not process.stdout.readline():
                 raise WireError("the delay line did not start")
-            # What comes by a cable is held first; what comes back from there finds its way as usual.
+            # Packets from the cables are routed to the delay line; packets from the delay line use the normal routes.
             run("ip", "-n", at, "route", "add", "default", "dev", "held", "table", "100")
             for device in ("d0", "d1"):
                 run("ip", "-n", at, "rule", "add", "iif", device, "lookup", "100")
@@ -156,14 +162,14 @@ def held(ends: Hosts, delay_s: float, loss: float, seed: int) -> Iterator[None]:
         finally:
             process.terminate()
             try:
-                told, _ = process.communicate(timeout=LINE_LIMIT_S)
-                ends.carried.append(delay_line.Carried(**json.loads(told)))
+                output, _ = process.communicate(timeout=LINE_LIMIT_S)
+                ends.counts.append(delay_line.DelayLineCounts(**json.loads(output)))
             except (subprocess.TimeoutExpired, ValueError):
                 process.kill()
 
 
 def link(ends: Hosts, mbps: int, *, priorities: bool, packets: int) -> None:
-    """Puts a narrow link behind the router; hosts send no batches, which its queues would see as one packet."""
+    """Limits the rate of the router's interface to the receiver, with a FIFO or priority queues."""
     rate = f"{mbps}mbit"
     tc = ("tc", "-n", ends.router)
     run(*tc, "qdisc", "add", "dev", "r1", "root", "handle", "1:", "htb", "default", "10")
