@@ -19,7 +19,7 @@ from sparelane.common.folders import SavedResultsError
 from sparelane.common.names import UnknownNameError
 from sparelane.reports.charts import draw, of_run, of_sweep, over_time, scatter
 from sparelane.reports.charts.panel import MOST_POINTS, Line, Panel, offsets, with_looks
-from sparelane.reports.pages import sideways, svg
+from sparelane.reports.pages import horizontal, svg
 from sparelane.reports.pages.document import document, figures
 from sparelane.sweeps import folder
 
@@ -100,10 +100,10 @@ def test_markers_side_by_side_stay_within_their_category(count: int) -> None:
 def test_a_scheme_alone_in_its_category_is_in_the_middle() -> None:
     names = tuple(f"scheme {number}" for number in range(14))
     lines = [Line(name, [float(place)], [1.0], is_marked=True) for place, name in enumerate(names)]
-    panel = Panel("x", "X", "", "y", lines, places=names, is_sideways=True)
+    panel = Panel("x", "X", "", "y", lines, places=names, is_horizontal=True)
     assert offsets(panel) == [0.0] * 14
-    heights = [line["at"][0][1] for line in sideways.drawing(panel, 1)[1]]  # type: ignore[index]
-    assert np.diff(heights) == pytest.approx(np.full(13, sideways.ROW))
+    heights = [line["at"][0][1] for line in horizontal.drawing(panel, 1)[1]]  # type: ignore[index]
+    assert np.diff(heights) == pytest.approx(np.full(13, horizontal.ROW))
     axes = draw.figure([panel]).axes[0]
     assert [label.get_text() for label in axes.get_yticklabels()] == list(names)
 
@@ -327,7 +327,7 @@ def test_a_weighted_percentile_is_that_of_the_repeated_values() -> None:
     assert percentiles.weighted(values, np.full(4, 4.0), 0.95) is None
 
 
-@pytest.mark.parametrize("details", [{}, {"is_y_log": True}, {"places": ("a", "b"), "is_sideways": True}])
+@pytest.mark.parametrize("details", [{}, {"is_y_log": True}, {"places": ("a", "b"), "is_horizontal": True}])
 def test_an_interval_that_reaches_below_zero_ends_at_the_axis(details: dict[str, object]) -> None:
     line = Line("x", [0.0, 1.0], [1.0, 2.0], [-3.0, 1.5], [5.0, 2.5], is_marked=True)
     panel = Panel("x", "X", "load", "completion time (s)", [line], **details)  # type: ignore[arg-type]
@@ -335,8 +335,8 @@ def test_an_interval_that_reaches_below_zero_ends_at_the_axis(details: dict[str,
     paths = re.findall(r'd="M([\d.-]+) ([\d.-]+)([HV])([\d.-]+)[^"]*" fill="none" stroke="#', drawing)
     assert len(paths) == 2
     ends = [float(end) for x, y, way, end in paths for end in ((x, end) if way == "H" else (y, end))]
-    left, floor = 16 + sideways.CHARACTER, svg.HEIGHT - svg.BOTTOM
-    low, high = (left, sideways.NARROW - sideways.RIGHT) if panel.is_sideways else (svg.TOP, floor)
+    left, floor = 16 + horizontal.CHARACTER, svg.HEIGHT - svg.BOTTOM
+    low, high = (left, horizontal.NARROW - horizontal.RIGHT) if panel.is_horizontal else (svg.TOP, floor)
     assert low <= min(ends) + 0.05
     assert max(ends) <= high
     assert ">−" not in drawing.split("<script")[0]
@@ -348,7 +348,7 @@ def test_an_interval_that_reaches_below_zero_ends_at_the_axis(details: dict[str,
 def test_no_text_of_a_figure_is_cut_off(own_keys: Path, tmp_path: Path, width: int) -> None:
     names = ("highspeed", "westwood", "newreno", "illinois", "scalable", "pcc-vivace", "ledbat-plus-plus")
     lines = [Line(name, [float(place)], [place + 1.0], is_marked=True) for place, name in enumerate(names)]
-    alone = Panel("x", "X", "", "throughput of a flow (Mbit/s)", lines, places=names, is_sideways=True)
+    alone = Panel("x", "X", "", "throughput of a flow (Mbit/s)", lines, places=names, is_horizontal=True)
     panels = [alone, *of_sweep.panels(folder.read(own_keys), "beta")]
     path = tmp_path / "page.html"
     path.write_text(document("figures", [figures(with_looks(panels))]))

@@ -1,1 +1,1 @@
-"""Controllers in the running Linux kernel, as BPF programs."""
+"""BPF programs with controllers in the running Linux kernel."""

@@ -1,4 +1,4 @@
-"""Controllers inside the Linux kernel: loading, listing and watching them."""
+"""Loads, lists and watches controllers inside the running Linux kernel."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
 
     from sparelane._native import KernelSample
 
-# How many samples one look fetches at most.
+# The largest number of samples per poll.
 SAMPLES_AT_ONCE = 65_536
 
-# How long between two looks: a program keeps 65536 samples until they are fetched, seconds.
-LOOK_EVERY_S = 0.02
+# Interval between polls, seconds. Between polls, a program buffers up to 65536 samples.
+POLL_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What to load, and for whom.
+    """A request to load a controller.
 
     Attributes:
-        program: one of `programs()`.
-        name: under which connections ask for it, 15 characters at most.
-        settings: pairs of keys and texts; `line_rate` is the rate of the interface.
-        routes: connections over these routes use it.
-        interfaces: interfaces that it is for; the first tells `line_rate`.
-        cgroups: connections of processes in these cgroups use it.
-        is_default: whether connections that ask for no controller use it.
-        is_pinned: whether it stays when the process that loads it ends.
+        program: the name of a program.
+        name: the name that connections select the controller by, at most 15 characters.
+        settings: keys and values as texts; the default of `line_rate` is the speed of the first interface.
+        routes: routes whose connections use the controller.
+        interfaces: interfaces to prepare for the controller.
+        cgroups: cgroups whose connections use the controller.
+        is_default: use the controller for connections that select none.
+        is_pinned: keep the controller after the loading process ends.
     """
 
     program: str
@@ -53,13 +53,13 @@ class Loaded:
     """A controller in the kernel.
 
     Attributes:
-        name: under which connections ask for it.
-        program: which of ours it is; none for one of somebody else's.
-        is_pinned: whether it outlives the process that loaded it.
-        process: the process that holds it, where that is known.
-        changed: what was changed for it, in words.
-        is_registered: false where only what was changed is left, as after a kill.
-        cost: nanoseconds and calls by operation, where the kernel counts them.
+        name: the name that connections select the controller by.
+        program: the name of the program; `None` if it is not from sparelane.
+        is_pinned: true if it outlives the process that loaded it.
+        process: the process that holds it, if it is known.
+        changed: descriptions of changed routes and settings.
+        is_registered: false if only these changes remain, as after its process was killed.
+        cost: the time in nanoseconds and the number of calls of each operation, if the kernel counts them.
     """
 
     name: str
@@ -73,7 +73,15 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that `examine` looked at: what, whether it is well, how it is, what mends it, whether all need it."""
+    """The result of one check of `examine`.
+
+    Attributes:
+        what: the requirement.
+        is_well: true if it is met.
+        state: the state that was found.
+        remedy: the command that fixes it.
+        is_needed: true if every program needs it.
+    """
 
     what: str
     is_well: bool
@@ -83,23 +91,23 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """What the kernel and its settings lack, and the commands that mend it."""
+    """Checks the requirements of controllers in the kernel and its settings."""
     return [Finding(*row) for row in _native.linux_examine()]
 
 
 def loaded() -> list[Loaded]:
-    """The controllers that BPF programs have registered."""
+    """The controllers in the kernel that BPF programs have registered."""
     rows = _native.linux_loaded()
     return [Loaded(*row[:6], {operation: (ns, calls) for operation, ns, calls in row[6]}) for row in rows]
 
 
 def unload(name: str) -> list[str]:
-    """Removes a controller of ours, and puts back what was changed for it; returns what is worth a word."""
+    """Removes a controller of sparelane, and restores changed routes and settings. Returns remarks."""
     return _native.linux_unload(name)
 
 
 def load(asked: Load) -> _native.LoadedController:
-    """Loads a controller; it goes with what is returned, unless that is told to leave it."""
+    """Loads a controller. It is unloaded with the returned object, unless `leave` is called on that object."""
     return _native.LoadedController(
         {
             "program": asked.program,
@@ -116,21 +124,21 @@ def load(asked: Load) -> _native.LoadedController:
 
 @contextmanager
 def stops() -> Iterator[Callable[[], signal.Signals | None]]:
-    """Tells by which signal it was asked to stop, if it was, so that what has to be put back is.
+    """Notes stop signals inside the `with` block, so that changes can be restored. Yields a function that returns one.
 
-    Those are SIGINT and SIGQUIT of the keyboard, SIGTERM, and SIGHUP, which comes when the terminal is closed. Whoever
-    had one ignored, as `nohup` does, wants that.
+    The signals are SIGINT and SIGQUIT from the keyboard, SIGTERM, and SIGHUP from a closed terminal. Signals that were
+    ignored before, as with `nohup`, stay ignored.
     """
     asked: signal.Signals | None = None
 
     def ask(number: int, _: object) -> None:
         nonlocal asked
-        # Ctrl-C asks for less than the others.
+        # SIGINT does not replace another signal, which asks for more.
         if asked is None or number != signal.SIGINT:
             asked = signal.Signals(number)
 
-    heard = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
-    numbers = [number for number in heard if signal.getsignal(number) is not signal.SIG_IGN]
+    handled = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
+    numbers = [number for number in handled if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, ask) for number in numbers}
     try:
         yield lambda: asked
@@ -140,12 +148,12 @@ def stops() -> Iterator[Callable[[], signal.Signals | None]]:
 
 
 def watch(name: str, seconds: float | None, show: Callable[[Sequence[KernelSample]], bool]) -> list[KernelSample]:
-    """Gathers the samples of a controller.
+    """Collects the samples of a controller.
 
     Args:
-        name: the controller.
-        seconds: for how long; `None` until a signal.
-        show: called with the new samples ten times a second; returns `False` to end.
+        name: the name of the controller.
+        seconds: the duration; `None` until a signal.
+        show: called with new samples after each poll; returns `False` to stop.
     """
     gathered: list[KernelSample] = []
     watcher = _native.Watch(name)
@@ -156,13 +164,13 @@ def watch(name: str, seconds: float | None, show: Callable[[Sequence[KernelSampl
             gathered += samples
             if not show(samples):
                 break
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(POLL_S)
         gathered += watcher.poll(SAMPLES_AT_ONCE)
     return gathered
 
 
 def to_frame(samples: Sequence[KernelSample]) -> pl.DataFrame:
-    """Samples in the columns of the simulator's series: time_s (from the first sample), probe, quantity, value."""
+    """Converts samples to the columns of the simulator's series, with times relative to the first sample."""
     import polars as pl
 
     start_ns = min((sample[0] for sample in samples), default=0)
@@ -170,9 +178,9 @@ def to_frame(samples: Sequence[KernelSample]) -> pl.DataFrame:
     probes: list[str] = []
     quantities: list[str] = []
     values: list[float] = []
-    for time_ns, connection, local_port, remote_port, remote, _, cwnd, rtt_us, told in samples:
+    for time_ns, connection, local_port, remote_port, remote, _, cwnd, rtt_us, others in samples:
         probe = f"flow {connection}: {local_port} to {remote}:{remote_port}"
-        row = [("cwnd_segments", float(cwnd)), *told]
+        row = [("cwnd_segments", float(cwnd)), *others]
         if rtt_us is not None:
             row.append(("rtt_ms", rtt_us / 1e3))
         for quantity, value in row:

@@ -1,1 +1,1 @@
-"""Figures and pages of runs and sweeps."""
+"""Draws figures and writes pages of runs and sweeps."""

@@ -1,7 +1,7 @@
-"""One style for all figures: the width of a paper's column, readable without colour.
+"""The common style of all figures: the width of a paper's column, and readable without colour.
 
-Kinds of data differ by hatch or line style before they differ by colour. The paper's own numbers are white
-crosses in every figure: over bars, and under our lines and intervals, which they do not hide.
+Kinds of data differ in hatch or line style as well as in colour. Numbers printed in a paper are white crosses in every
+figure: over bars, and below lines and intervals, so that they do not hide these.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ STYLE: Mapping[str, Any] = {
 
 
 class Row(Protocol):
-    """A row of an experiment: our value with the half-width of its interval, and the paper's value."""
+    """A row of an experiment: the simulated value with its interval, and the paper's value."""
 
     @property
     def value(self) -> float | None:
-        """The measured value."""
+        """The simulated value."""
 
     @property
     def interval(self) -> float | None:
@@ -62,7 +62,7 @@ class Row(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How one kind of data is drawn: as a bar of a colour and a hatch, as a line of an ink, a style and a marker."""
+    """The style of one kind of data: colour and hatch of bars; ink, line style and marker of lines."""
 
     colour: str
     hatch: str
@@ -92,13 +92,13 @@ PAPER_STYLE: Mapping[str, Any] = {
 
 
 def style() -> AbstractContextManager[None]:
-    """Draw and save figures within this."""
+    """A context manager that applies the style to figures that are drawn or saved inside it."""
     settings: Any = dict(STYLE)
     return matplotlib.rc_context(settings)
 
 
 def figure(columns: int = 1, *, width_inches: float = COLUMN_INCHES, rows: int = 1) -> tuple[Figure, list[Axes]]:
-    """An empty figure of so many panels in each row; the panels row by row."""
+    """Creates an empty figure with `columns` panels in each row. Returns the panels row by row."""
     drawing = Figure(figsize=(width_inches, rows * HEIGHT_INCHES), layout="constrained")
     axes = drawing.subplots(rows, columns, squeeze=False)
     return drawing, list(axes.flat)
@@ -106,14 +106,14 @@ def figure(columns: int = 1, *, width_inches: float = COLUMN_INCHES, rows: int =
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """One bar for each group.
+    """A series of bars, one for each group.
 
     Attributes:
-        label: what they are.
-        look: how they look.
-        heights: one a group; `None` leaves a gap.
-        errors: half the width of each one's interval; `None` draws none.
-        paper: the paper's numbers; `None` marks none.
+        label: the name in the legend.
+        look: the style.
+        heights: the height of each bar; `None` leaves a gap.
+        errors: half of the width of each interval; `None` for no interval.
+        paper: the paper's number for each group; `None` if there is none.
     """
 
     label: str
@@ -124,18 +124,18 @@ class Bars:
 
     @classmethod
     def of_rows(cls, label: str, look: Look, rows: Sequence[Row]) -> Bars:
-        """One bar for each row."""
+        """Creates a bar for each row."""
         return cls(
             label, look, [row.value for row in rows], [row.interval for row in rows], [row.paper for row in rows]
         )
 
     def top(self, index: int) -> float:
-        """The highest thing drawn for one group."""
+        """The height of the highest element in a group."""
         return max((self.heights[index] or 0.0) + (self.errors[index] or 0.0), self.paper[index] or 0.0)
 
 
 def grouped_bars(axes: Axes, groups: Sequence[str], series: Sequence[Bars]) -> None:
-    """Bars side by side for each group, with intervals, and the paper's numbers as crosses."""
+    """Draws bars side by side for each group, with intervals, and the paper's numbers as crosses."""
     width = 0.8 / len(series)
     marked = False
     for index, bars in enumerate(series):
@@ -167,9 +167,9 @@ def grouped_bars(axes: Axes, groups: Sequence[str], series: Sequence[Bars]) -> N
 
 
 def grouped_points(axes: Axes, groups: Sequence[str], series: Sequence[Bars]) -> None:
-    """Markers side by side for each group on a logarithmic axis, where a bar would have no floor to stand on.
+    """Draws markers side by side for each group, for logarithmic axes, where bars have no base.
 
-    Ours are filled, and the paper's hollow: of the same form, so that each is told from the others without its colour.
+    Simulated values have filled markers, and the paper's values have hollow markers of the same shape.
     """
     width = 0.8 / len(series)
     for index, bars in enumerate(series):
@@ -199,7 +199,7 @@ def grouped_points(axes: Axes, groups: Sequence[str], series: Sequence[Bars]) ->
 
 
 def hollow(axes: Axes, look: Look, x: Sequence[float], paper: Sequence[float | None]) -> None:
-    """The paper's numbers as hollow markers of the look that ours have filled."""
+    """Draws the paper's numbers as hollow markers."""
     printed = [(place, value) for place, value in zip(x, paper, strict=True) if value is not None]
     if printed:
         marked: Mapping[str, Any] = {"marker": look.marker, "markerfacecolor": "white", "markersize": 6, "zorder": 1.9}
@@ -207,7 +207,7 @@ def hollow(axes: Axes, look: Look, x: Sequence[float], paper: Sequence[float | N
 
 
 def both_signs(axes: Axes) -> None:
-    """Makes room below zero for bars that hang, and draws the line from which they do."""
+    """Adds room below zero for negative bars, and draws the line at zero."""
     axes.relim()
     axes.autoscale(axis="y")
     axes.margins(y=0.1)
@@ -215,7 +215,7 @@ def both_signs(axes: Axes) -> None:
 
 
 def reductions_above(axes: Axes, cuts: Sequence[float | None], series: Sequence[Bars]) -> None:
-    """Over each group of bars by how much one is shorter than another, percent."""
+    """Writes a reduction in percent above each group of bars."""
     for place, cut in enumerate(cuts):
         if cut is not None:
             top = max(bars.top(place) for bars in series)
@@ -227,13 +227,13 @@ def reductions_above(axes: Axes, cuts: Sequence[float | None], series: Sequence[
 
 
 def line(axes: Axes, label: str, look: Look, x: Sequence[float], y: Sequence[float]) -> None:
-    """A curve of many points, with a few markers to tell it by."""
+    """Draws a curve of many points with a few markers."""
     marked: Mapping[str, Any] = {"marker": look.marker, "markerfacecolor": "white", "markevery": MARK_EVERY}
     axes.plot(x, y, label=label, color=look.ink, linestyle=look.line, **marked)
 
 
 def points(axes: Axes, label: str, look: Look, x: Sequence[float], rows: Sequence[Row]) -> None:
-    """Markers joined by a line, one for each row, with intervals; rows without a number are left out."""
+    """Draws markers joined by a line, one for each row, with intervals. Rows without a number are omitted."""
     known = [
         (place, row.value, row.interval or 0.0) for place, row in zip(x, rows, strict=True) if row.value is not None
     ]
@@ -244,7 +244,7 @@ def points(axes: Axes, label: str, look: Look, x: Sequence[float], rows: Sequenc
 
 
 def filled_points(axes: Axes, label: str, look: Look, x: Sequence[float], rows: Sequence[Row]) -> None:
-    """Ours as filled markers joined by a line, with intervals, and the paper's as hollow ones of the same form."""
+    """Draws simulated values as filled markers with intervals and a line, and the paper's values as hollow markers."""
     known = [
         (place, row.value, row.interval or 0.0) for place, row in zip(x, rows, strict=True) if row.value is not None
     ]
@@ -256,26 +256,26 @@ def filled_points(axes: Axes, label: str, look: Look, x: Sequence[float], rows: 
 
 
 def crosses(axes: Axes, x: Sequence[float], rows: Sequence[Row], *, label: bool = True) -> None:
-    """The paper's numbers, where it prints any."""
+    """Draws the paper's numbers as crosses."""
     printed = [(place, row.paper) for place, row in zip(x, rows, strict=True) if row.paper is not None]
     if printed:
         axes.plot(*zip(*printed, strict=True), label=PAPER_LABEL if label else None, **PAPER_STYLE)
 
 
 def legend_above(axes: Axes, columns: int) -> None:
-    """A legend over the panel, where it hides nothing; none where there is nothing to tell apart."""
+    """Draws a legend above the panel, unless there are no labels."""
     if not axes.get_legend_handles_labels()[0]:
         return
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, columnspacing=1.2, handlelength=1.6)
 
 
 def say_effort(drawing: Figure, words: str) -> None:
-    """Writes above the figure how much work is in it; nothing without words."""
+    """Writes a text about the effort of the experiment above the figure, unless it is empty."""
     if words:
         drawing.suptitle(words, x=0.99, ha="right", fontsize=6, color="0.35")
 
 
 def save(drawing: Figure, folder: Path, name: str = "figure") -> None:
-    """Writes the figure as PNG and as PDF, without dates, so that equal figures are equal files."""
+    """Writes the figure as PNG and PDF, without dates, so that equal figures give equal files."""
     drawing.savefig(folder / f"{name}.png", metadata={"Software": None})
     drawing.savefig(folder / f"{name}.pdf", metadata={"CreationDate": None, "Producer": None, "Creator": None})

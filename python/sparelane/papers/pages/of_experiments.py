@@ -162,7 +162,7 @@ def _panel(metric: Metric, rows: Sequence[Row], first: int) -> Panel:
         [ours, paper],
         places=tuple(_place(row) for row in rows),
         note="Bars are 95 % intervals over seeds." if has_intervals else "",
-        is_sideways=True,
+        is_horizontal=True,
     )
 
 

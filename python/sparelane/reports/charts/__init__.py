@@ -1,1 +1,1 @@
-"""Figures of runs and sweeps: what is in them (`panel`, `of_run`, `of_sweep`), and how they are drawn."""
+"""Figures of runs and sweeps: their content (`panel`, `of_run`, `of_sweep`), and a Matplotlib renderer (`draw`)."""

@@ -1,4 +1,4 @@
-"""Panels as a figure of Matplotlib: PNG, SVG or PDF."""
+"""Draws panels with Matplotlib, and writes figures as PNG, SVG or PDF."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ if TYPE_CHECKING:
 FORMATS = ("png", "svg", "pdf")
 COLUMNS = 2
 PANEL_INCHES = (3.5, 2.6)
-# Panels over time are as wide as the figure, and lie under each other.
+# The height of panels over time, which have the full width and are stacked.
 TIME_INCHES = 1.75
-# The height of a row of a panel whose places are rows, and of its title and axis.
+# The height of a row of a horizontal panel, and of its title and axis.
 ROW_INCHES, FRAME_INCHES = 0.19, 0.85
-# The most markers of a line of many points.
+# The largest number of markers of a line with many points.
 MARKERS = 12
-# The most columns of a legend above one panel, and the widest row of one, characters.
+# The largest number of columns of a legend above one panel, and the largest width of its rows, characters.
 MOST_IN_A_ROW = 3
 ROW_CHARACTERS = 60
 # The height of a row of a legend, points.
 LEGEND_POINTS = 10.5
-# Over fewer decades than this, a logarithmic axis has three ticks in each.
+# A logarithmic axis over fewer decades has three ticks per decade.
 DECADES = 2.5
-# How far an axis from zero reaches beyond the highest value.
+# The top of an axis from zero, relative to the highest value.
 HEADROOM = 1.07
-# The most characters in a line of the note below a panel.
+# The length of lines of the note below a panel, characters.
 NOTE_CHARACTERS = 72
-# The most characters in a line of a title of a panel.
+# The length of lines of the title of a panel, characters.
 TITLE_CHARACTERS = 44
 # The opacity of bands, and of the inside of outlines.
 BAND_ALPHA = 0.14
-# Between two sentences of a note.
+# The space between two sentences of a note.
 SENTENCE = re.compile(r"(?<=\.) (?=[A-Z`])")
 
 
 def figure(panels: Sequence[Panel], title: str = "") -> Figure:
-    """The panels as one figure.
+    """Draws panels in one figure.
 
-    Panels over time come first, under each other. If all panels have the same lines, one legend is above them all.
+    Panels over time come first and are stacked. If all panels have the same lines, one legend is above all of them.
 
     Raises:
         MissingExtraError: Matplotlib is not installed.
@@ -92,7 +92,7 @@ def figure(panels: Sequence[Panel], title: str = "") -> Figure:
 
 
 def _rows(panels: Sequence[Panel]) -> list[list[Panel]]:
-    """The panels row by row: those over time one by one, then the others side by side."""
+    """The panels in rows: one per row for those over time, then the others side by side."""
     others = [panel for panel in panels if not panel.is_over_time]
     pairs = [others[place : place + COLUMNS] for place in range(0, len(others), COLUMNS)]
     return [*([panel] for panel in panels if panel.is_over_time), *pairs]
@@ -101,12 +101,12 @@ def _rows(panels: Sequence[Panel]) -> list[list[Panel]]:
 def _height(panel: Panel) -> float:
     if panel.is_over_time:
         return TIME_INCHES
-    rows = len(panel.places) if panel.is_sideways else 0
+    rows = len(panel.places) if panel.is_horizontal else 0
     return max(PANEL_INCHES[1], ROW_INCHES * rows + FRAME_INCHES)
 
 
 def _shared_legend(panels: Sequence[Panel]) -> Panel | None:
-    """The panel whose legend holds for all panels; `None` if each needs its own."""
+    """The panel whose legend is valid for all panels; `None` if each panel needs its own."""
     with_legend = [panel for panel in panels if panel.needs_legend]
     if len(with_legend) < 2 or any(panel.is_over_time for panel in panels):
         return None
@@ -130,18 +130,18 @@ def _legend_of_figure(drawing: Figure, handles: Sequence[Any], panel: Panel, wid
 
 
 def draw(axes: Axes, panel: Panel, *, has_legend: bool = True) -> list[Any]:
-    """Draws one panel; returns what a legend shows of each line."""
-    shown = axes.yaxis if panel.is_sideways else axes.xaxis
+    """Draws one panel. Returns the legend handle of each line."""
+    shown = axes.yaxis if panel.is_horizontal else axes.xaxis
     drawn = [
-        _line(axes, line, beside, is_sideways=panel.is_sideways)
-        for line, beside in zip(panel.lines, offsets(panel), strict=True)
+        _line(axes, line, offset, is_horizontal=panel.is_horizontal)
+        for line, offset in zip(panel.lines, offsets(panel), strict=True)
     ]
     pad = _legend(axes, panel, drawn) if has_legend and panel.needs_legend else 5.0
     title = "\n".join(
         wrap(panel.title.replace(" = ", "\u00a0=\u00a0"), TITLE_CHARACTERS * (COLUMNS if panel.is_over_time else 1))
     )
     axes.set_title(title, loc="left", fontweight="bold", pad=pad)
-    along, across = (axes.set_ylabel, axes.set_xlabel) if panel.is_sideways else (axes.set_xlabel, axes.set_ylabel)
+    along, across = (axes.set_ylabel, axes.set_xlabel) if panel.is_horizontal else (axes.set_xlabel, axes.set_ylabel)
     along(panel.x_label)
     across(panel.y_label)
     if panel.is_x_log:
@@ -156,11 +156,11 @@ def draw(axes: Axes, panel: Panel, *, has_legend: bool = True) -> list[Any]:
         axes.set_xticks(ticks, [f"{tick:.4g}" for tick in ticks])
         axes.xaxis.set_minor_locator(_no_ticks())
     if panel.places:
-        long = not panel.is_sideways and max(map(len, panel.places)) * len(panel.places) > 40
+        long = not panel.is_horizontal and max(map(len, panel.places)) * len(panel.places) > 40
         turned: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if long else {}
         shown.set_ticks(range(len(panel.places)), panel.places, **turned)
         ends = (-0.5, len(panel.places) - 0.5)
-        if panel.is_sideways:
+        if panel.is_horizontal:
             axes.set_ylim(*reversed(ends))
         else:
             axes.set_xlim(*ends)
@@ -174,12 +174,12 @@ def _no_ticks() -> Any:
 
 
 def _values_axis(axes: Axes, panel: Panel) -> None:
-    """Scale and ends of the axis on which the values lie."""
-    axis = axes.xaxis if panel.is_sideways else axes.yaxis
-    set_scale = axes.set_xscale if panel.is_sideways else axes.set_yscale
-    set_limits: Any = axes.set_xlim if panel.is_sideways else axes.set_ylim
-    limits = axes.get_xlim if panel.is_sideways else axes.get_ylim
-    if panel.is_sideways:
+    """Sets the scale and the ends of the axis of values."""
+    axis = axes.xaxis if panel.is_horizontal else axes.yaxis
+    set_scale = axes.set_xscale if panel.is_horizontal else axes.set_yscale
+    set_limits: Any = axes.set_xlim if panel.is_horizontal else axes.set_ylim
+    limits = axes.get_xlim if panel.is_horizontal else axes.get_ylim
+    if panel.is_horizontal:
         axes.margins(x=0.07)
     else:
         axes.margins(y=0.07)
@@ -189,13 +189,13 @@ def _values_axis(axes: Axes, panel: Panel) -> None:
         set_scale("log")
         plain_numbers(axis, limits())
     elif panel.begins_at_zero:
-        _, top = axes.dataLim.intervalx if panel.is_sideways else axes.dataLim.intervaly
-        # Room above counts from zero: equal values would lie on the frame otherwise.
+        _, top = axes.dataLim.intervalx if panel.is_horizontal else axes.dataLim.intervaly
+        # The headroom is relative to zero, so that equal values do not lie on the frame.
         set_limits(0.0, HEADROOM * top if math.isfinite(top) and top > 0 else None)
 
 
 def plain_numbers(axis: Axis, ends: tuple[float, float]) -> None:
-    """Ticks of a logarithmic axis as plain numbers: 1, 2 and 5 of each decade, or 1 alone where there are many."""
+    """Labels a logarithmic axis with plain numbers: 1, 2 and 5 of each decade, or only 1 for many decades."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     decades = math.log10(ends[1] / ends[0]) if ends[0] > 0 else 9.0
@@ -204,8 +204,8 @@ def plain_numbers(axis: Axis, ends: tuple[float, float]) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def _line(axes: Axes, line: Line, beside: float, *, is_sideways: bool) -> Any:
-    """Draws a line, its markers `beside` their places; returns what a legend shows of it."""
+def _line(axes: Axes, line: Line, offset: float, *, is_horizontal: bool) -> Any:
+    """Draws a line, with its markers shifted by `offset` from their places. Returns its legend handle."""
     mine = line.look
     style: dict[str, Any] = {
         "label": line.label,
@@ -217,18 +217,18 @@ def _line(axes: Axes, line: Line, beside: float, *, is_sideways: bool) -> Any:
         "markevery": 1 if line.is_marked else max(1, len(line.x) // MARKERS),
     }
     if line.is_level:
-        return _level(axes, line, is_sideways=is_sideways)
+        return _level(axes, line, is_horizontal=is_horizontal)
     if not line.is_marked:
         style |= {"markersize": 3, "linewidth": 1.1}
     if line.outline:
         _outline(axes, line)
         style |= {"markersize": 2.5, "alpha": 0.6}
-    at = [place + beside for place in line.x]
-    x, y = (line.y, at) if is_sideways else (at, line.y)
+    at = [place + offset for place in line.x]
+    x, y = (line.y, at) if is_horizontal else (at, line.y)
     if len(line.low) and line.is_marked:
         below = [max(0.0, value - low) for value, low in zip(line.y, line.low, strict=True)]
         above = [max(0.0, high - value) for value, high in zip(line.y, line.high, strict=True)]
-        bars: dict[str, Any] = {"xerr" if is_sideways else "yerr": (below, above)}
+        bars: dict[str, Any] = {"xerr" if is_horizontal else "yerr": (below, above)}
         drawn: Any = axes.errorbar(x, y, capsize=2, elinewidth=0.8, **bars, **style)
     else:
         if len(line.low):
@@ -241,14 +241,14 @@ def _line(axes: Axes, line: Line, beside: float, *, is_sideways: bool) -> Any:
     return drawn
 
 
-def _level(axes: Axes, line: Line, *, is_sideways: bool) -> Any:
-    """A reference line for the one value of a line, with its interval as a band."""
+def _level(axes: Axes, line: Line, *, is_horizontal: bool) -> Any:
+    """Draws a reference line for the only value of a line, with its interval as a band."""
     mine = line.look
-    over, band = (axes.axvline, axes.axvspan) if is_sideways else (axes.axhline, axes.axhspan)
+    over, band = (axes.axvline, axes.axvspan) if is_horizontal else (axes.axhline, axes.axhspan)
     if len(line.low):
         band(line.low[0], line.high[0], color=mine.colour, alpha=BAND_ALPHA, linewidth=0)
         ends = [(end, end) for end in (line.low[0], line.high[0])]
-        axes.update_datalim(ends, updatex=is_sideways, updatey=not is_sideways)
+        axes.update_datalim(ends, updatex=is_horizontal, updatey=not is_horizontal)
     return over(line.y[0], color=mine.colour, linestyle=(0, mine.dashes) if mine.dashes else "-", label=line.label)
 
 
@@ -262,7 +262,7 @@ def _outline(axes: Axes, line: Line) -> None:
 
 
 def _legend(axes: Axes, panel: Panel, drawn: Sequence[Any]) -> float:
-    """A legend above the panel, in the order of its lines; returns the height that it takes, points."""
+    """Draws a legend above the panel, in the order of its lines. Returns its height, points."""
     width = COLUMNS if panel.is_over_time else 1
     labels = ["\n".join(wrap(line.label, ROW_CHARACTERS * width - 8)) for line in panel.lines]
     lines = max(label.count("\n") + 1 for label in labels)
@@ -281,15 +281,15 @@ def _legend(axes: Axes, panel: Panel, drawn: Sequence[Any]) -> float:
 
 
 def save(drawing: Figure, path: Path) -> None:
-    """Writes a figure in the format that the path's ending names, without dates, so that equal figures are equal files.
+    """Writes a figure in the format of the path's suffix, without dates, so that equal figures give equal files.
 
     Raises:
-        OutputError: there is no such format.
+        OutputError: the suffix is not that of a format.
         OSError: the file cannot be written.
     """
-    ending = path.suffix.removeprefix(".").lower()
+    suffix = path.suffix.removeprefix(".").lower()
     refuse_other_formats(path)
-    nothing: dict[str, dict[str, Any]] = {
+    no_dates: dict[str, dict[str, Any]] = {
         "png": {"Software": None},
         "svg": {"Date": None, "Creator": None},
         "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
@@ -297,14 +297,14 @@ def save(drawing: Figure, path: Path) -> None:
     from sparelane.reports import plots
 
     with plots.style():
-        replaced(path, partial(drawing.savefig, format=ending, metadata=nothing[ending]))
+        replaced(path, partial(drawing.savefig, format=suffix, metadata=no_dates[suffix]))
 
 
 def refuse_other_formats(path: Path) -> None:
-    """Refuses a file whose ending names no format.
+    """Rejects a file without the suffix of a format.
 
     Raises:
-        OutputError: it does not.
+        OutputError: the suffix is not that of a format.
     """
     if path.suffix.removeprefix(".").lower() not in FORMATS:
         raise OutputError(f'cannot draw "{path}": allowed are files ending in .png, .svg or .pdf')

@@ -1,6 +1,6 @@
-"""Looks of lines, which differ by colour, dashes and markers at once, on paper and for colour-blind readers.
+"""Styles of lines. They differ in colour, dashes and markers, so they remain distinct in print and for all readers.
 
-The colours are those of Okabe and Ito ("Color Universal Design", 2008) without yellow, which is too pale on white.
+Source of the colours: Okabe and Ito, "Color Universal Design", 2008, without yellow, which is too pale on white.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The look of one line.
+    """The style of a line.
 
     Attributes:
-        colour: as in HTML.
-        dashes: lengths of strokes and gaps, in widths of the line; empty for a solid line.
+        colour: an HTML colour.
+        dashes: lengths of strokes and gaps, in line widths; empty for a solid line.
         marker: Matplotlib's name of the marker.
     """
 
@@ -29,13 +29,13 @@ MARKERS = ("o", "s", "^", "D", "v", "X", "P", "*")
 
 
 def look(group: int, variant: int = 0, dashes: int | None = None) -> Look:
-    """The look of a line.
+    """Returns the style of a line.
 
     Args:
-        group: the number of the group, such as a scheme, which sets the colour. The first 56 groups differ in colour or
-            marker.
+        group: the number of the group, such as a scheme, which determines the colour. The first 56 groups differ in
+            colour or marker.
         variant: the number of the line within its group, which changes the marker.
-        dashes: the number of the dashes; `None` takes that of the group.
+        dashes: the number of the dash pattern; by default that of the group.
     """
     stroke = group if dashes is None else dashes
     return Look(COLOURS[group % len(COLOURS)], DASHES[stroke % len(DASHES)], MARKERS[(group + variant) % len(MARKERS)])

@@ -1,4 +1,4 @@
-"""The panels of a single run, or of several together."""
+"""Builds the panels of one or several runs."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from sparelane.simulation import stored
 if TYPE_CHECKING:
     from sparelane.simulation.result import Result
 
-# Flows of at most this many sizes are drawn size by size; others in ranges of sizes.
+# Up to this many different flow sizes are drawn separately; more are grouped in ranges.
 SEPARATE_SIZES = 15
 RANGES_A_DECADE = 3
-# The throughputs of more flows than this are drawn as a distribution.
+# The throughputs of up to this many flows are drawn separately; more as a distribution.
 SEPARATE_FLOWS = 12
 P95 = 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The tables of a run that are drawn and summed up, under the name that the run has in legends."""
+    """The tables of a run for panels, and the name of the run in legends."""
 
     name: str
     flows: pl.DataFrame
@@ -41,7 +41,7 @@ class Tables:
     end_s: float
 
     def label(self, what: str) -> str:
-        """The name of something of this run in a legend."""
+        """The label of a line of this run in a legend."""
         return ": ".join(part for part in (self.name, what) if part)
 
 
@@ -52,7 +52,7 @@ def of_result(result: Result, name: str = "") -> Tables:
 
 
 def read(folder: Path, name: str = "") -> Tables:
-    """The tables that `sparelane run -o` saved in a folder, in any of its formats.
+    """Reads the tables of a saved run, in any format.
 
     Raises:
         SavedResultsError: a table is missing, is malformed, or was written by another version.
@@ -64,7 +64,7 @@ def read(folder: Path, name: str = "") -> Tables:
 
 
 def panels(runs: Sequence[Tables]) -> list[Panel]:
-    """Every panel of which the runs have something to show."""
+    """All panels with data of the runs."""
     found = [
         *over_time.panels(runs),
         *_by_size(runs),
@@ -110,7 +110,7 @@ def _by_size(runs: Sequence[Tables]) -> Iterator[Panel]:
 
 
 def _sized(flows: pl.DataFrame) -> pl.DataFrame:
-    """The flows with the range of sizes that each is in."""
+    """Adds the range of sizes of each flow as the column `about`."""
     if flows["size_bytes"].n_unique() <= SEPARATE_SIZES:
         return flows.with_columns(about=pl.col("size_bytes").cast(pl.Float64))
     return flows.with_columns(about=(pl.col("size_bytes").log10() * RANGES_A_DECADE).floor())
@@ -161,7 +161,7 @@ def _throughputs(runs: Sequence[Tables]) -> Iterator[Panel]:
 
 
 def _with_rates(run: Tables) -> pl.DataFrame:
-    """The flows with `rate`, the mean throughput of each from its start to its end, bits per second."""
+    """Adds the mean throughput of each flow from its start to its end as the column `rate`, bits per second."""
     lasted = pl.col("finish_s").fill_null(run.end_s) - pl.col("start_s")
     return run.flows.filter(lasted > 0).with_columns(
         pl.col("scheme").cast(pl.String), rate=8 * pl.col("delivered_bytes") / lasted
@@ -169,7 +169,7 @@ def _with_rates(run: Tables) -> pl.DataFrame:
 
 
 def _against_delay(runs: Sequence[Tables]) -> Iterator[Panel]:
-    """Throughput against the mean delay of each flow, and against the 95th percentile of the packets of each scheme."""
+    """Throughput against the mean delay of each flow, and against the 95th percentile over packets of each scheme."""
     is_measured = any(not run.delays.is_empty() for run in runs)
     delay = pl.col("mean_delay_s") if is_measured else pl.col("srtt_s") - pl.col("min_rtt_s")
     means, tails = [], []

@@ -1,4 +1,4 @@
-"""The panels of a sweep: numbers along a key that varies, by sizes of flows, distributions, and against delay."""
+"""Builds the panels of a sweep: metrics along a key, by flow size, as distributions, and against delay."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sparelane.sweeps.axes import VAGUE
 from sparelane.sweeps.folder import SavedSweep
 from sparelane.sweeps.metrics import Metric
 
-# The metrics along the key that varies: panel, metric, average, title.
+# The metrics along a key: panel, metric, average, title.
 METRICS = (
     ("completion", "completion time", measure.MEAN, "Completion time, mean over flows"),
     ("completion-bytes", "completion time", measure.BYTES, "Completion time, mean over bytes"),
@@ -39,18 +39,18 @@ METRICS = (
     ("links", "use of the busiest link", measure.TIME, "Use of the busiest link"),
     ("dropped", "dropped packets", measure.TOTAL, "Dropped packets"),
 )
-# The most combinations of the other keys with lines of their own, the most lines of a panel, and the most schemes of
-# a panel with lines; the note names the rest.
+# The largest numbers of combinations of the other keys, of lines of a panel, and of schemes of a panel; a note reports
+# how many are omitted.
 MOST_OTHERS = 4
 MOST_LINES = 12
 MOST_SCHEMES = 16
-# More schemes than this without a key that varies are rows, each behind its name.
+# If only schemes vary, up to this many are side by side; more become rows of a horizontal panel.
 MOST_SIDE_BY_SIDE = 6
 INTERVALS = "Bars are 95 % intervals over seeds."
-# Along a logarithmic axis, values that differ by this factor have a logarithmic axis, too.
+# On a panel with a logarithmic horizontal axis, values that differ by this factor also get a logarithmic axis.
 FAR_APART = 20.0
 SCHEME = "scheme"
-# The rate in the scatter of throughput against delay, by preference, and the delays.
+# The rates of the panel of throughput against delay, in order of preference, and the delays.
 RATES = (("throughput of a flow", measure.MEAN), ("goodput", measure.TOTAL))
 DELAY = "one-way delay"
 TAIL = (DELAY, measure.P95_PACKETS)
@@ -58,14 +58,14 @@ TAIL = (DELAY, measure.P95_PACKETS)
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The key along which numbers are drawn.
+    """The key on the horizontal axis.
 
     Attributes:
-        key: dotted; empty if only schemes differ.
-        label: of the axis.
-        at: the place of each value of the column along the axis.
-        places: names of the places, if the values are not numbers of one unit.
-        is_log: whether the axis is logarithmic, because the values are far apart.
+        key: the dotted key; empty if only schemes vary.
+        label: the label of the axis.
+        at: the position of each value of the key on the axis.
+        places: the names of the positions, if the values are not numbers with a common unit.
+        is_log: true if the axis is logarithmic, since the values are far apart.
     """
 
     key: str
@@ -77,38 +77,38 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The rows of one line: one scheme in one combination of the other keys.
+    """The rows of a line: one scheme in one combination of the other keys.
 
     Attributes:
-        scheme: its name.
-        words: the other keys with their values; empty if there is one combination.
-        rows: its rows.
+        scheme: the name of the scheme.
+        setting: the other keys with their values, as text; empty if there is only one combination.
+        rows: the rows.
     """
 
     scheme: str
-    words: str
+    setting: str
     rows: pl.DataFrame
 
     @property
     def label(self) -> str:
         """The name in the legend."""
-        return ", ".join(part for part in (self.scheme, self.words) if part) or "all"
+        return ", ".join(part for part in (self.scheme, self.setting) if part) or "all"
 
     def line(self, x: Sequence[float], y: Sequence[float], **details: Any) -> Line:
-        """A line of this scheme and combination."""
-        return Line(self.label, x, y, group=self.scheme, variant=self.words, **details)
+        """A line of this group."""
+        return Line(self.label, x, y, group=self.scheme, variant=self.setting, **details)
 
 
 def panels(
     saved: SavedSweep, key: str | None = None, where: Sequence[str] = (), first: Metric | None = None
 ) -> list[Panel]:
-    """Every panel of which the sweep has numbers.
+    """All panels with numbers of the sweep.
 
     Args:
         saved: the sweep.
-        key: the key to draw along; `None` takes the one with the most values that are numbers.
-        where: `KEY=VALUE` each; only these values of the key are drawn. `scheme=NAME` chooses schemes.
-        first: the metric of the first panel; without it, the panels have their usual order.
+        key: the key on the horizontal axis; by default the one with the most numeric values.
+        where: conditions `KEY=VALUE`; only these values of the key are drawn. `scheme=NAME` selects schemes.
+        first: the metric of the first panel; by default, panels are in their usual order.
 
     Raises:
         UnknownNameError: no such key varies, or it never has this value.
@@ -125,7 +125,7 @@ def panels(
         *_distributions(saved, axis, others),
         *_against_delay(saved, axis, others),
     ]
-    # A scheme keeps its colour whichever panel comes first.
+    # The order of lines, and so their colours, do not depend on which panel comes first.
     order = {scheme: number for number, scheme in enumerate(saved.schemes)}
     return [
         replace(panel, lines=sorted(panel.lines, key=lambda line: order.get(line.group, len(order))))
@@ -135,7 +135,7 @@ def panels(
 
 
 def _ordered(first: Metric | None) -> list[tuple[str, str, str, str]]:
-    """The metrics along the key that varies, with one of them first, which need not be a usual one."""
+    """The metrics along a key, with `first` in front, even if it is not one of `METRICS`."""
     if first is None:
         return [*METRICS]
     mine = [one for one in METRICS if one[1:3] == (first.metric, first.average)]
@@ -145,7 +145,7 @@ def _ordered(first: Metric | None) -> list[tuple[str, str, str, str]]:
 
 
 def _where(saved: SavedSweep, where: Sequence[str]) -> SavedSweep:
-    """The sweep with the rows that fulfil all conditions; rows to which a key does not apply stay."""
+    """Selects the rows that meet all conditions. Rows of schemes without a key meet its conditions."""
     wanted: dict[str, list[str]] = {}
     for text in where:
         key, equals, value = (part.strip() for part in text.partition("="))
@@ -160,17 +160,17 @@ def _where(saved: SavedSweep, where: Sequence[str]) -> SavedSweep:
     tables = [saved.rows, saved.runs, saved.curves]
     for key, texts in wanted.items():
         values = [one for one in saved.rows[key].drop_nulls().unique().to_list() if _text(one) in texts]
-        # Numbers of the network belong to a scheme, too, unless the file fixes it.
+        # Numbers of the network belong to a scheme if the scheme varies; otherwise their scheme is empty.
         tables = [table.filter(pl.col(key).is_in(values) | pl.col(key).is_null()) for table in tables]
     return replace(saved, rows=tables[0], runs=tables[1], curves=tables[2])
 
 
 def _key(saved: SavedSweep, key: str) -> str:
-    """The full name of a key of which the last parts are given.
+    """The full name of a key, from its last parts.
 
     Raises:
-        UnknownNameError: no such key varies, or several end so.
-        SavedResultsError: no key varies at all.
+        UnknownNameError: no key that varies ends with these parts, or several do.
+        SavedResultsError: no key varies.
     """
     if not saved.axes:
         raise SavedResultsError(f'there is no key "{key}" here: only schemes and seeds vary in this sweep')
@@ -181,7 +181,7 @@ def _key(saved: SavedSweep, key: str) -> str:
 
 
 def _text(value: object) -> str:
-    """A value of a key as people type it."""
+    """A value of a key, as users write it."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -211,13 +211,13 @@ def _axis_of(rows: pl.DataFrame, key: str) -> Axis:
 
 
 def _short(key: str) -> str:
-    """The last part of a key, or two where one says too little."""
+    """The last part of a key, or the last two if one is ambiguous."""
     parts = key.split(".")
     return ".".join(parts[-2:] if parts[-1] in VAGUE else parts[-1:])
 
 
 def _groups(rows: pl.DataFrame, others: Sequence[str]) -> tuple[list[Group], str, str]:
-    """The rows of each line, what all lines have in common, and what is left out so that lines can be told apart."""
+    """The rows of each line, a text about keys that all lines share, and a note about omitted lines."""
     schemes = rows["scheme"].unique(maintain_order=True).to_list()
     notes = []
     if len(schemes) > MOST_SCHEMES:
@@ -225,7 +225,7 @@ def _groups(rows: pl.DataFrame, others: Sequence[str]) -> tuple[list[Group], str
         schemes = schemes[:MOST_SCHEMES]
         rows = rows.filter(pl.col("scheme").is_in(schemes))
     varied = [key for key in others if rows[key].n_unique() > 1]
-    # Keys that apply to every scheme, and those that are settings of some schemes.
+    # Keys that apply to every scheme, and keys that belong to some schemes.
     shared = [key for key in varied if rows[key].null_count() == 0]
     own = [key for key in varied if key not in shared]
     settings = rows.select(shared).unique(maintain_order=True) if shared else pl.DataFrame()
@@ -236,7 +236,7 @@ def _groups(rows: pl.DataFrame, others: Sequence[str]) -> tuple[list[Group], str
     most = max(1, min(MOST_OTHERS, MOST_LINES // max(1, len(schemes))))
     most_own = min(most, max((table.height for table in of_scheme.values()), default=1)) if own else 1
     shown = settings.head(most // most_own)
-    # Keys that have one value in all lines are in the title, not in every label.
+    # Keys with the same value in all lines appear in the title instead of every label.
     single = [key for key in others if key not in varied or (key in shared and shown[key].n_unique() == 1)]
     labelled = [key for key in varied if key not in single]
     found, count = [], 0
@@ -254,12 +254,12 @@ def _groups(rows: pl.DataFrame, others: Sequence[str]) -> tuple[list[Group], str
 
 
 def _words(values: Mapping[str, object]) -> str:
-    """Keys with their values; keys that do not apply are left out."""
+    """Keys with their values as text, without keys that do not apply."""
     return ", ".join(f"{_short(key)} = {_text(value)}" for key, value in values.items() if value is not None)
 
 
 def _fixed(rows: pl.DataFrame, others: Sequence[str]) -> str:
-    """The other keys that have one value in all rows, in words."""
+    """The other keys with the same value in all rows, as text."""
     single = {key: rows[key].drop_nulls().unique().to_list() for key in others}
     return _words({key: values[0] for key, values in single.items() if len(values) == 1})
 
@@ -270,7 +270,7 @@ def _along(
     of_it = (pl.col("metric") == metric) & (pl.col("average") == average) & pl.col("traffic").is_in((ALL, NETWORK))
     rows = saved.rows.filter(of_it & pl.col("value").is_not_null())
     unit = measure.unit(metric)
-    size, told = scale(float(rows["value"].max() or 0.0), unit)  # type: ignore[arg-type]
+    size, scaled_unit = scale(float(rows["value"].max() or 0.0), unit)  # type: ignore[arg-type]
     groups, common, left_out = _groups(rows, others)
     lines = [line for group in groups for line in _lines(group, axis, size)]
     if metric != "flows" and all(not any(line.y) for line in lines):
@@ -282,18 +282,18 @@ def _along(
         name,
         _titled(title, common),
         label,
-        f"{metric} ({told})" if told else metric,
+        f"{metric} ({scaled_unit})" if scaled_unit else metric,
         lines,
         is_x_log=axis.is_log,
         is_y_log=axis.is_log and bool(unit) and unit != "%" and _is_far_apart(lines),
         places=places,
         note=_notes(_intervals(lines), left_out),
-        is_sideways=not axis.key and len(places) > MOST_SIDE_BY_SIDE,
+        is_horizontal=not axis.key and len(places) > MOST_SIDE_BY_SIDE,
     )
 
 
 def _is_far_apart(lines: Sequence[Line]) -> bool:
-    """True if small values would lie on the floor of an axis from zero."""
+    """True if small values would be indistinguishable from zero on a linear axis."""
     values = [value for line in lines for value in (*line.y, *line.low)]
     return bool(values) and min(values) > 0 and max(values) / min(values) >= FAR_APART
 
@@ -303,7 +303,7 @@ def _notes(*texts: str, between: str = " ") -> str:
 
 
 def _intervals(lines: Sequence[Line]) -> str:
-    """The explanation of the bars, if any can be seen: one seed has none, and equal numbers have no width."""
+    """The explanation of bars, if any are visible. One seed has no bars, and bars of equal numbers have no width."""
     is_wide = any(high > low for line in lines for low, high in zip(line.low, line.high, strict=True))
     return INTERVALS if is_wide else ""
 
@@ -315,7 +315,7 @@ def _lines(group: Group, axis: Axis, size: float) -> Iterator[Line]:
         yield from _line(group, [(0.0, one) for one in rows], size, is_marked=True, is_joined=False)
         return
     placed = [(axis.at[one[axis.key]], one) for one in rows if one[axis.key] is not None]
-    # Places have no order, so that a line between them would show values that nothing has.
+    # Places have no order, so points between them would have no meaning, and no line is drawn.
     yield from _line(group, placed, size, is_marked=True, is_joined=not axis.places)
     level = [(math.nan, one) for one in rows if one[axis.key] is None]
     yield from _line(group, level, size, is_marked=True, is_level=True)
@@ -337,13 +337,13 @@ def _line(
 
 
 def _side_by_side(lines: Sequence[Line]) -> tuple[list[Line], tuple[str, ...]]:
-    """The lines with a place of its own for each scheme, for sweeps without another key."""
+    """Gives each line its own place, for sweeps without another key than the scheme."""
     placed = [replace(line, x=[float(place)]) for place, line in enumerate(lines)]
     return placed, tuple(line.label for line in lines)
 
 
 def _at_one_place(rows: pl.DataFrame, axis: Axis, which: float) -> tuple[pl.DataFrame, str]:
-    """The rows of one value of the key, by its position along the axis from 0 to 1, and the value in words."""
+    """The rows of one value of the key, chosen by its position on the axis from 0 to 1, and the value as text."""
     if not axis.key:
         return rows, ""
     values = sorted(axis.at, key=lambda value: axis.at[value])
@@ -352,7 +352,7 @@ def _at_one_place(rows: pl.DataFrame, axis: Axis, which: float) -> tuple[pl.Data
 
 
 def _by_size(saved: SavedSweep, axis: Axis, others: Sequence[str]) -> Iterator[Panel]:
-    """Means by size of the flows, at the middle of the key."""
+    """Means by flow size, at the middle value of the key."""
     names = [name for name in measure.SIZE_RANGES if name in set(saved.rows["traffic"])]
     places = tuple(name.removeprefix("flows of ").removeprefix("flows ") for name in names)
     for name, metric, title in (
@@ -385,7 +385,7 @@ def _titled(title: str, *words: str) -> str:
 
 
 def _distributions(saved: SavedSweep, axis: Axis, others: Sequence[str]) -> Iterator[Panel]:
-    """Distributions of finished flows, the mean of the seeds' quantiles, at the middle of the key."""
+    """Distributions of finished flows at the middle value of the key, as means of the quantiles over seeds."""
     for name, curve, title in (
         ("cdf", "completion time", "Distribution of completion times"),
         ("cdf-slowdown", "slowdown", "Distribution of slowdowns"),
@@ -410,7 +410,7 @@ def _distributions(saved: SavedSweep, axis: Axis, others: Sequence[str]) -> Iter
 
 
 def _against_delay(saved: SavedSweep, axis: Axis, others: Sequence[str]) -> Iterator[Panel]:
-    """Throughput against delay, a point for each seed, at the middle of the key."""
+    """Throughput against delay at the middle value of the key, with a point for each seed."""
     rows, words = _at_one_place(saved.runs.filter(pl.col("traffic") == ALL), axis, 0.5)
     known = set(rows.select("metric", "average").unique().rows())
     rate = next((one for one in RATES if one in known), None)
@@ -428,11 +428,11 @@ def _against_delay(saved: SavedSweep, axis: Axis, others: Sequence[str]) -> Iter
 
 
 def _cloud(group: Group, rate: tuple[str, str], delay: tuple[str, str]) -> scatter.Cloud:
-    """The points of a line: its delay and throughput in the run of each seed."""
+    """The delay and the throughput of a group in each seed."""
     found = []
     for metric, average in (delay, rate):
         own = group.rows.filter((pl.col("metric") == metric) & (pl.col("average") == average))
         found.append(dict(zip(own["seeds"].list.first().to_list(), own["value"].to_list(), strict=True)))
     seeds = [seed for seed in found[0] if seed in found[1]]
     delays, rates = (np.array([one[seed] for seed in seeds], dtype=np.float64) for one in found)
-    return scatter.Cloud(group.label, group.scheme, group.words, delays, rates)
+    return scatter.Cloud(group.label, group.scheme, group.setting, delays, rates)

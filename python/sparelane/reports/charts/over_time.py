@@ -1,7 +1,7 @@
-"""Panels of a run over time: windows, round trips, throughputs, queues and use of links, as far as they were sampled.
+"""Builds the panels of a run over time: sampled windows, round-trip times, throughputs, queues and use of links.
 
-All panels of a figure share one time axis, from the start of the run to its end. More flows than can be told apart are
-drawn as the median of each scheme with a band.
+All panels of a figure share one time axis, from the start to the end of the run. If there are too many flows to
+distinguish, each scheme is drawn as a median with a band.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ from sparelane.reports.charts.panel import Line, Numbers, Panel, kept_points, th
 if TYPE_CHECKING:
     from sparelane.reports.charts.of_run import Tables
 
-# Quantities that are drawn as they were sampled: panel, quantity, title, axis, unit.
+# Quantities that are drawn directly: panel, quantity, title, axis, unit.
 SAMPLED = (
     ("window", "cwnd_bytes", "Congestion window", "window", "B"),
     ("rtt", "srtt_s", "Smoothed round-trip time", "round trip", "s"),
     ("queue", "backlog_bytes", "Queue", "backlog", "B"),
 )
-# What a receiver holds of a flow; Linux reports what the sender knows to have arrived.
+# The received bytes of a flow. On Linux, they are the acknowledged bytes, which the sender reports.
 RECEIVED = ("held_bytes", "delivered_bytes")
 FLOW = "flow "
-# More sampled flows than this are drawn as a median and a band for each scheme.
+# Up to this many sampled flows are drawn separately; for more, each scheme has a median and a band.
 SEPARATE_FLOWS = 12
-# Of more queues or links than this, those with the largest values are drawn.
+# The largest number of queues or links that are drawn; those with the highest means are chosen.
 SEPARATE_PORTS = 8
-# The most stretches of time over which a rate is averaged, and the least number of packets in one.
+# The largest number of stretches of time for averages of rates, and the smallest number of packets in a stretch.
 MOST_STRETCHES = 60
 LEAST_PACKETS = 20
-# The size of a full packet, if nothing says more, bytes.
+# The assumed size of packets if it is unknown, bytes.
 PACKET_BYTES = 1500.0
 BAND = (0.1, 0.9)
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The samples of one probe of one run.
+    """The samples of a probe in a run.
 
     Attributes:
         run: the run.
-        probe: its name in the tables: `flow 3`, or `west->east`.
-        time_s: when; each value holds until the next time.
-        values: one for each time.
+        probe: the name of the probe in the tables: `flow 3`, or `west->east`.
+        time_s: the times of the samples, seconds; each value holds until the next time.
+        values: one value for each time.
     """
 
     run: Tables
@@ -74,7 +74,7 @@ class Curve:
 
 
 def panels(runs: Sequence[Tables]) -> Iterator[Panel]:
-    """Every panel over time for which the runs have samples."""
+    """All panels over time with samples of the runs."""
     end_s = max((run.end_s for run in runs), default=0.0)
     for panel in (*_sampled(runs), _throughput(runs), _link_use(runs)):
         if panel.lines:
@@ -84,9 +84,9 @@ def panels(runs: Sequence[Tables]) -> Iterator[Panel]:
 def _sampled(runs: Sequence[Tables]) -> Iterator[Panel]:
     for name, quantity, title, axis, unit in SAMPLED:
         curves = list(_curves(runs, quantity))
-        size, told = scale(max((float(np.nanmax(one.values)) for one in curves), default=0.0), unit)
+        size, scaled_unit = scale(max((float(np.nanmax(one.values)) for one in curves), default=0.0), unit)
         lines, note = _lines([replace(one, values=one.values / size) for one in curves])
-        yield Panel(name, title, "time (s)", f"{axis} ({told})", lines, note=note)
+        yield Panel(name, title, "time (s)", f"{axis} ({scaled_unit})", lines, note=note)
 
 
 def _curves(runs: Sequence[Tables], quantity: str) -> Iterator[Curve]:
@@ -118,7 +118,7 @@ def _throughput(runs: Sequence[Tables]) -> Panel:
 
 
 def _received(run: Tables) -> Iterator[Curve]:
-    """The payload that had arrived of each sampled flow, from its start to its end."""
+    """The received payload of each sampled flow, from its start to its end."""
     known = set(run.series["quantity"].cast(pl.String).unique())
     quantity = next((name for name in RECEIVED if name in known), "")
     flows = {int(one["id"]): one for one in run.flows.iter_rows(named=True)} if quantity else {}
@@ -129,14 +129,14 @@ def _received(run: Tables) -> Iterator[Curve]:
         time, values = one.time_s, one.values
         if flow["start_s"] < time[0]:
             time, values = np.append(flow["start_s"], time), np.append(0.0, values)
-        # Samples end with the last one before the flow's end.
+        # The last sample lies before the end of the flow, so the end is added.
         if flow["finish_s"] is not None and flow["finish_s"] > time[-1]:
             time, values = np.append(time, flow["finish_s"]), np.append(values, float(flow["delivered_bytes"]))
         yield replace(one, time_s=time, values=values)
 
 
 def _stretches(run: Tables, received: Sequence[Curve]) -> Numbers:
-    """The ends of the stretches over which throughputs are averaged: each lasts for enough samples and packets."""
+    """The ends of the stretches of time for averages of throughputs, each with enough samples and packets."""
     times = run.series["time_s"].unique().sort().to_numpy()
     rates = [one.values[-1] / (one.time_s[-1] - one.time_s[0]) for one in received if one.time_s[-1] > one.time_s[0]]
     if len(times) < 2 or not rates:
@@ -148,14 +148,14 @@ def _stretches(run: Tables, received: Sequence[Curve]) -> Numbers:
 
 
 def _edges(times: Numbers, samples: float) -> Numbers:
-    """Sampling times at least `samples` apart, with the first and the last; a short rest joins the last stretch."""
+    """Sampling times at least `samples` apart, with the first and the last. A short rest joins the last stretch."""
     every = max(1, min(math.ceil(samples), (len(times) - 1) // 4))
     edges = times[::every]
     return np.append(edges[:-1], times[-1]) if edges[-1] < times[-1] and len(edges) > 1 else edges
 
 
 def _averaged(what: str, stretches: Iterable[Numbers]) -> str:
-    """The length of the stretches over which rates are averages, in words."""
+    """A sentence about the length of the stretches that rates are averaged over."""
     found = {with_unit(float(edges[1] - edges[0]), "s") for edges in stretches if len(edges) > 1}
     return f"{what} over {' and '.join(sorted(found))}." if found else ""
 
@@ -181,9 +181,9 @@ def _link_use(runs: Sequence[Tables]) -> Panel:
 def link_use(time_s: Numbers, arrived_bytes: Numbers, rate_bps: float, packet_bytes: float) -> tuple[Numbers, Numbers]:
     """The share of time for which a link transmitted, averaged over enough packets.
 
-    Samples count whole packets when their last bit arrives. A stretch can therefore contain a packet of which a part
-    was sent before the stretch began, and the count can exceed the link's rate. A link never sends faster than its
-    rate, so the excess was sent earlier; it is counted in the stretch before.
+    Samples count whole packets when their last bit arrives. A stretch can therefore include a packet that was partly
+    sent before the stretch, so its count can exceed the link's rate. Since a link never sends faster than its rate, the
+    excess was sent earlier; it is moved to the stretch before.
 
     Args:
         time_s: the time of each sample.
@@ -203,13 +203,13 @@ def link_use(time_s: Numbers, arrived_bytes: Numbers, rate_bps: float, packet_by
         excess = max(0.0, moved[place] - room[place])
         moved[place] -= excess
         moved[place - 1] += excess
-    # More than one packet too many in all: the link was faster than its table says, and that is shown.
+    # If more than one packet remains in excess, the link was faster than its stated rate, and the figure shows that.
     is_faster = moved[0] > room[0] + packet_bytes
     return edges, counted / room if is_faster else np.minimum(moved / room, 1.0)
 
 
 def _lines(curves: Sequence[Curve]) -> tuple[list[Line], str]:
-    """A line for each curve, or for each scheme where flows are many; and what is left out."""
+    """A line for each curve, or for each scheme if there are many flows; and a note about omitted curves."""
     flows = [one for one in curves if one.scheme]
     if len(flows) > SEPARATE_FLOWS:
         return _medians(flows), (

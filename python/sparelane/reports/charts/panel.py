@@ -1,4 +1,4 @@
-"""The content of a figure, independent of the renderer: panels of lines."""
+"""The content of figures, independent of the renderer: panels of lines."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sparelane.reports.charts.looks import Look, look
 
 Numbers = NDArray[np.float64]
 
-# The most points of a line: more cannot be told apart.
+# The largest number of points of a line; more are not visible.
 MOST_POINTS = 1500
-# The most values along an axis that become its ticks.
+# The largest number of values along an axis that become its ticks.
 MOST_OWN_TICKS = 6
 # The share of a place's width over which the markers of several lines are spread.
 SPREAD = 0.64
@@ -30,20 +30,20 @@ class Line:
 
     Attributes:
         label: the name in the legend.
-        x: in the unit of the panel's axis.
-        y: one value for each `x`; not a number if it is missing.
-        low: lower ends of intervals; empty without intervals. A line that is not marked has them as a band.
-        high: upper ends.
-        group: lines of one group have one colour in all panels; empty means the label.
-        variant: tells the lines of a group apart.
-        is_marked: whether each point has a marker, because points are few and each is a measurement.
-        is_step: whether a value holds until the next point.
-        is_joined: whether a line joins the points; false for places without an order.
-        is_level: whether the one value holds for every `x`, as that of a scheme that lacks the swept key; its `x` is
-            not a number, and it is drawn as a horizontal line.
-        outline: a closed curve around the points, such as an ellipse; empty without one.
-        centre: the mean of the points, if it has a marker of its own.
-        look: set by `with_looks`.
+        x: values in the unit of the panel's axis.
+        y: one value for each `x`; NaN if it is missing.
+        low: lower ends of intervals; empty without intervals. They become bars at marked points, otherwise a band.
+        high: upper ends of intervals.
+        group: lines of one group have the same colour in all panels; by default the label.
+        variant: distinguishes the lines of a group.
+        is_marked: draw a marker at each point, for few points that are measurements.
+        is_step: a value holds until the next point.
+        is_joined: join the points by a line; false for places without an order.
+        is_level: the only value holds for every `x`, as for a scheme without the swept key. `x` is NaN, and the value
+            is drawn as a horizontal line.
+        outline: a closed curve around the points, such as an ellipse; empty if there is none.
+        centre: the mean of the points, if it has its own marker.
+        look: the style, which `with_looks` sets.
     """
 
     label: str
@@ -67,21 +67,21 @@ class Panel:
     """One panel.
 
     Attributes:
-        name: one word, by which `--only` selects the panel.
-        title: what it shows.
+        name: the name for `--only`.
+        title: the title.
         x_label: the quantity of the horizontal axis, with its unit.
         y_label: the quantity of the vertical axis, with its unit.
-        lines: in the order of the legend.
-        is_x_log: whether the horizontal axis is logarithmic.
-        is_y_log: whether the vertical axis is logarithmic.
-        places: names of the places 0, 1, ... of a horizontal axis without numbers.
-        begins_at_zero: whether the vertical axis begins at 0.
-        note: what a reader should know; may be empty.
-        is_sideways: whether the places are rows and values run to the right, for names that are long or many.
-        x_range: the ends of the horizontal axis; `None` takes those of the data.
-        y_range: the ends of the vertical axis; `None` takes those of the data.
-        is_x_inverted: whether values fall from left to right.
-        is_over_time: whether the horizontal axis is the time of a run, which all such panels share.
+        lines: the lines, in the order of the legend.
+        is_x_log: the horizontal axis is logarithmic.
+        is_y_log: the vertical axis is logarithmic.
+        places: names of the positions 0, 1, ... on a horizontal axis without numbers.
+        begins_at_zero: the vertical axis begins at 0.
+        note: a note for readers; may be empty.
+        is_horizontal: places are rows and values increase to the right, for long or many names.
+        x_range: the ends of the horizontal axis; `None` for those of the data.
+        y_range: the ends of the vertical axis; `None` for those of the data.
+        is_x_inverted: values decrease from left to right.
+        is_over_time: the horizontal axis is the time of a run, which all such panels share.
     """
 
     name: str
@@ -94,7 +94,7 @@ class Panel:
     places: Sequence[str] = ()
     begins_at_zero: bool = True
     note: str = ""
-    is_sideways: bool = False
+    is_horizontal: bool = False
     x_range: tuple[float, float] | None = None
     y_range: tuple[float, float] | None = None
     is_x_inverted: bool = False
@@ -102,15 +102,15 @@ class Panel:
 
     @property
     def needs_legend(self) -> bool:
-        """True if a legend adds to the names of the places."""
+        """True if a legend shows more than the names of the places."""
         return [line.label for line in self.lines] != list(self.places)
 
 
 def offsets(panel: Panel) -> list[float]:
-    """The distance of each line's markers from their places, in widths of a place.
+    """The offset of each line's markers from their places, as a share of the width of a place.
 
-    Markers at one place of an axis without numbers stand side by side, within the place. Along an axis of numbers no
-    marker is moved.
+    On an axis without numbers, markers at the same place are drawn side by side. On an axis of numbers, all offsets are
+    zero.
     """
     lines = [line for line in panel.lines if not line.is_level]
     taken = Counter(x for line in lines for x in set(line.x))
@@ -122,9 +122,9 @@ def offsets(panel: Panel) -> list[float]:
 
 
 def valued(panel: Panel) -> list[float]:
-    """The numbers that the axis of values has to show.
+    """The numbers that the axis of values must include.
 
-    On an axis from zero, the parts of intervals below zero are left out if no value is below zero.
+    On an axis from zero, intervals are cut at zero if no value is negative.
     """
     values = [y for line in panel.lines for y in line.y]
     ends = [end for line in panel.lines for end in (*line.low, *line.high)]
@@ -133,7 +133,7 @@ def valued(panel: Panel) -> list[float]:
 
 
 def own_ticks(panel: Panel) -> list[float]:
-    """The values along the horizontal axis, if they are few and far enough apart to be its ticks; else none."""
+    """The values along the horizontal axis as ticks, if they are few and far enough apart; otherwise empty."""
     lines = [line for line in panel.lines if not line.is_level]
     if panel.places or not lines or not all(line.is_marked and line.is_joined for line in lines):
         return []
@@ -146,13 +146,13 @@ def own_ticks(panel: Panel) -> list[float]:
 
 
 def thinned(x: Numbers, y: Numbers) -> tuple[list[float], list[float]]:
-    """The line with at most `MOST_POINTS` points: of each stretch, the lowest and the highest point."""
+    """Reduces a line to about `MOST_POINTS` points, with the lowest and the highest point of each stretch."""
     kept = kept_points(y)
     return x[kept].tolist(), y[kept].tolist()
 
 
 def kept_points(y: Numbers) -> NDArray[np.int64]:
-    """The numbers of the points that are drawn: all, or of each stretch the lowest and the highest."""
+    """The indices of the points to draw: all of them, or the lowest and the highest of each stretch."""
     if len(y) <= MOST_POINTS:
         return np.arange(len(y))
     kept: list[int] = []
@@ -165,10 +165,10 @@ def kept_points(y: Numbers) -> NDArray[np.int64]:
 
 
 def with_looks(panels: Sequence[Panel]) -> list[Panel]:
-    """The panels with one colour for each group of lines.
+    """Sets the style of each line, with one colour for each group.
 
-    Dashes tell the variants within groups apart if a panel has several; otherwise they go by the place of the group in
-    the first panel that has it.
+    If a panel has several variants of a group, dashes distinguish the variants. Otherwise, dashes depend on the
+    position of the group in the first panel that has it.
     """
     variants = _numbered(line.variant for panel in panels for line in panel.lines)
     has_variants = any(len({_group(line) for line in panel.lines}) < len(panel.lines) for panel in panels)

@@ -1,4 +1,4 @@
-"""A figure as notebooks and scripts have it."""
+"""Figures for notebooks and scripts, and the selection of panels by name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOTHING = (
     "there is nothing to draw: no flow has finished, and nothing was sampled over time; `[sample]` in the scenario "
     "records time series"
 )
-# What a scenario needs for the panels that not every result has.
+# The requirements of panels that not every result has.
 NEEDS = {
     **dict.fromkeys(("window", "rtt", "throughput-time"), "`[sample]` with `flows`"),
     "queue": "`[sample]` with `queues`",
@@ -35,10 +35,10 @@ NEEDS = {
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Some panels, drawn.
+    """A figure of some panels.
 
     Attributes:
-        figure: of Matplotlib, to be changed at will.
+        figure: the Matplotlib figure, which may be changed.
         names: the names of the panels.
     """
 
@@ -46,26 +46,26 @@ class Plot:
     names: tuple[str, ...]
 
     def save(self, path: str | Path) -> None:
-        """Writes it as PNG, SVG or PDF, by the path's ending.
+        """Writes the figure as PNG, SVG or PDF, according to the suffix of the path.
 
         Raises:
-            OutputError: there is no such format.
+            OutputError: the suffix is another one.
             OSError: the file cannot be written.
         """
         draw.save(self.figure, Path(path))
 
     def _repr_png_(self) -> bytes:
-        """The picture, for notebooks."""
+        """The figure as PNG, for notebooks."""
         content = io.BytesIO()
         self.figure.savefig(content, format="png", dpi=110)
         return content.getvalue()
 
 
 def of_result(result: Result, names: Sequence[str]) -> Plot:
-    """The panels of these names, or all, of one run.
+    """Draws the panels with these names, or all, of a run.
 
     Raises:
-        UnknownNameError: there is no such panel.
+        UnknownNameError: no panel has this name.
         SavedResultsError: there is nothing to draw.
     """
     chosen = choose(of_run.panels([of_run.of_result(result)]), names)
@@ -73,11 +73,11 @@ def of_result(result: Result, names: Sequence[str]) -> Plot:
 
 
 def choose(panels: Sequence[Panel], names: Sequence[str]) -> list[Panel]:
-    """The panels of these names, or all, each line with its look.
+    """Selects the panels with these names, or all, and sets the style of each line.
 
     Raises:
-        UnknownNameError: there is no such panel.
-        SavedResultsError: there is none at all.
+        UnknownNameError: no panel has this name.
+        SavedResultsError: there is no panel, or the results lack the samples for the panel.
     """
     if not panels:
         raise SavedResultsError(NOTHING)

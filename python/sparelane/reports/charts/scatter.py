@@ -1,9 +1,11 @@
-"""Throughput against delay: a point for each flow or seed, and an ellipse for each scheme.
+"""Panels of throughput against delay, with a point for each flow or seed, and an ellipse for each scheme.
 
 The ellipse of a scheme is the one-sigma contour of the normal distribution with the mean and the covariance of its
-points, as in Winstein, Sivaraman and Balakrishnan, "Stochastic Forecasts Achieve High Throughput and Low Delay over
-Cellular Networks" (NSDI 2013), and in Pantheon (Yan et al., USENIX ATC 2018). It holds 39 % of a normal distribution.
-The delay falls from left to right, so that better is to the upper right.
+points. It contains 39 % of a normal distribution. The delay decreases from left to right, so better schemes are at the
+upper right.
+
+Source: Winstein, Sivaraman and Balakrishnan, "Stochastic Forecasts Achieve High Throughput and Low Delay over Cellular
+Networks" (NSDI 2013); and Pantheon (Yan et al., USENIX ATC 2018).
 """
 
 from __future__ import annotations
@@ -16,14 +18,14 @@ import numpy as np
 from sparelane.common.units import scale
 from sparelane.reports.charts.panel import Line, Numbers, Panel
 
-# The least number of points that have an ellipse: through two of them it would be a stroke.
+# The smallest number of points with an ellipse. For two points, it would be a line.
 LEAST_POINTS = 3
 CORNERS = 72
-# An axis spans at least this share of its largest value, so that values that hardly differ look so.
+# The smallest span of an axis, as a share of its largest value, so that small differences look small.
 LEAST_SPAN = 0.3
-# The most points of a scheme that are drawn one by one.
+# The largest number of drawn points of a scheme.
 MOST_DRAWN = 150
-# The delay of runs that do not measure it: the axis, its name in the title, and the note.
+# For runs without measured delays: the label of the axis, the name in the title, and the note.
 UNMEASURED = (
     "queueing delay",
     "queueing delay",
@@ -43,10 +45,10 @@ class Cloud:
 
     Attributes:
         label: the name in the legend.
-        group: lines of one group have one colour.
-        variant: tells the lines of a group apart.
-        delay_s: of each point, seconds.
-        rate_bps: of each point, bits per second.
+        group: lines of one group have the same colour.
+        variant: distinguishes the lines of a group.
+        delay_s: the delay of each point, seconds.
+        rate_bps: the throughput of each point, bits per second.
     """
 
     label: str
@@ -60,13 +62,13 @@ def panel(name: str, title: str, delay: str, rate: str, clouds: Sequence[Cloud],
     """A panel of points and ellipses.
 
     Args:
-        name: the panel's name.
-        title: what it shows.
+        name: the name of the panel.
+        title: the title of the panel.
         delay: the quantity of the horizontal axis.
         rate: the quantity of the vertical axis.
-        clouds: the points of each scheme.
-        of_what: what a point stands for, in the plural.
-        note: what else a reader should know.
+        clouds: the points of each line.
+        of_what: the kind of points, in the plural, such as "flows".
+        note: a further note for readers.
     """
     known = list(_known(clouds))
     size_s, unit_s = scale(max((float(one.delay_s.max()) for one in known), default=0.0), "s")
@@ -94,7 +96,7 @@ def panel(name: str, title: str, delay: str, rate: str, clouds: Sequence[Cloud],
 
 
 def _around(values: Sequence[float]) -> tuple[float, float]:
-    """An axis around values that are not negative, with some room on both sides."""
+    """The ends of an axis around non-negative values, with a margin on both sides."""
     low, high = min(values, default=0.0), max(values, default=0.0)
     span = max(high - low, LEAST_SPAN * high) or 1.0
     room = (span - (high - low)) / 2 + 0.08 * span

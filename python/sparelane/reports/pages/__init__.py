@@ -1,1 +1,1 @@
-"""Reports: one HTML file that opens offline, with everything in it."""
+"""Writes reports, each a self-contained HTML file for offline use."""

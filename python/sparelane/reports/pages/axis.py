@@ -1,4 +1,4 @@
-"""Axes of a drawing: the positions of numbers, and ticks."""
+"""Axes of drawings: positions of numbers, and ticks."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass
 
 # Steps between ticks, times a power of ten.
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
-# Over fewer decades than this, a logarithmic axis has three ticks in each.
+# A logarithmic axis over fewer decades has three ticks per decade.
 DECADES = 2.5
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """An axis from one end of a drawing to the other.
+    """An axis of a drawing.
 
     Attributes:
-        low: the number at the beginning.
-        high: the number at the end.
-        begin: where the beginning is, in the drawing's unit.
-        end: where the end is.
-        is_log: whether equal factors are equally far apart.
+        low: the number at `begin`.
+        high: the number at `end`.
+        begin: the position of the first end, in the unit of the drawing.
+        end: the position of the other end.
+        is_log: true for a logarithmic axis.
     """
 
     low: float
@@ -39,7 +39,7 @@ class Scale:
         return self.begin + share * (self.end - self.begin)
 
     def within(self, value: float) -> float:
-        """The position of a number, or the end of the axis beyond which it lies."""
+        """The position of a number, limited to the ends of the axis."""
         low, high = sorted((self.begin, self.end))
         return min(max(self.at(value), low), high)
 
@@ -65,7 +65,7 @@ def _step(least: float) -> float:
 def fitting(
     values: Sequence[float], begin: float, end: float, *, is_log: bool, from_zero: bool, room: float = 0.06
 ) -> Scale:
-    """An axis on which all the values lie, with some room on both sides."""
+    """An axis that covers all values, with a margin on both sides."""
     known = [value for value in values if math.isfinite(value) and (value > 0 or not is_log)]
     if not known:
         return Scale(0.1, 1.0, begin, end, is_log) if is_log else Scale(0.0, 1.0, begin, end)
@@ -80,7 +80,7 @@ def fitting(
 
 
 def shown(value: float) -> str:
-    """A number on an axis or in a table: four digits, a proper minus sign."""
+    """Formats a number for an axis or a table, with four digits and a typographic minus sign."""
     if value != 0 and not 1e-4 <= abs(value) < 1e6:
         mantissa, _, power = f"{value:.3g}".partition("e")
         text = f"{mantissa}·10^{int(power)}" if power else mantissa

@@ -1,4 +1,4 @@
-"""The page around a report: its style, its script, and parts that all reports have."""
+"""Builds the HTML of reports: the page with style and script, and parts that all reports share."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 from sparelane.reports.charts.panel import Panel
 from sparelane.reports.pages import svg
 
-# What tells a good verdict from a bad one, beside its word.
+# CSS classes of verdicts, by their first word.
 TONES = {"better": "good", "worse": "bad", "holds": "good", "fails": "bad"}
 
 
 def document(title: str, parts: Sequence[str]) -> str:
-    """The whole page; nothing in it is fetched from anywhere."""
+    """A complete HTML page, which loads nothing from other places."""
     folder = resources.files("sparelane.reports.pages")
     style = (folder / "report.css").read_text(encoding="utf-8")
     script = (folder / "report.js").read_text(encoding="utf-8")
@@ -31,27 +31,27 @@ def document(title: str, parts: Sequence[str]) -> str:
 
 
 def section(title: str, *content: str, anchor: str = "") -> str:
-    """A part of the page under a heading, to which links lead by its anchor; nothing without content."""
+    """A section with a heading and an optional anchor for links; empty if it has no content."""
     filled = [part for part in content if part]
     name = f' id="{escape(anchor)}"' if anchor else ""
     return f"<section{name}>\n<h2>{escape(title)}</h2>\n" + "\n".join(filled) + "\n</section>" if filled else ""
 
 
 def paragraph(text: str, kind: str = "") -> str:
-    """A paragraph of plain text."""
+    """A paragraph of plain text; empty for an empty text."""
     return f"<p{f' class={kind!r}' if kind else ''}>{escape(text)}</p>" if text else ""
 
 
-# A file that results were made from is in the page where it is text of no more than this, bytes.
+# The largest input file whose text is included in the page, bytes.
 MOST_SHOWN_BYTES = 100_000
-# The longest text that stays in one line of its cell, characters.
+# The longest text of a cell that is not wrapped, characters.
 SHORT = 24
 
 
 def table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[str] = (), caption: str = ""
 ) -> str:
-    """A table of texts; the columns that `left` names are set to the left, the others to the right."""
+    """A table of texts. Columns in `left` are aligned to the left, the others to the right."""
     head = "".join(_tag("th", name, [] if name in left else ["number"]) for name in headings)
     cells = ("".join(map(_cell, headings, row, [left] * len(row))) for row in rows)
     lines = "".join(f"<tr>{cell}</tr>" for cell in cells)
@@ -72,13 +72,13 @@ def _tag(name: str, text: str, kinds: Sequence[str]) -> str:
 
 
 def facts(pairs: Sequence[tuple[str, str]]) -> str:
-    """Names and what they are; empty ones are left out."""
+    """A list of names with their values, without empty values."""
     lines = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in pairs if text)
     return f"<dl>{lines}</dl>"
 
 
 def contents(links: Sequence[tuple[str, str, str]]) -> str:
-    """Parts of the page: the anchor of each, its name, and what it says."""
+    """A table of contents, from the anchor, the name and the description of each section."""
     lines = "".join(
         f'<dt><a href="#{escape(anchor)}">{escape(name)}</a></dt><dd>{escape(text)}</dd>'
         for anchor, name, text in links
@@ -87,19 +87,19 @@ def contents(links: Sequence[tuple[str, str, str]]) -> str:
 
 
 def listing(summary: str, text: str, *, is_open: bool = False) -> str:
-    """Text as it is, folded away under a few words."""
+    """Preformatted text in a collapsible block with a summary."""
     return (
         f"<details{' open' if is_open else ''}><summary>{escape(summary)}</summary><pre>{escape(text)}</pre></details>"
     )
 
 
 def details(summary: str, *content: str) -> str:
-    """Parts of a page, folded away under a few words."""
+    """Parts of a page in a collapsible block with a summary."""
     return f"<details><summary>{escape(summary)}</summary>\n" + "\n".join(content) + "\n</details>"
 
 
 def kept_file(folder: Path, kept: Mapping[str, str]) -> str:
-    """A file that results were made from, of which there is a copy beside them, with its fingerprint."""
+    """The copy of an input file in the folder of results, with its SHA-256."""
     path = folder / kept["file"]
     name = f"{kept['file']} (SHA-256 {kept['sha256']})"
     try:
@@ -107,21 +107,21 @@ def kept_file(folder: Path, kept: Mapping[str, str]) -> str:
     except (OSError, UnicodeDecodeError):
         text = None
     if text is None:
-        return paragraph(f"{name} is in the folder of the results: too large for this page, or no text.")
+        return paragraph(f"{name} is in the folder of the results, since it is too large for this page or not text.")
     return listing(name, text)
 
 
 def command(text: str) -> str:
-    """A command as people type it."""
+    """A command line."""
     return f'<pre class="command">{escape(text)}</pre>'
 
 
 def figures(panels: Sequence[Panel], first: int = 1) -> str:
-    """Panels side by side, as many as fit."""
+    """Panels in rows, with as many side by side as fit."""
     drawn = "\n".join(svg.figure(panel, number) for number, panel in enumerate(panels, first))
     return f'<div class="figures">\n{drawn}\n</div>' if drawn else ""
 
 
 def items(texts: Sequence[str]) -> str:
-    """A list; nothing without items."""
+    """A list; empty if it has no items."""
     return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in texts)}</ul>" if texts else ""

@@ -1,4 +1,4 @@
-"""Parts of the drawings in a page: markers, strokes, and points in words."""
+"""SVG markers and strokes, and the texts of points."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sparelane.reports.pages.axis import shown
 
 
 def key(line: Line) -> str:
-    """The sample of a line in the legend."""
+    """The sample of a line in a legend, as SVG."""
     mine = line.look
     path = f'<path d="M1 7H31" {stroke(line)}/>' if line.is_joined else ""
     mark = "" if line.is_level else marker(mine.marker, 16, 7, mine.colour)
@@ -17,19 +17,19 @@ def key(line: Line) -> str:
 
 
 def stroke(line: Line) -> str:
-    """The attributes of a line's path."""
+    """The SVG attributes of a line's path."""
     mine = line.look
     dashes = f' stroke-dasharray="{" ".join(f"{1.8 * one:g}" for one in mine.dashes)}"' if mine.dashes else ""
     return f'fill="none" stroke="{mine.colour}" stroke-width="1.8"{dashes}'
 
 
 def band(line: Line) -> str:
-    """The attributes of a filled area that belongs to a line."""
+    """The SVG attributes of a filled area of a line."""
     return f'fill="{line.look.colour}" fill-opacity="0.14" stroke="none"'
 
 
 def marker(name: str, x: float, y: float, colour: str, *, is_faint: bool = False) -> str:
-    """A marker of Matplotlib's name, about seven wide, white inside; a faint one is for a point of many."""
+    """An SVG marker by its Matplotlib name, about seven units wide. Faint markers are for many points."""
     style = f'fill="#fff" stroke="{colour}" stroke-width="1.4"' + (' opacity="0.5"' if is_faint else "")
     if name == "o":
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.2" {style}/>'
@@ -45,14 +45,14 @@ def marker(name: str, x: float, y: float, colour: str, *, is_faint: bool = False
     return f'<path d="M{x:.1f} {y:.1f}{shapes[name]}" {style}/>'
 
 
-def told(panel: Panel, line: Line, which: int) -> str:
-    """A point in words."""
+def text(panel: Panel, line: Line, which: int) -> str:
+    """A point as text: its position, its value, and its interval."""
     interval = f" ({shown(line.low[which])} to {shown(line.high[which])})" if len(line.low) else ""
     return f"{where(panel, line, which)}; {panel.y_label}: {shown(line.y[which])}{interval}"
 
 
 def where(panel: Panel, line: Line, which: int, *, has_label: bool = True) -> str:
-    """The place of a point along the horizontal axis, in words."""
+    """The position of a point on the horizontal axis, as text."""
     x = line.x[which]
     if line.is_level or math.isnan(x):
         return f"any {panel.x_label}" if has_label else "any"

@@ -1,4 +1,4 @@
-"""The report of a single run."""
+"""Writes the report of a single run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from sparelane.simulation import stored, summary
 
 SCENARIO = "scenario.toml"
 
-# The columns of the tables: what they are called, and the unit of their numbers.
+# The headings of the tables and the units of their numbers.
 SCHEMES = {
     "scheme": ("scheme", None),
     "flows": ("flows", None),
@@ -49,7 +49,7 @@ SERVICE = {
     "retransmitted": ("retransmitted", "%"),
     "timeouts": ("timeouts", None),
     "rtt_s": ("round trip", "s"),
-    "queueing_s": ("of it, queueing", "s"),
+    "queueing_s": ("queueing delay", "s"),
     "jain": ("Jain's index of open flows", ""),
 }
 DROPS = {
@@ -110,28 +110,28 @@ def page(folder: Path) -> str:
 
 
 def _stopped(about: Mapping[str, Any], scenario: Mapping[str, Any]) -> str:
-    """That somebody stopped the run, if that is so."""
+    """A sentence about an interrupted run; empty if it was complete."""
     if not about.get("interrupted"):
         return ""
     return (
-        f"This run was interrupted after {about['totals']['end_s']:.6g} s of {scenario['duration']} of simulated time: "
-        "all numbers here end there."
+        f"This run was interrupted after {about['totals']['end_s']:.6g} s of {scenario['duration']} of simulated time. "
+        "All numbers cover only this time."
     )
 
 
 def _command(about: Mapping[str, Any]) -> list[str]:
-    """The command that repeats the run from the files below it in the page."""
+    """The command that repeats the run from the files in the page."""
     plugins = "".join(f" --plugin {shlex.quote(one['file'])}" for one in about.get("plugins", []))
-    words = "with the scenario below in scenario.toml: it holds the overrides of this run."
+    text = "Save the scenario below as scenario.toml; it includes the overrides of this run."
     if about.get("files") or plugins:
-        words += " The other files come after it, under the names that it says. The folder of the run has them, too."
+        text += " The other files follow, with their names in the scenario. They are also in the folder of the run."
     if about.get("interrupted"):
-        words += " The command goes to the end, where this run was interrupted: its digest will be another."
-    return [command(f"sparelane run {SCENARIO} --seed {about['seed']}{plugins}"), paragraph(words)]
+        text += " The command does not stop where this run was interrupted, so its digest will differ."
+    return [command(f"sparelane run {SCENARIO} --seed {about['seed']}{plugins}"), paragraph(text)]
 
 
 def _table(frame: pl.DataFrame, columns: Mapping[str, tuple[str, str | None]], caption: str) -> str:
-    """A table of the summary; nothing without rows."""
+    """A table of the summary; empty if it has no rows."""
     if frame.is_empty():
         return ""
     rows = [[_cell(row[name], unit) for name, (_, unit) in columns.items()] for row in frame.to_dicts()]

@@ -1,4 +1,4 @@
-"""The report of a sweep: the question, the answer, the figures, and how to repeat it."""
+"""Writes the report of a sweep: the question, the answer, the figures, and the command that repeats it."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from sparelane.sweeps.comparison import Answer
 from sparelane.sweeps.differences import Comparison, Thresholds
 from sparelane.sweeps.folder import SWEEP, SavedSweep
 
-# The most settings, or schemes, that a table has as columns.
+# The largest number of settings or schemes that become columns of a table.
 SETTINGS = 8
-# Values of a key that are listed one by one.
+# The largest number of values of a key that are listed.
 LISTED = 8
-# Failed runs that are listed one by one.
+# The largest number of failed runs that are listed.
 FAILURES = 20
 
 
@@ -46,9 +46,9 @@ def page(
 
     Args:
         saved: the sweep.
-        metric: the main metric, such as "p99-completion"; the first usual one of which there are numbers without it.
-        by: the keys whose values stay separate, as for `comparison.compare`.
-        thresholds: changes below these are called negligible.
+        metric: the main metric, such as "p99-completion"; by default the first default metric with numbers.
+        by: the keys that define groups of settings, as for `comparison.compare`.
+        thresholds: thresholds below which changes are negligible.
 
     Raises:
         UnknownNameError: no metric or key has this name.
@@ -69,8 +69,8 @@ def page(
 
 def _how_to_read() -> str:
     return paragraph(
-        "Point at a figure, or go to it with Tab and walk along with the arrow keys, to read its numbers; the buttons "
-        "of a legend hide and show lines.",
+        "To read the numbers of a figure, point at it, or select it with Tab and use the arrow keys. The buttons of a "
+        "legend hide and show lines.",
         "note",
     )
 
@@ -92,19 +92,19 @@ def _question(saved: SavedSweep) -> list[str]:
         what = f"How do {who} differ"
     else:
         what = f"How does {who} do" if any(schemes) else "How do the flows do"
-    where = " in every combination of what varies below" if varied else ""
+    where = " in every combination of the values below" if varied else ""
     sentence = f"{what}{where}? Each setting was simulated with {count}."
     return [paragraph(_comment(_text(saved))), paragraph(sentence), facts(varied)]
 
 
 def _text(saved: SavedSweep) -> str:
-    """The file of the sweep, as it was run."""
+    """The text of the sweep file."""
     path = saved.place / SWEEP
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def _comment(text: str) -> str:
-    """What the file says of itself in the comment at its beginning."""
+    """The comment at the start of the file."""
     lines = itertools.takewhile(lambda line: line.startswith("#"), text.splitlines())
     return " ".join(line.lstrip("# ").rstrip() for line in lines).strip()
 
@@ -114,7 +114,7 @@ def _answer(saved: SavedSweep, metric: str | None, by: Sequence[str], thresholds
     try:
         answer = subject.compare(metric=metric, by=by, thresholds=thresholds)
     except SavedResultsError:
-        # One scheme, or none with numbers: there is nothing to compare.
+        # There is nothing to compare: only one scheme, or none, has numbers.
         return [*_numbers(saved, metric), *_doubts(saved)]
     parts = []
     for group, portions in answer.portions:
@@ -127,19 +127,19 @@ def _answer(saved: SavedSweep, metric: str | None, by: Sequence[str], thresholds
 
 
 def _harm(saved: SavedSweep, group: coexistence.Group) -> list[str]:
-    """The harm to schemes that share runs, if `compare --harm` has run each of them alone."""
+    """The harm to schemes that share runs, if `compare --harm` has done the necessary runs."""
     if not (saved.place / harm.FOLDER).is_dir():
         return []
     try:
         found = harm.of_sweep(saved, group, lambda plan, place: None)
     except SavedResultsError:
         return []
-    told = [paragraph(text) for text in harm.sentences(found, coexistence.others(group))]
+    sentences = [paragraph(text) for text in harm.sentences(found, coexistence.others(group))]
     made = [
         table(headings, rows, left=headings[: headings.index("scheme") + 1], caption=title)
         for title, headings, rows in harm.tables(found)
     ]
-    return [*told, *made, paragraph(harm.MEANING, "note")]
+    return [*sentences, *made, paragraph(harm.MEANING, "note")]
 
 
 def _numbered(group: coexistence.Group, portions: Sequence[coexistence.Portion]) -> list[tuple[int, str]]:
@@ -147,7 +147,7 @@ def _numbered(group: coexistence.Group, portions: Sequence[coexistence.Portion])
 
 
 def _compared(answer: Answer) -> list[str]:
-    """The ranking, then the comparison of each scheme; many of them are folded away under one table."""
+    """The ranking, then the comparison of each scheme. Many comparisons become collapsible blocks below one table."""
     if answer.ranking is None or answer.metric is None:
         return []
     headings, rows = answer.ranking.table(SETTINGS)
@@ -163,12 +163,12 @@ def _compared(answer: Answer) -> list[str]:
         details(comparisons[0].other, paragraph(text), *pair)
         for (comparisons, pair), text in zip(pairs, said, strict=True)
     ]
-    told = paragraph(comparison.overview(answer), "answer")
-    return [told, ranked, table(headings, rows, left=("scheme",), caption=caption), *folded]
+    overview = paragraph(comparison.overview(answer), "answer")
+    return [overview, ranked, table(headings, rows, left=("scheme",), caption=caption), *folded]
 
 
 def _pair(comparisons: Sequence[Comparison], thresholds: Thresholds) -> list[str]:
-    """The comparison of a scheme: the main metric setting by setting, and the others over all settings."""
+    """The comparison of a scheme: the main metric for each setting, and the other metrics over all settings."""
     first, *others = comparisons
     title = f"{first.other} compared with {first.baseline}: {first.metric.label}"
     headings, rows = comparison.table(first)
@@ -190,7 +190,7 @@ def _numbers(saved: SavedSweep, name: str | None) -> list[str]:
     elif any(one in metrics.HEADLINES for one in known):
         chosen = known[0]
     else:
-        return [paragraph("No run gave a number.")]
+        return [paragraph("No run has numbers.")]
     exact = differences.deterministic(saved.runs)
     rows = saved.rows.filter(
         (pl.col("metric") == chosen.metric)
@@ -211,21 +211,21 @@ def _numbers(saved: SavedSweep, name: str | None) -> list[str]:
 
 def _doubts(saved: SavedSweep) -> list[str]:
     failed = saved.manifest.details.get("failed", [])
-    told = [f"{one['setting']}, {one['scheme']}, seed {one['seed']}: {one['error']}" for one in failed[:FAILURES]]
+    errors = [f"{one['setting']}, {one['scheme']}, seed {one['seed']}: {one['error']}" for one in failed[:FAILURES]]
     missing = [paragraph(text, "warning") for text in comparison.missing(saved.manifest)]
     others = [note for note in comparison.notes(saved) if note not in comparison.missing(saved.manifest)]
-    return [items(others), *missing, items(told)]
+    return [items(others), *missing, items(errors)]
 
 
 def _repeat(saved: SavedSweep) -> list[str]:
     found = saved.manifest
     seeds = found.seeds
     in_a_row = len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[0] + len(seeds)))
-    told = f"{seeds[0]} to {seeds[-1]}" if in_a_row else ", ".join(map(str, seeds))
+    listed = f"{seeds[0]} to {seeds[-1]}" if in_a_row else ", ".join(map(str, seeds))
     commit = f" ({found.commit})" if found.commit else ""
     pairs = [
-        ("seeds", told),
-        ("runs", f"{found.runs} in {found.cpu_s:.1f} s of processor time"),
+        ("seeds", listed),
+        ("runs", f"{found.runs} in {found.cpu_s:.1f} s of CPU time"),
         ("version", f"sparelane {found.version}{commit}, build {found.engine}"),
         ("digest", found.digest),
         ("day", found.day),

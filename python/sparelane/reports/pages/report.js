@@ -1,4 +1,4 @@
-// Figures that answer: the pointer and the arrow keys read points, buttons of the legend hide and show lines.
+// Interactive figures: the pointer and the arrow keys select points, and buttons of the legend hide and show lines.
 "use strict";
 for (const figure of document.querySelectorAll("figure")) {
   const plot = figure.querySelector(".plot");
@@ -63,8 +63,8 @@ for (const figure of document.querySelectorAll("figure")) {
     if (event.key === "Escape") return hide();
     const across = { ArrowRight: 1, ArrowLeft: -1 };
     const down = { ArrowDown: 1, ArrowUp: -1 };
-    const isSideways = figure.classList.contains("sideways");
-    const [steps, turns] = isSideways ? [down, across] : [across, down];
+    const isHorizontal = figure.classList.contains("horizontal");
+    const [steps, turns] = isHorizontal ? [down, across] : [across, down];
     if (!(event.key in steps) && !(event.key in turns)) return;
     event.preventDefault();
     if (hidden.has(line) || point < 0) {

@@ -1,4 +1,4 @@
-"""Panels as drawings in a page: SVG that needs no script, with the numbers beside it for the script and for readers."""
+"""Draws panels as SVG for pages. The drawings need no script; the page's script reads the numbers stored with them."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from sparelane.reports.charts.panel import Line, Panel, offsets, own_ticks, valued
-from sparelane.reports.pages import sideways
+from sparelane.reports.pages import horizontal
 from sparelane.reports.pages.axis import Scale, fitting, shown
-from sparelane.reports.pages.marks import band, key, marker, stroke, told, where
+from sparelane.reports.pages.marks import band, key, marker, stroke, text, where
 
 WIDTH, HEIGHT = 460, 300
 LEFT, RIGHT, TOP, BOTTOM = 62, 12, 12, 46
-# The height of a panel over time, which lies above others with the same axis.
+# The height of panels over time, which are stacked with a common axis.
 TIME_HEIGHT = 220
-# Room below for names of places that are turned.
+# Additional height for rotated names of places.
 TURNED = 46
 LONG_NAMES = 44
-# The most markers of a line that is not marked point by point.
+# The largest number of markers of a line that is not marked at each point.
 MARKERS = 10
 # A panel with at most this many points has a table of its numbers.
 TABLE_POINTS = 120
@@ -27,8 +27,8 @@ TABLE_POINTS = 120
 
 def figure(panel: Panel, number: int) -> str:
     """A panel with its legend, its drawing, and its numbers."""
-    drawing, points = sideways.drawing(panel, number) if panel.is_sideways else _drawing(panel, number)
-    kind = ' class="sideways"' if panel.is_sideways and sideways.is_wide(panel) else ""
+    drawing, points = horizontal.drawing(panel, number) if panel.is_horizontal else _drawing(panel, number)
+    kind = ' class="horizontal"' if panel.is_horizontal and horizontal.is_wide(panel) else ""
     legend = "".join(
         f'<button type="button" class="key" data-line="{place}" aria-pressed="true">{key(line)}'
         f"<span>{escape(line.label)}</span></button>"
@@ -61,7 +61,7 @@ def _drawing(panel: Panel, number: int) -> tuple[str, list[dict[str, object]]]:
             at = [(across.at(x + beside), up.at(y)) for x, y in zip(line.x, line.y, strict=True)]
             drawn = _line(line, at, across, up)
         parts.append(f'<g class="line" data-line="{place}">{"".join(drawn)}</g>')
-        texts = [told(panel, line, which) for which in range(len(line.x))]
+        texts = [text(panel, line, which) for which in range(len(line.x))]
         rounded = [[round(x, 1), round(y, 1) if math.isfinite(y) else None] for x, y in at]
         points.append({"label": line.label, "at": rounded, "texts": texts})
     label = escape(f"{panel.title}: {panel.y_label} by {panel.x_label}")
@@ -89,7 +89,7 @@ def _scales(panel: Panel, floor: float) -> tuple[Scale, Scale]:
 
 
 def _grid(panel: Panel, across: Scale, up: Scale, height: float, bottom: float, *, is_turned: bool) -> Iterator[str]:
-    """Axes, ticks, and what they are."""
+    """The axes with ticks and labels."""
     floor, right = height - bottom, WIDTH - RIGHT
     for tick in up.ticks():
         y = up.at(tick)
@@ -117,7 +117,7 @@ def _grid(panel: Panel, across: Scale, up: Scale, height: float, bottom: float, 
 
 
 def _level(line: Line, up: Scale) -> Iterator[str]:
-    """A reference line for the one value of a line, with its interval as a band."""
+    """A reference line for the only value of a line, with its interval as a band."""
     right = WIDTH - RIGHT
     if len(line.low):
         low, high = up.within(line.low[0]), up.within(line.high[0])
@@ -137,7 +137,7 @@ def _line(line: Line, at: Sequence[tuple[float, float]], across: Scale, up: Scal
     for (x, _), low, high in zip(at, line.low, line.high, strict=False) if line.is_marked else ():
         if math.isfinite(low) and math.isfinite(high):
             below, above = up.within(low), up.within(high)
-            # An interval that goes on beyond the axis has no cap there.
+            # An interval that extends beyond the axis has no cap there.
             ends = "".join(
                 f"M{x - 3:.1f} {end:.1f}h6" for end, value in ((below, low), (above, high)) if end == up.at(value)
             )
@@ -151,7 +151,7 @@ def _line(line: Line, at: Sequence[tuple[float, float]], across: Scale, up: Scal
 
 
 def _band(line: Line, at: Sequence[tuple[float, float]], up: Scale) -> Iterator[str]:
-    """The area between the ends of the intervals, in a part for each stretch of points that have them."""
+    """The area between the ends of the intervals."""
     ends = [
         (x, up.within(low), up.within(high))
         for (x, _), low, high in zip(at, line.low, line.high, strict=True)
@@ -159,7 +159,7 @@ def _band(line: Line, at: Sequence[tuple[float, float]], up: Scale) -> Iterator[
     ]
     if len(ends) > 1:
         lower = _path([(x, low) for x, low, _ in ends], is_step=line.is_step)
-        # Backwards, a step rises before it moves.
+        # The upper edge is drawn backwards, where a step moves vertically first.
         upper = "".join(
             f"V{high:.1f}H{x:.1f}" if line.is_step else f"L{x:.1f} {high:.1f}" for x, _, high in reversed(ends)
         )
@@ -181,7 +181,7 @@ def _path(at: Sequence[tuple[float, float]], *, is_step: bool) -> str:
 
 
 def _table(panel: Panel) -> str:
-    """The numbers of a panel, where they are few."""
+    """A table of the numbers of a panel, if there are few."""
     if not all(line.is_marked for line in panel.lines) or sum(len(line.x) for line in panel.lines) > TABLE_POINTS:
         return ""
     rows = "".join(

@@ -1,4 +1,4 @@
-"""A panel whose places are rows, each behind its name: for names that are long or many."""
+"""Draws horizontal panels as SVG, whose places are rows with names at the left, for long or many names."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from html import escape
 
 from sparelane.reports.charts.panel import Line, Panel, offsets, valued
 from sparelane.reports.pages.axis import Scale, fitting, shown
-from sparelane.reports.pages.marks import band, marker, stroke, told
+from sparelane.reports.pages.marks import band, marker, stroke, text
 
 # The widths of a full drawing and of a narrow one with short names; two narrow ones fit side by side.
 WIDTH, NARROW = 960, 460
 SHORT_NAME = 18
 TOP, RIGHT, BOTTOM = 8, 16, 46
-# The least height of a row, and the height that each line adds.
+# The smallest height of a row, and the height that each line adds.
 ROW, APART = 24, 14.0
-# The width of a character of a name, about, and the widest column of names.
+# The approximate width of a character of a name, and the largest width of the column of names.
 CHARACTER, MOST_LEFT = 7.4, 460
 
 
 def drawing(panel: Panel, number: int) -> tuple[str, list[dict[str, object]]]:
-    """The drawing, and where its points are, with their words."""
+    """The drawing, and its points with positions and texts for the script."""
     left = min(MOST_LEFT, 16 + CHARACTER * max(map(len, panel.places)))
     beside = offsets(panel)
     row = max(ROW, APART * (sum(map(bool, beside)) or 1))
@@ -38,7 +38,7 @@ def drawing(panel: Panel, number: int) -> tuple[str, list[dict[str, object]]]:
             at = [(along.at(y), _middle(x + shift, row)) for x, y in zip(line.x, line.y, strict=True)]
             drawn = _line(line, at, along)
         parts.append(f'<g class="line" data-line="{place}">{"".join(drawn)}</g>')
-        texts = [told(panel, line, which) for which in range(len(line.x))]
+        texts = [text(panel, line, which) for which in range(len(line.x))]
         points.append({"label": line.label, "at": [[round(x, 1), round(y, 1)] for x, y in at], "texts": texts})
     label = escape(f"{panel.title}: {panel.y_label}")
     return (
@@ -49,7 +49,7 @@ def drawing(panel: Panel, number: int) -> tuple[str, list[dict[str, object]]]:
 
 
 def is_wide(panel: Panel) -> bool:
-    """True if the names of the rows take so much room that the drawing needs the whole width of the page."""
+    """True if the names of the rows are so long that the drawing needs the full width of the page."""
     return max(map(len, panel.places)) > SHORT_NAME
 
 
@@ -59,7 +59,7 @@ def _middle(place: float, row: float) -> float:
 
 
 def _level(line: Line, along: Scale, floor: float) -> Iterator[str]:
-    """A reference line for the one value of a line, with its interval as a band."""
+    """A reference line for the only value of a line, with its interval as a band."""
     if len(line.low):
         low, high = along.within(line.low[0]), along.within(line.high[0])
         yield f'<path d="M{low:.1f} {TOP}V{floor}H{high:.1f}V{TOP}z" {band(line)}/>'
@@ -86,7 +86,7 @@ def _line(line: Line, at: list[tuple[float, float]], along: Scale) -> Iterator[s
     for (_, y), low, high in zip(at, line.low, line.high, strict=False):
         if math.isfinite(low) and math.isfinite(high):
             begin, end = along.within(low), along.within(high)
-            # An interval that goes on beyond the axis has no cap there.
+            # An interval that extends beyond the axis has no cap there.
             ends = "".join(
                 f"M{at:.1f} {y - 3:.1f}v6" for at, value in ((begin, low), (end, high)) if at == along.at(value)
             )
