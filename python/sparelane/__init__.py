@@ -1,20 +1,20 @@
 """sparelane: a network simulator and toolkit for congestion control.
 
 - `run` simulates a scenario and returns a `Result`; `check` only validates the scenario.
-- `sweep` simulates a scenario in many settings and returns a `Sweep`; `compare` says how its schemes differ.
-- `load` reads what `Result.save`, `sweep` or the command line saved.
-- `controller`, `workload` and `sizes` register controllers and traffic of your own; `param` declares their parameters.
-- `sparelane.gym` has environments for reinforcement learning, `sparelane.wire` transfers between real hosts, and
+- `sweep` simulates a scenario in many settings and returns a `Sweep`; `compare` compares its schemes.
+- `load` reads results that `Result.save`, `sweep` or the command line saved.
+- `controller`, `workload` and `sizes` register your own controllers and traffic; `param` declares their parameters.
+- `sparelane.gym` has environments for reinforcement learning, `sparelane.wire` sends data between real hosts, and
   `sparelane.plugins` loads plugin files.
 
-Names are imported when they are first used, so that `import sparelane` itself takes a few milliseconds.
+Names are imported when they are first used, so that `import sparelane` takes only a few milliseconds.
 """
 
 from __future__ import annotations
 
 from sparelane.common.lazy import provide, public_name
 
-# Type checkers take this as true, and see the imports below. `typing` itself would take longer than the rest.
+# Type checkers assume that this is true. Importing `typing` would take longer than the rest of this module.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
@@ -77,10 +77,10 @@ _HOMES = {
     "TraceError": "sparelane.simulation.traces",
     "UnknownNameError": "sparelane.common.names",
 }
-# Modules that are reached as attributes of the package without an import of their own.
+# Modules that are available as attributes of the package without being imported.
 _MODULES = ("gym", "plugins", "wire")
 
-# `Result.plot` draws with a package above its own.
+# `Result.plot` calls the package of figures, which is above its own package.
 provide("plot of a run", "sparelane.reports.charts.plot:of_result")
 
 if not TYPE_CHECKING:

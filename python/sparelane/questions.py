@@ -1,4 +1,4 @@
-"""Sweeps from Python: running them, reading saved ones, and comparing their schemes."""
+"""Runs, loads and compares sweeps from Python: `sparelane.sweep`, `load` and `compare`."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ Progress = Callable[[float], object]
 
 # The name of a sweep whose scenario is not in a file.
 UNNAMED = "sweep"
-# Seeds of scenario files that are compared without being swept first.
+# The number of seeds of scenario files that `compare` simulates.
 COMPARED_SEEDS = 5
-# Failed runs that a warning names.
-TOLD = 3
+# The largest number of errors of failed runs in a warning.
+LISTED = 3
 
 
 class Sweep:
@@ -58,13 +58,13 @@ class Sweep:
     """
 
     def __init__(self, saved: SavedSweep, owner: tempfile.TemporaryDirectory[str] | None = None) -> None:
-        """The sweep in a folder, which is removed with this object if it has an owner."""
+        """Wraps a saved sweep. If its temporary folder is given as `owner`, the folder is removed with this object."""
         self._saved = saved
         self._owner = owner
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Sweep:
-        """Reads the sweep that `sparelane.sweep` or the command line left in a folder.
+        """Reads a sweep that `sparelane.sweep` or the command line wrote.
 
         Raises:
             SavedResultsError: The folder holds no sweep, or another version wrote it.
@@ -76,7 +76,7 @@ class Sweep:
     def rows(self) -> pl.DataFrame:
         """One row per setting, scheme and metric: the mean over the seeds, with its 95 % interval.
 
-        After these columns there is one for each key that varies, named as in `set`.
+        These columns are followed by one for each key that varies, named as in `set`.
         """
         return self._saved.rows
 
@@ -95,7 +95,7 @@ class Sweep:
     @cached_property
     @documented(columns.SWEEP_FAILED)
     def failed(self) -> pl.DataFrame:
-        """The runs that failed, with the error; they are in no other table."""
+        """The failed runs with their errors. The other tables do not include them."""
         found = self._saved.manifest.details.get("failed", [])
         schema = {column.name: getattr(pl, column.dtype) for column in columns.SWEEP_FAILED}
         return pl.DataFrame(found, schema=schema)
@@ -122,12 +122,12 @@ class Sweep:
 
     @property
     def folder(self) -> Path:
-        """The folder that holds the results; a temporary one if `sparelane.sweep` was given no `output`."""
+        """The folder with the results; a temporary one if `sparelane.sweep` got no `output`."""
         return self._saved.place
 
     @property
     def warnings(self) -> list[str]:
-        """The warnings about the runs, each with the number of runs that it concerns."""
+        """The warnings about the runs, each with its number of runs."""
         found = self._saved.manifest
         return run_warnings.sentences(found.details.get("warnings", found.details.get("notices", [])), found.runs)
 
@@ -151,7 +151,7 @@ class Sweep:
         by: str | Iterable[str] | None = None,
         threshold: float | None = None,
     ) -> Path:
-        """Writes the sweep as one HTML file that opens offline: question, answer, figures and how to repeat it.
+        """Writes the sweep as one HTML file for offline use, with question, answer, figures and commands.
 
         Args:
             path: The file.
@@ -160,7 +160,7 @@ class Sweep:
             threshold: As for `sparelane.compare`.
 
         Returns:
-            the path.
+            The path.
 
         Raises:
             OutputError: The file cannot be written.
@@ -174,14 +174,14 @@ class Sweep:
         return place
 
     def plot(self, *panels: str, x: str | None = None) -> Plot:
-        """Draws the sweep: numbers along a key with intervals, numbers by flow size, and distributions.
+        """Draws the sweep: metrics along a key with intervals, metrics by flow size, and distributions.
 
         Args:
-            panels: The names of those to draw; all without any.
-            x: The key to draw along; without it, the key with the most values.
+            panels: The names of the panels; all panels by default.
+            x: The key on the horizontal axis; by default the key with the most values.
 
         Returns:
-            A plot, which notebooks show; its `save` writes PNG, SVG or PDF.
+            A plot, which notebooks display; its `save` writes PNG, SVG or PDF.
 
         Raises:
             MissingExtraError: Matplotlib is not installed.
@@ -197,13 +197,13 @@ class Sweep:
         return Plot(draw.figure(chosen), tuple(panel.name for panel in chosen))
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Copies the results into a folder, from which `sparelane.load` and the command line read them.
+        """Copies the results to a folder for `sparelane.load` and the command line.
 
         Args:
             folder: An empty folder, or the path of a new one.
 
         Returns:
-            the folder.
+            The folder.
 
         Raises:
             OutputError: The folder is not empty, or cannot be written.
@@ -223,7 +223,7 @@ class Sweep:
         return f"<Sweep {found.digest[:12]}: {runs}{varied}{schemes}, {seeds}{missing}>"
 
     def __getstate__(self) -> SavedSweep:
-        """The tables. A copy does not keep a temporary folder."""
+        """The tables, for pickling. A copy does not keep a temporary folder alive."""
         return self._saved
 
     def __setstate__(self, saved: SavedSweep) -> None:
@@ -235,9 +235,9 @@ class Sweep:
             answer = self.compare()
         except SavedResultsError:
             answer = None
-        words = "" if answer is None else "".join(f"<p>{html.escape(line)}</p>" for line in answer.headlines)
+        conclusions = "" if answer is None else "".join(f"<p>{html.escape(line)}</p>" for line in answer.headlines)
         notes = "".join(f"<p>warning: {html.escape(text)}</p>" for text in self.warnings)
-        return f"<p><code>{html.escape(repr(self))}</code></p>{words}{notes}"
+        return f"<p><code>{html.escape(repr(self))}</code></p>{conclusions}{notes}"
 
 
 def sweep(
@@ -251,27 +251,27 @@ def sweep(
 ) -> Sweep:
     """Simulates a scenario in many settings.
 
-    A list, or a range such as `{"from": 0.1, "to": 0.9, "step": 0.2}`, in place of a value is swept: every combination
-    runs, under each scheme and seed. See docs/sweeps.md for the forms.
+    Values may be lists, or ranges such as `{"from": 0.1, "to": 0.9, "step": 0.2}`. Every combination of values runs
+    with each scheme and seed. See docs/sweeps.md for all forms.
 
-    Runs are done by worker processes, which need no `if __name__ == "__main__"` in scripts. They know plugin files that
-    were loaded with `sparelane.plugins.load`. A scenario that uses a controller, workload or distribution defined in
-    this session is simulated in this process instead, one run after another.
+    Worker processes do the runs; scripts need no `if __name__ == "__main__"` for them. Workers know plugin files that
+    were loaded with `sparelane.plugins.load`. If the scenario uses a controller, workload or distribution that is
+    defined in this session, this process does all runs itself, one after another.
 
     Args:
         scenario: As for `run`.
-        seeds: The number of seeds of each setting, counted from the scenario's, or the seeds; `None` takes the
-            scenario's.
-        set: Values that replace the scenario's, as for `run`; lists and ranges are swept:
+        seeds: The number of seeds of each setting, counted from the scenario's seed, or a list of seeds; `None` takes
+            those of the scenario.
+        set: Values that replace the scenario's, as for `run`. Lists and ranges vary:
             `{"queue.kind": ["fifo", "codel"]}`.
         workers: The number of worker processes; `None` for one per core. The results do not depend on it.
-        output: The folder for the results. If it holds results of the same sweep, only missing runs are simulated.
-            `None` for a temporary folder, which is removed with the returned object; `Sweep.save` keeps a copy.
+        output: The folder for the results. If it has results of the same sweep, only missing runs are simulated. `None`
+            for a temporary folder, which is removed with the returned object; `Sweep.save` keeps a copy.
         progress: `True` shows progress on standard error, `False` does not, and `None` does if standard error is a
-            terminal. A function is called with the share of the runs that is done, and returns `False` to cancel.
+            terminal. A function is called with the share of finished runs; returning `False` cancels the sweep.
 
     Returns:
-        the results. Runs that failed are listed in `Sweep.failed`, with a warning.
+        The results. Failed runs are listed in `Sweep.failed`, and cause a warning.
 
     Raises:
         ScenarioError: The scenario is not valid, or no run of it succeeds.
@@ -281,29 +281,29 @@ def sweep(
         PluginError: Python code of a plugin failed.
         OutputError: The folder cannot be written, or holds other results.
         SavedResultsError: The folder holds results of another version.
-        Cancelled: `progress` returned `False`. What is done is in `output`.
-        KeyboardInterrupt: The user pressed Ctrl-C. What is done is in `output`.
+        Cancelled: `progress` returned `False`. Finished runs are in `output`.
+        KeyboardInterrupt: The user pressed Ctrl-C. Finished runs are in `output`.
     """
     if not (isinstance(progress, bool | None) or callable(progress)):
         raise TypeError(f"progress is {progress!r}; allowed: True, False, None or a function")
     plan = plan_of(scenario, seeds, set)
     owner = tempfile.TemporaryDirectory(prefix="sparelane-sweep-") if output is None else None
     place = Path(owner.name) if owner is not None else Path(os.fspath(output or ""))
-    _do(plan, place, _executor(plan, workers), progress)
+    _simulate(plan, place, _executor(plan, workers), progress)
     return Sweep(sweep_folder.read(place), owner)
 
 
 def load(folder: str | os.PathLike[str]) -> Result | Sweep:
-    """Reads a saved run or a saved sweep, whatever its format.
+    """Reads a saved run or sweep, in any format.
 
     Args:
-        folder: A folder that `Result.save`, `sweep` or the command line left.
+        folder: A folder of `Result.save`, `sweep` or the command line.
 
     Returns:
-        a `Result` for a run, and a `Sweep` for a sweep.
+        A `Result` for a run, and a `Sweep` for a sweep.
 
     Raises:
-        SavedResultsError: The folder does not exist, holds neither, is damaged, or was written by another version.
+        SavedResultsError: The folder does not exist, has no such results, is damaged, or was written by another version.
     """
     from sparelane.results.kinds import Kind, kind_of
 
@@ -331,25 +331,25 @@ def compare(
     """Compares the schemes of a sweep, several sweeps, or several scenarios, with 95 % intervals over the seeds.
 
     Args:
-        what: A sweep or its folder; several of them, which then count as schemes; or several scenario files or names,
-            which are simulated with the same seeds.
+        what: A sweep or its folder; several sweeps or folders, each of which counts as a scheme; or several scenario
+            files or names, which are simulated with the same seeds.
         metric: The main metric, such as `"p99-completion"` or `"goodput"`; `None` for the mean completion time, if
             flows finish.
-        by: Keys, such as `"queue"` or `"queue.kind"`, whose values are kept separate; other settings are taken
-            together. `"size"` separates ranges of flow sizes. Without any key, each setting is by itself.
+        by: Keys that define groups of settings, such as `"queue"` or `"queue.kind"`; `"size"` separates ranges of flow
+            sizes. Without keys, each setting is a group of its own.
         baseline: The scheme that the others are compared with; `None` for the first.
-        schemes: Compare only these; all without any.
-        threshold: Changes below this share of the baseline's number are negligible; `None` for 0.01.
-        seeds: The number of seeds of scenarios that are simulated.
+        schemes: The schemes to compare; `None` for all.
+        threshold: Changes below this fraction of the baseline's number are negligible; `None` for 0.01.
+        seeds: The number of seeds for scenario files.
 
     Returns:
-        an answer: printed, it is the conclusions in sentences; `frame()` has every number, `ranking` the order of the
+        An answer. Printing it shows the conclusions in sentences; `frame()` has all numbers, `ranking` the order of the
         schemes, and `comparisons` the details.
 
     Raises:
         UnknownNameError: No scheme, metric, key or ready-made scenario has this name.
         SavedResultsError: There is nothing to compare.
-        TypeError: It is something else, such as a single `Result`, which has no repetitions.
+        TypeError: `what` has another type, such as a single `Result`, which has no repetitions.
     """
     if not isinstance(metric, str | None):
         raise TypeError(f"metric is {metric!r}; allowed: a name such as 'p99-completion', or None")
@@ -370,13 +370,13 @@ def compare(
         with tempfile.TemporaryDirectory(prefix="sparelane-compare-") as place:
             files = [os.fspath(one) for one in parts if not isinstance(one, Sweep)]
             subject = comparison.of_files(files, seeds, Path(place), _run_plan)
-            # The note about the folder is of no use once it is gone.
+            # The temporary folder is about to be removed, so the note about it is dropped.
             subject = replace(subject, notes=tuple(note for note in subject.notes if place not in note))
     return subject.compare(baseline, chosen, metric=metric, by=keys, thresholds=thresholds)
 
 
 def plan_of(scenario: Scenario, seeds: int | Iterable[int] | None, set: Settings | None) -> Plan:
-    """The runs that the arguments of `sweep` ask for.
+    """The plan of a sweep from the arguments of `sweep`.
 
     Raises:
         ScenarioError: The scenario or a seed is not valid.
@@ -396,17 +396,17 @@ def plan_of(scenario: Scenario, seeds: int | Iterable[int] | None, set: Settings
     return plan
 
 
-def _do(plan: Plan, place: Path, executor: RunExecutor, progress: bool | Progress | None) -> None:
-    """Simulates a plan, and warns of runs that failed."""
+def _simulate(plan: Plan, place: Path, executor: RunExecutor, progress: bool | Progress | None) -> None:
+    """Simulates a plan, and warns about failed runs."""
     state: sweeps.Progress | None = None
-    # An exception in the body, such as Ctrl-C, ends the work; what is done is then written.
+    # If an exception such as KeyboardInterrupt ends the loop, closing the generator writes the finished runs.
     with closing(sweeps.sweep(plan, place, executor)) as steps, closing(_shown(plan.name, progress)) as show:
         next(show)
         for state in steps:
             show.send(state.share)
     if state is not None and state.failed:
         reasons = list(dict.fromkeys(state.failed.values()))
-        listed = "; ".join(reasons[:TOLD]) + ("; ..." if len(reasons) > TOLD else "")
+        listed = "; ".join(reasons[:LISTED]) + ("; ..." if len(reasons) > LISTED else "")
         if state.done == 0:
             raise _native.ScenarioError(f"every run failed: {listed}")
         warnings.warn(
@@ -416,7 +416,7 @@ def _do(plan: Plan, place: Path, executor: RunExecutor, progress: bool | Progres
 
 
 def _shown(name: str, progress: bool | Progress | None) -> Generator[None, float]:
-    """Is sent the share that is done, and shows it as `progress` says."""
+    """A generator that shows the progress. The caller sends the share of finished runs."""
     if callable(progress):
         share = yield
         while True:
@@ -438,26 +438,26 @@ def _is_terminal() -> bool:
 
 
 def _executor(plan: Plan, workers: int | None) -> RunExecutor:
-    """Worker processes, or this process if they would not know a plugin that the plan uses."""
+    """The executor: worker processes, or this process if the plan uses a plugin that workers do not know."""
     if workers is not None and (not isinstance(workers, int) or isinstance(workers, bool) or workers < 1):
         raise ValueError(f"workers is {workers!r}; allowed: a whole number from 1 on, or None for one per core")
     if plugins.of_this_session("\n".join((plan.text, *plan.fixed))):
-        return _here
+        return _in_this_process
     count = workers or os.cpu_count() or 1
     return lambda job, orders: pool.work(job, orders, count)
 
 
-def _here(job: worker.Job, orders: Iterable[worker.Order]) -> Iterator[Measured | None]:
-    """Does the runs in this process."""
+def _in_this_process(job: worker.Job, orders: Iterable[worker.Order]) -> Iterator[Measured | None]:
+    """An executor that does the runs in this process."""
     for number, overrides, seed in orders:
         yield number, worker.simulate(job, overrides, seed)
 
 
 def _parts(what: object) -> list[Sweep | str | os.PathLike[str]]:
-    """The sweeps, folders or files of a sequence.
+    """The sweeps, folders or files in an argument of `compare`.
 
     Raises:
-        TypeError: It is empty, or something else.
+        TypeError: The sequence is empty, or has elements of other types.
     """
     parts = list(what) if isinstance(what, Sequence) else [what]
     found = [one for one in parts if isinstance(one, Sweep | str | os.PathLike)]
@@ -471,14 +471,14 @@ def _parts(what: object) -> list[Sweep | str | os.PathLike[str]]:
 
 
 def _run_plan(plan: Plan, place: Path) -> None:
-    _do(plan, place, _executor(plan, None), None)
+    _simulate(plan, place, _executor(plan, None), None)
 
 
 def _saved(what: Saved) -> SavedSweep:
-    """The sweep, or the one in a folder.
+    """The saved form of a sweep, which may be in a folder.
 
     Raises:
-        SavedResultsError: The folder holds something else.
+        SavedResultsError: The folder does not hold a sweep.
     """
     if isinstance(what, Sweep):
         return what._saved
@@ -489,12 +489,12 @@ def _saved(what: Saved) -> SavedSweep:
 
 
 def _listed(names: str | Iterable[str] | None) -> tuple[str, ...]:
-    """Names that may be given as a single one."""
+    """A tuple of names, from one name, several or none."""
     return () if names is None else (names,) if isinstance(names, str) else tuple(names)
 
 
 def _s(things: Sequence[object]) -> str:
-    """The ending of a plural."""
+    """The suffix of a plural."""
     return "" if len(things) == 1 else "s"
 
 
