@@ -303,7 +303,7 @@ def load(folder: str | os.PathLike[str]) -> Result | Sweep:
         A `Result` for a run, and a `Sweep` for a sweep.
 
     Raises:
-        SavedResultsError: The folder does not exist, has no such results, is damaged, or was written by another version.
+        SavedResultsError: The folder does not exist, has no such results, is damaged, or is of another version.
     """
     from sparelane.results.kinds import Kind, kind_of
 

@@ -74,7 +74,7 @@ class Call:
 
 
 def called(frame: FrameType | None) -> FrameType | None:
-    """The outermost plugin frame of the stack that ends with `frame`; `None` if there is none."""
+    """The outermost plugin frame of the stack that ends with `frame`, or `None`."""
     outermost, is_own = None, False
     while frame is not None and not _is_ours(frame):
         outermost, is_own = frame, is_own or not is_foreign(frame.f_code.co_filename)

@@ -113,7 +113,7 @@ class Bars:
         look: the style.
         heights: the height of each bar; `None` leaves a gap.
         errors: half of the width of each interval; `None` for no interval.
-        paper: the paper's number for each group; `None` if there is none.
+        paper: the paper's number for each group; `None` if it prints no number.
     """
 
     label: str

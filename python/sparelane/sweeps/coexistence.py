@@ -50,7 +50,7 @@ class Portion:
         goodput_percent: the share of the goodput of all flows, as the mean over seeds.
         interval: the 95 % interval of that share.
         flows_percent: the share of the flows.
-        throughput_bps: the mean throughput of a flow without end; `None` if there are none.
+        throughput_bps: the mean throughput of a flow without end; `None` without such flows.
         jain: Jain's index over the flows without end of all schemes; `None` for fewer than two.
     """
 

@@ -38,7 +38,7 @@ def declares(path: Path, table: Mapping[str, Any], key: str) -> bool:
 
 
 def _taken(path: Path, scenario: Mapping[str, Any]) -> Iterator[tuple[bool, bool]]:
-    """For each form of the table around a path: whether the key takes lists, and whether it takes tables."""
+    """Yields two flags for each form of the table around a path: the key takes lists, and the key takes tables."""
     names = [part for part in path if isinstance(part, str)]
     key, where = names[-1], names[:-1]
     for kind, entry in _entries_of(where, _find(path[:-1], scenario)):
@@ -84,7 +84,7 @@ def _find(path: Path, scenario: Mapping[str, Any]) -> Any:
 
 
 def _catalogue() -> Mapping[tuple[str, str], Mapping[str, tuple[bool, bool]]]:
-    """For each key of each entry: whether it takes lists, and whether it takes tables."""
+    """Two flags for each key of each entry: the key takes lists, and the key takes tables."""
     return _keys_of(REGISTRY.catalogue())
 
 

@@ -44,7 +44,7 @@ class Guarded(io.RawIOBase):
     """The raw file of a standard stream. Writes never fail: the first error is stored, and later writes do nothing.
 
     Attributes:
-        error: the first error; `None` if there was none.
+        error: the first error; `None` without an error.
         dropped_lines: lines that were dropped because the reader was too slow.
     """
 

@@ -41,7 +41,7 @@ class Line:
         is_joined: join the points by a line; false for places without an order.
         is_level: the only value holds for every `x`, as for a scheme without the swept key. `x` is NaN, and the value
             is drawn as a horizontal line.
-        outline: a closed curve around the points, such as an ellipse; empty if there is none.
+        outline: a closed curve around the points, such as an ellipse; empty for no outline.
         centre: the mean of the points, if it has its own marker.
         look: the style, which `with_looks` sets.
     """

@@ -49,7 +49,7 @@ def drawing(panel: Panel, number: int) -> tuple[str, list[dict[str, object]]]:
 
 
 def is_wide(panel: Panel) -> bool:
-    """True if the names of the rows are so long that the drawing needs the full width of the page."""
+    """True if long names of rows require the full width of the page."""
     return max(map(len, panel.places)) > SHORT_NAME
 
 
