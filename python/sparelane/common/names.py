@@ -51,8 +51,8 @@ def either(names: Sequence[str]) -> str:
 def below(name: str, known: Iterable[str]) -> list[str]:
     """The ids, such as `rc3/fig8-load`, that `name` selects.
 
-    An exact id selects itself. Otherwise `name` selects all ids that start with it. If no id does, it selects the single
-    id whose part after the slash starts with it. The list is empty if nothing matches or the last case is ambiguous.
+    An exact id selects itself. Otherwise `name` selects all ids that start with it. If no id does, it selects the
+    single id whose part after the slash starts with it. The list is empty if nothing matches or several ids do so.
     """
     ids = list(known)
     if name in ids or not name:
