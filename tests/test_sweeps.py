@@ -245,7 +245,7 @@ def test_a_mistake_in_a_sweep_is_one_clear_error_before_any_run(
     assert result.stderr.startswith("sparelane: ")
     assert message in result.stderr
     assert str(tmp_path / "s.toml") in result.stderr
-    assert not (tmp_path / "out" / "results.jsonl").exists()
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_unreadable_or_unwritable_file_is_one_clear_error(tmp_path: Path) -> None:

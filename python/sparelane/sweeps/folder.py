@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from sparelane import _native
-from sparelane.common.folders import OutputError, SavedResultsError, ready_folder, replaced
+from sparelane.common.folders import OutputError, SavedResultsError, check_folder, replaced
 from sparelane.common.frames import write_parquet
 from sparelane.plugins import sources
 from sparelane.results import manifest, rows
@@ -66,14 +66,14 @@ class SavedSweep:
         return self.rows["scheme"].unique(maintain_order=True).to_list()
 
 
-def ready(folder: Path, plan: Plan) -> None:
-    """Creates the folder if it does not exist, and rejects one with results that do not belong to the sweep.
+def check(folder: Path, plan: Plan) -> None:
+    """Checks that the folder could be written, and rejects one with results that do not belong to the sweep.
 
     Raises:
         OutputError: the folder cannot be written, or holds results of another kind or a sweep of another name.
         SavedResultsError: the folder holds a sweep of another version or build of the simulator.
     """
-    ready_folder(folder)
+    check_folder(folder)
     other = next((name for name in OTHERS if (folder / name).exists()), None)
     if other is not None:
         raise OutputError(f'"{folder}" holds other results ("{other}"): use another folder for a sweep')

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sparelane import _native
+from sparelane.common.folders import ready_folder
 from sparelane.plugins import sources
 from sparelane.plugins.watch import Limits, watched
 from sparelane.sweeps import folder as folders
@@ -68,9 +69,11 @@ def sweep(plan: Plan, place: Path, executor: RunExecutor, limits: Limits = USUAL
         ExecutorError: the executor failed; finished runs are saved.
         OSError: the disk is full; finished runs are saved.
     """
-    folders.ready(place, plan)
+    # A sweep with a mistake leaves no folder behind.
+    folders.check(place, plan)
     with watched(limits):
         plan.check()
+    ready_folder(place)
     began_s = time.monotonic()
     with Journal(place) as journal:
         runs = {run.name: run for run in plan.runs}
