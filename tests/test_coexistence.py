@@ -1,6 +1,7 @@
 """Tests of schemes that share a run: they have shares, fairness and harm, and no ranking."""
 
 import json
+import re
 from pathlib import Path
 
 import polars as pl
@@ -135,6 +136,28 @@ def test_harm_without_competitors_is_refused_with_the_reason(tmp_path: Path) -> 
     do(APART.replace('scheme = "vegas"', 'scheme = "cubic"'), tmp_path, seeds=2)
     result = invoke("compare", tmp_path, "--harm")
     assert result.exit_code == 2
+
+
+def test_a_metric_of_schemes_that_share_runs_is_refused_with_a_note_and_in_the_report(
+    shared: Path, tmp_path: Path
+) -> None:
+    result = invoke("compare", shared, "--metric", "queueing")
+    assert result.exit_code == 0, result.output
+    assert "The mean queueing delay is not compared, because these schemes share each run" in result.output
+    assert "is not compared" not in invoke("compare", shared).output
+    assert invoke("report", shared, "--metric", "queueing", "-o", tmp_path / "page.html").exit_code == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<th>mean queueing delay</th>" in re.sub(r"<th[^>]*>", "<th>", page)
+
+
+def test_shares_that_are_equal_for_all_seeds_have_no_interval(tmp_path: Path) -> None:
+    without_chance = APART.replace('spread = "100ms"\n', "")
+    do(without_chance, tmp_path / "out", seeds=3)
+    saved = folder.read(tmp_path / "out")
+    [group] = coexistence.groups(saved.runs)
+    found = coexistence.portions(saved.runs, group)
+    assert {one.interval for one in found} == {(None, None)}
+    assert "to" not in invoke("compare", tmp_path / "out").stdout.split("share each run")[0]
 
 
 def test_shares_are_in_the_json_file(shared: Path, tmp_path: Path) -> None:

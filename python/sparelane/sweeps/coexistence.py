@@ -90,7 +90,8 @@ def portions(runs: pl.DataFrame, group: Group) -> list[Portion]:
             shares = _of(rows, scheme, traffic, SHARE, measure.TOTAL)
             if not shares:
                 continue
-            [interval] = mean_intervals([shares])
+            # Equal shares under all seeds are exact: an interval of no width would say nothing.
+            [interval] = mean_intervals([shares]) if len(set(shares)) > 1 else [(None, None)]
             together = traffic.replace(ALL, measure.TOGETHER) if ALL in traffic else f"{traffic}, {measure.TOGETHER}"
             found.append(
                 Portion(

@@ -267,7 +267,7 @@ class Subject:
             comparisons,
             portions,
             limits,
-            (*self.notes, *self._missing(chief)),
+            (*self.notes, *self._missing(chief), *([] if main is None or comparisons else [_not_compared(main)])),
             tuple(methods(comparisons, order, limits)),
         )
 
@@ -306,10 +306,17 @@ def _tails() -> tuple[tuple[str, float], ...]:
     return tuple((percentiles.long(share), share) for share in percentiles.TAILS)
 
 
+def _not_compared(metric: Metric) -> str:
+    return (
+        f"The {metric.label} is not compared, because these schemes share each run; `sparelane report` with the same "
+        "--metric shows it in each setting."
+    )
+
+
 def _nothing(known: Sequence[str]) -> str:
     return (
         f"nothing to compare: the results have only {', '.join(known) or 'no scheme'}, and a comparison needs two "
-        "schemes with the same settings and seeds"
+        "schemes with the same settings and seeds; `sparelane report` shows the numbers of each setting"
     )
 
 

@@ -122,7 +122,8 @@ def _answer(saved: SavedSweep, metric: str | None, by: Sequence[str], thresholds
         headings, rows = coexistence.table(portions)
         parts.append(table(headings, rows, left=headings[: headings.index("goodput")], caption="Shares"))
         parts += _harm(saved, group)
-    parts += _compared(answer)
+    # Schemes that share runs are not compared, so their numbers stand alone.
+    parts += _compared(answer) or _numbers(saved, metric)
     return [*parts, items(answer.methods), *_doubts(saved)]
 
 
