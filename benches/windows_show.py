@@ -43,13 +43,13 @@ class WindowRow:
     @property
     def quarters(self) -> list[int]:
         """The indices of the samples at the end of each quarter of the run."""
-        looks = len(self.differences)
-        return [looks * quarter // QUARTERS - 1 for quarter in range(1, QUARTERS + 1)]
+        samples = len(self.differences)
+        return [samples * quarter // QUARTERS - 1 for quarter in range(1, QUARTERS + 1)]
 
     @property
     def difference_at_a_quarter(self) -> float:
         """The largest difference at the end of a quarter."""
-        return max((self.differences[look] for look in self.quarters), key=abs)
+        return max((self.differences[sample] for sample in self.quarters), key=abs)
 
     @property
     def note(self) -> WindowNote:
@@ -65,7 +65,7 @@ class WindowRow:
         """The cells of the table, in the order of `HEADINGS`."""
         return (
             self.script.name,
-            *(", ".join(f"{windows[look]:.0f}" for look in self.quarters) for windows in (self.ours, self.ns3)),
+            *(", ".join(f"{windows[sample]:.0f}" for sample in self.quarters) for windows in (self.ours, self.ns3)),
             f"{self.mean_difference:.1%}",
             f"{self.difference_at_a_quarter:+.1%}",
             ("explained" if self.note.reason else "yes") if self.holds else "no",
@@ -82,7 +82,7 @@ def figure(rows: Sequence[WindowRow], path: Path) -> None:
     drawing, panels = pyplot.subplots(lines, columns, figsize=(4 * columns, 2.4 * lines), layout="constrained")
     for row, panel in zip(rows, panels.flat, strict=False):
         for windows, name, style in ((row.ours, "sparelane", "-"), (row.ns3, "ns-3", "--")):
-            times_s = [(look + 1) * row.script.every_ms / 1000 for look in range(len(windows))]
+            times_s = [(sample + 1) * row.script.every_ms / 1000 for sample in range(len(windows))]
             panel.plot(times_s, windows, style, label=name)
         panel.set_title(row.script.name, fontsize=9)
         panel.set_ylim(0)

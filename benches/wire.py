@@ -32,26 +32,26 @@ def main() -> int:
     parser.add_argument("--only", choices=["transfers", "prediction", "harm"], help="measure only one of the tables")
     parser.add_argument("--seconds", type=float, default=4.0, metavar="S", help="duration of each harm measurement")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results to this file")
-    given = parser.parse_args()
-    if given.rounds < 1 or given.seconds < 0.5:
+    arguments = parser.parse_args()
+    if arguments.rounds < 1 or arguments.seconds < 0.5:
         parser.error("--rounds must be at least 1 and --seconds at least 0.5")
-    why_not = namespaces.missing() or delay_line.missing()
-    if why_not is not None:
-        sys.stdout.write(f"nothing was measured between namespaces: this {why_not}\n")
+    reason = namespaces.missing() or delay_line.missing()
+    if reason is not None:
+        sys.stdout.write(f"nothing was measured between namespaces: this {reason}\n")
         return 0
-    told: dict[str, object] = {}
+    results: dict[str, object] = {}
     try:
-        if given.only in (None, "transfers"):
-            told["transfers"] = wire_transfers.measure(given.rounds)
-        if given.only in (None, "prediction"):
-            told["prediction"] = [asdict(row) for row in wire_prediction.measure(given.rounds)]
-        if given.only in (None, "harm"):
-            told["harm"] = wire_harm.measure(given.seconds, given.rounds)
+        if arguments.only in (None, "transfers"):
+            results["transfers"] = wire_transfers.measure(arguments.rounds)
+        if arguments.only in (None, "prediction"):
+            results["prediction"] = [asdict(row) for row in wire_prediction.measure(arguments.rounds)]
+        if arguments.only in (None, "harm"):
+            results["harm"] = wire_harm.measure(arguments.seconds, arguments.rounds)
     except (WireError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    if given.json is not None:
-        given.json.write_text(json.dumps(told, indent=1) + "\n")
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(results, indent=1) + "\n")
     return 0
 
 

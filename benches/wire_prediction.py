@@ -80,8 +80,8 @@ def measure(rounds: int) -> list[Predicted]:
     found = []
     for mbps, round_trip_ms, size_bytes in PATHS:
         with hosts(mbps, priorities=True, packets=PACKETS, round_trip_s=round_trip_ms * 1e-3) as ends:
-            for scheme, on_the_wire in SCHEMES.items():
-                times = Times(on_the_wire)
+            for scheme, wire_name in SCHEMES.items():
+                times = Times(wire_name)
                 for _ in range(rounds):
                     times.add(ends, size_bytes)
                 simulated = simulated_s(scheme, mbps, round_trip_ms, size_bytes)
@@ -96,6 +96,6 @@ def measure(rounds: int) -> list[Predicted]:
 
 def line(row: Predicted) -> str:
     """Format a setting as a line of text."""
-    told = f"{row.scheme:>12} {row.mbps:4} Mb/s {row.round_trip_ms:3} ms {row.size_bytes / 1e6:4.1f} MB: "
-    told += f"simulator {1e3 * row.simulated_s:.0f}, wire {row.wire.cell()}"
-    return f"{told}, {row.difference:+.1%}{row.wire.failed()}"
+    text = f"{row.scheme:>12} {row.mbps:4} Mb/s {row.round_trip_ms:3} ms {row.size_bytes / 1e6:4.1f} MB: "
+    text += f"simulator {1e3 * row.simulated_s:.0f}, wire {row.wire.cell()}"
+    return f"{text}, {row.difference:+.1%}{row.wire.failed()}"

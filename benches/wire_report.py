@@ -39,15 +39,15 @@ def run(command: str) -> tuple[list[str], int]:
 
 def main(commands: Sequence[str]) -> int:
     """Run all commands and return the exit status."""
-    told: list[str] = []
+    failures: list[str] = []
     for command in commands:
         missed, status = run(command)
-        told += missed
+        failures += missed
         # A command that fails because of missed targets has already listed them.
         if status != 0 and not missed:
-            told.append(f"`{command}` failed with exit status {status}")
-    if told:
-        sys.stdout.write("\nmissed:\n" + "".join(f"  {line}\n" for line in told))
+            failures.append(f"`{command}` failed with exit status {status}")
+    if failures:
+        sys.stdout.write("\nmissed:\n" + "".join(f"  {line}\n" for line in failures))
         return 1
     sys.stdout.write("\nall targets are met\n")
     return 0

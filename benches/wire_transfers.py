@@ -40,9 +40,9 @@ class Times:
 
     def add(self, ends: Hosts, size_bytes: int) -> None:
         """Run one more transfer."""
-        seconds, why_not = once(ends, self.name, size_bytes)
+        seconds, reason = run_once(ends, self.name, size_bytes)
         if seconds is None:
-            self.failures.append(why_not)
+            self.failures.append(reason)
         else:
             self.seconds.append(seconds)
 
@@ -58,17 +58,17 @@ class Times:
         return f"  {len(self.failures)} failed: {self.failures[0]}" if self.failures else ""
 
 
-def of_kernel() -> list[str]:
+def kernel_congestion_controls() -> list[str]:
     """Return the congestion controls of this kernel, loaded or built in."""
     return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
 
 
-def names_here(available: list[str]) -> list[str]:
+def measurable_names(available: list[str]) -> list[str]:
     """Return the names that can be measured with the kernel's `available` congestion controls."""
     return [name for name in NAMES if not name.startswith("tcp-") or name.removeprefix("tcp-") in available]
 
 
-def once(ends: Hosts, name: str, size_bytes: int) -> tuple[float | None, str]:
+def run_once(ends: Hosts, name: str, size_bytes: int) -> tuple[float | None, str]:
     """Return the time of one transfer in seconds, or `None` and the reason of the failure."""
     line = [*realtime_prefix(), str(EXAMPLE), "namespaces", ends.sender, ends.receiver, RECEIVER, str(size_bytes), name]
     try:
@@ -107,11 +107,11 @@ def measure(rounds: int) -> list[dict[str, object]]:
     """
     if not EXAMPLE.exists():
         raise WireError("the transfers need `cargo build --release -p sparelane-net --example wire`")
-    names = names_here(of_kernel())
+    names = measurable_names(kernel_congestion_controls())
     for name in NAMES:
         if name not in names:
             say(f"{name} is skipped: this kernel does not have this congestion control")
-    told: list[dict[str, object]] = []
+    results: list[dict[str, object]] = []
     for size_bytes, loss in CASES:
         times, ends = case(size_bytes, loss, rounds, names)
         say(
@@ -125,8 +125,8 @@ def measure(rounds: int) -> list[dict[str, object]]:
             p99 = "–" if counts.late_p99_s is None else f"{counts.late_p99_s * 1e3:.1f}"
             late = f"late by {counts.late_median_s * 1e3:.2f} ms (median), {p99} ms (p99)"
             say(f"{counts.packets} packets were delayed, {late}; {counts.refused} were dropped")
-        told.append({"bytes": size_bytes, "loss": loss, "times": [asdict(row) for row in times]})
-    return told
+        results.append({"bytes": size_bytes, "loss": loss, "times": [asdict(row) for row in times]})
+    return results
 
 
 def say(text: str) -> None:

@@ -131,8 +131,8 @@ def test_harm_on_a_path_with_delay_counts_it_in_round_trips() -> None:
 
 
 def test_congestion_controls_that_the_kernel_does_not_have_are_omitted() -> None:
-    assert wire_transfers.names_here(["reno", "cubic"])[-2:] == ["stream-bbr", "tcp-cubic"]
-    assert set(wire_transfers.NAMES) - set(wire_transfers.names_here([])) == {"tcp-cubic", "tcp-bbr"}
+    assert wire_transfers.measurable_names(["reno", "cubic"])[-2:] == ["stream-bbr", "tcp-cubic"]
+    assert set(wire_transfers.NAMES) - set(wire_transfers.measurable_names([])) == {"tcp-cubic", "tcp-bbr"}
 
 
 def test_a_row_of_times_has_median_and_range_and_ratios_use_medians() -> None:
@@ -166,15 +166,15 @@ def row_of_harm(
 
 
 def test_the_harm_of_a_tail_is_the_difference_from_its_head_alone() -> None:
-    judged, head = wire_harm.JUDGED, (20.0, 70.0)
+    judged, head = wire_harm.TARGETED, (20.0, 70.0)
     row = row_of_harm("priorities", judged, (19.8, 70.5), head)
-    line = wire_harm.of_tail(row)
+    line = wire_harm.describe_tail(row)
     assert line.startswith("priorities, bbr, rc3, 4 segments: the tail costs 0.5 % of the throughput, 0.5 ms")
     assert line.endswith("met")
-    assert wire_harm.of_tail(row_of_harm("priorities", judged, (19.8, 71.5), head)).endswith("MISSED")
-    assert wire_harm.of_tail(row_of_harm("priorities", judged, (19.0, 70.0), head)).endswith("MISSED")
+    assert wire_harm.describe_tail(row_of_harm("priorities", judged, (19.8, 71.5), head)).endswith("MISSED")
+    assert wire_harm.describe_tail(row_of_harm("priorities", judged, (19.0, 70.0), head)).endswith("MISSED")
     # The shares of two ordinary flows are printed but not judged.
-    by_chance = wire_harm.of_tail(row_of_harm("priorities", "rc3", (10.0, 80.0), head))
+    by_chance = wire_harm.describe_tail(row_of_harm("priorities", "rc3", (10.0, 80.0), head))
     assert by_chance == "priorities, bbr, rc3: the tail costs 25.0 % of the throughput, 10.0 ms"
     assert len(wire_harm.cells(row)) == len(wire_harm.HEADINGS)
 
@@ -183,7 +183,7 @@ def test_with_one_queue_a_transfer_is_compared_with_one_more_flow() -> None:
     row = row_of_harm("one queue", "rc3", (10.0, 80.0), (20.0, 70.0))
     for one_more_bps, verdict in ((10e6, "met"), (12e6, "MISSED")):
         with_transfer = row["beside_tcp"] | {"bps": one_more_bps}
-        line = wire_harm.of_tail(row | {"beside_tcp": with_transfer})
+        line = wire_harm.describe_tail(row | {"beside_tcp": with_transfer})
         assert line.startswith(
             "one queue, bbr, rc3: the tail costs 25.0 % of the throughput, 10.0 ms; it leaves 10.0 Mb/s"
         )
