@@ -389,8 +389,11 @@ def test_two_networks_run_at_the_same_time_and_a_used_name_is_refused(file: Path
 @pytest.mark.parametrize(
     ("setting", "report"),
     [
-        ("topology.access_rate=90Tbps", "a host can send 90000 Gb/s to another in this scenario; this machine keeps "),
-        ("emulate.delay_error=1ns", "one packet in a hundred is late by "),
+        (
+            "topology.access_rate=90Tbps",
+            "a host can send 90000 Gb/s to another in this scenario; this machine can forward ",
+        ),
+        ("emulate.delay_error=1ns", "the delay error of this machine is now "),
     ],
 )
 def test_a_scenario_beyond_the_capacity_of_this_machine_is_refused(
@@ -410,7 +413,7 @@ def test_a_scenario_beyond_the_capacity_of_this_machine_is_refused(
         (["--host", "left0", "true"], "--host: allowed is --host NAME -- COMMAND ..."),
         (["--host", "left0", "--"], "--host left0 -- without a command"),
         (["--set", "topology.pairs=200"], "400 hosts; an emulation has 2 to 250"),
-        (["--set", "transport.mss=400B"], "packets of 440 bytes at most; an emulation needs 576 or more"),
+        (["--set", "transport.mss=400B"], "the largest packet has 440 bytes; an emulation needs 576 or more"),
         (["--set", "emulate.classes=[0, 0]"], "0 is listed twice; allowed: each code point once"),
         (["--for", "0"], "0.1<=x"),
     ],

@@ -40,7 +40,7 @@ pub enum PlanError {
         hosts: usize,
     },
     /// The largest packet is smaller than [`MIN_MTU_BYTES`].
-    #[error("packets of {bytes} bytes at most; an emulation needs {MIN_MTU_BYTES} or more: see transport.mss")]
+    #[error("the largest packet has {bytes} bytes; an emulation needs {MIN_MTU_BYTES} or more: see transport.mss")]
     Mtu {
         /// The size of the largest packet in bytes.
         bytes: u64,
@@ -221,7 +221,10 @@ mod tests {
         let dumbbell = "[topology]\nkind = \"dumbbell\"\n";
         let refused = |extra: &str| plan(extra).expect_err("a refusal");
         assert_eq!(refused(&format!("{dumbbell}pairs = 126")), "252 hosts; an emulation has 2 to 250");
-        assert!(refused(&format!("{dumbbell}[transport]\nmss = \"500B\"\n")).starts_with("packets of 540 bytes"));
+        assert!(
+            refused(&format!("{dumbbell}[transport]\nmss = \"500B\"\n"))
+                .starts_with("the largest packet has 540 bytes")
+        );
         assert!(refused(&format!("{dumbbell}[queue.rcp]\n")).starts_with("queues compute rates for RCP"));
     }
 }

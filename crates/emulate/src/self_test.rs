@@ -62,13 +62,13 @@ impl Performance {
     pub fn refusal(&self, plan: &Plan) -> Option<String> {
         if plan.max_host_rate > self.rate {
             return Some(format!(
-                "a host can send {} to another in this scenario; this machine keeps {}",
+                "a host can send {} to another in this scenario; this machine can forward {}",
                 plan.max_host_rate, self.rate
             ));
         }
         (self.p99 > plan.delay_error).then(|| {
             format!(
-                "on this machine, now, one packet in a hundred is late by {}; this scenario allows {} (emulate.delay_error)",
+                "the delay error of this machine is now {} at the 99th percentile; this scenario allows {} (emulate.delay_error)",
                 self.p99, plan.delay_error
             )
         })
@@ -107,7 +107,7 @@ pub fn run(plan: &Plan, devices: Vec<OwnedFd>, namespaces: [PathBuf; 2]) -> io::
     }
     sending.join().map_err(|_| io::Error::other("the sender of the self-test has failed"))??;
     if errors.count() < PROBES / 2 || packets < (PROBES + BURSTS * BURST_PACKETS) / 2 {
-        return Err(io::Error::other(format!("of the self-test's packets, only {packets} arrived")));
+        return Err(io::Error::other(format!("only {packets} packets of the self-test arrived")));
     }
     // Only busy time counts, because the thread sleeps between bursts.
     let packets_per_s = packets as f64 / exchange.busy().as_secs_f64().max(1e-9);
@@ -124,7 +124,7 @@ fn socket_in(namespace: &Path, address: SocketAddrV4) -> io::Result<UdpSocket> {
         move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
         UdpSocket::bind(address)
     });
-    opened.join().map_err(|_| io::Error::other("a socket of the self-test could not be made"))?
+    opened.join().map_err(|_| io::Error::other("the self-test could not open a socket"))?
 }
 
 /// Sends the packets of the test: single packets with their sending times, and then bursts.
