@@ -1,7 +1,7 @@
 //! Receives open devices over a Unix socket (SCM_RIGHTS, unix(7)).
 //!
-//! The caller opens each device inside the network namespace of its host, and sends the descriptor to this crate. To adopt
-//! a descriptor by its bare number would need unsafe code.
+//! The caller opens each device inside the network namespace of its host, and sends the descriptor to this crate. To
+//! adopt a descriptor by its bare number would need unsafe code.
 
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use std::io::{self, IoSliceMut};
