@@ -48,6 +48,13 @@ def test_unfinished_flows_are_a_warning() -> None:
     assert "4 of 4 flows had not finished" in warnings_of(size="1GB")
 
 
+def test_flows_that_deliver_nothing_are_a_warning_with_the_time_that_they_had() -> None:
+    # Two round trips, of which the first is the handshake, take more than 20 ms.
+    assert "4 of 4 flows delivered nothing; the first of them started 0.01 s before the end" in warnings_of(
+        start="990ms"
+    )
+
+
 def test_a_workload_that_starts_after_the_end_is_a_warning() -> None:
     assert warnings_of(start="2s") == (
         "workload starts no flow: its first one would start at 2s, and the run ends at 1s; "

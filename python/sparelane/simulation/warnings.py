@@ -72,7 +72,7 @@ def of_tables(results: _native.Results | Stored, flows: Table, links: Table) -> 
         return [*found, RunWarning(f"{about}, {end_s:g} s", about)]
     return [
         *found,
-        *_unfinished(flows),
+        *_unfinished(flows, end_s),
         *_unstarted(flows, scenario),
         *_without_traffic(results, flows, links, scenario),
         *_never_full(flows, links, scenario),
@@ -80,16 +80,19 @@ def of_tables(results: _native.Results | Stored, flows: Table, links: Table) -> 
     ]
 
 
-def _unfinished(flows: Table) -> Iterator[RunWarning]:
+def _unfinished(flows: Table, end_s: float) -> Iterator[RunWarning]:
     is_sized = ~np.isnan(floats(flows["size_bytes"]))
     left = int((is_sized & np.isnan(floats(flows["completion_s"]))).sum())
     if left:
         count = f"{left} of {int(is_sized.sum())} flows had not finished by the end of the run"
         yield RunWarning(f"{FINISHED_ALONE}: {count}", UNFINISHED)
-    delivered = floats(flows["delivered_bytes"])
-    silent = int((delivered == 0).sum())
-    if silent:
-        yield RunWarning(f"{silent} of {len(delivered)} flows delivered nothing", "some flows delivered nothing")
+    is_silent = floats(flows["delivered_bytes"]) == 0
+    if is_silent.any():
+        # Flows that start shortly before the end are expected here, others are stuck.
+        longest_s = end_s - floats(flows["start_s"])[is_silent].min()
+        count = f"{int(is_silent.sum())} of {len(is_silent)} flows delivered nothing"
+        since = f"the first of them started {longest_s:.2g} s before the end"
+        yield RunWarning(f"{count}; {since}", "some flows delivered nothing")
 
 
 def _unstarted(flows: Table, scenario: Mapping[str, Any]) -> Iterator[RunWarning]:
