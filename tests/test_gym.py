@@ -337,6 +337,6 @@ def test_the_example_learns_to_beat_newreno() -> None:
     spec.loader.exec_module(example)
     still = np.zeros(len(OBSERVED) + 1)
     weights = example.train(iterations=6, population=16, kept=4, episodes=1)
-    learned, before = example.judge(weights), example.judge(still)
-    newreno = example.judge(still, **{"scheme.agent.law": "newreno"})
+    learned, before = example.evaluate(weights), example.evaluate(still)
+    newreno = example.evaluate(still, **{"scheme.agent.law": "newreno"})
     assert learned > 2 * max(newreno, before), (learned, newreno, before)
