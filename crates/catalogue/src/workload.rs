@@ -43,9 +43,9 @@ pub use sizes::{
 pub use surge::Surge;
 pub use web_users::{MAX_WEB_USERS, WebUsers, WebUsersSpec};
 
-use self::classes::{ClassReader, WithClasses};
-use self::mix::OfSeveral;
-use self::paced::InPieces;
+use self::classes::{ClassReader, ClassedWorkload};
+use self::mix::MixedWorkload;
+use self::paced::PacedWorkload;
 use self::reader::{at, host_pair};
 use crate::schema::{Fallback, Field, Form, Key, Kind, ScenarioError, Section, Shape, did_you_mean};
 use sparelane_core::{Dur, Time};
@@ -176,10 +176,10 @@ pub fn read(
     used.extend(workload.schemes().into_iter().filter(|&scheme| scheme != UNDECIDED));
     let schemes = used.clone();
     if let Some(classes) = (ClassReader { names: classes, schemes: context.schemes, used }).read(&section)? {
-        workload = Arc::new(WithClasses(workload, classes));
+        workload = Arc::new(ClassedWorkload(workload, classes));
     }
     if let Some(writes) = writes {
-        workload = Arc::new(InPieces(workload, writes));
+        workload = Arc::new(PacedWorkload(workload, writes));
     }
     // Try the workload out, so that errors show before the run.
     let tried = workload.flows(context.network, context.seed);
@@ -189,7 +189,7 @@ pub fn read(
     let (Some(mix), Some(field)) = (mix, section.given("mix")) else {
         return Ok(Found { workload, schemes, first_start, is_single });
     };
-    let workload = OfSeveral(workload, mix, number);
+    let workload = MixedWorkload(workload, mix, number);
     let tried = workload.flows(context.network, context.seed);
     tried.map_err(|error| field.error(error.message))?;
     Ok(Found { workload: Arc::new(workload), schemes, first_start, is_single })

@@ -1,4 +1,4 @@
-//! Windowed extremes: the largest or smallest sample within a sliding window.
+//! WindowedExtreme extremes: the largest or smallest sample within a sliding window.
 //!
 //! Time is any increasing count, such as round trips or picoseconds. The filter is exact. It keeps only the samples
 //! that may still become the extreme, each better than all later ones (a monotonic queue).
@@ -14,23 +14,23 @@ enum Extreme {
 
 /// The extreme of the samples in a sliding window.
 #[derive(Clone, Debug)]
-pub struct Windowed<T> {
+pub struct WindowedExtreme<T> {
     extreme: Extreme,
     window: u64,
     /// Time and value of each sample, the current extreme first.
     samples: VecDeque<(u64, T)>,
 }
 
-impl<T: Copy + PartialOrd> Windowed<T> {
+impl<T: Copy + PartialOrd> WindowedExtreme<T> {
     /// Tracks the largest sample of the last `window` units of time. A sample taken at `t` counts until `t + window`,
     /// inclusive.
-    pub fn max(window: u64) -> Windowed<T> {
-        Windowed { extreme: Extreme::Max, window, samples: VecDeque::new() }
+    pub fn max(window: u64) -> WindowedExtreme<T> {
+        WindowedExtreme { extreme: Extreme::Max, window, samples: VecDeque::new() }
     }
 
     /// Tracks the smallest sample of the last `window` units of time.
-    pub fn min(window: u64) -> Windowed<T> {
-        Windowed { extreme: Extreme::Min, ..Windowed::max(window) }
+    pub fn min(window: u64) -> WindowedExtreme<T> {
+        WindowedExtreme { extreme: Extreme::Min, ..WindowedExtreme::max(window) }
     }
 
     /// Adds a sample taken at `now`, no earlier than the last one, and drops samples that are too old.
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn the_extreme_is_that_of_the_samples_in_the_window() {
         let mut stream = Stream::new(5, Domain::Test, 0);
-        let (mut max, mut min) = (Windowed::max(10), Windowed::min(10));
+        let (mut max, mut min) = (WindowedExtreme::max(10), WindowedExtreme::min(10));
         let (mut all, mut now) = (Vec::new(), 0);
         for _ in 0..5_000 {
             now += stream.below(4);
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn time_alone_empties_a_window() {
-        let mut max = Windowed::max(10);
+        let mut max = WindowedExtreme::max(10);
         max.update(5, 1.5);
         max.advance(15);
         assert_eq!(max.best(), Some(1.5));

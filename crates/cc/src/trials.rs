@@ -1,6 +1,6 @@
 //! Control by trial (PCC).
 //!
-//! A law chooses a rate to try and learns from the outcome. [`ByTrial`] is the controller that runs the trials: it
+//! A law chooses a rate to try and learns from the outcome. [`TrialController`] is the controller that runs the trials: it
 //! paces at the rate, assigns each segment to its trial, and reports the outcome to the law.
 
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Sent};
@@ -50,7 +50,7 @@ pub trait TrialLaw: Debug + Send {
 
 /// A controller that runs the trials of a law.
 #[derive(Debug)]
-pub struct ByTrial<L: TrialLaw> {
+pub struct TrialController<L: TrialLaw> {
     law: L,
     monitor: Monitor<L::Purpose>,
     packets: PacketSize,
@@ -58,13 +58,13 @@ pub struct ByTrial<L: TrialLaw> {
     rate: Rate,
 }
 
-impl<L: TrialLaw> ByTrial<L> {
+impl<L: TrialLaw> TrialController<L> {
     /// Creates a controller for a connection with these packet sizes. No rate exceeds `line_rate`, the rate of its
     /// interface.
-    pub fn new(law: L, packets: PacketSize, line_rate: Rate) -> ByTrial<L> {
+    pub fn new(law: L, packets: PacketSize, line_rate: Rate) -> TrialController<L> {
         let line_rate = line_rate.max(Rate::from_bps(1));
         let rate = Rate::of(LEAST_PACKETS_IN_ROUND_TRIP * packets.wire_bytes(), UNKNOWN_RTT).min(line_rate);
-        ByTrial { law, monitor: Monitor::new(packets), packets, line_rate, rate }
+        TrialController { law, monitor: Monitor::new(packets), packets, line_rate, rate }
     }
 
     /// Returns the rate of two packets per `round_trip`.
@@ -105,7 +105,7 @@ impl<L: TrialLaw> ByTrial<L> {
     }
 }
 
-impl<L: TrialLaw + 'static> CongestionControl for ByTrial<L> {
+impl<L: TrialLaw + 'static> CongestionControl for TrialController<L> {
     fn needs(&self) -> Needs {
         Needs { segments: true, timer: true, ..Needs::default() }
     }
@@ -182,7 +182,8 @@ mod tests {
     #[test]
     fn the_least_rate_is_two_packets_a_round_trip_but_no_more_on_short_paths() {
         let slowest = |srtt_ms| {
-            let mut controller = ByTrial::new(FixedRate(Rate::from_bps(1)), PacketSize::of(960), Rate::from_gbps(1));
+            let mut controller =
+                TrialController::new(FixedRate(Rate::from_bps(1)), PacketSize::of(960), Rate::from_gbps(1));
             let mut rng = Stream::new(1, Domain::Test, 0);
             let srtt = Some(Dur::from_ms(srtt_ms));
             let mut cx = Cx { now: Time::ZERO, mss_bytes: 960, srtt, min_rtt: srtt, rng: &mut rng };

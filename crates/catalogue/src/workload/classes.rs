@@ -69,9 +69,9 @@ impl fmt::Debug for Classed {
 
 /// A workload whose flows get traffic classes.
 #[derive(Clone, Debug)]
-pub(super) struct WithClasses(pub(super) Arc<dyn Workload>, pub(super) TrafficClasses);
+pub(super) struct ClassedWorkload(pub(super) Arc<dyn Workload>, pub(super) TrafficClasses);
 
-impl Workload for WithClasses {
+impl Workload for ClassedWorkload {
     fn flows(&self, network: &Network, seed: u64) -> Result<Box<dyn FlowSource>, WorkloadError> {
         Ok(Box::new(Classed::new(self.0.flows(network, seed)?, self.1.clone())))
     }

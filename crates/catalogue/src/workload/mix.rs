@@ -153,9 +153,9 @@ fn by_host(network: &Network, sums: &[(u16, f64)]) -> Result<BTreeMap<NodeId, u1
 
 /// A workload whose flows get several schemes, and the workload's number.
 #[derive(Clone, Debug)]
-pub(super) struct OfSeveral(pub(super) Arc<dyn Workload>, pub(super) Mix, pub(super) u32);
+pub(super) struct MixedWorkload(pub(super) Arc<dyn Workload>, pub(super) Mix, pub(super) u32);
 
-impl Workload for OfSeveral {
+impl Workload for MixedWorkload {
     fn flows(&self, network: &Network, seed: u64) -> Result<Box<dyn FlowSource>, WorkloadError> {
         Ok(Box::new(Mixed::new(self.0.flows(network, seed)?, network, &self.1, seed, self.2)?))
     }

@@ -42,9 +42,9 @@ impl fmt::Debug for Paced {
 
 /// A workload whose applications write in pieces.
 #[derive(Clone, Debug)]
-pub(super) struct InPieces(pub(super) Arc<dyn Workload>, pub(super) Writes);
+pub(super) struct PacedWorkload(pub(super) Arc<dyn Workload>, pub(super) Writes);
 
-impl Workload for InPieces {
+impl Workload for PacedWorkload {
     fn flows(&self, network: &Network, seed: u64) -> Result<Box<dyn FlowSource>, WorkloadError> {
         Ok(Box::new(Paced::new(self.0.flows(network, seed)?, self.1)))
     }

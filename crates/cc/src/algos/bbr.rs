@@ -36,7 +36,7 @@ pub use config::{BbrConfig, CONTROLLER, Quantum};
 
 use crate::bbr_family::{Growth, Pacer, ProbeRtt, Rounds};
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Delivery, Limits, Lost, Needs, Phase, Sent};
-use crate::filter::Windowed;
+use crate::filter::WindowedExtreme;
 use crate::pace::{MAX_WINDOW_SEGMENTS, PacketSize};
 use aggregation::Aggregation;
 use sparelane_core::{Dur, Rate, Time};
@@ -77,7 +77,7 @@ pub struct Bbr {
     pacer: Pacer,
 
     // The model of the path.
-    bandwidth: Windowed<Rate>,
+    bandwidth: WindowedExtreme<Rate>,
     min_rtt: Option<Dur>,
     min_rtt_at: Time,
 
@@ -118,7 +118,7 @@ impl Bbr {
             state: State::Startup,
             cwnd_bytes,
             pacer: Pacer::new(config.pacing_margin, packets, cwnd_bytes, config.startup_gain),
-            bandwidth: Windowed::max(config.bandwidth_window_rounds),
+            bandwidth: WindowedExtreme::max(config.bandwidth_window_rounds),
             min_rtt: None,
             min_rtt_at: Time::ZERO,
             rounds: Rounds::default(),

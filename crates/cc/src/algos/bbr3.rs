@@ -30,7 +30,7 @@ pub use config::{Bbr3Config, CONTROLLER};
 
 use crate::bbr_family::{Growth, Pacer, ProbeRtt, Rounds};
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Delivery, Limits, Lost, Needs, Phase, Sent};
-use crate::filter::Windowed;
+use crate::filter::WindowedExtreme;
 use crate::pace::{MAX_WINDOW_SEGMENTS, PacketSize};
 use sparelane_core::{Dur, Rate, Time};
 
@@ -93,7 +93,7 @@ pub struct Bbr3 {
     pacer: Pacer,
 
     // Bandwidth and delay.
-    max_bw: Windowed<Rate>,
+    max_bw: WindowedExtreme<Rate>,
     cycle: u64,
     bw_shortterm: Option<Rate>,
     min_rtt: Option<Dur>,
@@ -150,7 +150,7 @@ impl Bbr3 {
             state: State::Startup,
             cwnd_bytes,
             pacer: Pacer::new(PACING_MARGIN, packets, cwnd_bytes, STARTUP_PACING_GAIN),
-            max_bw: Windowed::max(BANDWIDTH_CYCLES_BEFORE),
+            max_bw: WindowedExtreme::max(BANDWIDTH_CYCLES_BEFORE),
             cycle: 0,
             bw_shortterm: None,
             min_rtt: None,

@@ -20,7 +20,7 @@ use crate::contract::Cx;
 use crate::monitor::Outcome;
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
-use crate::trials::{ByTrial, Trial, TrialLaw};
+use crate::trials::{Trial, TrialController, TrialLaw};
 use sparelane_core::Rate;
 
 const PAPER: &str = "Dong et al., NSDI 2015, section 3";
@@ -72,7 +72,7 @@ pub const CONTROLLER: Controller = Controller {
             loss_tolerance: values.number(&LOSS_TOLERANCE),
             steepness: values.number(&STEEPNESS),
         };
-        Ok(Box::new(ByTrial::new(Allegro::new(config), plan.packets(), plan.line_rate)))
+        Ok(Box::new(TrialController::new(Allegro::new(config), plan.packets(), plan.line_rate)))
     },
 };
 

@@ -29,7 +29,7 @@ use crate::contract::Cx;
 use crate::monitor::Outcome;
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
-use crate::trials::{ByTrial, Trial, TrialLaw};
+use crate::trials::{Trial, TrialController, TrialLaw};
 use sparelane_core::Rate;
 
 const PAPER: &str = "Dong et al., NSDI 2018";
@@ -116,7 +116,7 @@ pub const CONTROLLER: Controller = Controller {
             omega_step: values.number(&OMEGA_STEP),
             gradient_filter: values.number(&GRADIENT_FILTER),
         };
-        Ok(Box::new(ByTrial::new(Vivace::new(config), plan.packets(), plan.line_rate)))
+        Ok(Box::new(TrialController::new(Vivace::new(config), plan.packets(), plan.line_rate)))
     },
 };
 
