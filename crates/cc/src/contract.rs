@@ -29,7 +29,7 @@ pub struct Cx<'a> {
 pub enum Phase {
     /// No loss is being repaired.
     Open,
-    /// Fast recovery. The window was cut for this episode and stays put until the episode ends.
+    /// Fast recovery. The window was cut for this episode and does not change until the episode ends.
     Recovery,
     /// Recovery from a retransmission timeout.
     Timeout,
@@ -38,21 +38,22 @@ pub enum Phase {
 /// The optional signals that a controller requests. Each costs the transport extra work. Read once per connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// Events of single segments: [`CongestionControl::on_sent`], [`CongestionControl::on_lost`] and [`Ack::delivery`].
+    /// Requests events of single segments: [`CongestionControl::on_sent`], [`CongestionControl::on_lost`] and
+    /// [`Ack::delivery`].
     pub segments: bool,
-    /// [`Ack::one_way_delay`].
+    /// Requests [`Ack::one_way_delay`].
     pub one_way_delay: bool,
-    /// [`Ack::received`]. An acknowledgment has room for either this or the one-way delay, so a controller must not
+    /// Requests [`Ack::received`]. An acknowledgment has room for either this or the one-way delay, so a controller must not
     /// request both.
     pub receive_time: bool,
-    /// [`Ack::nic_backlog_bytes`].
+    /// Requests [`Ack::nic_backlog_bytes`].
     pub nic_backlog: bool,
-    /// [`CongestionControl::on_timer`].
+    /// Requests [`CongestionControl::on_timer`].
     pub timer: bool,
-    /// [`CongestionControl::on_tail_delivered`].
+    /// Requests [`CongestionControl::on_tail_delivered`].
     pub tail: bool,
-    /// Exact [`Ack::ecn_echo`]: set on the acknowledgments of marked data and on no others (RFC 8257 section 3.2). Both
-    /// ends must be configured for it.
+    /// Requests exact [`Ack::ecn_echo`]: set on the acknowledgments of marked data and on no others (RFC 8257 section
+    /// 3.2). Both ends must be configured for it.
     pub exact_marks: bool,
 }
 
