@@ -139,46 +139,46 @@ pub struct Param {
 /// The default value of a parameter. It prints as a scenario would write it, without quotes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DefaultValue {
-    /// For [`Kind::Whole`] and [`Kind::Bound`].
+    /// Value of [`Kind::Whole`] and [`Kind::Bound`] parameters.
     Whole(u64),
-    /// For [`Kind::Number`].
+    /// Value of [`Kind::Number`] parameters.
     Number(f64),
-    /// For [`Kind::Flag`].
+    /// Value of [`Kind::Flag`] parameters.
     Flag(bool),
-    /// For [`Kind::Choice`] and [`Kind::Controller`].
+    /// Value of [`Kind::Choice`] and [`Kind::Controller`] parameters.
     Word(&'static str),
-    /// For [`Kind::Span`].
+    /// Value of [`Kind::Span`] parameters.
     Span(Dur),
-    /// For [`Kind::OptionalRate`] and [`Kind::Rate`].
+    /// Value of [`Kind::OptionalRate`] and [`Kind::Rate`] parameters.
     Rate(Option<Rate>),
-    /// For [`Kind::Size`], bytes.
+    /// Value of [`Kind::Size`] parameters, in bytes.
     Size(u64),
-    /// For [`Kind::Weights`].
+    /// Value of [`Kind::Weights`] parameters.
     Weights(&'static [(&'static str, f64)]),
-    /// For [`Kind::Increasing`].
+    /// Value of [`Kind::Increasing`] parameters.
     List(&'static [u64]),
 }
 
 /// A parameter's value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// For [`Kind::Whole`] and [`Kind::Bound`].
+    /// Value of [`Kind::Whole`] and [`Kind::Bound`] parameters.
     Whole(u64),
-    /// For [`Kind::Number`].
+    /// Value of [`Kind::Number`] parameters.
     Number(f64),
-    /// For [`Kind::Flag`].
+    /// Value of [`Kind::Flag`] parameters.
     Flag(bool),
-    /// For [`Kind::Choice`] and [`Kind::Controller`].
+    /// Value of [`Kind::Choice`] and [`Kind::Controller`] parameters.
     Word(String),
-    /// For [`Kind::Span`].
+    /// Value of [`Kind::Span`] parameters.
     Span(Dur),
-    /// For [`Kind::OptionalRate`] and [`Kind::Rate`].
+    /// Value of [`Kind::OptionalRate`] and [`Kind::Rate`] parameters.
     Rate(Option<Rate>),
-    /// For [`Kind::Size`], bytes.
+    /// Value of [`Kind::Size`] parameters, in bytes.
     Size(u64),
-    /// For [`Kind::Weights`].
+    /// Value of [`Kind::Weights`] parameters.
     Weights(Vec<(String, f64)>),
-    /// For [`Kind::Increasing`].
+    /// Value of [`Kind::Increasing`] parameters.
     List(Vec<u64>),
 }
 
