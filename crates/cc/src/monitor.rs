@@ -111,7 +111,7 @@ impl<P: Copy> Monitor<P> {
         });
     }
 
-    /// Returns the end of the interval in progress, or [`Time::NEVER`] if there is none.
+    /// Returns the end of the interval in progress, or [`Time::NEVER`] without one.
     pub fn ends_at(&self) -> Time {
         self.intervals.back().map_or(Time::NEVER, |interval| interval.end)
     }

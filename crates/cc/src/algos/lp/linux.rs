@@ -26,7 +26,7 @@ pub(super) fn ticks(at: Time) -> u32 {
 pub(super) struct Clocks {
     /// The readings of the sender's and the receiver's clock at time 0.
     begin: (u32, u32),
-    /// The timestamps of the previous acknowledgment, the sender's and the receiver's; 0 is none.
+    /// The timestamps of the previous acknowledgment, the sender's and the receiver's; 0 means unknown.
     reference: (u32, u32),
     /// The estimated ticks per second of the receiver's clock; 0 if unknown.
     receiver_hz: u32,
