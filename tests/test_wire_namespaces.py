@@ -5,7 +5,7 @@ import os
 import socket
 import subprocess
 import sys
-import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,13 +23,14 @@ WHY_NOT = missing() or delay_line.missing()
 needs_namespaces = pytest.mark.skipif(WHY_NOT is not None, reason=f"network namespaces: {WHY_NOT}")
 
 
-def transmit(line: delay_line.DelayLine, end: socket.socket, packets: list[bytes], for_s: float) -> list[bytes]:
-    """Sends packets into a delay line and returns those that come out within some seconds."""
+def transmit(line: delay_line.DelayLine, end: socket.socket, packets: list[bytes]) -> list[bytes]:
+    """Sends packets into a delay line and returns those that come out at the same time of its clock."""
     for packet in packets:
         end.send(packet)
-    until, received = time.monotonic() + for_s, []
-    while time.monotonic() < until:
-        line.turn(0.005)
+    received = []
+    # More turns than it needs to read all packets.
+    for _ in range(200):
+        line.turn(0.0)
         try:
             while True:
                 received.append(end.recv(100))
@@ -38,19 +39,23 @@ def transmit(line: delay_line.DelayLine, end: socket.socket, packets: list[bytes
     return received
 
 
-def test_a_delay_line_holds_each_packet_for_its_time_and_keeps_the_order() -> None:
+def test_a_delay_line_holds_each_packet_for_its_time_and_keeps_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 0.0
+    monkeypatch.setattr(delay_line, "time", SimpleNamespace(monotonic=lambda: now_s))
     near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     with near, far:
         near.setblocking(False)
         far.setblocking(False)
         line = delay_line.DelayLine(far.fileno(), 0.15, 0.0, 1)
         packets = [bytes([number]) for number in range(100)]
-        assert transmit(line, near, packets, 0.1) == []
-        assert transmit(line, near, [], 0.4) == packets
+        assert transmit(line, near, packets) == []
+        now_s = 0.149
+        assert transmit(line, near, []) == []
+        now_s = 0.151
+        assert transmit(line, near, []) == packets
         counts = line.counts()
         assert (counts.packets, counts.lost, counts.refused) == (100, 0, 0)
-        assert counts.late_p99_s is not None
-        assert 0 < counts.late_median_s <= counts.late_p99_s
+        assert counts.late_median_s == counts.late_p99_s == pytest.approx(1.05e-3)
 
 
 def test_a_delay_line_loses_the_same_packets_with_the_same_seed() -> None:
@@ -62,9 +67,7 @@ def test_a_delay_line_loses_the_same_packets_with_the_same_seed() -> None:
             far.setblocking(False)
             line = delay_line.DelayLine(far.fileno(), 0.0, 0.5, seed)
             packets = [bytes([number]) for number in range(200)]
-            received[turn] = [
-                packet for at in range(0, 200, 50) for packet in transmit(line, near, packets[at:][:50], 0.05)
-            ]
+            received[turn] = [packet for at in range(0, 200, 50) for packet in transmit(line, near, packets[at:][:50])]
             assert line.counts().lost == 200 - len(received[turn])
     assert received["first"] == received["again"] != received["other"]
     assert 60 < len(received["first"]) < 140
@@ -95,7 +98,7 @@ CONNECT = """
 import socket, sys, time
 def took():
     began = time.monotonic()
-    socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=5).close()
+    socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=60).close()
     return time.monotonic() - began
 print(1000 * min(took() for _ in range(5)))
 """
@@ -113,7 +116,10 @@ def test_a_path_has_its_round_trip_time_and_is_removed_completely() -> None:
                 done = subprocess.run(line, capture_output=True, text=True, timeout=HANG_S, check=False)
             finally:
                 listening.kill()
-        assert 50 <= float(done.stdout) < 60, (done.stdout, done.stderr)
+        assert done.returncode == 0, done.stderr
+    # A busy machine holds packets for longer; the delay lines report by how much.
+    late_ms = 2000 * sum(line.late_median_s for line in ends.counts)
+    assert 50 <= float(done.stdout) < 60 + late_ms, done.stdout
     assert ends.counts[0].packets >= 10
     assert ends.sender[:-1] not in subprocess.run(["ip", "netns"], capture_output=True, text=True, check=True).stdout
 

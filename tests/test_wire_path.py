@@ -70,7 +70,7 @@ def test_a_sender_uses_the_rate_that_its_interface_reports(keys: tuple[Path, str
     with hosts(20, priorities=True) as ends, receiver(ends, keys, tmp_path / "to") as address:
         line = ["send", "--keys", str(keys[0]), "--trust", keys[3], "--json", str(tmp_path / "file"), address]
         command = ends.command(ends.sender, *SPARELANE, *line)
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
         assert done.returncode == 0, done.stderr
         report: dict[str, Any] = json.loads(done.stdout)
         source, name = report["line_rate_source"].split()

@@ -294,7 +294,7 @@ def test_a_tunnel_tries_all_addresses_of_a_name(keys: Keys, monkeypatch: pytest.
         )
         with dialled as tunnel:
             kinds = []
-            for event in tunnel.events(for_s=20):
+            for event in tunnel.events(for_s=HANG_S):
                 kinds.append(event["event"])
                 if event["event"] == "connected":
                     break
