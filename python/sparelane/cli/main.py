@@ -157,6 +157,7 @@ class Commands(click.Group):
             # `STREAMS.finish` handles an output whose reader has gone.
             raise
         except OSError as error:
+            # Mostly a full disk, or a folder without write permission.
             where = f' "{error.filename}"' if error.filename else ""
             raise Mistake(f"cannot write{where}: {(error.strerror or str(error)).lower()}") from error
         except KeyboardInterrupt:

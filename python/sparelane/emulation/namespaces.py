@@ -170,11 +170,13 @@ def delayed(ends: Hosts, delay_s: float, loss: float, seed: int) -> Iterator[Non
 
 def link(ends: Hosts, mbps: int, *, priorities: bool, packets: int) -> None:
     """Limits the rate of the router's interface to the receiver, with a FIFO or priority queues."""
+    # htb limits the rate. A small burst keeps queueing in its child queues instead of the device.
     rate = f"{mbps}mbit"
     tc = ("tc", "-n", ends.router)
     run(*tc, "qdisc", "add", "dev", "r1", "root", "handle", "1:", "htb", "default", "10")
     whole: tuple[str, ...] = ("rate", rate, "ceil", rate, "quantum", "1514", "burst", "3k", "cburst", "3k")
     run(*tc, "class", "add", "dev", "r1", "parent", "1:", "classid", "1:1", "htb", *whole)
+    # With priorities, each class may use the whole rate, and a lower `prio` is served first.
     classes = (10, 11, 12, 13) if priorities else (10,)
     for at, number in enumerate(classes):
         share: tuple[str, ...] = (
@@ -208,6 +210,7 @@ def link(ends: Hosts, mbps: int, *, priorities: bool, packets: int) -> None:
             "limit",
             str(packets),
         )
+    # The DSCPs 3, 11 and 19 of the lower classes, shifted by the two ECN bits. Other packets use class 10.
     for tos, number in (("0x0c", 11), ("0x2c", 12), ("0x4c", 13)):
         if priorities:
             match = ("u32", "match", "ip", "tos", tos, "0xfc", "flowid", f"1:{number}")

@@ -152,12 +152,14 @@ def grouped_bars(axes: Axes, groups: Sequence[str], series: Sequence[Bars]) -> N
             edgecolor="black",
             linewidth=0.5,
         )
+        # Bars without an interval have no error bar.
         known = [(p, h, e) for p, h, e in zip(places, heights, bars.errors, strict=True) if e is not None]
         if known:
             x, y, spread = zip(*known, strict=True)
             axes.errorbar(x, y, spread, fmt="none", ecolor="black", elinewidth=0.8, capsize=2)
         crosses = [(place, value) for place, value in zip(places, bars.paper, strict=True) if value is not None]
         if crosses:
+            # The legend has one entry for all crosses.
             label = None if marked else PAPER_LABEL
             axes.plot(*zip(*crosses, strict=True), label=label, **PAPER_STYLE)
             marked = True

@@ -49,6 +49,7 @@ def copy(scenario: str, folder: Path | None, place: Path) -> Inputs:
     content = tomllib.loads(scenario)
     named = list(dict.fromkeys(_named(content)))
     found = {text: path for text in named if (path := Path(folder or Path.cwd()) / text).is_file()}
+    # Copies are made in a scratch folder, which then replaces the old one.
     partial, target = place / f".{FOLDER}.partial", place / FOLDER
     shutil.rmtree(partial, ignore_errors=True)
     names = _distinct([*found, *LOADED])

@@ -181,6 +181,7 @@ def _work(client: Client, job: Job, orders: Iterable[Order]) -> Iterator[Answer 
     began_s, answered = time.monotonic(), 0
     try:
         while True:
+            # Workers may join or leave at any time.
             threads = max(1, sum(client.nthreads().values()))
             size = _task_size((time.monotonic() - began_s) * threads, answered)
             while len(submitted) < TASKS_A_THREAD * threads:

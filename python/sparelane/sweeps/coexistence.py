@@ -155,11 +155,11 @@ def sentences(group: Group, found: Sequence[Portion]) -> list[str]:
     names = list(group.members)
     listed = " and ".join([", ".join(names[:-1]), names[-1]])
     where = f" ({group.name})" if group.name and group.name not in names else ""
-    said = [f"{listed} share each run{where}: they compete for the same queues and are not alternatives."]
+    lines = [f"{listed} share each run{where}: they compete for the same queues and are not alternatives."]
     for name in names:
         own = [one for one in found if one.scheme == name]
         if own:
-            said.append(f"{name} gets {_range(own)}.")
+            lines.append(f"{name} gets {_range(own)}.")
     indices = [(one.jain, one.setting) for one in found if one.jain is not None]
     if indices:
         (least, worst), (most, best) = min(indices), max(indices)
@@ -168,8 +168,8 @@ def sentences(group: Group, found: Sequence[Portion]) -> list[str]:
             if f"{least:.3f}" == f"{most:.3f}"
             else f"{least:.3f} (with {worst}) to {most:.3f} (with {best})"
         )
-        said.append(f"Jain's index over the throughputs of all lasting flows is {span}; 1 is an even split.")
-    return said
+        lines.append(f"Jain's index over the throughputs of all lasting flows is {span}; 1 is an even split.")
+    return lines
 
 
 def others(group: Group) -> dict[str, str]:

@@ -83,7 +83,7 @@ class Answer:
     @property
     def headlines(self) -> list[str]:
         """The conclusion about each other scheme, and sentences about schemes that share runs."""
-        shared = [said for group, found in self.portions for said in coexistence.sentences(group, found)]
+        shared = [lines for group, found in self.portions for lines in coexistence.sentences(group, found)]
         return [*shared, *(verdict.headline(one[0], self.thresholds) for one in self.comparisons)]
 
     def frame(self) -> pl.DataFrame:
@@ -342,13 +342,14 @@ def keys_of(by: Sequence[str], keys: Sequence[str]) -> list[str]:
 
 def methods(comparisons: Sequence[Sequence[Comparison]], order: Ranking | None, thresholds: Thresholds) -> list[str]:
     """Sentences about how intervals, outcomes and places are determined."""
+    # Only sentences about methods that these comparisons use are included.
     every = [one for listed in comparisons for one in listed]
-    said = []
+    lines = []
     if any(found.change.low is not None for one in every for found in one.differences):
-        said.append("Intervals are Student's t intervals over the seeds, with 95 % coverage for normal distributions.")
+        lines.append("Intervals are Student's t intervals over the seeds, with 95 % coverage for normal distributions.")
     compared = max((one.compared for one in every), default=0)
     if compared > 1:
-        said.append(
+        lines.append(
             f"Outcomes are adjusted for the {compared} differences of a metric (Benjamini and Hochberg, 5 %); "
             "intervals are not."
         )
@@ -357,11 +358,11 @@ def methods(comparisons: Sequence[Sequence[Comparison]], order: Ranking | None, 
         and order.has_ties
         and any(cell is not None and cell.is_tied for cells in order.cells.values() for cell in cells)
     ):
-        said.append('Places with "=" are shared: no clear or relevant difference from the first of the group.')
+        lines.append('Places with "=" are shared: no clear or relevant difference from the first of the group.')
     if order is not None and not order.has_ties:
-        said.append("Places follow the means; ties need three seeds or more.")
+        lines.append("Places follow the means; ties need three seeds or more.")
     if order is not None and order.leaves_out:
-        said.append(
+        lines.append(
             f"{ranking.UNFINISHED}: clearly fewer flows finished than under other schemes; only finished flows count."
         )
     if every:
@@ -375,8 +376,8 @@ def methods(comparisons: Sequence[Sequence[Comparison]], order: Ranking | None, 
             )
             if unit in units
         ]
-        said.append(f"Negligible: below {', '.join(listed)} (see --threshold).")
-    return said
+        lines.append(f"Negligible: below {', '.join(listed)} (see --threshold).")
+    return lines
 
 
 def of_sweep(saved: SavedSweep) -> Subject:
@@ -396,9 +397,9 @@ def of_folders(places: Sequence[Path]) -> Subject:
     names = [_distinct(one.place, places) for one in saved]
     runs = _together([(name, one.runs) for name, one in zip(names, saved, strict=True)])
     named = [*zip(names, saved, strict=True)]
-    said = [f"{name}: {warning}" for name, one in named for warning in warnings_of(one.manifest)]
-    said += [note for name, one in named for note in missing(one.manifest, f"{name}: ")]
-    return Subject(runs, ("Runs are paired by setting and seed.", *doubts(runs), *said), _groups(names, saved))
+    lines = [f"{name}: {warning}" for name, one in named for warning in warnings_of(one.manifest)]
+    lines += [note for name, one in named for note in missing(one.manifest, f"{name}: ")]
+    return Subject(runs, ("Runs are paired by setting and seed.", *doubts(runs), *lines), _groups(names, saved))
 
 
 def notes(saved: SavedSweep) -> list[str]:
@@ -455,21 +456,21 @@ def of_files(files: Sequence[str], seeds: int, place: Path | None, run: Callable
         raise SavedResultsError("a comparison needs more than one file; allowed: two or more, or the folder of a sweep")
     names = [_distinct(path.with_suffix(""), [one.with_suffix("") for one in paths]) for path in paths]
     into = place or Path("out") / "compare" / "-".join(re.sub(r"[^\w.]+", "-", name) for name in names)[:100]
-    parts, traffic, said, sweeps = [], [], [], []
+    parts, traffic, lines, sweeps = [], [], [], []
     for name, path in zip(names, paths, strict=True):
         plan = Plan(simulate.read_text(path), str(path), path.parent, seeds=seeds, needs_variation=False)
         target = into / re.sub(r"[^\w.]+", "-", name)
         run(plan, target)
         saved = folders.read(target)
         parts.append((name, saved.runs))
-        said += [f"{name}: {warning}" for warning in warnings_of(saved.manifest)]
+        lines += [f"{name}: {warning}" for warning in warnings_of(saved.manifest)]
         with Journal(target) as journal:
             kept = journal.read({one.name for one in plan.runs})
         traffic.append([str(kept[one.name]["traffic"]) for one in plan.runs])
         sweeps.append(saved)
     runs = _together(parts)
     pairing = _pairing(all(one == traffic[0] for one in traffic))
-    return Subject(runs, (pairing, *doubts(runs), *said, f"runs in {into}"), _groups(names, sweeps))
+    return Subject(runs, (pairing, *doubts(runs), *lines, f"runs in {into}"), _groups(names, sweeps))
 
 
 def _distinct(path: Path, others: Sequence[Path]) -> str:
@@ -682,6 +683,7 @@ def to_json(one: Comparison) -> dict[str, Any]:
             "verdict": outcome,
         }
 
+    # JSON has no NaN, which `number` writes as null.
     none = Change(math.nan, is_exact=one.overall.is_exact)
     return {
         "name": one.metric.name,

@@ -137,6 +137,7 @@ def write(folder: Path, plan: Plan, kept: Mapping[str, Kept], failed: Mapping[st
 def _manifest(
     plan: Plan, kept: Mapping[str, Kept], failed: Mapping[str, str], elapsed_s: float, folder: Path
 ) -> Manifest:
+    # Missing runs count as empty digests, so that a complete sweep has another digest than a partial one.
     digest = hashlib.blake2b(digest_size=32)
     for run in plan.runs:
         digest.update(str(kept[run.name]["digest"] if run.name in kept else "").encode() + b"\0")

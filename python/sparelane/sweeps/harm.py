@@ -272,7 +272,7 @@ def sentences(found: Sequence[Harmed], others: Mapping[str, str]) -> list[str]:
         found: the harm to each scheme in each setting.
         others: the names of the other schemes, by scheme.
     """
-    said = []
+    lines = []
     for scheme in dict.fromkeys(one.scheme for one in found):
         for metric in dict.fromkeys(one.metric for one in found if one.scheme == scheme):
             own = [one for one in found if one.scheme == scheme and one.metric == metric]
@@ -280,11 +280,11 @@ def sentences(found: Sequence[Harmed], others: Mapping[str, str]) -> list[str]:
                 some = [one for one in own if one.excess == sign]
                 if some:
                     where = _where(some, len(own))
-                    said.append(
+                    lines.append(
                         f"The {metric.label} of {scheme} is clearly {words} in competition with {others[scheme]} than "
                         f"with its own kind{where}."
                     )
-    return said or ["No scheme is clearly worse or better than in competition with its own kind."]
+    return lines or ["No scheme is clearly worse or better than in competition with its own kind."]
 
 
 def _where(some: Sequence[Harmed], count: int) -> str:

@@ -105,6 +105,7 @@ class Plan:
         overrides.place(self._scenario, settings)
         self.title = str(self._scenario.get("title", ""))
         self.seeds = self._seeds(seeds)
+        # The seed is not an axis: all settings have the same seeds.
         self._scenario.pop("seed", None)
         self.axes = axes.find(self._scenario, file, text)
         clash = next((axis for axis in self.axes if axis.key in SCHEMA), None)

@@ -186,6 +186,7 @@ def rank(
     # A key that applies to only some schemes distinguishes entries of the ranking, not settings.
     own = [key for key in keys if any(rows.filter(pl.col("scheme") == name)[key].is_null().all() for name in schemes)]
     shared = [key for key in keys if key not in own]
+    # Settings that differ only in keys outside `by` are aggregated in one column.
     columns = [key for key in by if key in shared] if by else shared
     entries: dict[tuple[object, ...], dict[str, _Entry]] = {}
     for values, group in rows.group_by([*columns, "scheme", *own], maintain_order=True):
@@ -212,6 +213,7 @@ def rank(
         )
         for column in ranked
     )
+    # Ties need an interval of each difference, or exact numbers.
     made = Ranking(metric, settings, cells, min(counts) >= 3 or is_exact, max(map(len, entries.values())))
     order = sorted(names, key=lambda name: (made.mean_place(name), _first_value(made, name)))
     return replace(made, cells={name: cells[name] for name in order})

@@ -113,6 +113,7 @@ def _work(
         "call_limit_s": limits.call_s,
         "run_limit_s": limits.run_s,
     }
+    # The runs of a setting share its overrides.
     overrides: dict[int, list[str]] = {}
 
     def orders() -> Iterator[Order]:
@@ -129,6 +130,7 @@ def _work(
             if answer is not None:
                 number, found = answer
                 name = runs[number].name
+                # Failed runs are in the journal too, but `Journal.read` skips them, so they are tried again.
                 if "error" in found:
                     found = {"error": plan.in_file_terms(str(found["error"]))}
                 journal.append(name, found)
@@ -139,6 +141,7 @@ def _work(
                     progress.done += 1
             yield progress
     finally:
+        # Closing a generator ends its workers.
         close = getattr(answers, "close", None)
         if close is not None:
             close()

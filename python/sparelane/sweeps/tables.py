@@ -55,6 +55,7 @@ def of_runs(plan: Plan, kept: Mapping[str, Kept]) -> pl.DataFrame:
     for run in plan.runs:
         if run.name in kept:
             setting, numbers = plan.settings[run.setting], kept[run.name]["numbers"]
+            # Numbers of the network have no scheme in a run; a single scheme takes them.
             only = _only_scheme(kept[run.name])
             for name, traffic, metric, average, value in numbers:
                 whose = _scheme_and_traffic(setting, name, traffic, only)
@@ -62,6 +63,7 @@ def of_runs(plan: Plan, kept: Mapping[str, Kept]) -> pl.DataFrame:
                     column.append(cell)
             places += [run.setting] * len(numbers)
             seeds += [run.seed] * len(numbers)
+    # Columns with a constant value are added to the finished frame.
     constant = {"experiment": plan.name, "low": None, "high": None, "paper": None, "reason": "", "check": ""}
     content = {
         **columns,

@@ -60,6 +60,7 @@ def simulate(job: Job, overrides: Sequence[str], seed: int) -> dict[str, Any]:
             raise _native.Cancelled
 
     try:
+        # A worker loads each plugin once; later calls only check that it is unchanged.
         load_sources(job["plugins"])
         catalogue = REGISTRY.catalogue()
         with watched(limits):

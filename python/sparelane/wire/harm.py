@@ -178,6 +178,7 @@ def _tcp(to: str, controller: str, seconds: float, sums: _Turns) -> None:
                 except OSError:
                     return
 
+        # The timeout lets `fill` check `over` while the buffer is full.
         flow.settimeout(0.2)
         filling = threading.Thread(target=fill, daemon=True)
         filling.start()
@@ -338,6 +339,7 @@ def measure(
                 send = partial(transfer.send, [file], to, keys=keys, trust=trust, options=which)
                 running = _Transfer(partial(_sending, send))
                 try:
+                    # The turn starts when the transfer sends data.
                     if running.connected.wait(30) and running.failure is None:
                         _tcp(tcp, controller, seconds, sums)
                 finally:

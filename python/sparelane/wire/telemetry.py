@@ -43,6 +43,7 @@ class MetricsServer:
 
     def __init__(self, host: str, port: int) -> None:
         self.text = ""
+        # The handler reads the latest text; the server creates a handler for each request.
         outer = self
 
         class Handler(BaseHTTPRequestHandler):

@@ -294,6 +294,7 @@ def _transfer(
     """Sends all files, and reports progress until they have arrived."""
     items = [Item(path, 0, 0, reason) for path, reason in sender.left_out]
     while True:
+        # Short native calls, so that Ctrl-C is handled in between.
         items += [Item(*item) for item in sender.step(STEP_S)]
         telemetry.collect(sender)
         native = sender.progress()

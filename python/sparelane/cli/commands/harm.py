@@ -94,6 +94,7 @@ def command(
         harm.sink(serve, lambda address: click.echo(json.dumps({"event": "listening", "address": address})))
     options = options_of(given)
     if local:
+        # Everything is checked before namespaces are created.
         options.check()
         harm.check_controllers(controller, other or controller)
         path = partial(namespaces.hosts, mbps, priorities=not fifo, round_trip_s=round_trip_ms * 1e-3)
@@ -125,6 +126,7 @@ def command(
         click.echo(json.dumps(report))
     else:
         _show(report)
+    # A transfer without a tail is judged as a whole.
     who = "transfer" if report["beside_head"] is None else "tail"
     lost, added_s = report["judged"]
     if most_loss is not None and lost * 100 > most_loss:
@@ -210,6 +212,7 @@ def _locally(
                 process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
                 processes.append(process)
                 assert process.stdout is not None
+                # The first line of both programs has their address, since they listen on a free port.
                 addresses.append(json.loads(process.stdout.readline())["address"])
             own = ["--keys", f"{folder}/sender", "--trust", prints["receiver"], "--tcp", addresses[1], *extra]
             own += ["--cc", given["cc"], "--unmarked", given["unmarked"]]

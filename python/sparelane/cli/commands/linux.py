@@ -149,6 +149,7 @@ def load(
         if Path(process[0]).is_file():
             raise Mistake(f'cannot run "{process[0]}": permission denied')
         raise Mistake(f'there is no command "{process[0]}"')
+    # A pinned program stays loaded after this command exits.
     is_pinned = not (foreground or process)
     asked = kernel.Load(program, name or program, settings, routes, interfaces, cgroups, is_default, is_pinned)
     with kernel.stops() as asked_to_stop:
@@ -254,6 +255,7 @@ def list_command(as_json: bool) -> None:
         console.show_table(f"{name}: {summary}", headings, headings, settings)
     rows = []
     for one in loaded:
+        # A pinned program has no process; the process of another one may be unknown.
         how = "pinned" if one.is_pinned else f"by process {one.process}" if one.process else "by a process"
         how = how if one.is_registered else "gone; unload restores what was changed"
         ns = sum(ns for ns, _ in one.cost.values())
@@ -328,6 +330,7 @@ def watch(name: str | None, seconds: float | None, output: Path | None) -> None:
             raise Mistake(f"name the controller to watch; loaded: {', '.join(ours) or 'none'}")
         name = ours[0]
     shown_s = time.monotonic()
+    # The last value of each quantity of each connection since the last output.
     latest: dict[int, dict[str, float]] = {}
 
     def print_latest() -> None:
@@ -346,6 +349,7 @@ def watch(name: str | None, seconds: float | None, output: Path | None) -> None:
                 quantities["rtt_ms"] = sample[7] / 1e3
         if latest and time.monotonic() - shown_s >= SHOW_EVERY_S:
             print_latest()
+        # Without a file, a closed standard output ends the command.
         return output is not None or not STREAMS.is_unread
 
     # A stalled reader of standard output must not cost samples.

@@ -80,6 +80,7 @@ def command(
     folders.ready_folder(folder)
     tasks = [_task(experiment, quick=quick, seeds=seeds) for experiment in chosen]
     problems: list[str] = []
+    # The cluster is contacted last, after all other mistakes are found.
     executor = None if dask is None else cluster.executor(dask)
     finished = _work_through(tasks, jobs, executor, folder, problems)
     kept = [done.task.experiment.id for done in finished]

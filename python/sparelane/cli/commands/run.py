@@ -164,6 +164,7 @@ def simulate_within(
         LimitReachedError: the time limit was reached while the network was built.
         PluginError: plugin code failed, or took longer than a limit.
     """
+    # The limit covers building the network and running it.
     began_s = time.monotonic()
 
     def is_over_limit() -> bool:
@@ -319,6 +320,7 @@ def several(
         )
         for row in shown
     ]
+    # The columns setting, scheme and traffic are dropped if they are empty.
     kept = [place for place in range(5) if place > 2 or any(line[place] for line in lines)]
     headings = ("setting", "scheme", "traffic", "metric", "average")
     left = [headings[place] for place in kept]

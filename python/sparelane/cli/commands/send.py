@@ -91,6 +91,7 @@ def command(
     progress = report.progress
     failed = [item for item in report.items if item.error is not None]
     STREAMS.saved(f"{len(report.items) - len(failed)} of {len(report.items)} items were sent")
+    # Bytes that the receiver had before do not count for the rate.
     sent = sum(item.bytes - item.resumed_bytes for item in report.items if item.error is None)
     if as_json:
         items = [asdict(item) for item in report.items]

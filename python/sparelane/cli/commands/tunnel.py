@@ -103,6 +103,7 @@ def command(
     signals = Signals(log, grace)
     options = options_of(given)
     settings = transfer.TunnelOptions(max_connections, while_down == "wait", retry_pause)
+    # Names are resolved and ports opened here, so that mistakes end the command before it prints anything.
     if listen is not None:
         made = transfer.Tunnel.serve(listen, allow, keys=keys, trust=trust, options=options, tunnel=settings)
     else:

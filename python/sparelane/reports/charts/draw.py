@@ -61,6 +61,7 @@ def figure(panels: Sequence[Panel], title: str = "") -> Figure:
     rows = _rows(panels)
     heights = [max(map(_height, row)) for row in rows]
     columns = max(map(len, rows), default=1)
+    # Panels over time take the full width of the figure.
     is_stacked = any(panel.is_over_time for panel in panels)
     width = PANEL_INCHES[0] * (COLUMNS if is_stacked else columns)
     shared = _shared_legend(panels)
@@ -78,6 +79,7 @@ def figure(panels: Sequence[Panel], title: str = "") -> Figure:
                 if panel is shared:
                     _legend_of_figure(drawing, handles, panel, width)
                 if panel.is_over_time:
+                    # Only the lowest panel of the stack labels the common axis.
                     first = first or axes
                     is_last = number + 1 == len(rows) or not rows[number + 1][0].is_over_time
                     axes.tick_params(labelbottom=is_last)
@@ -137,6 +139,7 @@ def draw(axes: Axes, panel: Panel, *, has_legend: bool = True) -> list[Any]:
         for line, offset in zip(panel.lines, offsets(panel), strict=True)
     ]
     pad = _legend(axes, panel, drawn) if has_legend and panel.needs_legend else 5.0
+    # Non-breaking spaces keep a key and its value on one line.
     title = "\n".join(
         wrap(panel.title.replace(" = ", "\u00a0=\u00a0"), TITLE_CHARACTERS * (COLUMNS if panel.is_over_time else 1))
     )
@@ -156,6 +159,7 @@ def draw(axes: Axes, panel: Panel, *, has_legend: bool = True) -> list[Any]:
         axes.set_xticks(ticks, [f"{tick:.4g}" for tick in ticks])
         axes.xaxis.set_minor_locator(_no_ticks())
     if panel.places:
+        # Long names are rotated so that they do not overlap.
         long = not panel.is_horizontal and max(map(len, panel.places)) * len(panel.places) > 40
         turned: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if long else {}
         shown.set_ticks(range(len(panel.places)), panel.places, **turned)
@@ -221,9 +225,11 @@ def _line(axes: Axes, line: Line, offset: float, *, is_horizontal: bool) -> Any:
     if not line.is_marked:
         style |= {"markersize": 3, "linewidth": 1.1}
     if line.outline:
+        # Points inside an outline are faint, since the outline and its centre are the result.
         _outline(axes, line)
         style |= {"markersize": 2.5, "alpha": 0.6}
     at = [place + offset for place in line.x]
+    # In a horizontal panel, values are on the x axis.
     x, y = (line.y, at) if is_horizontal else (at, line.y)
     if len(line.low) and line.is_marked:
         below = [max(0.0, value - low) for value, low in zip(line.y, line.low, strict=True)]

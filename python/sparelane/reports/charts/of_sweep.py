@@ -239,6 +239,7 @@ def _groups(rows: pl.DataFrame, others: Sequence[str]) -> tuple[list[Group], str
     # Keys with the same value in all lines appear in the title instead of every label.
     single = [key for key in others if key not in varied or (key in shared and shown[key].n_unique() == 1)]
     labelled = [key for key in varied if key not in single]
+    # Each combination of a scheme with the other keys is one line.
     found, count = [], 0
     for (scheme, *rest), group in rows.group_by(["scheme", *varied], maintain_order=True):
         values = dict(zip(varied, rest, strict=True))

@@ -66,9 +66,11 @@ def page(folder: Path) -> str:
     Raises:
         SavedResultsError: the run cannot be read.
     """
+    # Tables may be in any format; `run.json` has the facts and the scenario.
     about, tables = stored.about(folder), charts.read(folder)
     panels = with_looks(charts.panels([tables]))
     try:
+        # A malformed `run.json` raises one of the errors below.
         scenario = str(about["scenario"])
         content = tomllib.loads(scenario)
         title = str(content.get("title") or folder.resolve().name)

@@ -155,14 +155,18 @@ def _compared(answer: Answer) -> list[str]:
     left = headings[:2] if headings[0] == "place" else headings[:1]
     ranked = table(headings, rows, left=left, caption=answer.ranking.title)
     pairs = [(comparisons, _pair(comparisons, answer.thresholds)) for comparisons in answer.comparisons]
-    said = [verdict.headline(comparisons[0], answer.thresholds) for comparisons, _ in pairs]
+    headlines = [verdict.headline(comparisons[0], answer.thresholds) for comparisons, _ in pairs]
     if len(pairs) <= comparison.DETAILED:
-        return [*(paragraph(text, "answer") for text in said), ranked, *(part for _, pair in pairs for part in pair)]
+        return [
+            *(paragraph(text, "answer") for text in headlines),
+            ranked,
+            *(part for _, pair in pairs for part in pair),
+        ]
     headings, rows = comparison.matrix(answer, SETTINGS)
     caption = f"Change of {answer.metric.label} from {answer.baseline}"
     folded = [
         details(comparisons[0].other, paragraph(text), *pair)
-        for (comparisons, pair), text in zip(pairs, said, strict=True)
+        for (comparisons, pair), text in zip(pairs, headlines, strict=True)
     ]
     overview = paragraph(comparison.overview(answer), "answer")
     return [overview, ranked, table(headings, rows, left=("scheme",), caption=caption), *folded]
