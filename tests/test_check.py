@@ -170,3 +170,12 @@ def test_a_scheme_that_another_run_of_the_sweep_uses_is_not_called_unused(tmp_pa
     assert [line for line in result.stderr.splitlines() if "no workload has flows" in line] == [
         "warning: no workload has flows of scheme bbr"
     ]
+
+
+def test_a_warning_of_one_of_the_tried_settings_names_it(scenario: str) -> None:
+    done = check(scenario, "--set", "workload.size=100kB", "--set", 'duration=["1ms", "60s"]')
+    assert done.exit_code == 0, done.output
+    assert [line for line in done.stderr.splitlines() if "had not finished" in line] == [
+        "warning: duration = 1ms: completion times and slowdowns are those of finished flows only: "
+        "2 of 2 flows had not finished by the end of the run"
+    ]

@@ -49,10 +49,12 @@ def command(file: str, settings: tuple[str, ...], seeds: int | None, jobs: int) 
         return
     ends = sorted({0, len(plan.settings) - 1})
     forecasts = _forecasts(source, plan, ends)
-    for place, one in zip(ends, forecasts, strict=True):
-        setting = plan.settings[place]
-        where = ", ".join(text for text in (plan.describe(setting), setting.scheme) if text)
-        print_line(": ".join(text for text in (where, _line(one)) if text))
+    names = [
+        ", ".join(text for text in (plan.describe(setting), setting.scheme) if text)
+        for setting in (plan.settings[place] for place in ends)
+    ]
+    for name, one in zip(names, forecasts, strict=True):
+        print_line(": ".join(text for text in (name, _line(one)) if text))
     # `plan.runs` would compute a fingerprint of each run, which takes a minute for a million runs.
     runs = len(plan.settings) * len(plan.seeds)
     times = [one.seconds for one in forecasts if one.seconds is not None]
@@ -62,7 +64,11 @@ def command(file: str, settings: tuple[str, ...], seeds: int | None, jobs: int) 
         about = "the time is unknown"
     print_line(f"{runs:,} runs, {len(plan.settings):,} settings: {about}")
     schemes = {setting.scheme for setting in plan.settings if setting.scheme}
-    console.warn(one["text"] for one in counted([one.warnings for one in forecasts], used_elsewhere=schemes))
+    for warning in counted([one.warnings for one in forecasts], used_elsewhere=schemes):
+        text = warning["text"]
+        concerned = [name for name, one in zip(names, forecasts, strict=True) if text in one.warnings]
+        # A warning of one of the two tried settings names it.
+        console.warn([f"{concerned[0]}: {text}" if len(concerned) == 1 < len(names) else text])
 
 
 def _forecasts(source: ScenarioInput, plan: Plan, places: Sequence[int]) -> list[Forecast]:
