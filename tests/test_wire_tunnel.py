@@ -329,7 +329,7 @@ def test_a_listening_site_disconnects_a_silent_one_after_its_own_idle_timeout(ke
             server.until("connected")
             time.sleep(4)
             client.process.kill()
-            assert "nothing came" in server.until("disconnected")["error"]
+            assert "silent for too long" in server.until("disconnected")["error"]
 
 
 def test_each_mistake_of_a_tunnel_is_one_clear_error(keys: Keys) -> None:

@@ -127,7 +127,7 @@ pub enum CloseReason {
     #[error("the peer does not trust this host's key, {0}")]
     NotTrusted(Fingerprint),
     /// The idle timeout expired.
-    #[error("nothing came from the peer for too long")]
+    #[error("the peer was silent for too long")]
     IdleTimeout,
     /// Any other failure.
     #[error("the connection failed: {0}")]

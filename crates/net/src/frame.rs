@@ -13,7 +13,7 @@
 //! | 4, probe | nothing; asks for the receive window |
 //! | 5, reset | code (2); the flow ends early |
 //! | 6, train | flags (1: the last of its train), padding |
-//! | 7, train seen | class (1), frames (4), bytes (8), nanoseconds from the first to the latest (8) |
+//! | 7, train report | class (1), frames (4), bytes (8), nanoseconds from the first to the latest (8) |
 //! | 8, echo | padding |
 //! | 9, echoed | code point of the echo on arrival (1), its bytes (2) |
 //!
@@ -49,7 +49,7 @@ const DONE: u8 = 3;
 const PROBE: u8 = 4;
 const RESET: u8 = 5;
 const TRAIN: u8 = 6;
-const TRAIN_SEEN: u8 = 7;
+const TRAIN_REPORT: u8 = 7;
 const ECHO: u8 = 8;
 const ECHOED: u8 = 9;
 
@@ -252,11 +252,11 @@ pub enum Frame {
         bytes: usize,
     },
     /// A report on the arrivals of a train.
-    TrainSeen {
+    TrainReport {
         /// The train's number.
         number: u32,
         /// The arrivals so far.
-        seen: TrainSeen,
+        seen: TrainReport,
     },
     /// Asks the peer whether a frame of this size and class arrives.
     Echo {
@@ -278,7 +278,7 @@ pub enum Frame {
 
 /// The arrivals of a train so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TrainSeen {
+pub struct TrainReport {
     /// The class in which the train arrives.
     pub class: u8,
     /// Number of frames.
@@ -298,7 +298,7 @@ impl Frame {
                 *flow
             }
             Frame::Train { number, .. }
-            | Frame::TrainSeen { number, .. }
+            | Frame::TrainReport { number, .. }
             | Frame::Echo { number, .. }
             | Frame::Echoed { number, .. } => *number,
         }
@@ -327,8 +327,8 @@ impl Frame {
                 out.resize((*bytes).max(PROBE_BYTES), 0);
                 out
             }
-            Frame::TrainSeen { number, seen } => {
-                let mut out = begin(TRAIN_SEEN, *number, 26);
+            Frame::TrainReport { number, seen } => {
+                let mut out = begin(TRAIN_REPORT, *number, 26);
                 out.put_u8(seen.class);
                 out.put_u32(seen.frames);
                 out.put_u64(seen.bytes);
@@ -395,9 +395,9 @@ impl Frame {
                 rest.at = bytes.len();
                 Frame::Train { number: flow, last: flags & LAST_OF_TRAIN != 0, bytes: bytes.len() }
             }
-            TRAIN_SEEN => {
+            TRAIN_REPORT => {
                 let (class, frames, bytes, span_ns) = (rest.u8()?, rest.u32()?, rest.u64()?, rest.u64()?);
-                Frame::TrainSeen { number: flow, seen: TrainSeen { class, frames, bytes, span_ns } }
+                Frame::TrainReport { number: flow, seen: TrainReport { class, frames, bytes, span_ns } }
             }
             ECHO => {
                 rest.u8()?;
@@ -512,7 +512,7 @@ mod tests {
             blocks: [(8, 10), (0, 0), (0, 0), (0, 0)],
         };
         let run = Entry { run: 515, ..plain(1) };
-        let seen = TrainSeen { class: 2, frames: 16, bytes: 0x5a00, span_ns: 0x1d_4c00 };
+        let seen = TrainReport { class: 2, frames: 16, bytes: 0x5a00, span_ns: 0x1d_4c00 };
         let vectors: [(Frame, &str); 10] = [
             (Frame::Data(data(b"ab")), "11 00000007 05 01020304 6162"),
             (
@@ -524,7 +524,7 @@ mod tests {
             (Frame::Reset { flow: 3, code: 0x0405 }, "15 00000003 0405"),
             (Frame::Train { number: 9, last: true, bytes: 8 }, "16 00000009 01 0000"),
             (Frame::Train { number: 9, last: false, bytes: 6 }, "16 00000009 00"),
-            (Frame::TrainSeen { number: 9, seen }, "17 00000009 02 00000010 0000000000005a00 00000000001d4c00"),
+            (Frame::TrainReport { number: 9, seen }, "17 00000009 02 00000010 0000000000005a00 00000000001d4c00"),
             (Frame::Echo { number: 4, bytes: 7 }, "18 00000004 0000"),
             (Frame::Echoed { number: 4, dscp: 11, bytes: 7 }, "19 00000004 0b 0007"),
         ];

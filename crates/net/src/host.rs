@@ -6,7 +6,7 @@ use crate::node::{Node, NodeConfig, NodeError, NodeEvent};
 use crate::quic::{Quic, QuicConfig};
 use crate::route::fitting_payload;
 use crate::telemetry::{Rows, TelemetryConfig};
-use crate::udp::{Sending, UdpConfig, UdpSocket};
+use crate::udp::{SendResult, UdpConfig, UdpSocket};
 use nix::poll::{PollFd, PollFlags};
 use sparelane_core::{Dur, Time};
 use std::io;
@@ -324,7 +324,7 @@ impl Host {
         for _ in 0..MAX_SENDS {
             let now = self.now();
             let Some(datagram) = self.waiting.take().or_else(|| self.node.poll_transmit(now)) else { return true };
-            if self.socket.send(&datagram) == Sending::Full {
+            if self.socket.send(&datagram) == SendResult::Full {
                 self.waiting = Some(datagram);
                 return false;
             }

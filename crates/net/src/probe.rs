@@ -53,7 +53,7 @@ const MIN_LOSS: f64 = 0.1;
 const LOSS_RATIO: f64 = 4.0;
 
 /// The driver of a node: a host with sockets, or a network in virtual time.
-pub trait Drive {
+pub trait Driver {
     /// The driver's error.
     type Error: From<NodeError> + From<ProbeError>;
 
@@ -163,7 +163,7 @@ pub struct PathReport {
 ///
 /// # Errors
 /// The association ends, the peer answers no echo, or the caller stops the measurement.
-pub fn measure<D: Drive>(
+pub fn measure<D: Driver>(
     net: &mut D,
     association: AssociationId,
     classes: u8,
@@ -237,7 +237,7 @@ struct Probe<'a, D> {
     keep_going: &'a mut dyn FnMut() -> bool,
 }
 
-impl<D: Drive> Probe<'_, D> {
+impl<D: Driver> Probe<'_, D> {
     fn overhead_bytes(&mut self) -> u64 {
         self.net.node_mut().carrier().overhead_bytes() as u64 + self.net.header_bytes()
     }

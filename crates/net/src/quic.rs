@@ -508,7 +508,7 @@ impl Quic {
         let since = now.saturating_since(idle_check.latest);
         self.idle_checks.remove(&(idle_check.next, id));
         if since >= idle {
-            let reason = Bytes::from_static(b"nothing came for too long");
+            let reason = Bytes::from_static(b"silent for too long");
             channel.quic.close(
                 self.epoch + Duration::from_nanos(now.as_ps() / 1000),
                 VarInt::from_u32(CODE_PROTOCOL),

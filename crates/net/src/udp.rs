@@ -85,7 +85,7 @@ impl UdpConfig {
 
 /// The result of sending a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sending {
+pub enum SendResult {
     /// The kernel accepted it.
     Sent,
     /// The kernel's buffer is full; the datagram should be sent again later.
@@ -213,7 +213,7 @@ impl UdpSocket {
     }
 
     /// Sends a datagram or a batch.
-    pub fn send(&mut self, datagram: &Datagram) -> Sending {
+    pub fn send(&mut self, datagram: &Datagram) -> SendResult {
         self.set_priority(datagram);
         let Some(segment_bytes) = datagram.segment_bytes else { return self.send_one(datagram, &datagram.bytes, None) };
         if self.sends_batches && datagram.bytes.len() <= MAX_BATCH_BYTES {
@@ -226,31 +226,31 @@ impl UdpSocket {
             }
         }
         // The result is that of the last datagram. Datagrams after the first that find no room count as lost.
-        let mut result = Sending::Sent;
+        let mut result = SendResult::Sent;
         for (at, bytes) in datagram.segments().enumerate() {
             result = self.send_one(datagram, bytes, None);
-            if result == Sending::Full {
+            if result == SendResult::Full {
                 if at == 0 {
-                    return Sending::Full;
+                    return SendResult::Full;
                 }
-                result = Sending::Lost;
+                result = SendResult::Lost;
             }
         }
         result
     }
 
-    fn send_one(&mut self, datagram: &Datagram, bytes: &[u8], segment_bytes: Option<u16>) -> Sending {
+    fn send_one(&mut self, datagram: &Datagram, bytes: &[u8], segment_bytes: Option<u16>) -> SendResult {
         let result = self.call(datagram, bytes, segment_bytes);
         self.judge(result)
     }
 
-    fn judge(&mut self, result: nix::Result<usize>) -> Sending {
+    fn judge(&mut self, result: nix::Result<usize>) -> SendResult {
         match result {
-            Ok(_) => Sending::Sent,
-            Err(Errno::EAGAIN) => Sending::Full,
+            Ok(_) => SendResult::Sent,
+            Err(Errno::EAGAIN) => SendResult::Full,
             Err(_) => {
                 self.counts.lost += 1;
-                Sending::Lost
+                SendResult::Lost
             }
         }
     }
@@ -374,7 +374,7 @@ mod tests {
     ) -> Vec<(u8, u8, bool, Vec<u8>)> {
         let bytes: Vec<u8> = (0..3_700).map(|at| (at / 1000) as u8).collect();
         let datagram = Datagram { to, class: 2, ecn: 2, segment_bytes: Some(1000), bytes };
-        assert_eq!(sender.send(&datagram), Sending::Sent);
+        assert_eq!(sender.send(&datagram), SendResult::Sent);
         let mut arrived = vec![];
         while arrived.len() < 4 {
             receiver.wait(false, Duration::from_secs(5)).expect("a socket");
@@ -440,7 +440,7 @@ mod tests {
         let closed = socket_at("127.0.0.1:0", true).local_address().port();
         let to = format!("[::ffff:127.0.0.1]:{closed}").parse().expect("an address");
         let datagram = Datagram { to, class: 0, ecn: 0, segment_bytes: None, bytes: vec![7; 100] };
-        assert_eq!(both.send(&datagram), Sending::Sent);
+        assert_eq!(both.send(&datagram), SendResult::Sent);
         assert!(both.errors.read(&both.fd), "the port is closed, but the kernel reported no error");
     }
 
@@ -452,7 +452,7 @@ mod tests {
         for (class, priority) in [(0, 0), (3, 2), (0, 0)] {
             let to = socket.local_address();
             let datagram = Datagram { to, class, ecn: 0, segment_bytes: None, bytes: vec![7] };
-            assert_eq!(socket.send(&datagram), Sending::Sent);
+            assert_eq!(socket.send(&datagram), SendResult::Sent);
             let actual = nix::sys::socket::getsockopt(&socket.fd, sockopt::Priority).expect("a socket");
             assert_eq!(actual, priority, "class {class}");
         }
@@ -466,7 +466,7 @@ mod tests {
             let to = socket.local_address();
             // No kernel sends this many segments in a batch. It refuses like an interface without batches.
             let datagram = Datagram { to, class: 0, ecn: 0, segment_bytes: Some(1), bytes: vec![7; 1000] };
-            assert_eq!(socket.send(&datagram), Sending::Sent);
+            assert_eq!(socket.send(&datagram), SendResult::Sent);
             assert_eq!(socket.lacks_gso(), lacks, "{gso:?}");
         }
     }
@@ -480,9 +480,9 @@ mod tests {
         let to = |to| Datagram { to, class: 0, ecn: 0, segment_bytes: None, bytes: vec![7; 100] };
         for _ in 0..10 {
             // The kernel reports by the next call that the port is closed.
-            assert_eq!(sender.send(&to(closed)), Sending::Sent);
-            assert_eq!(sender.send(&to(receiver.local_address())), Sending::Sent);
-            assert_eq!(sender.send(&to(closed)), Sending::Sent);
+            assert_eq!(sender.send(&to(closed)), SendResult::Sent);
+            assert_eq!(sender.send(&to(receiver.local_address())), SendResult::Sent);
+            assert_eq!(sender.send(&to(closed)), SendResult::Sent);
             while sender.receive(&mut |arrived| panic!("{arrived:?}")).expect("the socket still works") {}
         }
         assert_eq!((sender.counts().lost, sender.poll_too_big()), (0, None));

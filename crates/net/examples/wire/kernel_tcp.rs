@@ -22,13 +22,13 @@ const SILENCE: Duration = Duration::from_secs(60);
 /// # Errors
 /// The kernel does not have this congestion control, or the connection breaks.
 pub fn seconds(setup: &Setup, controller: &str, bytes: usize) -> Result<f64, Failure> {
-    let (tell, told) = mpsc::channel();
+    let (send_address, address) = mpsc::channel();
     let place = setup.receiver.clone();
     let receiving = thread::spawn(move || -> Result<(usize, Instant), String> {
         let fail = |error: std::io::Error| error.to_string();
         place.enter()?;
         let listener = TcpListener::bind(place.address).map_err(fail)?;
-        tell.send(listener.local_addr().map_err(fail)?).map_err(|error| error.to_string())?;
+        send_address.send(listener.local_addr().map_err(fail)?).map_err(|error| error.to_string())?;
         let (mut flow, _) = listener.accept().map_err(fail)?;
         flow.set_read_timeout(Some(SILENCE)).map_err(fail)?;
         let (mut got, mut chunk) = (0, vec![0; CHUNK_BYTES]);
@@ -45,7 +45,7 @@ pub fn seconds(setup: &Setup, controller: &str, bytes: usize) -> Result<f64, Fai
     });
     setup.sender.enter()?;
     // If the receiver did not start, joining it gives the reason.
-    let opened = match told.recv() {
+    let opened = match address.recv() {
         Err(_) => None,
         Ok(to) => {
             let mut flow = TcpStream::connect(to)?;

@@ -11,7 +11,7 @@ use sparelane_net::identity::{Identity, Trusted};
 use sparelane_net::node::{GapAccuracy, NodeEvent};
 use sparelane_net::quic::QuicConfig;
 use sparelane_net::quic::plain::{PlainController, PlainEvent, PlainStream};
-use sparelane_net::udp::{Sending, UdpConfig, UdpSocket};
+use sparelane_net::udp::{SendResult, UdpConfig, UdpSocket};
 use sparelane_net::virt::Endpoint;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
@@ -88,13 +88,13 @@ pub fn pair(batch: usize) -> Result<[QuicConfig; 2], Failure> {
 pub fn frames(setup: &Setup, bytes: usize) -> Result<Measured, Failure> {
     let [client, server] = pair(setup.batch)?;
     let udp = UdpConfig { offload: setup.batch > 1, ..UdpConfig::default() };
-    let (tell, told) = mpsc::channel();
-    let (tell_address, address) = mpsc::channel();
+    let (finish, finished) = mpsc::channel();
+    let (send_address, address) = mpsc::channel();
     let (place, config, of_udp) = (setup.receiver.clone(), setup.node.clone(), udp.clone());
     let receiving = thread::spawn(move || -> Result<Used, String> {
         place.enter()?;
         let mut receiver = Host::bind(place.address, of_udp, server, config).map_err(|error| error.to_string())?;
-        tell_address.send(receiver.socket().local_address()).map_err(|error| error.to_string())?;
+        send_address.send(receiver.socket().local_address()).map_err(|error| error.to_string())?;
         let (began, mut got, mut before) = (Instant::now(), 0, thread_cpu_s());
         while got < bytes {
             match receiver.next_event(Duration::from_millis(100)).map_err(|error| error.to_string())? {
@@ -112,7 +112,7 @@ pub fn frames(setup: &Setup, bytes: usize) -> Result<Measured, Failure> {
         }
         let used = Used { cpu_s: thread_cpu_s() - before, calls: calls(receiver.socket()), at: Instant::now() };
         // Keep answering until the sender is done.
-        while told.try_recv().is_err() && began.elapsed() < LIMIT {
+        while finished.try_recv().is_err() && began.elapsed() < LIMIT {
             receiver.next_event(Duration::from_millis(2)).map_err(|error| error.to_string())?;
         }
         Ok(used)
@@ -142,7 +142,7 @@ pub fn frames(setup: &Setup, bytes: usize) -> Result<Measured, Failure> {
     }
     let cpu_s = thread_cpu_s() - before;
     // Joining a receiver that has given up gives its error.
-    let _ = tell.send(());
+    let _ = finish.send(());
     let used = receiving.join().map_err(|_| "the receiver panicked")??;
     let seconds = used.at.duration_since(opened).as_secs_f64();
     Ok(Measured {
@@ -161,14 +161,14 @@ pub fn stream(setup: &Setup, controller: PlainController, bytes: usize) -> Resul
     let [client, server] = pair(setup.batch)?;
     let udp = UdpConfig { offload: setup.batch > 1, dscp: vec![0], ..UdpConfig::default() };
     let epoch = Instant::now();
-    let (tell, told) = mpsc::channel();
-    let (tell_address, address) = mpsc::channel();
+    let (finish, finished) = mpsc::channel();
+    let (send_address, address) = mpsc::channel();
     let (place, of_udp) = (setup.receiver.clone(), udp.clone());
     let receiving = thread::spawn(move || -> Result<Used, String> {
         place.enter()?;
         let end = PlainStream::new(&server, controller, epoch).map_err(|error| error.to_string())?;
         let mut receiver = Loop::bind(end, &place, &of_udp, epoch).map_err(|error| error.to_string())?;
-        tell_address.send(receiver.socket.local_address()).map_err(|error| error.to_string())?;
+        send_address.send(receiver.socket.local_address()).map_err(|error| error.to_string())?;
         let (began, mut before) = (Instant::now(), thread_cpu_s());
         loop {
             match receiver.next_event(Duration::from_millis(100)).map_err(|error| error.to_string())? {
@@ -181,7 +181,7 @@ pub fn stream(setup: &Setup, controller: PlainController, bytes: usize) -> Resul
             }
         }
         let used = Used { cpu_s: thread_cpu_s() - before, calls: calls(&receiver.socket), at: Instant::now() };
-        while told.try_recv().is_err() && began.elapsed() < LIMIT {
+        while finished.try_recv().is_err() && began.elapsed() < LIMIT {
             receiver.next_event(Duration::from_millis(2)).map_err(|error| error.to_string())?;
         }
         Ok(used)
@@ -200,7 +200,7 @@ pub fn stream(setup: &Setup, controller: PlainController, bytes: usize) -> Resul
         }
     }
     let cpu_s = thread_cpu_s() - before;
-    let _ = tell.send(());
+    let _ = finish.send(());
     let used = receiving.join().map_err(|_| "the receiver panicked")??;
     let seconds = used.at.duration_since(opened).as_secs_f64();
     Ok(Measured {
@@ -268,7 +268,7 @@ impl<E: Endpoint> Loop<E> {
             while sent < 64 {
                 let now = self.now();
                 let Some(datagram) = self.waiting.take().or_else(|| self.end.poll_transmit(now)) else { break };
-                if self.socket.send(&datagram) == Sending::Full {
+                if self.socket.send(&datagram) == SendResult::Full {
                     self.waiting = Some(datagram);
                     break;
                 }

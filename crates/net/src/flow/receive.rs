@@ -176,8 +176,8 @@ impl ReceiveFlow {
         };
         let blocks = self.receiver.sack_blocks();
         entry.block_count = blocks.len() as u8;
-        for (told, SackBlock { start, end }) in entry.blocks.iter_mut().zip(blocks) {
-            *told = (*start as u32, *end as u32);
+        for (encoded, SackBlock { start, end }) in entry.blocks.iter_mut().zip(blocks) {
+            *encoded = (*start as u32, *end as u32);
         }
         let pending = &mut self.pending[usize::from(ack.class)];
         // Acknowledgments in sequence share one entry.

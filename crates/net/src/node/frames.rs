@@ -4,7 +4,7 @@ use super::peer::Peer;
 use super::{IP_UDP_BYTES, MAX_VIOLATIONS, Node, NodeConfig, NodeEvent, sampling};
 use crate::carrier::{AssociationId, Carrier};
 use crate::flow::{FlowId, ReceiveFlow};
-use crate::frame::{Data, Entry, Frame, FrameError, TrainSeen};
+use crate::frame::{Data, Entry, Frame, FrameError, TrainReport};
 use crate::telemetry::Telemetry;
 use bytes::Bytes;
 use sparelane_core::Time;
@@ -86,7 +86,7 @@ impl<C: Carrier> Node<C> {
                 handler.peer.path.handle_echo(number, bytes, dscp);
                 Ok(())
             }
-            Frame::TrainSeen { number, seen } => {
+            Frame::TrainReport { number, seen } => {
                 handler.train_report(number, seen, self.carrier.overhead_bytes() as u64 + IP_UDP_BYTES)
             }
             Frame::Echoed { number, dscp, .. } => handler.echo_answer(number, dscp),
@@ -221,9 +221,9 @@ impl FrameHandler<'_> {
     }
 
     /// Handles the peer's report on a train. If it gives the tail's rate, all flows use it from now on.
-    fn train_report(&mut self, number: u32, seen: TrainSeen, overhead_bytes: u64) -> Result<(), Violation> {
+    fn train_report(&mut self, number: u32, seen: TrainReport, overhead_bytes: u64) -> Result<(), Violation> {
         let tail = &self.config.tail;
-        if self.peer.path.handle_train_seen(number, seen, overhead_bytes) && tail.measured {
+        if self.peer.path.handle_train_report(number, seen, overhead_bytes) && tail.measured {
             let rate = self.peer.path.tail_rate().unwrap_or(tail.rate).min(tail.cap);
             self.peer.sending.values_mut().for_each(|flow| flow.set_tail_rate(rate));
         }

@@ -9,7 +9,7 @@
 //!   answered is used.
 
 use crate::flow::MAX_CLASSES;
-use crate::frame::{Frame, PROBE_BYTES, TrainSeen};
+use crate::frame::{Frame, PROBE_BYTES, TrainReport};
 use sparelane_core::{Dur, Rate, Time};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -26,7 +26,7 @@ const MIN_GAPS: u32 = 6;
 /// The initial rate of the tail as a share of the measured rate. Lost tail segments have to be sent again by the head.
 const SHARE: f64 = 0.97;
 
-/// The maximum number of echoes to which no answer comes.
+/// The maximum number of attempts for an echo without an answer.
 const MAX_TRIES: u32 = 6;
 
 /// The minimum time until an echo is repeated; otherwise two round-trip times.
@@ -41,8 +41,8 @@ const MAX_TRAINS: usize = 16;
 /// The interval between reports on an incoming train, nanoseconds.
 const REPORT_TIME_NS: u64 = 1_000_000;
 
-/// UDP payloads that are tried in case a full packet is too large: two sizes that fit into tunnels, and the minimum of
-/// QUIC.
+/// UDP payloads that are tried in case a full packet is too large: one that fits into common tunnels, that of the
+/// smallest IPv6 MTU, and the minimum of QUIC.
 const SMALLER_PAYLOADS: [usize; 3] = [1400, 1232, 1200];
 
 /// The state of a class's code point on the path.
@@ -88,7 +88,7 @@ pub struct Echo {
 #[derive(Clone, Copy, Debug)]
 struct IncomingTrain {
     number: u32,
-    seen: TrainSeen,
+    seen: TrainReport,
     first_ns: u64,
     latest_ns: u64,
     /// The number of frames that arrived later than their predecessor, and the longest such gap.
@@ -102,7 +102,7 @@ impl IncomingTrain {
     fn new(number: u32, class: u8, now_ns: u64) -> IncomingTrain {
         IncomingTrain {
             number,
-            seen: TrainSeen { class, ..TrainSeen::default() },
+            seen: TrainReport { class, ..TrainReport::default() },
             first_ns: now_ns,
             latest_ns: now_ns,
             gaps: 0,
@@ -114,13 +114,13 @@ impl IncomingTrain {
 
     /// Returns the report to the peer. A gap longer than all others together comes from a late host or from other
     /// traffic, not from the link that the train measures. It counts as an average gap.
-    fn report(&self) -> TrainSeen {
+    fn report(&self) -> TrainReport {
         let others_ns = self.seen.span_ns.saturating_sub(self.longest_gap_ns);
         if self.gaps < MIN_GAPS || self.longest_gap_ns <= others_ns {
             return self.seen;
         }
         let others = u64::from(self.seen.frames.saturating_sub(2).max(1));
-        TrainSeen { span_ns: others_ns + others_ns / others, ..self.seen }
+        TrainReport { span_ns: others_ns + others_ns / others, ..self.seen }
     }
 }
 
@@ -145,7 +145,7 @@ pub struct PathState {
     probe_at: Time,
     to_send: Vec<(u8, Vec<u8>)>,
     incoming: VecDeque<IncomingTrain>,
-    reports: BTreeMap<u32, TrainSeen>,
+    reports: BTreeMap<u32, TrainReport>,
     /// The train that measures the tail's rate.
     tail_train: Option<u32>,
     tail_rate: Option<Rate>,
@@ -205,7 +205,7 @@ impl PathState {
     }
 
     /// Returns the peer's latest report on a train.
-    pub fn train(&self, number: u32) -> Option<TrainSeen> {
+    pub fn train(&self, number: u32) -> Option<TrainReport> {
         self.reports.get(&number).copied()
     }
 
@@ -297,7 +297,7 @@ impl PathState {
     }
 
     /// Handles the peer's report on a train. Returns true if it gives the tail's rate.
-    pub(super) fn handle_train_seen(&mut self, number: u32, seen: TrainSeen, overhead_bytes: u64) -> bool {
+    pub(super) fn handle_train_report(&mut self, number: u32, seen: TrainReport, overhead_bytes: u64) -> bool {
         // Reports may arrive out of order; one with fewer frames is old.
         let known = self.reports.get(&number).map_or(0, |known| known.frames);
         if number.wrapping_sub(self.next_number) < u32::MAX / 2 || seen.frames <= known {
@@ -363,7 +363,7 @@ impl PathState {
         for incoming in self.incoming.iter_mut().filter(|incoming| incoming.is_due) {
             incoming.is_due = false;
             incoming.reported_ns = incoming.first_ns + incoming.seen.span_ns;
-            self.to_send.push((0, Frame::TrainSeen { number: incoming.number, seen: incoming.report() }.encode()));
+            self.to_send.push((0, Frame::TrainReport { number: incoming.number, seen: incoming.report() }.encode()));
         }
         let mut frames = std::mem::take(&mut self.to_send);
         // Higher classes first: frames that overtake a train on the way would lengthen it and make the path seem
@@ -400,7 +400,7 @@ impl PathState {
 
 /// Returns the rate at which a train arrived, given `overhead_bytes` on the wire for each frame; `None` if it had fewer
 /// than two frames.
-pub fn rate_of(seen: TrainSeen, overhead_bytes: u64) -> Option<Rate> {
+pub fn rate_of(seen: TrainReport, overhead_bytes: u64) -> Option<Rate> {
     let frames = u64::from(seen.frames);
     if frames < 2 {
         return None;

@@ -1,6 +1,6 @@
 //! Measurement of the path from a host with sockets to a listening receiver.
 
-use super::{Drive, PathReport, ProbeError, ProbePlan, measure};
+use super::{Driver, PathReport, ProbeError, ProbePlan, measure};
 use crate::host::{Host, HostError};
 use crate::node::{Node, NodeError, NodeEvent};
 use crate::quic::Quic;
@@ -32,7 +32,7 @@ impl From<NodeError> for WireError {
     }
 }
 
-impl Drive for OnHost {
+impl Driver for OnHost {
     type Error = WireError;
 
     fn now(&self) -> Time {

@@ -22,7 +22,7 @@ impl From<ProbeError> for Failed {
     }
 }
 
-impl Drive for InVirtualTime {
+impl Driver for InVirtualTime {
     type Error = Failed;
 
     fn now(&self) -> Time {

@@ -184,7 +184,7 @@ fn open_classes(server: &mut Quic, client: &mut Quic, address: SocketAddr) -> Ve
 fn a_peer_is_disconnected_with_a_reason_after_a_hundred_wrong_frames() {
     let mut net = Virtual::new(Path::default(), NodeConfig::default(), 1).expect("settings that fit");
     let association = net.connect().expect("a peer");
-    let (mut sent, mut told) = (0, None);
+    let (mut sent, mut closed) = (0, None);
     while let Some((at, event)) = net.next_event(after(10_000)) {
         let now = net.now();
         match (at, event) {
@@ -200,11 +200,11 @@ fn a_peer_is_disconnected_with_a_reason_after_a_hundred_wrong_frames() {
                 net.node(0).carrier_mut().send(now, association, 0, &mut std::iter::once(vec![0xee; 20]));
                 sent = 100;
             }
-            (0, NodeEvent::Closed { reason, .. }) => told = Some(reason),
+            (0, NodeEvent::Closed { reason, .. }) => closed = Some(reason),
             _ => {}
         }
     }
-    let Some(CloseReason::Peer { code, reason }) = told else { panic!("{told:?} after {sent}") };
+    let Some(CloseReason::Peer { code, reason }) = closed else { panic!("{closed:?} after {sent}") };
     assert_eq!((sent, code), (100, CODE_VIOLATION.into()));
     assert!(reason.starts_with("100 frames were wrong; the last: "), "{reason}");
 }
@@ -213,15 +213,15 @@ fn a_peer_is_disconnected_with_a_reason_after_a_hundred_wrong_frames() {
 fn a_peer_of_another_version_has_an_error_of_its_own() {
     let [one, two] = keys();
     let quic = quic(&one, &[&two], false);
-    let told = |alert: u8| {
+    let message = |alert: u8| {
         let error_code = quinn_proto::TransportErrorCode::crypto(alert);
         let close = quinn_proto::ConnectionClose { error_code, frame_type: None, reason: Bytes::new() };
         close_reason(ConnectionError::ConnectionClosed(close), &quic.settings, &quic.config).to_string()
     };
     // The alert no_application_protocol (RFC 7301), and two others.
-    assert_eq!(told(120), "the connection failed: the peer speaks another version of this protocol");
-    assert!(!told(80).contains("version"), "{}", told(80));
-    assert_eq!(told(42), CloseReason::NotTrusted(one.fingerprint()).to_string());
+    assert_eq!(message(120), "the connection failed: the peer speaks another version of this protocol");
+    assert!(!message(80).contains("version"), "{}", message(80));
+    assert_eq!(message(42), CloseReason::NotTrusted(one.fingerprint()).to_string());
 }
 
 /// Returns the time until a server with this idle timeout gives up a client whose own keep-alives are rare.

@@ -22,7 +22,7 @@ pub enum WireError {
     #[error(transparent)]
     Probe(#[from] ProbeError),
     /// The peer does not answer.
-    #[error("{to} does not answer; nothing came for {} s", .after.as_secs())]
+    #[error("{to} does not answer; gave up after {} s", .after.as_secs())]
     NoAnswer {
         /// The peer's address.
         to: SocketAddr,

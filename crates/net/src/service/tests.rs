@@ -121,7 +121,7 @@ fn a_silent_or_untrusted_peer_is_reported() {
     let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let to = silent.local_addr().expect("an address");
     let hasty = WireConfig { connect_timeout: Duration::from_millis(300), ..sender.clone() };
-    assert_eq!(ends(&hasty, to, None), format!("{to} does not answer; nothing came for 0 s"));
+    assert_eq!(ends(&hasty, to, None), format!("{to} does not answer; gave up after 0 s"));
     let bound = |config: &WireConfig| {
         let at = "127.0.0.1:0".parse().expect("an address");
         FileReceiver::bind(config, at, scratch.path(), false).expect("a receiver")
