@@ -161,12 +161,12 @@ impl Host {
     /// Returns the UDP payload that fits the path to `peer`, if routers have reported since the last call that full
     /// packets are too large, and if QUIC allows smaller ones.
     pub fn poll_fitting_payload(&mut self, peer: SocketAddr) -> Option<u16> {
-        let mut least = None;
-        while let Some(note) = self.socket.poll_too_big() {
-            let fits = fitting_payload(note.to, note.mtu_bytes);
-            least = if note.to == peer { least.min(Some(fits)).or(Some(fits)) } else { least };
+        let mut smallest = None;
+        while let Some(report) = self.socket.poll_too_big() {
+            let fits = fitting_payload(report.to, report.mtu_bytes);
+            smallest = if report.to == peer { smallest.min(Some(fits)).or(Some(fits)) } else { smallest };
         }
-        least.filter(|&bytes| bytes < self.node.carrier().udp_payload_bytes())
+        smallest.filter(|&bytes| bytes < self.node.carrier().udp_payload_bytes())
     }
 
     /// Returns, once, the key of a peer that was refused because it is not trusted.

@@ -122,7 +122,7 @@ pub struct Node<C> {
     acknowledged: BTreeSet<FlowId>,
     events: VecDeque<NodeEvent>,
     /// Associations that this node has initiated and that are not open yet.
-    begun: BTreeSet<AssociationId>,
+    initiated: BTreeSet<AssociationId>,
     /// The lowest class that a tail uses, if the controller sends one.
     tail_class: Option<u8>,
     /// Frames that failed to decode.
@@ -153,7 +153,7 @@ impl<C: Carrier> Node<C> {
             readable: BTreeSet::new(),
             acknowledged: BTreeSet::new(),
             events: VecDeque::new(),
-            begun: BTreeSet::new(),
+            initiated: BTreeSet::new(),
             tail_class,
             undecoded: 0,
             closed: Totals::default(),
@@ -188,7 +188,7 @@ impl<C: Carrier> Node<C> {
     /// The carrier refuses.
     pub fn connect(&mut self, now: Time, to: SocketAddr) -> Result<AssociationId, NodeError> {
         let association = self.carrier.connect(now, to)?;
-        self.begun.insert(association);
+        self.initiated.insert(association);
         Ok(association)
     }
 
@@ -446,46 +446,8 @@ impl<C: Carrier> Node<C> {
         {
             peer.path.measure_tail(class);
         }
-        while let Some(first) = peer.control_out.front_mut() {
-            // The stream's window may accept only a part.
-            let taken = self.carrier.write_control(association, first);
-            if taken < first.len() {
-                let _ = first.split_to(taken);
-                break;
-            }
-            peer.control_out.pop_front();
-        }
-        let mut frames: [Vec<Vec<u8>>; MAX_CLASSES] = Default::default();
-        frames[0].append(&mut peer.frames_out);
-        let round_trip = self.carrier.round_trip(association);
-        let is_quiet = peer.sending.is_empty();
-        for (class, frame) in peer.path.poll(now, round_trip, self.carrier.overhead_bytes(), is_quiet) {
-            // Send each by itself: some queues treat a batch as one packet.
-            self.carrier.send(now, association, class, &mut std::iter::once(frame));
-        }
-        let carrier = &mut self.carrier;
-        let mut emit = |class: u8, frame: Vec<u8>| {
-            let frames = &mut frames[usize::from(class)];
-            frames.push(frame);
-            // Send a batch while it is in the processor's cache.
-            if frames.len() >= FRAMES_AT_ONCE {
-                carrier.send(now, association, class, &mut frames.drain(..));
-            }
-        };
-        while let Some(flow) = peer.to_flush.pop_first() {
-            if let Some(flow) = peer.receiving.get_mut(&flow) {
-                flow.flush(peer.max_frame_bytes, &mut emit);
-            }
-        }
-        let (mut has_more, mut failed) = (false, vec![]);
-        for (&id, flow) in &mut peer.sending {
-            has_more |= flow.advance(now, &peer.classes, &mut emit);
-            let flow_id = FlowId { association, flow: id };
-            flow.take_departures().for_each(|(due, bytes)| self.gaps.expect(flow_id, due, bytes));
-            if flow.failure().is_some() {
-                failed.push(id);
-            }
-        }
+        send_control(&mut self.carrier, association, peer);
+        let Sent { has_more, failed } = send_frames(&mut self.carrier, &mut self.gaps, now, association, peer);
         // A failed flow leaves its last sample before it is removed.
         for flow in failed {
             sampling::end_sending(self.telemetry.as_deref_mut(), now, association, flow, &mut peer.sending);
@@ -506,9 +468,6 @@ impl<C: Carrier> Node<C> {
             if next != Time::NEVER {
                 self.timers.insert((next, association));
             }
-        }
-        for (class, frames) in frames.into_iter().enumerate().filter(|(_, frames)| !frames.is_empty()) {
-            self.carrier.send(now, association, class as u8, &mut frames.into_iter());
         }
     }
 
@@ -534,7 +493,7 @@ impl<C: Carrier> Node<C> {
                     // Until probes find a smaller limit, full frames are used.
                     let bytes = self.carrier.max_frame_bytes(association).unwrap_or(1000);
                     let transport = self.config.transport(bytes);
-                    let initiated = self.begun.remove(&association);
+                    let initiated = self.initiated.remove(&association);
                     let (classes, dscp) = (self.config.classes, &self.config.dscp);
                     let peer_state = Peer::new(peer, address, transport, bytes, classes, dscp, initiated);
                     self.peers.insert(association, peer_state);
@@ -562,7 +521,7 @@ impl<C: Carrier> Node<C> {
                     self.events.push_back(NodeEvent::Control(association));
                 }
                 CarrierEvent::Closed { association, reason } => {
-                    self.begun.remove(&association);
+                    self.initiated.remove(&association);
                     // The totals of the flows are lost with the peer, so take them first.
                     self.sample_closing(now, association);
                     if let Some(peer) = self.peers.remove(&association) {
@@ -575,4 +534,68 @@ impl<C: Carrier> Node<C> {
             }
         }
     }
+}
+
+/// Writes waiting control data to the carrier's stream.
+fn send_control(carrier: &mut impl Carrier, association: AssociationId, peer: &mut Peer) {
+    while let Some(first) = peer.control_out.front_mut() {
+        // The stream's window may accept only a part.
+        let taken = carrier.write_control(association, first);
+        if taken < first.len() {
+            let _ = first.split_to(taken);
+            return;
+        }
+        peer.control_out.pop_front();
+    }
+}
+
+/// The result of [`send_frames`].
+struct Sent {
+    /// True if a flow has more to send at once.
+    has_more: bool,
+    /// Flows that have failed.
+    failed: Vec<u32>,
+}
+
+/// Sends the frames of a peer that are due: those of the path, acknowledgments, and segments.
+fn send_frames(
+    carrier: &mut impl Carrier,
+    gaps: &mut GapMeter,
+    now: Time,
+    association: AssociationId,
+    peer: &mut Peer,
+) -> Sent {
+    let mut frames: [Vec<Vec<u8>>; MAX_CLASSES] = Default::default();
+    frames[0].append(&mut peer.frames_out);
+    let (round_trip, is_quiet) = (carrier.round_trip(association), peer.sending.is_empty());
+    for (class, frame) in peer.path.poll(now, round_trip, carrier.overhead_bytes(), is_quiet) {
+        // Send each by itself: some queues treat a batch as one packet.
+        carrier.send(now, association, class, &mut std::iter::once(frame));
+    }
+    let mut emit = |class: u8, frame: Vec<u8>| {
+        let frames = &mut frames[usize::from(class)];
+        frames.push(frame);
+        // Send a batch while it is in the processor's cache.
+        if frames.len() >= FRAMES_AT_ONCE {
+            carrier.send(now, association, class, &mut frames.drain(..));
+        }
+    };
+    while let Some(flow) = peer.to_flush.pop_first() {
+        if let Some(flow) = peer.receiving.get_mut(&flow) {
+            flow.flush(peer.max_frame_bytes, &mut emit);
+        }
+    }
+    let mut sent = Sent { has_more: false, failed: vec![] };
+    for (&id, flow) in &mut peer.sending {
+        sent.has_more |= flow.advance(now, &peer.classes, &mut emit);
+        let flow_id = FlowId { association, flow: id };
+        flow.take_departures().for_each(|(due, bytes)| gaps.expect(flow_id, due, bytes));
+        if flow.failure().is_some() {
+            sent.failed.push(id);
+        }
+    }
+    for (class, frames) in frames.into_iter().enumerate().filter(|(_, frames)| !frames.is_empty()) {
+        carrier.send(now, association, class as u8, &mut frames.into_iter());
+    }
+    sent
 }

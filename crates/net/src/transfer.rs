@@ -35,7 +35,7 @@ pub const CODE_DONE: u32 = 0;
 pub const CODE_RULES: u32 = 3;
 
 /// The close code of a sender that continues at once in a new association.
-pub const CODE_AGAIN: u32 = 5;
+pub const CODE_RECONNECT: u32 = 5;
 
 /// The close code of a side that stops before the transfer is complete.
 pub const CODE_STOPPED: u32 = 4;

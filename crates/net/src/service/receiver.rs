@@ -11,7 +11,7 @@ use crate::host::Host;
 use crate::identity::Fingerprint;
 use crate::node::NodeEvent;
 use crate::transfer::folder::Folder;
-use crate::transfer::{ActiveNames, CODE_AGAIN, CODE_DONE, CODE_STOPPED, ReceiveTransfer, Received, TransferError};
+use crate::transfer::{ActiveNames, CODE_RECONNECT, CODE_DONE, CODE_STOPPED, ReceiveTransfer, Received, TransferError};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
@@ -204,7 +204,7 @@ impl FileReceiver {
         let now = self.host.now();
         match result {
             Ok(()) => self.report_items(association, events),
-            Err(TransferError::Closed(CloseReason::Peer { code, .. })) if code == u64::from(CODE_AGAIN) => {
+            Err(TransferError::Closed(CloseReason::Peer { code, .. })) if code == u64::from(CODE_RECONNECT) => {
                 // The peer reconnects at once, so it is not reported as disconnected.
                 if let Some((_, mut transfer)) = self.transfers.remove(&association) {
                     transfer.release(&mut self.active);

@@ -13,7 +13,7 @@ use crate::node::NodeEvent;
 use crate::node::path::Mark;
 use crate::route::any_address;
 use crate::transfer::black_hole::BlackHole;
-use crate::transfer::{CODE_AGAIN, CODE_DONE, Outcome, SendTransfer, Source, TransferError};
+use crate::transfer::{CODE_RECONNECT, CODE_DONE, Outcome, SendTransfer, Source, TransferError};
 use sparelane_core::Rate;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -188,7 +188,7 @@ impl FileSender {
         let total: u64 = self.sources_bytes();
         let sent = self.host.node().sent_segments(self.association);
         self.before.1.iter_mut().zip(sent).for_each(|(sum, sent)| *sum += sent);
-        self.host.node_mut().close(now, self.association, CODE_AGAIN, reason);
+        self.host.node_mut().close(now, self.association, CODE_RECONNECT, reason);
         self.host.flush(FLUSH_TIMEOUT)?;
         if let Some(transfer) = self.transfer.take() {
             self.sources = transfer.into_unsettled();

@@ -4,10 +4,10 @@
 //!
 //! | kind | from | fields |
 //! |---|---|---|
-//! | 1, offer | sender | item (4), kind (1), size (8), permissions (4), time in ns (8), count of name parts (1), parts |
+//! | 1, offer | sender | item (4), kind (1), size (8), permissions (4), time in ns (8), number of parts (1), parts |
 //! | 2, accept | receiver | item, existing bytes (8), number of their chunks (2), digest of each (32) |
 //! | 3, refuse | receiver | item, reason |
-//! | 4, begin | sender | item, flow (4), offset of its first byte (8), count of repeated chunks (2), their numbers (2) |
+//! | 4, begin | sender | item, flow (4), offset of its first byte (8), repeated chunks (2), number of each (2) |
 //! | 5, whole | sender | item, BLAKE3 digest of the whole file (32) |
 //! | 6, abort | sender | item, reason |
 //! | 7, stored | receiver | item |
