@@ -11,7 +11,7 @@ use crate::host::Host;
 use crate::identity::Fingerprint;
 use crate::node::NodeEvent;
 use crate::transfer::folder::Folder;
-use crate::transfer::{ActiveNames, CODE_RECONNECT, CODE_DONE, CODE_STOPPED, ReceiveTransfer, Received, TransferError};
+use crate::transfer::{ActiveNames, CODE_DONE, CODE_RECONNECT, CODE_STOPPED, ReceiveTransfer, Received, TransferError};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;

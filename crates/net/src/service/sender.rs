@@ -13,7 +13,7 @@ use crate::node::NodeEvent;
 use crate::node::path::Mark;
 use crate::route::any_address;
 use crate::transfer::black_hole::BlackHole;
-use crate::transfer::{CODE_RECONNECT, CODE_DONE, Outcome, SendTransfer, Source, TransferError};
+use crate::transfer::{CODE_DONE, CODE_RECONNECT, Outcome, SendTransfer, Source, TransferError};
 use sparelane_core::Rate;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
