@@ -9,17 +9,15 @@ from sparelane.cli.commands.reproduce import experiment_ids
 from sparelane.common import experiment_index
 from sparelane.common.names import UnknownNameError
 from sparelane.papers import index, registry, select
+from sparelane.papers.engine.declared import SHARED
 from sparelane.scenario import library
 
-# An experiment is named after its module or file, which has this place.
+# An experiment has the name of the file that declares it.
 PLACE = Path(sparelane.__file__).parent / "papers"
 
 
 def named(paper: str) -> list[str]:
-    modules = [path for path in (PLACE / paper).glob("*.py") if "\nEXPERIMENT = " in path.read_text("utf-8")]
-    return sorted(
-        [path.stem.replace("_", "-") for path in modules] + [path.stem for path in (PLACE / paper).glob("*.toml")]
-    )
+    return sorted(path.stem for path in (PLACE / paper).glob("*.toml") if path.name != SHARED)
 
 
 LINUX, RAPID, RC3, RTCP = (named(paper) for paper in ("linux", "rapid", "rc3", "rtcp"))

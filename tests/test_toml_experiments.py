@@ -2,14 +2,18 @@
 
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
+from matplotlib.figure import Figure
 
 from sparelane import papers as experiments
 from sparelane.papers import registry
-from sparelane.papers.engine.base import Claim
-from sparelane.papers.engine.declared import read
+from sparelane.papers.engine.base import Claim, Effort, Outcome
+from sparelane.papers.engine.cells import Cell, Runs, plan
+from sparelane.papers.engine.declared import SHARED, read
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row
 from sparelane.papers.engine.sections import DeclarationError
 
@@ -98,12 +102,15 @@ def test_a_file_becomes_an_experiment_of_its_kind(tmp_path: Path) -> None:
 MISTAKES = [
     ('kind = "completion"', 'kind = "nonsense"', '"kind"'),
     ('kind = "completion"', 'kind = "analytic"', '"kind"'),
-    ('kind = "completion"', "", '"kind" is missing'),
+    ('kind = "completion"', "", '"kind" is "load", which is no module'),
     ('title = "Load"', "", '"title" is missing'),
     ('title = "Load"', "title = 3", '"title" must be a text'),
     ('title = "Load"', 'title = "Load"\ntitel = "Load"', '"titel"'),
     ('assumptions = ["Nothing."]', "assumptions = [1]", '"assumptions" must hold texts'),
     ('assumptions = ["Nothing."]', 'shared = ["elsewhere"]', '"shared" has "elsewhere"'),
+    ("[figure]", '[metrics]\n"share" = 3\n\n[figure]', '"share" must be a text'),
+    ('less_paper = { setting = ["10%", "30%"] }', 'value = "mean"', '"value" is "mean"; allowed: '),
+    ("[[reason]]", '[[stated]]\nplace = "abstract"\nrows = { setting = "10%" }\n\n[[reason]]', '"band" is missing'),
     ("seeds = 10", "seeds = 1.5", '"seeds" must be a whole number'),
     ("seeds = 10", "seeds = true", '"seeds" must be a whole number'),
     ("seeds = 10, ", "", '"seeds" is missing'),
@@ -149,8 +156,59 @@ def test_a_mistake_in_a_file_is_an_error_that_names_the_file_and_the_key(
     assert "rc3/load.toml" in str(caught.value)
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*/*.toml")), ids=lambda path: f"{path.parent.name}/{path.stem}")
+FILES = sorted(path for path in FOLDER.glob("*/*.toml") if path.name != SHARED)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_every_file_defines_the_experiment_with_its_name(path: Path) -> None:
     experiment = registry()[f"{path.parent.name}/{path.stem}"]
     assert experiment.title
     assert all(isinstance(claim, Claim) for claim in experiment.claims)
+
+
+def test_shared_texts_come_first_and_know_the_length_of_a_run(tmp_path: Path) -> None:
+    path = file(tmp_path, WHOLE.replace("assumptions =", 'shared = ["network"]\nassumptions ='))
+    path.with_name(SHARED).write_text(
+        '[assumptions]\nnetwork = "A run lasts {stop_s} s."\n[fitted]\nnetwork = ["The buffer."]\n', encoding="utf-8"
+    )
+    found = read(path, METRICS)
+    assert found.assumptions == ("A run lasts 5 s.", "Nothing.")
+    assert found.fitted == ("The buffer.",)
+
+
+def test_a_row_gets_the_papers_number_or_words_by_its_key(tmp_path: Path) -> None:
+    stated = '[[stated]]\nplace = "abstract"\nrows = { setting = "50%" }\nband = { at_most = 56 }\n\n[[reason]]'
+    found = read(file(tmp_path, WHOLE.replace("[[reason]]", stated, 1)), METRICS)
+    rows = (Row(cut("10%"), None, 46.0), Row(cut("50%"), None, 40.0), Row(cut("70%"), None, 1.0))
+    done = found.experiment(lambda effort: (), lambda effort, outcomes: Evaluation(rows), lambda found: Figure())
+    judged = done.judge(found.full, {}).rows
+    assert [(row.paper, row.said) for row in judged] == [(45.56, None), (None, (-math.inf, 56.0)), (None, None)]
+    assert found.paper(replace(cut("10%"), variant="longer")) == 45.56
+
+
+def test_a_claim_takes_its_value_from_a_function_of_the_kind(tmp_path: Path) -> None:
+    text = WHOLE.replace('less_paper = { setting = ["10%", "30%"] }', 'value = "sum"\nof = ["10%", 2]')
+    text = text.replace("{setting}: {paper:g} %", "Together {all}")
+    values = {"sum": lambda setting, times: lambda evaluation: times * evaluation.ours(cut(setting))}
+    claim = read(file(tmp_path, text), METRICS, values).claims[0]
+    assert claim.text == "Together {all}"
+    assert claim.check(Effort("full", 1), Evaluation((Row(cut("10%"), None, 1.5),))).value == 3.0
+
+
+def test_cells_are_planned_once_per_seed_and_found_again() -> None:
+    fixed = Cell("dumbbell-cubic", ("a=1",), "fixed", is_random=False)
+    random = Cell("dumbbell-cubic", (), "random", keep_flows=True).varied("faster", "b=2")
+    effort = Effort("full", 3)
+    planned = plan([fixed, random, fixed], effort)
+    assert [(one.settings, one.seed, one.keep_flows) for one in planned] == [
+        (("a=1",), 1, False),
+        (("b=2",), 1, True),
+        (("b=2",), 2, False),
+        (("b=2",), 3, False),
+    ]
+    empty = pl.DataFrame()
+    outcomes = {one: Outcome(empty, empty, empty, empty, empty, digest=str(one.seed)) for one in planned}
+    runs = Runs(effort, outcomes)
+    assert [outcome.digest for outcome in runs.of(random)] == ["1", "2", "3"]
+    assert runs.values(lambda one, other: float(one.digest + other.digest), random, random) == [11, 22, 33]
+    assert len(runs.of(fixed)) == 1

@@ -1,4 +1,4 @@
-"""The papers' tables and figures, redone: a file or a module an experiment, found by its place in a paper's package."""
+"""The experiments that reproduce the papers' tables and figures: one TOML file each, in the folder of its paper."""
 
 from __future__ import annotations
 
@@ -19,25 +19,18 @@ TOOLS = ("engine", "pages")
 
 @cache
 def registry() -> Mapping[str, Experiment]:
-    """Every experiment by id: each file, and each module that defines `EXPERIMENT`, in a paper's package."""
-    found: list[Experiment] = []
-    for paper in pkgutil.iter_modules(__path__):
-        if not paper.ispkg or paper.name in TOOLS:
-            continue
-        package = importlib.import_module(f"{__name__}.{paper.name}")
-        for module in pkgutil.iter_modules(package.__path__):
-            experiment = getattr(importlib.import_module(f"{package.__name__}.{module.name}"), "EXPERIMENT", None)
-            if isinstance(experiment, Experiment):
-                found.append(experiment)
-        found += [read(path) for place in package.__path__ for path in Path(place).glob("*.toml")]
+    """Returns all experiments by id: each TOML file in a paper's folder, except for the shared texts."""
+    papers = [paper.name for paper in pkgutil.iter_modules(__path__) if paper.ispkg and paper.name not in TOOLS]
+    files = [path for place in __path__ for paper in papers for path in (Path(place) / paper).glob("*.toml")]
+    found = [read(path) for path in files if path.name != declared.SHARED]
     return {experiment.id: experiment for experiment in sorted(found, key=lambda one: one.id)}
 
 
 def read(path: Path) -> Experiment:
-    """The experiment that a file declares, in the folder of its paper.
+    """Returns the experiment that a file in the folder of its paper declares.
 
     Raises:
-        DeclarationError: something in the file is not as it must be.
+        DeclarationError: the file or a key in it is wrong.
     """
     name = f"{__name__}.{path.parent.name}.{declared.kind_of(path)}"
     try:
@@ -50,17 +43,17 @@ def read(path: Path) -> Experiment:
         ) from error
     if not hasattr(kind, "experiment"):
         raise DeclarationError(f'{path.parent.name}/{path.name}: "kind" names {name}, which is no kind')
-    experiment: Experiment = kind.experiment(declared.read(path, kind.METRICS))
+    experiment: Experiment = kind.experiment(declared.read(path, kind.METRICS, getattr(kind, "VALUES", None)))
     return experiment
 
 
 def select(names: Sequence[str]) -> list[Experiment]:
-    """The experiments whose id is, or begins with, one of the names; all without names.
+    """Returns the experiments whose id equals one of the names or starts with it; all experiments without names.
 
-    A name stands for an id, or for the ids below it: `rc3` or `rc3/fig8-load`, also `rc3/fig8`.
+    Examples of names are `rc3`, `rc3/fig8` and `rc3/fig8-load`.
 
     Raises:
-        UnknownNameError: no experiment has such an id.
+        UnknownNameError: no id starts with a name.
     """
     known = registry()
     if not names:

@@ -1,27 +1,35 @@
-"""Experiments as files: what a TOML file in a paper's folder says, read once and checked whole.
+"""Reads the TOML files that declare experiments.
 
-A file names its `kind`, the module beside it that knows what is simulated and measured, and says the rest: words,
-efforts, the paper's numbers with their place, reasons and claims. A mistake is an error that names file and key.
+Each experiment is a file in its paper's folder. The file holds the texts, the efforts, the paper's numbers with their
+place, the reasons for deviations, and the claims. Its `kind` names the Python module in the same folder that knows
+which simulations to run and how to compute the rows; by default it is the module with the file's name. Texts that
+several experiments share are in the folder's `shared.toml`. A mistake raises an error that names the file and the key.
 """
 
 from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from sparelane.papers.engine import claims
 from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.cells import Cell, Runs, plan
 from sparelane.papers.engine.claims import Value
-from sparelane.papers.engine.rows import NOT_EXPLAINED, Band, Evaluation, Key, Metric, each
+from sparelane.papers.engine.rows import NOT_EXPLAINED, Band, Evaluation, Key, Metric, Row, each
 from sparelane.papers.engine.sections import DeclarationError, Section
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+# The file of a paper's folder with the texts that several experiments share.
+SHARED = "shared.toml"
+
+KERNELS: Mapping[str, Literal["", "linux", "rc3"]] = {"": "", "linux": "linux", "rc3": "rc3"}
 
 KEY_PARTS = ("setting", "metric", "scheme", "average", "traffic", "variant")
 
@@ -41,6 +49,8 @@ OF_MANY: Mapping[str, Callable[[Sequence[Key]], Value]] = {
     "spread": claims.spread,
     "lead_of_difference": claims.lead_of_difference,
     "over_largest": lambda keys: claims.over_largest(keys[0], keys[1:]),
+    "over_least": lambda keys: claims.over_least(keys[0], keys[1:]),
+    "least_over": lambda keys: claims.least_over(keys[:-1], keys[-1]),
     "over_median": lambda keys: claims.over_median(keys[0], keys[1:]),
     "inside": claims.inside,
 }
@@ -48,44 +58,45 @@ OF_MANY: Mapping[str, Callable[[Sequence[Key]], Value]] = {
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What every kind of experiment says in its file; `rest` has what is the kind's own.
+    """The part of an experiment's file that all kinds have in common.
 
     Attributes:
-        id: `paper/name`, by the file's place.
+        id: `paper/name`, from the path of the file.
         title: one line.
-        source: where the paper has it.
+        source: the place in the paper.
         method: what the authors did.
-        shared: names of what the kind assumes for several experiments.
-        assumptions: what is assumed besides.
-        fitted: sentences that say what was fitted, and on what.
+        assumptions: what the paper leaves open and how it is settled here; shared ones first.
+        fitted: sentences that state which values were fitted, and to what.
         full: the full effort.
-        quick: the quick one.
+        quick: the quick effort.
         printed: the paper's numbers.
+        stated: bands for numbers that the paper states in words.
         reasons: why rows deviate.
-        claims: what must hold of the rows.
-        rest: the keys that the kind reads.
+        claims: conditions that the rows must meet.
+        needs_kernel: the kernel that the simulations run on, if any.
+        witness: the source of the numbers that ours are compared with.
+        rest: the remaining keys, which the kind reads.
     """
 
     id: str
     title: str
     source: str
     method: str
-    shared: tuple[str, ...]
     assumptions: tuple[str, ...]
     fitted: tuple[str, ...]
     full: Effort
     quick: Effort
     printed: Mapping[Key, float]
+    stated: Mapping[Key, Band]
     reasons: Mapping[Key, str]
     claims: tuple[Claim, ...]
+    needs_kernel: Literal["", "linux", "rc3"]
+    witness: str
     rest: Section
 
-    def assume(self, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-        """All assumptions, the shared ones first."""
-        for name in self.shared:
-            if name not in known:
-                raise self.rest.fail("shared", f'has "{name}"; allowed: {", ".join(known)}')
-        return (*(line for name in self.shared for line in known[name]), *self.assumptions)
+    def paper(self, key: Key) -> float | None:
+        """Returns the paper's number for a row; a varied row is compared with the number of the row that it varies."""
+        return self.printed.get(key, self.printed.get(replace(key, variant="")))
 
     def experiment(
         self,
@@ -93,51 +104,85 @@ class Declaration:
         evaluate: Callable[[Effort, Outcomes], Evaluation],
         draw: Callable[[Evaluation], Figure],
         *,
-        assumptions: tuple[str, ...],
         restate: Callable[[Evaluation], Evaluation] = lambda found: found,
     ) -> Experiment:
-        """The experiment, with what its kind adds."""
+        """Returns the experiment. Rows of `evaluate` without a number of the paper's get it by their key."""
         return Experiment(
             id=self.id,
             title=self.title,
             source=self.source,
             method=self.method,
-            assumptions=assumptions,
+            assumptions=self.assumptions,
             full=self.full,
             quick=self.quick,
             plan=plan,
-            evaluate=evaluate,
+            evaluate=lambda effort, outcomes: self._compared(evaluate(effort, outcomes)),
             draw=draw,
             restate=restate,
             reasons=self.reasons,
             claims=self.claims,
             fitted=self.fitted,
+            needs_kernel=self.needs_kernel,
+            witness=self.witness,
         )
+
+    def study(
+        self,
+        cells: Callable[[Effort], Iterable[Cell]],
+        evaluate: Callable[[Runs], Evaluation],
+        draw: Callable[[Evaluation], Figure],
+        *,
+        restate: Callable[[Evaluation], Evaluation] = lambda found: found,
+    ) -> Experiment:
+        """Returns the experiment that simulates each cell once per seed and computes rows from the runs."""
+        return self.experiment(
+            lambda effort: plan(cells(effort), effort),
+            lambda effort, outcomes: evaluate(Runs(effort, outcomes)),
+            draw,
+            restate=restate,
+        )
+
+    def _compared(self, found: Evaluation) -> Evaluation:
+        return replace(found, rows=tuple(self._row(row) for row in found.rows))
+
+    def _row(self, row: Row) -> Row:
+        paper = self.printed.get(row.key) if row.paper is None else row.paper
+        return replace(row, paper=paper, said=row.said or self.stated.get(row.key))
+
+
+def named(*metrics: Metric) -> Mapping[str, Metric]:
+    """Returns metrics by their names, as `read` takes them."""
+    return {metric.name: metric for metric in metrics}
 
 
 def kind_of(path: Path) -> str:
-    """The kind of experiment that the file declares: the name of a module.
+    """Returns the name of the module that the experiment's file belongs to.
 
     Raises:
-        DeclarationError: the file does not say.
+        DeclarationError: the file cannot be read.
     """
-    return _load(path).text("kind")
+    return _load(path).text("kind", path.stem.replace("-", "_"))
 
 
-def read(path: Path, metrics: Mapping[str, Metric]) -> Declaration:
-    """The experiment that the file declares.
+def read(
+    path: Path, metrics: Mapping[str, Metric], values: Mapping[str, Callable[..., Value]] | None = None
+) -> Declaration:
+    """Returns the declaration in an experiment's file. The keys that only its kind knows are not checked yet.
 
     Args:
-        path: of the file, in the folder of its paper.
-        metrics: those of the kind, by name.
+        path: the file, in the folder of its paper.
+        metrics: the kind's metrics by name.
+        values: functions of the kind that make the values of claims, by name.
 
     Raises:
-        DeclarationError: something in the file is not as it must be. What is the kind's own is not looked at.
+        DeclarationError: a key is missing, unknown or has a wrong value.
     """
     root = _load(path)
-    root.text("kind")
+    root.text("kind", "")
     defaults = root.section("rows")
-    rows = _Rows(metrics, {name: defaults.texts(name) for name in KEY_PARTS})
+    further = root.section("metrics")
+    known = {**metrics, **{name: Metric(name, further.text(name)) for name in further}}
+    rows = _Rows(known, {name: defaults.texts(name) for name in KEY_PARTS})
     defaults.finish()
     printed: dict[Key, float] = {}
     for part in root.sections("printed"):
@@ -145,21 +190,46 @@ def read(path: Path, metrics: Mapping[str, Metric]) -> Declaration:
             if key in printed:
                 raise part.fail("rows", f'has a second number for "{key.words}"')
             printed[key] = number
+    full = _effort(root.section("full"), "full")
+    shared = _shared(path.with_name(SHARED), root, full)
     return Declaration(
         id=f"{path.parent.name}/{path.stem}",
         title=root.text("title"),
         source=root.text("source"),
         method=root.text("method"),
-        shared=root.texts("shared"),
-        assumptions=root.texts("assumptions"),
-        fitted=root.texts("fitted"),
-        full=_effort(root.section("full"), "full"),
+        assumptions=(*shared["assumptions"], *root.texts("assumptions")),
+        fitted=(*shared["fitted"], *root.texts("fitted")),
+        full=full,
         quick=_effort(root.section("quick"), "quick"),
         printed=printed,
+        stated={key: band for part in root.sections("stated") for key, band in rows.stated(part)},
         reasons={key: text for part in root.sections("reason") for key, text in rows.reasons(part)},
-        claims=tuple(claim for part in root.sections("claim") for claim in _claims(part, rows, printed)),
+        claims=tuple(claim for part in root.sections("claim") for claim in _claims(part, rows, printed, values or {})),
+        needs_kernel=root.one_of("needs_kernel", KERNELS, ""),
+        witness=root.text("witness", "paper"),
         rest=root,
     )
+
+
+def _shared(path: Path, root: Section, full: Effort) -> Mapping[str, tuple[str, ...]]:
+    """The texts of `shared.toml` that an experiment names, by table; `{stop_s}` in them is the length of a full run."""
+    tables = _load(path) if path.exists() else Section({}, SHARED)
+    sections = {table: tables.section(table) for table in ("assumptions", "fitted")}
+    names = root.texts("shared")
+    known = dict.fromkeys(name for section in sections.values() for name in section)
+    for name in names:
+        if name not in known:
+            place = f"{path.parent.name}/{SHARED}"
+            raise root.fail("shared", f'has "{name}"; {place} has: {", ".join(known) or "nothing"}')
+    return {
+        table: tuple(
+            line.replace("{stop_s}", f"{full.stop_s:g}")
+            for name in names
+            if name in section
+            for line in section.texts(name)
+        )
+        for table, section in sections.items()
+    }
 
 
 def _load(path: Path) -> Section:
@@ -226,6 +296,14 @@ class _Rows:
                     yield key, float(cell)
         part.finish()
 
+    def stated(self, part: Section) -> Iterator[tuple[Key, Band]]:
+        """The band of rows whose numbers the paper gives in words, with the words' place."""
+        part.text("place")
+        keys = [key for section in part.sections("rows") for key in self.keys(section)]
+        band = _band(part, "band")
+        part.finish()
+        return ((key, band) for key in keys)
+
     def reasons(self, part: Section) -> Iterator[tuple[Key, str]]:
         """A reason and the rows that it stands beside."""
         text = part.text("text")
@@ -234,19 +312,28 @@ class _Rows:
         return ((key, text) for key in keys)
 
 
-def _claims(part: Section, rows: _Rows, printed: Mapping[Key, float]) -> Iterator[Claim]:
-    """What a table claims: about one row or two, once for each of them that it names; or about all at once.
+def _claims(
+    part: Section, rows: _Rows, printed: Mapping[Key, float], made: Mapping[str, Callable[..., Value]]
+) -> Iterator[Claim]:
+    """Yields the claims of a table.
 
-    The text may have parts of the first row's key, and the printed number as `paper`, in braces. A reason says why the
-    claim fails.
+    A claim about one row or two is made once for each row or pair that the table names; any other claim is made once
+    about all of them. The text may contain parts of the first row's key, and the printed number as `paper`, in braces.
+    `value` names a function of the kind, whose arguments are in `of`. The reason states why the claim fails.
     """
-    text, name = part.text("text"), next((name for name in (*OF_ONE, *OF_TWO, *OF_MANY) if name in part), None)
-    if name is None:
-        raise part.fail("claim", f"has no value; allowed: {', '.join((*OF_ONE, *OF_TWO, *OF_MANY))}")
-    groups = [rows.keys(section) for section in part.sections(name)]
+    text = part.text("text")
     full = _band(part, "full")
     quick = _band(part, "quick") if "quick" in part else None
     reason = part.text("reason", NOT_EXPLAINED)
+    if "value" in part:
+        value = part.one_of("value", made)(*part.arguments("of"))
+        part.finish()
+        yield Claim(text, value, full, quick, reason)
+        return
+    name = next((name for name in (*OF_ONE, *OF_TWO, *OF_MANY) if name in part), None)
+    if name is None:
+        raise part.fail("claim", f"has no value; allowed: {', '.join((*OF_ONE, *OF_TWO, *OF_MANY, 'value'))}")
+    groups = [rows.keys(section) for section in part.sections(name)]
     part.finish()
     for key, value in _values(part, name, groups):
         parts = {name: getattr(key, name) for name in KEY_PARTS}

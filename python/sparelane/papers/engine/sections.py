@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -21,6 +21,9 @@ class Section:
 
     def __contains__(self, key: str) -> bool:
         return key in self._left
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tuple(self._left))
 
     def fail(self, key: str, problem: str) -> DeclarationError:
         """The error that a key has this problem."""
@@ -74,6 +77,11 @@ class Section:
         if not all(isinstance(one, list) for one in found):
             raise self.fail(key, "must hold lists alone")
         return tuple(found)
+
+    def arguments(self, key: str) -> tuple[str | int | float | tuple[Any, ...], ...]:
+        """Returns a list of texts, numbers and lists as it is; an empty one if the key is missing."""
+        found = self._take(key, list, "a list of texts and numbers", [])
+        return tuple(tuple(one) if isinstance(one, list) else one for one in found)
 
     def columns(self, key: str) -> tuple[str | dict[str, Any], ...]:
         """A list of texts and tables."""

@@ -7,15 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import Value, at_most
+from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.claims import Value
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import NOT_EXPLAINED, Evaluation, Key, MissingNumberError, Row
 from sparelane.papers.engine.rows import measured as mean_row
 from sparelane.papers.linux import measured
 from sparelane.papers.linux.figure import draw
 from sparelane.papers.linux.paths import PATHS, QUICK_RUNS, RUNS, SIDES, Run
-from sparelane.papers.linux.reasons import REASONS, SMALLER
-from sparelane.papers.linux.rows import FCT, METRICS
+from sparelane.papers.linux.reasons import SMALLER
+from sparelane.papers.linux.rows import FCT
+from sparelane.papers.linux.rows import METRICS as OVER_TIME
 
 # Differences above this are named in a note, with their reasons; from 10 % on, reasons stand beside the rows.
 NAMED = 0.05
@@ -64,7 +66,7 @@ def _rows(run: Run, found: pl.DataFrame) -> list[Row]:
     """A row for each size and each quantity; quantities over time are of the largest flow, where it is long enough."""
     rows = []
     for size in run.path.sizes:
-        for metric, column, scale in METRICS:
+        for metric, column, scale in OVER_TIME:
             ours, linux = (found.filter(size=size, side=side)[column] * scale for side in SIDES)
             if metric is not FCT and linux.null_count():
                 continue
@@ -120,51 +122,14 @@ def _unexplained(is_time: bool) -> Value:
     return count
 
 
-CLAIMS = (
-    Claim("The median difference of completion times is under 3 %", _median, full=at_most(3.0), quick=at_most(3.0)),
-    Claim(
-        "No completion time differs by more than 10 % without a reason: how many do",
-        _unexplained(True),
-        full=at_most(0.0),
-    ),
-    Claim(
-        "No flight, queue or use of the link differs by more than 10 % without a reason: how many do",
-        _unexplained(False),
-        full=at_most(0.0),
-    ),
-)
+METRICS = named(FCT, *(metric for metric, *_ in OVER_TIME))
+VALUES = {
+    "median difference": lambda: _median,
+    "unexplained times": lambda: _unexplained(True),
+    "unexplained means": lambda: _unexplained(False),
+}
 
-EXPERIMENT = Experiment(
-    id="linux/controllers",
-    title="Each of Linux's controllers beside ours",
-    source="Linux 6.12",
-    method="Three flows of each controller over seven paths, one flow after the other: on the TCP of Linux in virtual "
-    "time (`sparelane run linux-controllers --on linux`) and in the simulator. Where other pages have a paper's "
-    "number, this one has Linux's.",
-    assumptions=(
-        'The simulator\'s side has `preset = "linux"` and `delayed_ack = false`: hosts of Linux acknowledge nearly '
-        "every packet here, since the receiving program reads each at once.",
-        "On paths with losses each segment's first transmission is lost with the path's probability. Which ones are "
-        "lost is drawn from the seed, and is the same on both sides and for all controllers: a difference is not one "
-        "of chance. Acknowledgments are not lost.",
-        "TCP-LP reads delays from timestamps whose beginnings are drawn, in a clock of milliseconds whose speed it "
-        'guesses, and CDG draws when it gives way; ours do the same with `like = "linux"`. They run under each seed on '
-        "all paths; others, where nothing is lost, once.",
-        "What is in flight, queues and the use of the link are means over the largest flow of a path, where that lasts "
-        "half a second, sampled every 7.3 ms.",
-        "The kernel's tcp_nv is recommended by its author within a data centre only, where all flows are of it. On "
-        "these paths its window seldom fills the link.",
-        "The clock of User-Mode Linux ticks every 10 ms (CONFIG_HZ=100; distributions have 1 or 4 ms). Westwood "
-        'measures by that clock, and ours has `tick = "10ms"` here in place of 1 ms. A probe of the tail waits two '
-        "ticks longer there than two round trips.",
-    ),
-    full=Effort("full", seeds=20),
-    quick=Effort("quick", seeds=1),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    reasons=REASONS,
-    claims=CLAIMS,
-    needs_kernel="linux",
-    witness="Linux",
-)
+
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

@@ -8,8 +8,8 @@ from dataclasses import replace
 import polars as pl
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcome, Outcomes, Simulation
-from sparelane.papers.engine.claims import at_least, at_most, ours, over_largest, ratio
+from sparelane.papers.engine.base import Effort, Experiment, Outcome, Outcomes, Simulation
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, measured
 from sparelane.papers.engine.statistics import jain
 from sparelane.papers.rapid import testbed, transfers
@@ -114,53 +114,11 @@ def draw(evaluation: Evaluation) -> Figure:
 
 SLUGGISH = ("New Reno", "Hybla", "LP", "Westwood", "Veno")
 OTHERS = [label for label in transfers.SCHEMES.values() if label != "RAPID"]
-CLAIMS = (
-    Claim(
-        "RAPID keeps a near-optimal fair share (appendix C, Fig. 13): Jain's index",
-        ours(key(FAIRNESS, "RAPID")),
-        full=at_least(0.95),
-        quick=at_least(0.9),
-    ),
-    Claim(
-        "... and it alone does: its index over the largest of the others that use the path",
-        over_largest(key(FAIRNESS, "RAPID"), [key(FAIRNESS, label) for label in OTHERS if label not in SLUGGISH]),
-        full=at_least(1.0),
-        reason="not explained: FAST and YeAH share alike here; of FAST the paper had its own port",
-    ),
-    Claim(
-        "Scalable yields no fair share (section V-E, Fig. 12a): RAPID's index over its",
-        ratio(key(FAIRNESS, "RAPID"), key(FAIRNESS, "Scalable")),
-        full=at_least(1.25),
-    ),
-    *(
-        Claim(
-            f"Three transfers of {label} severely underutilize the path (appendix C; taken as less than three quarters "
-            "of 10 Gb/s)",
-            ours(key(UTILIZATION, label)),
-            full=at_most(7.5),
-            reason="not explained: the switch loses fewer packets of theirs than the paper's does, as in Table V; and "
-            "the runs are of 30 s, of which slow start is a part",
-        )
-        for label in SLUGGISH
-    ),
-)
 
-EXPERIMENT = Experiment(
-    id="rapid/fig13-fairness",
-    title="Three transfers of one protocol",
-    source="RAPID, section V-E, Figs. 12 and 13",
-    method="Three transfers between two pairs of hosts, each active during another interval, with each protocol.",
-    assumptions=(
-        *testbed.ASSUMPTIONS,
-        "Transfers start at 0, a fifth and two fifths of a run and do not end; fairness is of what they get in its "
-        "second half. The first and the third share both hosts. The paper prints no numbers.",
-        "Windows of up to 39 MB for each transfer.",
-    ),
-    full=Effort("full", seeds=3, stop_s=30.0),
-    quick=Effort("quick", seeds=1, stop_s=4.0),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    fitted=testbed.FITTED,
-    claims=CLAIMS,
-)
+
+METRICS = named(FAIRNESS, UTILIZATION)
+
+
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

@@ -9,8 +9,8 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from sparelane import rapid
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import at_least, at_most, ours
+from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, measured
 from sparelane.papers.rapid import testbed
 from sparelane.reports import plots
@@ -34,17 +34,6 @@ PACKETS = 200
 EXACT_US = 1.0
 WITHIN = Metric("gaps within 1 us", "%")
 ERROR = Metric("error", "us")
-
-ASSUMPTIONS = (
-    *testbed.ASSUMPTIONS,
-    "The gaps of p-streams, at four rates for each average rate from 100 kb/s to 8 Gb/s; at 10 Gb/s on average, half "
-    "of a p-stream would be faster than the interface. Each rate has a run of its own, 200 packets at that pace.",
-    "A gap is from the last bit of a packet to that of the next as they leave the sender's interface; the paper's "
-    "monitor is behind the first switch, whose other ports are silent. What is wanted is the gap between due times.",
-    "The paper prints no errors but the bound of 1 us. Timers are late by a random time with an exponential "
-    "distribution: of 2 us on average in the kernel, and of 50 us at user level, Linux's default slack for the timers "
-    "of processes. PAUSE frames fill the cable, and are exact here.",
-)
 
 
 def simulation(sender: str, rate_bps: float, seed: int) -> Simulation:
@@ -123,32 +112,9 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
-CLAIMS = (
-    Claim(
-        "PAUSE frames make gaps within 1 us (section IV-B, Fig. 6): percent of them",
-        ours(Key("PAUSE frames", WITHIN)),
-        full=at_least(100.0),
-        quick=at_least(100.0),
-    ),
-    Claim(
-        "Timers have significant errors (section VI, Fig. 6): percent of the kernel's within 1 us",
-        ours(Key("timer in the kernel", WITHIN)),
-        full=at_most(50.0),
-        quick=at_most(60.0),
-    ),
-)
+METRICS = named(WITHIN)
 
-EXPERIMENT = Experiment(
-    id="rapid/fig6-gaps",
-    title="Gaps between packets, by PAUSE frames and by timers",
-    source="RAPID (INFOCOM 2017), section IV-B and Fig. 6",
-    method="P-streams of average rates from 100 kb/s to 10 Gb/s, their gaps made of PAUSE frames, by a timer of the "
-    "kernel's for each packet, or by a program; recorded by a monitor behind the first switch.",
-    assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=3),
-    quick=Effort("quick", seeds=1),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    claims=CLAIMS,
-)
+
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

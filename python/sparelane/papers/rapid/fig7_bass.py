@@ -10,8 +10,8 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from sparelane import rapid
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import at_most, ratio
+from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, measured
 from sparelane.papers.rapid import testbed
 from sparelane.papers.rapid.streams import Samples, samples
@@ -22,15 +22,6 @@ FROM_S = 1.0
 STREAMS = 40
 RATIO = Metric("receive gap over send gap")
 LOGGED_PACKETS = (STREAMS + 4) * 64
-
-ASSUMPTIONS = (
-    *testbed.ASSUMPTIONS,
-    "One transfer alone. The figures show a p-stream without saying at which rate; here it is one of the first after a "
-    "second, and rows are over forty that follow one another. An acknowledgment comes for two packets, so that a gap "
-    "is that of two packets.",
-    "Spread is the standard deviation of receive gap over send gap, which is 1 where nothing waits. An event that is "
-    "not complete at the end of a p-stream goes before the next, as in the controller.",
-)
 
 
 def simulation(seed: int) -> Simulation:
@@ -105,26 +96,9 @@ def _spread(row: str) -> Key:
     return Key(row, RATIO, average="spread")
 
 
-CLAIMS = (
-    Claim(
-        "BASS eliminates the spikes (section IV-D, Fig. 7): what is left of their spread (taken as a quarter at most)",
-        ratio(_spread("after BASS"), _spread("raw gaps")),
-        full=at_most(0.25),
-        quick=at_most(0.25),
-    ),
-)
+METRICS = named(RATIO)
 
-EXPERIMENT = Experiment(
-    id="rapid/fig7-bass",
-    title="Gaps behind coalesced interrupts, and after smoothing",
-    source="RAPID (INFOCOM 2017), section IV-D, Figs. 2c and 7",
-    method="The receive gaps of a p-stream of 64 packets as the interface hands packets to the kernel, and the same "
-    "after Buffering-Aware Spike Smoothing.",
-    assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=5),
-    quick=Effort("quick", seeds=1),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    claims=CLAIMS,
-)
+
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from sparelane import rapid
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcome, Outcomes, Simulation
-from sparelane.papers.engine.claims import at_least, at_most, ours, over_largest, ratio
+from sparelane.papers.engine.base import Effort, Experiment, Outcome, Outcomes, Simulation
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, measured
 from sparelane.papers.rapid import testbed
 from sparelane.reports import plots
@@ -65,21 +65,6 @@ BACK_S = testbed.RTT_S / 2
 
 # Of what the paper leaves open, so many seeds are enough.
 VARIED_SEEDS = 3
-
-ASSUMPTIONS = (
-    *testbed.ASSUMPTIONS,
-    "Beside one RAPID transfer goes cross traffic of 2.5 Gb/s, CBR or BCT; the paper does not say which. A p-stream "
-    "has four rates, and a fourth of its packets at each.",
-    "The available bandwidth is the capacity less what cross traffic brought to the bottleneck while the p-stream "
-    "passed it, by a run of the same cross traffic alone. Estimates are read every 100 us from the controller's trace, "
-    "and belong to the p-stream whose last packet passed the bottleneck half a round trip before. The first second "
-    "does not count.",
-    "An error is |estimate - available| over available. Rows say how many p-streams probe the available bandwidth, "
-    "with a rate below it and one above, and how many errors of theirs are small. Two rates are 15 % apart, and the "
-    "estimate is the lower one: 7 % too low on average, were everything else exact.",
-    "For the adapting timescale, the mean of the estimates that make one update is held against what was available "
-    "meanwhile.",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,55 +273,9 @@ def _together(traffic: str, packets: int) -> Key:
     return replace(of(traffic, packets), metric=together(GAMMAS[packets]), average="median")
 
 
-CLAIMS = tuple(
-    claim
-    for traffic in TRAFFIC
-    for claim in (
-        Claim(
-            f"P-streams of 64 packets have errors below 10 % in more than 80 % (section IV-D): beside {traffic}",
-            ours(of(traffic, 64)),
-            full=at_least(80.0),
-            reason=NOISE if traffic == "CBR" else BURSTS,
-        ),
-        Claim(
-            f"64 packets have the best accuracy of 32, 48, 64 and 96 (section IV-D): beside {traffic}, over the best "
-            "other's",
-            over_largest(of(traffic, 64), [of(traffic, packets) for packets in (32, 48, 96)]),
-            full=at_least(1.0),
-            reason=LONGER_IS_BETTER,
-        ),
-        Claim(
-            f"Three p-streams of 64 packets have a third of the error of one of 192, 5 for 15 % (section IV-E, Fig. 8; "
-            f"taken as half): beside {traffic}",
-            ratio(_together(traffic, 64), _together(traffic, 192)),
-            full=at_most(0.5),
-            reason=LONGER_IS_BETTER,
-        ),
-        Claim(
-            f"Shorter p-streams than 64 packets do not reduce the error (section IV-E): 48 over 64 beside {traffic}",
-            ratio(_together(traffic, 48), _together(traffic, 64)),
-            full=at_least(1.0),
-            reason="not explained; the difference is within the interval of the seeds",
-        ),
-    )
-)
+METRICS = named(SINGLE)
 
-EXPERIMENT = Experiment(
-    id="rapid/fig8-timescales",
-    title="Errors of estimates, by the length of p-streams",
-    source="RAPID (INFOCOM 2017), sections IV-D and IV-E, Fig. 8",
-    method="P-streams of 48, 64, 96 and 192 packets, and updates of the rate by the mean of 4, 3, 2 and 1 of them; the "
-    "error relative to the available bandwidth, over a path of 10 Gb/s. Single p-streams of 32 to 96 packets.",
-    assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=10, stop_s=2.0),
-    quick=Effort("quick", seeds=1, stop_s=1.5),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    fitted=testbed.FITTED,
-    claims=CLAIMS,
-    reasons={
-        of("CBR", 64): NOISE,
-        of("BCT", 64): BURSTS,
-    },
-)
+
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

@@ -21,13 +21,6 @@ LOSS_RATES = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 METRICS = {THROUGHPUT.name: THROUGHPUT}
 QUICK_SCHEMES = ("rapid", "newreno", "cubic", "scalable")
 
-ASSUMPTIONS = (
-    "Data segments are lost at random on the sender's cable, each with the same probability; the paper drops them in "
-    "the receiving host (RAPID) or in the sending one (netem). Acknowledgments are not lost.",
-    "Throughput is payload, counted in the last two thirds of a run, and of RAPID's after its start-up.",
-    "FAST has alpha = 200 packets; the paper tuned its own port, and gives no numbers.",
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -178,13 +171,11 @@ def experiment(declared: Declaration) -> Experiment:
     rest = declared.rest
     varied = [cell for part in rest.sections("varied") for cell in _varied(part)]
     table = LossTable(declared.printed, rest.texts("settings"), rest.texts("lossy_settings"), varied)
-    assumptions = declared.assume({"testbed": testbed.ASSUMPTIONS, "losses": ASSUMPTIONS})
     missing = next((key for key in map(_usual, table.cells(declared.full)) if key not in declared.printed), None)
     if missing is not None:
         raise rest.fail("printed", f'has nothing for "{missing.words}"')
     rest.finish()
-    found = declared.experiment(table.plan, table.evaluate, draw, assumptions=assumptions)
-    return replace(found, fitted=(*testbed.FITTED, *found.fitted))
+    return declared.experiment(table.plan, table.evaluate, draw)
 
 
 def _usual(cell: Cell) -> Key:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import at_least, at_most, difference, over_paper, within_factor
+from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, measured
 from sparelane.papers.rapid import testbed, transfers, web
 from sparelane.papers.rapid.printed import BesideWeb
@@ -199,114 +199,11 @@ STOPPED = (
     "packets first the sign is right, without a loss, and users wait for a second (rows); but there New Reno has "
     "nearly all of the path, too, for an eighth as printed (row of Table VIII)"
 )
-CLAIMS = (
-    Claim(
-        "full RAPID has 9.44 Gb/s on the idle path (Table II)",
-        over_paper(idle(FULL)),
-        full=(0.9, 1.1),
-        quick=(0.85, 1.1),
-    ),
-    Claim(
-        "full RAPID has 7.00 Gb/s beside web users",
-        over_paper(beside_web(FULL, THROUGHPUT)),
-        full=(0.9, 1.1),
-        quick=(0.8, 1.15),
-    ),
-    *(
-        Claim(
-            f"{name} persistently overestimates, and so has more than full RAPID on the idle path",
-            difference(idle(name), idle(FULL)),
-            full=at_least(0.2),
-            quick=at_least(0.2),
-        )
-        for name in OVERESTIMATING
-    ),
-    *(
-        Claim(
-            f"{name} has more than full RAPID beside web users, too (Table II: {VARIANTS[name].web.gbps:g} Gb/s)",
-            difference(beside_web(name, THROUGHPUT), beside_web(FULL, THROUGHPUT)),
-            full=at_least(0.0),
-            reason=STOPPED,
-        )
-        for name in OVERESTIMATING
-    ),
-    *(
-        Claim(
-            f"{name} loses as much as printed beside web users, within a factor of 2 (Table II)",
-            over_paper(beside_web(name, LOSS)),
-            full=within_factor(2.0),
-            reason=STOPPED,
-        )
-        for name in OVERESTIMATING
-    ),
-    *(
-        Claim(
-            f"{name} starves web users: their median flow takes as long as printed, within a factor of 2 (Table II)",
-            over_paper(beside_web(name, WEB_FLOW, MEDIAN)),
-            full=within_factor(2.0),
-            reason=STOPPED,
-        )
-        for name in OVERESTIMATING
-    ),
-    *(
-        Claim(
-            f"{name} has less than full RAPID beside web users (Table II)",
-            difference(beside_web(name, THROUGHPUT), beside_web(FULL, THROUGHPUT)),
-            full=at_most(0.0),
-            reason="not explained; they differ by less than the interval of the seeds",
-        )
-        for name in (*UNDERESTIMATING, "V5: gamma 1, N 64", LONG_STREAMS)
-    ),
-    Claim(
-        "V5: gamma 1, N 64 has less than full RAPID on the idle path (section VI)",
-        difference(idle("V5: gamma 1, N 64"), idle(FULL)),
-        full=at_most(0.0),
-    ),
-    Claim(
-        "V5: gamma 1, N 192 has 9.49 Gb/s on the idle path, of the printed (Table II)",
-        over_paper(idle(LONG_STREAMS)),
-        full=(0.9, 1.1),
-    ),
-    *(
-        Claim(
-            f"{name} has less than full RAPID on the idle path",
-            difference(idle(name), idle(FULL)),
-            full=at_most(-0.05),
-        )
-        for name in UNDERESTIMATING
-    ),
-)
 
-EXPERIMENT = Experiment(
-    id="rapid/table2-mechanisms",
-    title="What each mechanism is for",
-    source="RAPID, section VI and Table II",
-    method="RAPID over 10 Gb/s and 30 ms, without one of its mechanisms at a time, on an idle path and beside web "
-    "users.",
-    assumptions=(
-        *testbed.ASSUMPTIONS,
-        *web.ASSUMPTIONS,
-        "tau = 10 ms and eta = 3: the paper's number for full RAPID is that of this setting and not of the gentler "
-        "one of its web tables.",
-        'In rows "start-up after timeouts" RAPID begins anew after each, p-streams with losses say nothing, and TCP '
-        "finds lost retransmissions by the timer alone.",
-        f"V1's timers are late by {testbed.TIMER_ERROR} on average, exponentially; the paper's Fig. 6 has no numbers. "
-        "V2 stamps by a clock of 1 ms when the acknowledgment leaves, V3 by one of 1 us.",
-    ),
-    reasons={
-        **{
-            beside_web(name, *number): STOPPED
-            for name in OVERESTIMATING
-            for number in ((THROUGHPUT,), (WEB_FLOW, MEDIAN))
-        },
-        beside_web("V4: no BASS", LOSS): STOPPED,
-    },
-    full=Effort("full", seeds=3, stop_s=120.0),
-    quick=Effort("quick", seeds=1, stop_s=4.0),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    restate=restate,
-    fitted=testbed.FITTED,
-    claims=CLAIMS,
-)
+
+METRICS = named(LOSS, THROUGHPUT, WEB_FLOW)
+
+
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw, restate=restate)

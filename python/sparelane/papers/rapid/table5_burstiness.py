@@ -8,19 +8,12 @@ from dataclasses import dataclass, replace
 import polars as pl
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcome, Outcomes, Simulation
+from sparelane.papers.engine.base import Effort, Experiment, Outcome, Outcomes, Simulation
 from sparelane.papers.engine.claims import (
     Value,
-    about,
-    at_least,
-    at_most,
-    difference,
     falling,
-    less_paper,
-    ours,
-    over_largest,
-    ratio,
 )
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, measured
 from sparelane.papers.rapid import testbed, transfers, web
 from sparelane.papers.rapid.printed import GENTLE_BCT_LOSS, TABLE_I, TABLE_V
@@ -238,102 +231,10 @@ def _all_fall(evaluation: Evaluation) -> float:
     )
 
 
-# Slow growers that have what is printed.
-AS_PRINTED = (("h-tcp", "BCT"),)
-CLAIMS = (
-    *(
-        Claim(
-            f"RAPID uses {TABLE_V['rapid'][2 * place]:g} % of what {level} leaves (Table V)",
-            less_paper(Case("rapid", level).key(LINK_USE)),
-            full=(-5.0, 5.0),
-            quick=(-10.0, 10.0),
-        )
-        for place, level in enumerate(LEVELS)
-    ),
-    Claim(
-        "RAPID loses nothing beside constant-rate traffic (Table V)",
-        ours(Case("rapid", "UDP").key(LOSS)),
-        full=(0.0, 5e-4),
-    ),
-    *(
-        Claim(
-            f"beside {level} RAPID uses more than Scalable, the best of the others that Table I has",
-            ratio(Case("rapid", level).key(LINK_USE), Case("scalable", level).key(LINK_USE)),
-            full=at_least(1.05),
-            quick=at_least(1.0),
-        )
-        for level in LEVELS
-    ),
-    *(
-        Claim(
-            f"beside {level} RAPID yields the highest goodput of all (appendix B, Table V): over the largest other's",
-            over_largest(_keys("rapid", level, LINK_USE)[0], _keys("others", level, LINK_USE)),
-            full=at_least(1.0),
-        )
-        for level in LEVELS
-    ),
-    *(
-        Claim(
-            f"beside {level} RAPID has the least losses of all (appendix B, Table V): less the least other's, points",
-            _losses_less_the_least(level),
-            full=at_most(0.0),
-            reason="not explained; in the paper's own table most others lose less beside SCT and BCT",
-        )
-        for level in LEVELS
-    ),
-    Claim(
-        "All protocols have less throughput the burstier the cross traffic is (appendix B): the least ratio of a "
-        "level's to the next one's",
-        _all_fall,
-        full=at_least(1.0),
-        reason="not explained; three runs of slow growers differ by more than the levels do",
-    ),
-    Claim(
-        "beside BCT RAPID has 1.8 Gb/s more than Scalable (section V-C)",
-        difference(Case("rapid", "BCT").key(THROUGHPUT), Case("scalable", "BCT").key(THROUGHPUT)),
-        full=about(1.8, 0.18),
-        reason="not explained: Scalable has more here than in the paper",
-    ),
-    Claim(
-        "... but a higher loss rate (section V-C): over Scalable's",
-        ratio(Case("rapid", "BCT").key(LOSS), Case("scalable", "BCT").key(LOSS)),
-        full=at_least(1.0),
-        reason="not explained: Scalable loses several times as much here as in the paper",
-    ),
-    Claim(
-        "with tau = 50 ms and eta = 4 RAPID loses 0.013 % beside BCT and not 0.060 % (section V-C): the ratio, within "
-        "a factor of 2",
-        ratio(GENTLE.key(LOSS), Case("rapid", "BCT").key(LOSS)),
-        full=(0.108, 0.433),
-    ),
-)
+METRICS = named(RANGE, LOSS, THROUGHPUT, LINK_USE)
+VALUES = {"losses less the least": _losses_less_the_least, "smallest fall": lambda: _all_fall}
 
-EXPERIMENT = Experiment(
-    id="rapid/table5-burstiness",
-    title="Beside bursty cross traffic",
-    source="RAPID, section V-C, Tables I and V, Fig. 9",
-    method="One transfer of 120 s over 10 Gb/s and 30 ms beside 2.5 Gb/s of cross traffic that answers "
-    "to nothing, at three levels of burstiness.",
-    assumptions=(
-        *testbed.ASSUMPTIONS,
-        "Use is the transfer's payload in percent of what the cross traffic leaves of 10 Gb/s; the first tenth of a "
-        "run does not count.",
-    ),
-    full=Effort("full", seeds=3, stop_s=120.0),
-    quick=Effort("quick", seeds=1, stop_s=4.0),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    fitted=testbed.FITTED,
-    claims=CLAIMS,
-    reasons={
-        **{Case("fast", level).key(LINK_USE): transfers.FAST_PORT for level in LEVELS},
-        **{
-            Case(scheme, level).key(metric): transfers.SHALLOW
-            for scheme in transfers.SLOW_GROWERS
-            for level in LEVELS
-            for metric in (LINK_USE, *((THROUGHPUT,) if scheme in TABLE_I else ()))
-            if (scheme, level) not in AS_PRINTED
-        },
-    },
-)
+
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

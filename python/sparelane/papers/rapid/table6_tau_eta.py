@@ -8,10 +8,11 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import Value, at_least, at_most, falling, largest, over_paper, ratio, spread
+from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.claims import Value, falling, spread
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric
-from sparelane.papers.rapid import testbed, web
+from sparelane.papers.rapid import web
 from sparelane.papers.rapid.printed import TABLE_VI
 from sparelane.papers.rapid.transfers import LOSS, THROUGHPUT
 from sparelane.papers.rapid.web import MEDIAN, WEB_FLOW, Run
@@ -98,66 +99,15 @@ def _of_all_groups(
 
 BY_GAIN = [(10, eta) for eta in (1, 2, 3, 4)]
 GENTLE = [setting for setting in RUNS if setting[0] / setting[1] >= 5]
-CLAIMS = (
-    Claim(
-        "with tau = 50 ms and eta = 4 RAPID has 6.62 Gb/s beside web users",
-        over_paper(RUNS[50, 4].key(THROUGHPUT)),
-        full=(0.9, 1.1),
-        quick=(0.8, 1.1),
-    ),
-    Claim(
-        "With fixed tau throughput first rises with the gain (appendix C): from step to step, tau = 10 ms",
-        falling(_keys(BY_GAIN[::-1], THROUGHPUT)),
-        full=at_least(1.0),
-    ),
-    Claim(
-        "... and then falls, by losses: the last step, tau = 5 ms",
-        ratio(RUNS[5, 2].key(THROUGHPUT), RUNS[5, 3].key(THROUGHPUT)),
-        full=at_least(1.0),
-    ),
-    Claim(
-        "Identical tau / eta have comparable throughputs (appendix C): the largest over the least of a group",
-        _of_all_groups(lambda group: spread(_keys(group, THROUGHPUT)), max),
-        full=at_most(1.1),
-    ),
-    Claim(
-        "With tau / eta of 5 ms or more losses are negligible, 0.000 % (appendix C)",
-        largest(_keys(GENTLE, LOSS)),
-        full=at_most(0.0005),
-        reason="queues of 400 packets: with 1000, and tau = 50 ms and eta = 4, RAPID loses nothing (row of Table VIII)",
-    ),
-    Claim(
-        "With smaller tau / eta web flows take longer (appendix C): the median, from step to step, tau = 10 ms",
-        falling(_keys([(10, 6), *BY_GAIN[::-1]], WEB_FLOW, MEDIAN)),
-        full=at_least(1.0),
-    ),
-    *(
-        Claim(
-            f"Of identical tau / eta a larger tau has a shorter {average} of web flows (appendix C): from step to step",
-            _of_all_groups(partial(_falls, average), min),
-            full=at_least(1.0),
-            reason="not explained: here they are as long or longer, by less than the interval of the seeds",
-        )
-        for average in (MEDIAN, "95th percentile")
-    ),
-)
 
-EXPERIMENT = Experiment(
-    id="rapid/table6-tau-eta",
-    title="What tau and eta do",
-    source="RAPID, section V-D and Table VI",
-    method="RAPID with a round trip of 5 ms beside web users, with fifteen settings of tau and eta.",
-    assumptions=(
-        *testbed.ASSUMPTIONS,
-        *web.ASSUMPTIONS,
-        "The second number that the paper prints is read as the gain 1/eta: by that reading its throughput falls with "
-        "tau / eta, as its text says of the product.",
-    ),
-    full=Effort("full", seeds=3, stop_s=120.0),
-    quick=Effort("quick", seeds=1, stop_s=3.0),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    fitted=testbed.FITTED,
-    claims=CLAIMS,
-)
+
+METRICS = named(LOSS, THROUGHPUT, WEB_FLOW)
+VALUES = {
+    "largest spread of throughput": lambda: _of_all_groups(lambda group: spread(_keys(group, THROUGHPUT)), max),
+    "smallest fall of web flows": lambda average: _of_all_groups(partial(_falls, average), min),
+}
+
+
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

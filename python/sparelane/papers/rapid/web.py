@@ -36,14 +36,6 @@ REFUSING_USERS = (
     "scheme.web.class=1",
 )
 
-ASSUMPTIONS = (
-    "Users of the web behind ten pairs of hosts of 1 Gb/s, as in the scenario rapid-web: 2.4 Gb/s when alone, in a "
-    "closed loop, with SURGE's parameters (unverified) and files of up to 100 MB; round trips of 0.125 to 0.575 ms; "
-    "hosts that are not noisy, windows of 64 KiB, and queues of 1000 packets in all interfaces. Durations are of "
-    "flows that began after the first tenth of a run and are done, from SYN to the last byte.",
-    "The paper does not say when web users with the transfer are counted, nor whether durations count the handshake.",
-)
-
 
 # What the tables print of each.
 METRICS: Mapping[str, Metric] = {metric.name: metric for metric in (THROUGHPUT, LOSS, WEB_FLOW)}

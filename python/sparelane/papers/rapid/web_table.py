@@ -11,7 +11,7 @@ from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulatio
 from sparelane.papers.engine.declared import Declaration
 from sparelane.papers.engine.rows import Evaluation, Key, Row, joined
 from sparelane.papers.engine.sections import Section
-from sparelane.papers.rapid import testbed, transfers, web
+from sparelane.papers.rapid import transfers, web
 from sparelane.papers.rapid.transfers import THROUGHPUT
 from sparelane.papers.rapid.web import MEDIAN, METRICS, WEB_FLOW, Run
 from sparelane.reports import plots
@@ -124,10 +124,8 @@ def experiment(declared: Declaration) -> Experiment:
     rest = declared.rest
     varied = [one for part in rest.sections("varied") for one in _varied(part)]
     table = WebTable(rest.text("setting"), rest.number("round_trip_ms"), declared.printed, varied)
-    assumptions = declared.assume({"testbed": testbed.ASSUMPTIONS, "web users": web.ASSUMPTIONS})
     rest.finish()
-    found = declared.experiment(table.plan, table.evaluate, table.draw, assumptions=assumptions)
-    return replace(found, fitted=(*testbed.FITTED, *found.fitted))
+    return declared.experiment(table.plan, table.evaluate, table.draw)
 
 
 def _varied(part: Section) -> list[tuple[str, str, tuple[str, ...]]]:

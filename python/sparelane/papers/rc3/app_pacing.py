@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import polars as pl
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import ours
+from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, joined, measured
 from sparelane.papers.rc3 import internet2
 from sparelane.papers.rc3.analytic import reduction
@@ -54,20 +54,6 @@ TIMED: Mapping[str, tuple[str, float | None]] = {
     "the whole video": ("completion_s", None),
 }
 
-ASSUMPTIONS = (
-    *internet2.ASSUMPTIONS,
-    "A video is 2.14 MB: 1.5 MB at the flow's start and 64 KB 100 ms, 200 ms, ... 1 s later, as in the transfer that "
-    "the paper emulates; it does not say how long its videos were.",
-    'Of the setting the paper says "in our experimental topology", in a section on simulations. Ours is the baseline '
-    "with its flows at 30 % load, and beside them one video a second from each host, 1.7 % more; all flows use the "
-    "one scheme, or all the other. The words may as well mean the testbed of section 5.2, two servers with a round "
-    "trip of 20 ms and an initial window of 10: rows of one video there, at each of its two rates, stand "
-    "beside.",
-    "Buffering ends when the receiver holds the first 1.5 MB. Each of the two times is averaged over the videos that "
-    "have it in both runs.",
-    'The paper says of buffering that it took "slightly over 70%" less time, and of large videos that they "did not '
-    'complete transferring the entire file any faster".',
-)
 
 ANOTHER_PLACE = (
     "not explained: the paper does not say where, nor at what load; at 50 % load it is less than the paper prints, by "
@@ -86,9 +72,6 @@ def key(setting: str, part: str, scheme: str, metric: Metric = TIME, variant: st
 def cut(setting: str, part: str, variant: str = "") -> Key:
     """By how much RC3 shortens it."""
     return key(setting, part, RC3, REDUCTION, variant)
-
-
-REASONS = {cut(INTERNET2, BUFFERING): ANOTHER_PLACE}
 
 
 def places(effort: Effort) -> tuple[Place, ...]:
@@ -206,39 +189,9 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
-CLAIMS = (
-    Claim(
-        "RC3 decreases the time spent in buffering by slightly over 70 % (section 5.1.2)",
-        ours(cut(INTERNET2, BUFFERING)),
-        full=(70.0, 75.0),
-        quick=(65.0, 85.0),
-    ),
-    Claim(
-        "... or so it does on the testbed, at 1 Gb/s",
-        ours(cut("testbed at 1 Gb/s", BUFFERING)),
-        full=(70.0, 75.0),
-        quick=(70.0, 75.0),
-    ),
-    Claim(
-        "Large videos do not complete any faster (section 5.1.2)",
-        ours(cut(INTERNET2, WHOLE)),
-        full=(-1.0, 5.0),
-        quick=(-3.0, 8.0),
-    ),
-)
+METRICS = named(REDUCTION)
 
 
-EXPERIMENT = Experiment(
-    id="rc3/app-pacing",
-    title="Videos: 1.5 MB at once, then 64 KB every 100 ms",
-    source='Mittal et al., NSDI 2014, section 5.1.2, "Application Pacing"',
-    method="A YouTube transfer, emulated: a buffer of 1.5 MB, followed by 64 KB every 100 ms; TCP and RC3.",
-    assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=10, stop_s=5.0),
-    quick=Effort("quick", seeds=1, stop_s=2.0),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    reasons=REASONS,
-    claims=CLAIMS,
-)
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

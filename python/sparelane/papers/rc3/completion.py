@@ -46,12 +46,6 @@ RULES: Mapping[str, Rule] = {
     TCP_LONGER.variant: TCP_LONGER,
     BOTH_LONGER.variant: BOTH_LONGER,
 }
-# What several files assume.
-SHARED: Mapping[str, Sequence[str]] = {
-    "internet2": internet2.ASSUMPTIONS,
-    "two rules": internet2.TWO_RULES,
-    "fat tree": internet2.assumptions(0.04)[3:],
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,11 +224,10 @@ def experiment(declared: Declaration) -> Experiment:
         declared.full.stop_s,
         readings,
     )
-    assumptions = declared.assume(SHARED)
     shown = {setting: readings[setting.name].aside if setting.name in readings else "" for setting in settings}
     draw = completion_figure.read(rest.section("figure"), {one: shown[one] for one in settings if one not in full_only})
     rest.finish()
-    return declared.experiment(plan.plan, plan.evaluate, draw, assumptions=assumptions, restate=plan.restate)
+    return declared.experiment(plan.plan, plan.evaluate, draw, restate=plan.restate)
 
 
 def _change(part: Section, settings: Mapping[str, Setting]) -> tuple[Setting, Setting]:

@@ -133,9 +133,8 @@ def experiment(declared: Declaration) -> Experiment:
     rest = declared.rest
     base = rest.one_of("like", internet2.NAMED, "baseline")
     plan = Plan(tuple(_deployment(part, base) for part in rest.sections("deployment")), declared.printed)
-    assumptions = declared.assume({"internet2": internet2.ASSUMPTIONS})
     rest.finish()
-    return declared.experiment(plan.plan, plan.evaluate, plan.draw, assumptions=assumptions)
+    return declared.experiment(plan.plan, plan.evaluate, plan.draw)
 
 
 def _deployment(part: Section, base: Setting) -> Deployment:

@@ -9,9 +9,9 @@ import polars as pl
 import polars.selectors as cs
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcome, Outcomes, Simulation
-from sparelane.papers.engine.claims import at_least, at_most, largest_factor, ratio
-from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, each, measured
+from sparelane.papers.engine.base import Effort, Experiment, Outcome, Outcomes, Simulation
+from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, measured
 from sparelane.papers.rc3 import internet2
 from sparelane.papers.rc3.analytic import MSS_BYTES
 from sparelane.papers.rc3.internet2 import BASELINE, EVEN_PATHS, RC3, TCP, Setting
@@ -38,16 +38,6 @@ COLUMNS: Mapping[tuple[str, Metric], Mapping[str, float]] = {
     (RC3, LOW): {"30%": 13.15, "50%": 28.46, "70%": 36.84},
     (RC3, TOTAL): {"30%": 13.45, "50%": 29.04, "70%": 37.94},
 }
-
-ASSUMPTIONS = (
-    *internet2.ASSUMPTIONS,
-    "A drop rate is packets dropped by queues over data packets sent, of all priorities together: the slides' high and "
-    "low rates add up to their total.",
-    "The whole run counts, from the first flow to the end at 5 s. The slides do not say how long theirs ran: the "
-    'variant "runs of 10 s" is of twice the length, at 30 and 50 % load, where they cost least.',
-    'The variant "of the workload" divides by the packets that the flows hold instead, each once: the slides do not '
-    "say what their percentages are of.",
-)
 
 
 def plan(effort: Effort) -> Sequence[Simulation]:
@@ -120,52 +110,9 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
-CLAIMS = (
-    Claim(
-        "Runs of 5 s drop what the slides print, at each priority and in total, within a factor of 2 at all loads",
-        largest_factor([Key(name, metric, scheme) for name in LOADS for scheme, metric in COLUMNS]),
-        full=at_most(2.0),
-        reason="not explained: the farthest is RC3's high priority at 70 % load; drop rates grow with the run, since "
-        "the links that carry more than their share are still filling up at 5 s, and of runs of 10 s there are rows "
-        "at 30 and 50 % load alone",
-    ),
-    Claim(
-        "Runs of 10 s drop what the slides print, at each priority and in total, within a factor of 1.5 at 30 and 50 "
-        "% load",
-        largest_factor(
-            [
-                Key(setting.name, metric, scheme, variant=setting.variant)
-                for setting in LONGER
-                for scheme, metric in COLUMNS
-            ]
-        ),
-        full=at_most(1.5),
-    ),
-    Claim(
-        "Low priority loses 44 times as much as normal priority at 30 % load (slides)",
-        ratio(*each(["30%"], (LOW, HIGH), RC3)),
-        full=(22.0, 88.0),
-        quick=at_least(10.0),
-    ),
-    Claim(
-        "RC3 loses less at normal priority than TCP does at 50 % load (slides: 0.58 for 0.84 %)",
-        ratio(Key("50%", HIGH, RC3), Key("50%", TOTAL, TCP)),
-        full=at_most(0.9),
-        quick=at_most(1.0),
-    ),
-)
+METRICS = named(TOTAL, HIGH, LOW)
 
 
-EXPERIMENT = Experiment(
-    id="rc3/drops",
-    title="Drop rates by priority and load",
-    source='RC3 slides, back-up slide "Drop Rates in Baseline Simulations"',
-    method="Internet2 topology, 1 Gb/s, 40 ms, at 30, 50 and 70 % load; packets dropped under TCP and under RC3.",
-    assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=10, stop_s=5.0),
-    quick=Effort("quick", seeds=1, stop_s=2.0),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    claims=CLAIMS,
-)
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

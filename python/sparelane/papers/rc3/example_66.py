@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import largest_difference
+from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row
 from sparelane.papers.rc3.walkthrough import NAMES, Walk, by_priority, draw_rounds
 
@@ -40,25 +40,6 @@ def segments(scheme: str, index: int, of: str = "class-0", variant: str = "") ->
 def completes(scheme: str, variant: str = "") -> Key:
     """When its flow does."""
     return Key("the flow", COMPLETES, scheme, variant=variant)
-
-
-REASONS = {
-    segments("RC3", 3, variant=PACKETS): (
-        "packets 13 to 20 left at low priority behind packets 5 to 12, so their acknowledgments are 8 ms behind "
-        "when the window reaches them, and they go again; the paper lets the sender see all acknowledgments of a "
-        "round before it sends"
-    ),
-}
-
-ASSUMPTIONS = (
-    "The paper counts in rounds: all acknowledgments of a round are back before the next begins. Rows "
-    '"packet by packet" are of the simulator, where packets follow each other in time; a round is then the time from '
-    "the first segment's first bit to its acknowledgment.",
-    "Rounds count from the sender's first data, after the handshake. The flow completes in the round in which the "
-    "sender hears that its last segment arrived, the one after that in which it was sent; the paper counts so.",
-    "The 21st and the 22nd segment are lost when they are first sent, which under RC3 is at low priority. Plain TCP, "
-    "which the paper does not show, sends the same flow without that loss.",
-)
 
 
 def plan(effort: Effort) -> Sequence[Simulation]:
@@ -103,32 +84,9 @@ def draw(evaluation: Evaluation) -> Figure:
     return draw_rounds(evaluation, {"RC3": CLASS_0})
 
 
-CLAIMS = (
-    Claim(
-        "Every number of rounds and of segments is the paper's, round by round (section 2.2, Fig. 3)",
-        largest_difference(
-            [segments("RC3", index) for index in range(1, 4)]
-            + [segments("RC3", 1, f"priority-{priority}") for priority in LOW_PRIORITY]
-            + [completes("RC3"), completes("RC3", PACKETS)]
-        ),
-        full=(0.0, 0.0),
-        quick=(0.0, 0.0),
-    ),
-)
+METRICS = named(COMPLETES, *(Metric(f"{of} segments") for of in ("class-0", "priority-1", "priority-2")))
 
 
-EXPERIMENT = Experiment(
-    id="rc3/example-66",
-    title="The worked example of 66 packets",
-    source="Mittal et al., NSDI 2014, section 2.2 and Fig. 3; HotNets 2013",
-    method="One flow of 66 packets, initial window 4, over a link whose delay-bandwidth product is 50 packets; the "
-    "21st and 22nd packets are dropped at low priority.",
-    assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=1),
-    quick=Effort("quick", seeds=1),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    reasons=REASONS,
-    claims=CLAIMS,
-)
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

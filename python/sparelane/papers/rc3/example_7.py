@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import largest_difference
+from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row
 from sparelane.papers.rc3.example_66 import PACKETS, segments
 from sparelane.papers.rc3.walkthrough import NAMES, Walk, draw_rounds
@@ -19,19 +19,12 @@ ROUND_TRIPS = {"TCP": 3, "RC3": 1}
 CLASS_0 = {"TCP": (1, 2, 4), "RC3": (1,)}
 LOW_PRIORITY = 6
 LOW = segments("RC3", 1, "low-priority")
+ROUND_TRIPS_TAKEN = Metric("round trips")
 
 
 def taken(scheme: str, variant: str = "") -> Key:
     """How long the flow takes."""
-    return Key("the flow", Metric("round trips"), scheme, variant=variant)
-
-
-ASSUMPTIONS = (
-    "The slides count in rounds: all acknowledgments of a round are back before the next begins. They count rounds of "
-    "sending, from the first data, after the handshake.",
-    'In the rows "packet by packet" a flow takes the round trips from the sender\'s first data until it hears that '
-    "the last segment arrived, rounded, since serialization takes a small part of one.",
-)
+    return Key("the flow", ROUND_TRIPS_TAKEN, scheme, variant=variant)
 
 
 def plan(effort: Effort) -> Sequence[Simulation]:
@@ -63,26 +56,9 @@ def draw(evaluation: Evaluation) -> Figure:
     return draw_rounds(evaluation, CLASS_0)
 
 
-CLAIMS = (
-    Claim(
-        "Seven packets take three round trips with TCP, and one with RC3 (slides)",
-        largest_difference([taken(name, variant) for name in ROUND_TRIPS for variant in ("", PACKETS)] + [LOW]),
-        full=(0.0, 0.0),
-        quick=(0.0, 0.0),
-    ),
-)
+METRICS = named(ROUND_TRIPS_TAKEN, segments("TCP", 1).metric, LOW.metric)
 
 
-EXPERIMENT = Experiment(
-    id="rc3/example-7",
-    title="The slides' example of seven packets",
-    source='RC3 slides, "Example: FCT with Slow Start" and "Example: FCT with RC3"',
-    method="One flow of seven packets with an initial window of one.",
-    assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=1),
-    quick=Effort("quick", seeds=1),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    claims=CLAIMS,
-)
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import at_least, ours
+from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, measured
 from sparelane.papers.rc3 import internet2
 from sparelane.papers.rc3.analytic import reduction
@@ -25,14 +25,6 @@ SCHEMES = ((TCP, "regular_s", plots.TCP), (RC3, "other_s", plots.RC3))
 
 # Steps of the saved curves, percent.
 CURVE = [step / 4 for step in range(401)]
-
-ASSUMPTIONS = (
-    *internet2.ASSUMPTIONS,
-    "A percentile is taken over the flows of one size in one run, TCP's and RC3's each on their own, with straight "
-    "lines between neighbouring flows; the curves are of the flows of all runs together.",
-    'The paper prints no numbers here. Its claim, "even the 1st and 99th percentiles improve by using RC3", stands as '
-    "100 % of the runs.",
-)
 
 
 def plan(effort: Effort) -> Sequence[Simulation]:
@@ -94,29 +86,9 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
-CLAIMS = tuple(
-    Claim(
-        f"Even the {PERCENTILES[percent]} percentile of flows of {name} improves (section 5.1.2)",
-        ours(Key(name, REDUCTION, RC3, f"{PERCENTILES[percent]} percentile")),
-        full=at_least(0.0),
-        quick=at_least(-1.0),
-    )
-    for name in SIZES.values()
-    for percent in TAILS
-)
+METRICS = named(REDUCTION, SHORTER)
 
 
-EXPERIMENT = Experiment(
-    id="rc3/fig10-cdf",
-    title="How completion times are distributed at 7.3 KB and 1.7 MB",
-    source="Mittal et al., NSDI 2014, section 5.1.2 and Fig. 10",
-    method="Internet2 topology, 1 Gb/s, 40 ms, 30 % load; the distribution of completion times of two of the eleven "
-    "sizes, under TCP and under RC3.",
-    assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=10, stop_s=5.0),
-    quick=Effort("quick", seeds=1, stop_s=2.0),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    claims=CLAIMS,
-)
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

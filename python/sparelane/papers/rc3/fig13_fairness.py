@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import at_least, ratio
+from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, measured
 from sparelane.papers.engine.statistics import jain
 from sparelane.papers.rc3 import internet2
@@ -28,17 +28,6 @@ JAIN_OVER_ALONE = Metric("Jain's index of throughput over alone")
 def key(size_bytes: int, scheme: str) -> Key:
     """The median throughput of flows of a size."""
     return Key(f"{size_bytes} bytes", THROUGHPUT, scheme, "median")
-
-
-ASSUMPTIONS = (
-    *internet2.ASSUMPTIONS,
-    "Throughput of a flow: its size over its completion time, handshake included. The paper prints no numbers, and "
-    "does not say whether its effective throughput has the handshake in it.",
-    "Alone: the throughput that the flow's path would allow it without any other flow and without slow start.",
-    "Jain's index of n flows with values x: (sum of x)^2 / (n sum of x^2), 1 where all are equal, over the flows of "
-    "all sizes that count in one run. Of throughput, it is low under any scheme, since a handshake takes a small flow "
-    "as long as a large one; of throughput over throughput alone, it shows who is kept from what the path would allow.",
-)
 
 
 def plan(effort: Effort) -> Sequence[Simulation]:
@@ -105,42 +94,10 @@ def _of_alone_over_the_largest(evaluation: Evaluation) -> float:
     return medium / largest
 
 
-CLAIMS = (
-    *(
-        Claim(
-            f"RC3 keeps a high throughput where TCP's is low: flows of {size:,} bytes (section 5.1.3, Fig. 13)",
-            ratio(key(size, RC3), key(size, TCP)),
-            full=at_least(2.0),
-            quick=at_least(2.0),
-        )
-        for size in SIZES[5:]
-    ),
-    Claim(
-        "RC3 has a slight relative bias towards flows of medium size: what these have of a flow that is alone, over "
-        "what the largest have (section 5.1.3)",
-        _of_alone_over_the_largest,
-        full=(1.0, 1.5),
-    ),
-    Claim(
-        "Flows of one packet have a near-optimal throughput with TCP already (section 5.1.3)",
-        ratio(key(SIZES[0], TCP), key(SIZES[0], ALONE)),
-        full=at_least(0.9),
-        quick=at_least(0.9),
-    ),
-)
+METRICS = named(THROUGHPUT)
+VALUES = {"medium over large": lambda: _of_alone_over_the_largest}
 
 
-EXPERIMENT = Experiment(
-    id="rc3/fig13-fairness",
-    title="Throughput by flow size, and how equal flows are",
-    source="Mittal et al., NSDI 2014, section 5.1.3 and Fig. 13",
-    method="Internet2 topology, 1 Gb/s, 40 ms, 30 % load; the median over the flows of each size of what throughput "
-    "they got, under TCP and under RC3.",
-    assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=10, stop_s=5.0),
-    quick=Effort("quick", seeds=1, stop_s=2.0),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    claims=CLAIMS,
-)
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import polars as pl
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import at_least, at_most, falling, largest_difference, ours
-from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, each, measured
+from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, measured
 from sparelane.papers.rc3 import internet2
 from sparelane.papers.rc3.analytic import FLOW_SIZES, MSS_BYTES, reduction
 from sparelane.papers.rc3.internet2 import AVERAGES, BASELINE, BYTES, FCT, FLOWS, RC3, REDUCTION
@@ -41,13 +41,6 @@ def of_size(size_bytes: int, name: str) -> Key:
 
 # Flows that fit TCP's initial window of 4 have nothing to gain from a larger one.
 SMALL = [size for size in SIZES if size <= 4 * MSS_BYTES]
-
-ASSUMPTIONS = (
-    *internet2.ASSUMPTIONS,
-    "All flows have the larger window, as all have RC3. Reductions are against TCP with a window of 4.",
-    "The paper's claims count sizes of the workload: a larger window makes all three \"small flow sizes (<= 4 "
-    'packets)" slower on average, and "RC3 never makes flows do worse" none of the eleven.',
-)
 
 
 def plan(effort: Effort) -> Sequence[Simulation]:
@@ -122,45 +115,9 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
-CLAIMS = (
-    Claim(
-        "RC3 cuts the mean over flows more than a window of 50, and that more than one of 10: 44, 24 and 13 % (Fig. "
-        "14a)",
-        falling(each([ALL], REDUCTION, NAMES[::-1], FLOWS)),
-        full=at_least(1.4),
-        quick=at_least(1.2),
-    ),
-    Claim(
-        "Every reduction is within 3 points of the printed one (Fig. 14a)",
-        largest_difference(each([ALL], REDUCTION, NAMES, AVERAGES)),
-        full=at_most(3.0),
-    ),
-    Claim(
-        "RC3 never makes flows do worse: no size is slower (section 5.1.4)",
-        ours(Key(ALL, SLOWER, RC3)),
-        full=at_most(0.1),
-        quick=at_most(0.0),
-    ),
-    Claim(
-        "A larger initial window penalizes small flows: all three sizes (section 5.1.4)",
-        ours(Key(ALL, SMALL_SLOWER, "window 50")),
-        full=at_least(2.5),
-        quick=at_least(2.0),
-    ),
-)
+METRICS = named(FCT, FCT_OF_TCP, REDUCTION, SLOWER, SMALL_SLOWER)
 
 
-EXPERIMENT = Experiment(
-    id="rc3/fig14-initcwnd",
-    title="RC3 against TCP with a larger initial window",
-    source="Mittal et al., NSDI 2014, section 5.1.4 and Fig. 14(a)",
-    method="Internet2 topology, 1 Gb/s, 40 ms, 30 % load; each flow under TCP with an initial window of 4, 10 and 50 "
-    "segments, and under RC3.",
-    assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=10, stop_s=5.0),
-    quick=Effort("quick", seeds=1, stop_s=2.0),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    claims=CLAIMS,
-)
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import at_least, difference, ours
+from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, each
 from sparelane.papers.rc3 import internet2, variants
 from sparelane.papers.rc3.internet2 import AVERAGES, BASELINE, BYTES, FCT, FLOWS, REDUCTION, TCP
@@ -70,24 +70,12 @@ PRINTED: Mapping[Key, float] = {
     for average, paper in zip((FLOWS, BYTES), papers, strict=True)
 }
 
-ASSUMPTIONS = (
-    *internet2.ASSUMPTIONS,
-    "Each flow is critical with probability 0.1, whatever its size and its ends.",
-    "Higher class: critical flows are TCP in class 0, all others TCP in class 1, which routers serve when there is "
-    "nothing of class 0. Each flow is compared with itself in the run in which all are TCP in one class.",
-    'The variant "even paths" is ours, and has no number of the paper\'s.',
-    'Of the other flows the paper says only that a higher class for the critical ones cost them "a very slight (<2%) '
-    'penalty", and RC3 for the critical ones gave them "a slight (<1%) improvement".',
-)
-
 
 THE_PATHS = (
     "the gain is the wait that the critical flows are spared, and it hangs on the paths: on even paths (rows below) "
     "TCP's times, the higher class's and its gain are those printed, but RC3's gain over flows is then 5 points too "
     "high; which paths and which flows the authors had here is not known"
 )
-
-REASONS = {Key(CRITICAL, REDUCTION, "higher class", FLOWS): THE_PATHS}
 
 
 def plan(effort: Effort) -> Sequence[Simulation]:
@@ -145,40 +133,9 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
-CLAIMS = (
-    Claim(
-        "RC3 for the critical flows gains far more than a higher class: 33 points over flows (Fig. 14b)",
-        difference(*each([CRITICAL], REDUCTION, ("RC3", "higher class"), FLOWS)),
-        full=at_least(20.0),
-        quick=at_least(15.0),
-    ),
-    Claim(
-        "The other flows suffer a very slight penalty of the higher class, less than 2 % (section 5.1.4)",
-        ours(Key(OTHERS, REDUCTION, "higher class", FLOWS)),
-        full=(-2.0, 0.0),
-        quick=(-5.0, 0.5),
-    ),
-    Claim(
-        "The other flows improve slightly where the critical ones have RC3, by less than 1 % (section 5.1.4)",
-        ours(Key(OTHERS, REDUCTION, "RC3", FLOWS)),
-        full=(0.0, 1.0),
-        quick=(-1.0, 4.0),
-    ),
-)
+METRICS = named(FCT, REDUCTION)
 
 
-EXPERIMENT = Experiment(
-    id="rc3/fig14-qos",
-    title="A higher class, or RC3, for a tenth of the flows",
-    source="Mittal et al., NSDI 2014, section 5.1.4 and Fig. 14(b)",
-    method="Internet2 topology, 1 Gb/s, 40 ms, 30 % load; 10 % of the flows are critical: TCP in a higher class, or "
-    "RC3; each flow against itself with all flows on TCP.",
-    assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=10, stop_s=5.0),
-    quick=Effort("quick", seeds=1, stop_s=1.2),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    reasons=REASONS,
-    claims=CLAIMS,
-)
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

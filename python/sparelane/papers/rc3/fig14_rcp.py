@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import about, at_least, at_most, difference, less_paper, ours
+from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Row, measured
 from sparelane.papers.rc3 import internet2, variants
 from sparelane.papers.rc3.analytic import FLOW_SIZES, MSS_BYTES
@@ -42,18 +42,6 @@ def of_size(size_bytes: int, scheme: str) -> Key:
 
 # The flows that the paper calls the very smallest have up to so many packets.
 SMALLEST = 4
-
-ASSUMPTIONS = (
-    *internet2.ASSUMPTIONS,
-    "RCP as in the authors' code: alpha and beta 0.4, gamma 1; rates are computed every 10 ms, or every round trip if "
-    "that is shorter; the first rate is 5 % of the link's (theirs is 50 Mb/s on every link); 200 ms are taken for the "
-    "round trip until one is known; no flow is told less than 128 kb/s. Senders pace whole packets at the rate of the "
-    "latest acknowledgment.",
-    "RCP's routers have FIFO queues of the same 5 MB. The standing queue is the least that an arrival of an interval "
-    "found; the authors' code takes the queue at the interval's end.",
-    "The paper prints the two averages only; of sizes it says that RCP is about as good as RC3 for large flows, and "
-    "imposes a penalty on the smallest, of 1 to 4 packets, because it paces them.",
-)
 
 
 def plan(effort: Effort) -> Sequence[Simulation]:
@@ -106,41 +94,9 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
-CLAIMS = (
-    Claim(
-        "RCP cuts the mean over bytes by 73.58 %, about as much as RC3 (Fig. 14c)",
-        less_paper(Key(ALL, REDUCTION, "RCP", BYTES)),
-        full=(-3.0, 3.0),
-    ),
-    Claim(
-        "Over flows RC3 gains 9.68 points more than RCP (Fig. 14c)",
-        difference(Key(ALL, REDUCTION, "RC3", FLOWS), Key(ALL, REDUCTION, "RCP", FLOWS)),
-        full=about(9.68, 5.0),
-        quick=at_least(0.0),
-    ),
-    *(
-        Claim(
-            f"RCP imposes a penalty for the very smallest flows, of 1 to 4 packets: {segments * MSS_BYTES:,} bytes "
-            "(section 5.1.4)",
-            ours(of_size(segments * MSS_BYTES, "RCP")),
-            full=at_most(0.0),
-        )
-        for segments in FLOW_SIZES
-        if segments <= SMALLEST
-    ),
-)
+METRICS = named(FCT, REDUCTION)
 
 
-EXPERIMENT = Experiment(
-    id="rc3/fig14-rcp",
-    title="RCP beside TCP and RC3",
-    source="Mittal et al., NSDI 2014, section 5.1.4 and Fig. 14(c)",
-    method="Internet2 topology, 1 Gb/s, 40 ms, 30 % load; all flows under TCP, under RCP and under RC3.",
-    assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=10, stop_s=5.0),
-    quick=Effort("quick", seeds=1, stop_s=1.2),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    claims=CLAIMS,
-)
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

@@ -7,12 +7,13 @@ from typing import Literal
 
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import Value, at_least, at_most
+from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.claims import Value
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, MissingNumberError, Row, joined
 from sparelane.papers.rc3.analytic import reduction
 from sparelane.papers.rc3.internet2 import FCT, RC3, REDUCTION, TCP
-from sparelane.papers.rc3.kernel import ASSUMPTIONS, INNER, OFFLOADS, RATES, SIZES, Run, flow
+from sparelane.papers.rc3.kernel import INNER, OFFLOADS, RATES, SIZES, Run, flow
 from sparelane.reports import plots
 
 SMALL, LARGE = (1, 5, 10), (100, 500, 1000)
@@ -110,46 +111,10 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
-CLAIMS = tuple(
-    claim
-    for rate in RATES
-    for claim in (
-        Claim(
-            f"Flows of the first window take as long as under TCP at {rate}, in all settings: the largest difference "
-            "in per cent (Fig. 15)",
-            _largest_change(rate),
-            full=at_most(1.0),
-            quick=at_most(1.0),
-        ),
-        Claim(
-            f"Flows of 100 to 1000 packets take much less time at {rate}, in all settings: the least reduction in per "
-            "cent (Fig. 15)",
-            _least_cut(rate),
-            full=at_least(40.0),
-            quick=at_least(40.0),
-        ),
-    )
-)
+METRICS = named(FCT, REDUCTION)
+VALUES = {"largest change of small flows": _largest_change, "least cut of large flows": _least_cut}
 
 
-EXPERIMENT = Experiment(
-    id="rc3/fig15",
-    title="Single flows in the Linux kernel, by size",
-    source="Mittal et al., NSDI 2014, section 5.2, Fig. 15",
-    method="Two servers, a round trip of 20 ms, 10 Gb/s and 1 Gb/s; one flow of 1 to 1000 packets at a time, under TCP "
-    "and under RC3, around New Reno and CUBIC. The paper plots averages of 100 flows beside its simulator.",
-    assumptions=(
-        *ASSUMPTIONS,
-        "The paper prints no numbers. One flow on an idle path has no randomness, so each is run once. Its completion "
-        "time has the handshake in it.",
-        "A SYN-ACK of the kernel offers a receive window of 64 kB, so that 44 packets at most go in the first round "
-        "trip, and each acknowledgment opens it further; in the simulator it is no limit.",
-    ),
-    full=Effort("full", seeds=1),
-    quick=Effort("quick", seeds=1),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    claims=CLAIMS,
-    needs_kernel="rc3",
-)
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

@@ -7,11 +7,11 @@ from typing import Literal
 
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import at_least, at_most, ours, ratio
+from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row
 from sparelane.papers.rc3.internet2 import FCT, RC3, TCP
-from sparelane.papers.rc3.kernel import ASSUMPTIONS, OFFLOADS, Run, flow, handed_over, sent_together
+from sparelane.papers.rc3.kernel import OFFLOADS, Run, flow, handed_over, sent_together
 from sparelane.reports import plots
 
 PACKETS = 1000
@@ -72,50 +72,9 @@ def _time(offload: str, name: str) -> Key:
     return Key(offload, FCT, name)
 
 
-CLAIMS = (
-    *(
-        Claim(
-            f"{offload} costs RC3 no time (section 5.2, Fig. 18)",
-            ratio(_time(offload, RC3), _time(NEITHER, RC3)),
-            full=at_most(1.02),
-            quick=at_most(1.02),
-        )
-        for offload in list(OFFLOADS)[1:]
-    ),
-    Claim(
-        "The receiver is handed half as many packets under RC3 with both, or fewer, as the paper's overhead falls by "
-        "almost half (section 5.2)",
-        ratio(Key(BOTH, HANDED, RC3), Key(NEITHER, HANDED, RC3)),
-        full=at_most(0.5),
-        quick=at_most(0.5),
-    ),
-    Claim(
-        "The tail goes in batches under TSO (section 4.2.3)",
-        ours(Key(BOTH, BATCH, RC3)),
-        full=at_least(5.0),
-        quick=at_least(5.0),
-    ),
-)
+METRICS = named(FCT, HANDED, BATCH, OVERHEAD)
 
 
-EXPERIMENT = Experiment(
-    id="rc3/fig18",
-    title="Segmentation and receive offload in the Linux kernel",
-    source="Mittal et al., NSDI 2014, sections 4.2.3 and 5.2, Fig. 18",
-    method="One flow of 1000 packets at 10 Gb/s and 20 ms, without TSO and LRO, with each, and with both; completion "
-    "times without the connection's set-up.",
-    assumptions=(
-        *ASSUMPTIONS,
-        "GRO stands for the paper's LRO, which it has replaced in the kernel.",
-        "The paper's TCP loses time by TSO and by LRO, as an acknowledgment of many packets opened the window by two. "
-        "Kernels since 4.1 count all that is acknowledged, so that no such loss is to be seen here.",
-    ),
-    full=Effort("full", seeds=1),
-    quick=Effort("quick", seeds=1),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    claims=CLAIMS,
-    reasons={COST: "not measurable in virtual time, which models no cost of processors"},
-    needs_kernel="rc3",
-)
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

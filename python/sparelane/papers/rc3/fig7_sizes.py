@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import at_least, at_most, difference, largest, least, ours
+from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Row, measured
 from sparelane.papers.rc3 import internet2
 from sparelane.papers.rc3.analytic import FLOW_SIZES, MSS_BYTES, Path, rc3_rounds, reduction, tcp_rounds
@@ -33,14 +33,6 @@ MODEL_BY_BYTES = {
     1733020: 79.018,
     3076220: 77.175,
 }
-
-ASSUMPTIONS = (
-    *internet2.ASSUMPTIONS,
-    "Model: RC3 takes 1.5 RTT + N x 1500 B / A; TCP adds one RTT for each doubling round from a window of 4 that does "
-    "not fill the pipe, and sends the rest at A. RTT 40 ms, A = 0.7 Gb/s.",
-    "The model's numbers are from the authors' published result file. The paper prints no simulated number by size, "
-    'only "for all but the smallest flows, we see gains of 40-75 %".',
-)
 
 
 def plan(effort: Effort) -> Sequence[Simulation]:
@@ -95,54 +87,9 @@ def _simulated(least_bytes: int = LARGER[0]) -> list[Key]:
     return [key(size, SIMULATED) for size in LARGER if size >= least_bytes]
 
 
-CLAIMS = (
-    Claim(
-        "Flows of 100 KB to 3 MB have the strongest improvements, more than 70 % (abstract)",
-        least(_simulated(100_000)),
-        full=at_least(70.0),
-        quick=at_least(55.0),
-        reason="not explained: it is the size of 105,120 bytes that gains less; all larger ones gain more than 70 %, "
-        "and the model of section 3 has 72 % for this one",
-    ),
-    Claim(
-        "For all but the smallest flows the gains are 40 to 75 %: the least (section 5.1.1)",
-        least(_simulated()),
-        full=(39.5, 75.5),
-        quick=at_least(30.0),
-        reason="not explained; the model has 39.9 % for the same size",
-    ),
-    Claim(
-        "For all but the smallest flows the gains are 40 to 75 %: the largest (section 5.1.1)",
-        largest(_simulated()),
-        full=(39.5, 75.5),
-        quick=at_most(85.0),
-    ),
-    Claim(
-        "For the largest flows the simulated gain is lower than the model's (section 5.1.1)",
-        difference(key(LARGER[-1], MODEL), key(LARGER[-1], SIMULATED)),
-        full=(0.0, 10.0),
-        quick=(-5.0, 15.0),
-    ),
-    Claim(
-        "Flows of one packet do better than the model predicts, for which they gain nothing (section 5.1.1)",
-        ours(key(MSS_BYTES, SIMULATED)),
-        full=(1.0, 15.0),
-        quick=at_least(0.0),
-    ),
-)
+METRICS = named(REDUCTION)
 
 
-EXPERIMENT = Experiment(
-    id="rc3/fig7-sizes",
-    title="Reduction of the completion time by flow size, model and simulation",
-    source="Mittal et al., NSDI 2014, Fig. 7",
-    method="Internet2 topology, 1 Gb/s, 40 ms, 30 % load; each flow under TCP and under RC3; reduction of the mean for "
-    "each of the eleven sizes, beside the model of section 3.",
-    assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=10, stop_s=5.0),
-    quick=Effort("quick", seeds=1, stop_s=2.0),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    claims=CLAIMS,
-)
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

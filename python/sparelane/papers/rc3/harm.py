@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import polars as pl
 
-from sparelane.papers.engine.base import Claim, Effort, Outcomes, Simulation
-from sparelane.papers.engine.claims import at_most, ours
+from sparelane.papers.engine.base import Effort, Outcome
+from sparelane.papers.engine.cells import Cell, Runs
 from sparelane.papers.engine.rows import Key, Metric, MissingNumberError, Row
 from sparelane.papers.rc3.internet2 import RC3, TCP
 from sparelane.papers.rc3.kernel import INNER, SCENARIO
@@ -15,22 +15,13 @@ from sparelane.papers.rc3.kernel import INNER, SCENARIO
 HARM = Metric("harm to the flow beside it", "%")
 BESIDE = Metric("throughput of the flow beside it", "Gb/s")
 SCHEMES = {TCP: "tcp", RC3: "rc3"}
-# Packets of the flow that comes, and the most that a flow may lose to its tail, percent.
+# Packets of the flow that starts second.
 SIZES, QUICK_SIZES = (1000, 20_000), (1000,)
-MOST_PERCENT = 1.0
 # It comes when the first flow has long filled the link, and the first one's bytes are counted from then on.
 START_MS, END_MS = 1000, 1500
 
-ASSUMPTIONS = (
-    "Harm: a flow without end fills 1 Gb/s over a round trip of 20 ms, with a queue of 10,000 packets for each "
-    f"priority. Another one from another host begins after {START_MS / 1e3:g} s, under RC3 or under TCP as it is. What "
-    f"the first one delivers from then until {END_MS / 1e3:g} s is compared: its harm is what it loses, in per cent of "
-    "what it has beside TCP; less than nothing where it has more. Both flows have the same controller, in RC3 and "
-    "without.",
-)
 
-
-def _run(inner: str, scheme: str, packets: int) -> Simulation:
+def _cell(inner: str, scheme: str, packets: int) -> Cell:
     # A packet under RC3, long after, makes hosts serve priorities in both.
     flows = ", ".join(
         f"{{ kind = 'bulk', scheme = '{under}', pairs = [['left{host}', 'right{host}']], size = '{size}', "
@@ -41,7 +32,7 @@ def _run(inner: str, scheme: str, packets: int) -> Simulation:
             (1, "rc3", "1packets", END_MS - 100),
         )
     )
-    return Simulation(
+    return Cell(
         scenario=SCENARIO,
         settings=(
             "topology.pairs=2",
@@ -54,8 +45,8 @@ def _run(inner: str, scheme: str, packets: int) -> Simulation:
             f"duration={END_MS}ms",
             f"sample={{ interval = '{START_MS}ms', flows = [0] }}",
         ),
-        seed=1,
         on="linux",
+        is_random=False,
         label=f"a flow beside {packets} packets under {scheme}, {inner}",
         cost=5.0,
     )
@@ -65,25 +56,24 @@ def _sizes(effort: Effort) -> tuple[int, ...]:
     return QUICK_SIZES if effort.name == "quick" else SIZES
 
 
-def plan(effort: Effort) -> Sequence[Simulation]:
-    """Each size beside each controller, under TCP and under RC3."""
-    return [_run(inner, scheme, size) for inner in INNER for size in _sizes(effort) for scheme in SCHEMES]
+def cells(effort: Effort) -> Iterable[Cell]:
+    """Yields each size next to each controller, under TCP and under RC3."""
+    return (_cell(inner, scheme, size) for inner in INNER for size in _sizes(effort) for scheme in SCHEMES)
 
 
-def rows(effort: Effort, outcomes: Outcomes) -> Iterable[Row]:
+def rows(runs: Runs) -> Iterable[Row]:
     """What the first flow delivers beside each, and what it loses."""
     for inner in INNER:
-        for packets in _sizes(effort):
-            delivered = {scheme: _delivered(_run(inner, scheme, packets), outcomes) for scheme in SCHEMES}
+        for packets in _sizes(runs.effort):
+            delivered = {scheme: _delivered(runs.of(_cell(inner, scheme, packets))[0]) for scheme in SCHEMES}
             for scheme, count in delivered.items():
                 rate_gbps = 8e-9 * count / ((END_MS - START_MS) / 1e3)
                 yield Row(_key(inner, scheme, packets, BESIDE), None, rate_gbps)
             yield Row(_key(inner, RC3, packets, HARM), None, 100 * (1 - delivered[RC3] / delivered[TCP]))
 
 
-def _delivered(run: Simulation, outcomes: Outcomes) -> float:
+def _delivered(outcome: Outcome) -> float:
     """Bytes of the first flow since the other one has begun."""
-    outcome = outcomes[run]
     chosen = (
         (pl.col("probe") == "flow 0")
         & (pl.col("quantity") == "delivered_bytes")
@@ -97,16 +87,3 @@ def _delivered(run: Simulation, outcomes: Outcomes) -> float:
 
 def _key(inner: str, scheme: str, packets: int, metric: Metric) -> Key:
     return Key("beside another flow", metric, scheme, traffic=f"{packets} packets", variant=inner)
-
-
-CLAIMS = tuple(
-    Claim(
-        f"A flow under {inner} loses less than {MOST_PERCENT:g} % to {packets} packets under RC3, beside what it has "
-        "next to the same under TCP: low priority takes nothing (section 2.1)",
-        ours(_key(inner, RC3, packets, HARM)),
-        full=at_most(MOST_PERCENT),
-        quick=at_most(MOST_PERCENT) if packets in QUICK_SIZES else None,
-    )
-    for inner in INNER
-    for packets in SIZES
-)

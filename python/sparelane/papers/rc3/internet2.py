@@ -36,45 +36,6 @@ LONG_RUN = 2
 # The paths that the capacities were made for, which load all core links alike; the scenario has those of ns-3.
 EVEN_PATHS = 'routing="single-path"'
 
-RUN_LENGTH = (
-    "A run ends at {stop:g} s. Flows that start from {start:g} s on count, if they finish by the end in both runs."
-)
-
-ASSUMPTIONS = (
-    "Topology, delays, capacities and flow sizes as in the authors' published simulation: ten routers, sixteen core "
-    "links of 10 ms, access of 1 ms; core capacity in proportion to the pairs of routers routed over it.",
-    "Of equally short ways a packet takes the one that ns-3's global routing took in the authors' runs: at each "
-    "router the exit whose link comes first in their file, in each direction by itself. The capacities were made for "
-    "other paths, so some core links carry more than the load that is named: from router 8 to 7 five times as much, 4 "
-    "to 5 three times, 5 to 4, 6 to 5 and 9 to 8 twice. With the paths that the capacities were made for every link "
-    'is loaded alike: the variant "even paths".',
-    "Flows arrive as a Poisson process; the destination is a host behind another router, each equally likely.",
-    'TCP as the authors\' ns-3.16 has it (preset "ns-3"): NewReno with SACK, MSS 1460, initial window 4, unbounded '
-    "slow-start threshold, an ACK per packet, minimum RTO 0.2 s, SYN timeout 3 s, no sample from the handshake, no "
-    "limited transmit; a cut of the window starts from what is in flight, and a timeout forgets what SACK reported.",
-    "RC3 hands all its low-priority segments to the sender's interface at once, last first, as the authors' code does.",
-    "Priorities by distance from the end of the flow: up to 40, 440 and 4440 segments, as in the authors' code.",
-    RUN_LENGTH.format(stop=5, start=2),
-    "A reduction compares the two means; the mean over bytes weights each flow by its size.",
-    "The paper's over-all means are of an unknown number of runs; ours are of independent seeds with Student's t.",
-)
-
-
-def assumptions(stop_s: float) -> tuple[str, ...]:
-    """What experiments assume whose runs have another length than the authors' 5 s."""
-    own = RUN_LENGTH.format(stop=stop_s, start=WARM_UP_SHARE * stop_s)
-    return tuple(own if line == RUN_LENGTH.format(stop=5, start=2) else line for line in ASSUMPTIONS)
-
-
-TWO_RULES = (
-    "The first rule of averaging counts what both runs finish by 5 s, where the authors' run script ends them. The "
-    'variant "TCP to 10 s" follows their averaging script, which lets TCP\'s flows finish until 10 s. It is the rule '
-    "to look at where the paper's own mean for TCP is above 3 s, which is the longest that a flow can take that starts "
-    "from 2 s on and counts under the first rule, and where links lose packets, since flows that have to wait for "
-    "timeouts hardly count under the first. Each printed number counts once, under one of the two, and stands beside "
-    "the other rule's row as a variant.",
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Setting:

@@ -23,16 +23,6 @@ OFFLOADS: Mapping[str, tuple[str, ...]] = {
 # A card that joins packets waits for the next one for so long, as one that holds back its interrupts.
 WAIT = "transport.receive_batch_timeout=20us"
 
-ASSUMPTIONS = (
-    "Linux 6.12 with the patches of linux/rc3, as User-Mode Linux in virtual time: hosts and routers are namespaces of "
-    "one kernel, rates are those of token buckets with strict priority below, as in the paper, and a delay of 10 ms "
-    "each way is behind all queues. The initial window is 10, send buffers hold the whole flow.",
-    "Virtual time models no cost of processors: what offload saves of it cannot be measured here.",
-    "TSO: TCP makes segments of up to 44 packets, which the token bucket of the host splits, as a card does. GRO: the "
-    "host joins packets of one flow and one code point that come within 20 us of each other, up to 64 kB, as a card "
-    "that holds its interrupts back.",
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Run:

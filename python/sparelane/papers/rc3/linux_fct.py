@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import at_least, at_most, ours, ratio
+from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row
 from sparelane.papers.rc3.analytic import reduction
 from sparelane.papers.rc3.internet2 import FCT, RC3, REDUCTION, TCP, Scheme
@@ -58,21 +58,6 @@ OFFLOADS = {
     "LRO": Variant("LRO", (HOST, EACH_CHUNK, *BY_TWO, RECEIVES), {}),
     "both": Variant("TSO and LRO", (HOST, EACH_CHUNK, *BY_TWO, SENDS, RECEIVES), {}),
 }
-
-ASSUMPTIONS = (
-    "The paper plots averages of 100 flows and prints no numbers; one flow on an idle path has no randomness, so "
-    "each is run once.",
-    "Two hosts at one switch, four links of 5 ms on the way there and back; 1460 bytes a packet, initial window 10, "
-    "unbounded slow-start threshold, buffers that drop nothing. The completion time has the handshake in it.",
-    "Delayed ACKs: every second packet is acknowledged, or after 40 ms as in Linux, from the first packet on. In slow "
-    "start each acknowledgment adds up to two packets to the window, as the paper says of Linux, or one.",
-    "RC3's receiver acknowledges low-priority packets at once in any case; the figure shows RC3 once, since its times "
-    "with delayed ACKs are the same on its scale.",
-    "Offload (Fig. 18): chunks of up to 44 segments (64 KB) on both sides. Linux acknowledges each received chunk of "
-    "two segments or more, and credits the window with two. Receiving a chunk, or a packet without receive offload, "
-    "takes the processor 2 µs, longer than a packet takes at 10 Gb/s; the paper gives no number. In the other rows it "
-    "takes no time.",
-)
 
 
 def _run(rate: str, variant: Variant, scheme: str, packets: int) -> Simulation:
@@ -159,51 +144,9 @@ def _offload(name: str, scheme: str) -> Key:
     return _key(OFFLOAD_RATE, OFFLOADS[name], OFFLOAD_PACKETS, scheme)
 
 
-CLAIMS = (
-    *(
-        Claim(
-            f"RC3 has strong gains over TCP: a flow of 500 packets at {rate} (section 5.2, Fig. 15)",
-            ours(_key(rate, VARIANTS[0], 500, RC3, REDUCTION)),
-            full=at_least(50.0),
-            quick=at_least(50.0),
-        )
-        for rate in RATES
-    ),
-    Claim(
-        "TCP in Linux is slower than in simulation at 10 Gb/s, for its delayed acknowledgments (section 5.2)",
-        ratio(*(_key(OFFLOAD_RATE, VARIANTS[at], 1000, TCP) for at in (2, 0))),
-        full=at_least(1.2),
-        quick=at_least(1.2),
-    ),
-    *(
-        Claim(
-            f"{name} causes TCP a penalty (section 5.2, Fig. 18)",
-            ratio(_offload(name, TCP), _offload("neither", TCP)),
-            full=at_least(1.02),
-            quick=at_least(1.02),
-        )
-        for name in ("TSO", "LRO")
-    ),
-    Claim(
-        "RC3's times improve with both together (section 5.2, Fig. 18)",
-        ratio(_offload("both", RC3), _offload("neither", RC3)),
-        full=at_most(1.0),
-        quick=at_most(1.0),
-    ),
-)
+METRICS = named(FCT, REDUCTION)
 
 
-EXPERIMENT = Experiment(
-    id="rc3/linux-fct",
-    title="Single flows on the testbed, by size",
-    source="Mittal et al., NSDI 2014, section 5.2, Figs. 15 and 18",
-    method="Two servers, a round trip of 20 ms, 10 Gb/s and 1 Gb/s; one flow of 1 to 1000 packets at a time, under TCP "
-    "and under RC3; 1000 packets also with segmentation and receive offload.",
-    assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=1),
-    quick=Effort("quick", seeds=1),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    claims=CLAIMS,
-)
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

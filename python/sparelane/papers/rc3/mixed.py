@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import at_least, ours
-from sparelane.papers.engine.rows import Evaluation, Key, Row, each
+from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.rows import Evaluation, Row, each
 from sparelane.papers.rc3 import internet2, variants
 from sparelane.papers.rc3.internet2 import AVERAGES, FCT, REDUCTION, TCP
 from sparelane.papers.rc3.variants import Variant, mix
@@ -17,13 +17,6 @@ from sparelane.reports import plots
 MIXED = Variant("half RC3, half TCP", (mix("tcp=0.5, rc3=0.5", "host"),))
 
 GROUPS: Mapping[str, str] = {"tcp": "hosts with TCP", "rc3": "hosts with RC3"}
-
-ASSUMPTIONS = (
-    *internet2.ASSUMPTIONS,
-    "The first five hosts behind each router send with TCP, the other five with RC3; the sender decides for a flow.",
-    "Each flow is compared with itself in the run in which all hosts use TCP. The paper prints no number; it says that "
-    "the completion times of both halves were lower than when all used TCP.",
-)
 
 
 def plan(effort: Effort) -> Sequence[Simulation]:
@@ -65,29 +58,9 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
-CLAIMS = tuple(
-    Claim(
-        f"The {average} of {group} is lower than where all hosts use TCP (section 5.1.3)",
-        ours(Key(group, REDUCTION, MIXED.name, average)),
-        full=at_least(least),
-        quick=at_least(least_quick),
-    )
-    for group, least, least_quick in ((GROUPS["tcp"], 0.0, -2.0), (GROUPS["rc3"], 30.0, 25.0))
-    for average in AVERAGES
-)
+METRICS = named(REDUCTION)
 
 
-EXPERIMENT = Experiment(
-    id="rc3/mixed",
-    title="RC3 and TCP side by side, half of the hosts each",
-    source="Mittal et al., NSDI 2014, section 5.1.3",
-    method="Internet2 topology, 1 Gb/s, 40 ms, 30 % load; half of the hosts behind each router use RC3, half TCP; "
-    "each flow against itself with all hosts on TCP.",
-    assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=10, stop_s=5.0),
-    quick=Effort("quick", seeds=1, stop_s=1.2),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    claims=CLAIMS,
-)
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

@@ -8,8 +8,8 @@ from dataclasses import replace
 import polars as pl
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import ours
+from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row
 from sparelane.papers.rc3.analytic import MSS_BYTES, Path, rc3_smooth, reduction, tcp_smooth
 from sparelane.papers.rc3.internet2 import RC3, REDUCTION
@@ -23,13 +23,6 @@ PEAK = Key("peak of RC3", Metric("size / (A x RTT)"), RC3)
 
 # The curves reach from one segment to a hundred thousand, in steps of a fifteenth of an octave.
 CURVE_SIZES = [2 ** (step / 15) for step in range(250)]
-
-ASSUMPTIONS = (
-    "The formula as printed: RC3 takes RTT + N/A, TCP log2(min(N, A x RTT) / i) round trips more.",
-    "RTT 40 ms, A = 0.7 Gb/s, i = 4; the paper's figure has no scale. Larger initial windows: 10 and 50 segments, the "
-    "two that section 5.1.4 tries.",
-    "Sizes are in segments of 1460 bytes, 1500 on the wire.",
-)
 
 
 def rc3_gain(segments: float) -> float:
@@ -90,27 +83,9 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
-CLAIMS = (
-    Claim(
-        'The gain peaks where the flow "is close to" the pipe, A x RTT (section 3); by the printed formula, at a '
-        "quarter of it",
-        ours(PEAK),
-        full=(0.2, 1.0),
-        quick=(0.2, 1.0),
-    ),
-)
+METRICS = named(PEAK.metric)
 
 
-EXPERIMENT = Experiment(
-    id="rc3/model",
-    title="What the model predicts for RC3 and for larger initial windows",
-    source="Mittal et al., NSDI 2014, section 3 and Fig. 4",
-    method="A closed formula without queues, drops or other flows.",
-    assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=1),
-    quick=Effort("quick", seeds=1),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    claims=CLAIMS,
-)
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

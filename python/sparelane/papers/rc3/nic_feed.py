@@ -7,23 +7,16 @@ from dataclasses import replace
 
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import at_least, ours
+from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, measured
 from sparelane.papers.rc3 import internet2
 from sparelane.papers.rc3.analytic import reduction
-from sparelane.papers.rc3.internet2 import AVERAGES, FAST_NEAR, FLOWS, RC3, REDUCTION, SLOW_NEAR, Setting
+from sparelane.papers.rc3.internet2 import AVERAGES, FAST_NEAR, RC3, REDUCTION, SLOW_NEAR, Setting
 from sparelane.reports import plots
 
 BASES = (SLOW_NEAR, FAST_NEAR)
 FEEDS: Mapping[str, tuple[str, ...]] = {"pushed": (), "pulled": ("scheme.rc3.feed=pull",)}
-
-ASSUMPTIONS = (
-    *internet2.ASSUMPTIONS,
-    "Pushed: the interface is handed all low-priority segments when the flow starts, as the authors' code does, and "
-    "sends them even when they have become needless. Pulled: it is handed one whenever it has nothing else to send, "
-    "and only such as TCP has not overtaken.",
-)
 
 
 GAIN = Metric("gain of pulling, points", "%")
@@ -83,27 +76,9 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
-CLAIMS = (
-    Claim(
-        "Pulling is no worse than pushing, and better where the hosts' links are slow (ours)",
-        ours(Key(SLOW_NEAR.name, GAIN, RC3, FLOWS)),
-        full=at_least(0.0),
-        quick=at_least(-1.0),
-    ),
-)
+METRICS = named(GAIN)
 
 
-EXPERIMENT = Experiment(
-    id="rc3/nic-feed",
-    title="Low-priority segments pushed to the interface at once, or pulled when it is idle",
-    source="sparelane; NSDI 2014, section 2.1, says only that they wait for TCP's",
-    method="Internet2 topology, 30 % load, 40 ms, at 100 Mb/s and 1 Gb/s; each flow under TCP and under RC3 with both "
-    "feeds.",
-    assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=10, stop_s=5.0),
-    quick=Effort("quick", seeds=1, stop_s=3.0),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    claims=CLAIMS,
-)
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import polars as pl
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcome, Outcomes, Simulation
-from sparelane.papers.engine.claims import at_least, at_most
+from sparelane.papers.engine.base import Effort, Experiment, Outcome
+from sparelane.papers.engine.cells import Cell, Runs
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, MissingNumberError, Row
-from sparelane.papers.rc3.kernel import ASSUMPTIONS, OFFLOADS, SCENARIO, WAIT
+from sparelane.papers.rc3 import harm
+from sparelane.papers.rc3.kernel import OFFLOADS, SCENARIO, WAIT
 from sparelane.reports import plots
 
 THROUGHPUT = Metric("throughput", "Gb/s")
@@ -45,22 +47,24 @@ CASES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where the queue is that both flows share.
+class PriorityFigure:
+    """The two figures' experiment, for one place of the queue that both flows share.
 
     Attributes:
+        title: of the experiment, for the labels of its runs.
         pairs: source and target of each flow.
-        settings: which make that place the narrowest; `{rate}` is the rate in Gb/s.
+        settings: overrides that make the place the narrowest; `{rate}` stands for the rate in Gb/s, `{more}` for four
+            times that.
+        harm: also measures what a flow loses to another one under RC3.
     """
 
+    title: str
     pairs: Mapping[str, tuple[str, str]]
     settings: tuple[str, ...]
+    harm: bool
 
-
-def experiment(number: int, title: str, source: str, where: str, place: Place) -> Experiment:
-    """The experiment of one figure."""
-
-    def run(case: Case, effort: Effort) -> Simulation:
+    def cell(self, case: Case, effort: Effort) -> Cell:
+        """Returns the run of one case."""
         rate_gbps = RATES_GBPS[effort.name]
         # The high flow is done when its two phases, or its one, are over.
         high_ms = 2 * PHASE_MS - case.starts_ms[HIGH]
@@ -69,14 +73,14 @@ def experiment(number: int, title: str, source: str, where: str, place: Place) -
             f"{{ kind = 'bulk', scheme = '{scheme}', pairs = [['{source}', '{target}']], size = {size}, "
             f"start = '{case.starts_ms[name]}ms' }}"
             for name, scheme, size in ((HIGH, "tcp", f"'{size_bytes}B'"), (LOW, "low", "'unlimited'"))
-            for source, target in (place.pairs[name],)
+            for source, target in (self.pairs[name],)
         )
-        return Simulation(
+        return Cell(
             scenario=SCENARIO,
             settings=(
                 *OFFLOADS["TSO and GRO"],
                 WAIT,
-                *(setting.format(rate=rate_gbps, more=4 * rate_gbps) for setting in place.settings),
+                *(setting.format(rate=rate_gbps, more=4 * rate_gbps) for setting in self.settings),
                 "topology.pairs=2",
                 "topology.access_delay=20us",
                 "topology.bottleneck_delay=60us",
@@ -86,39 +90,23 @@ def experiment(number: int, title: str, source: str, where: str, place: Place) -
                 f"duration={END_MS}ms",
                 f"sample={{ interval = '{STEP_MS}ms', flows = [0, 1] }}",
             ),
-            seed=1,
             on="linux",
-            label=f"{title} {case.name}",
+            is_random=False,
+            label=f"{self.title} {case.name}",
             cost=5.0 * rate_gbps,
         )
 
-    def plan(effort: Effort) -> Sequence[Simulation]:
-        return [run(case, effort) for case in CASES]
+    def cells(self, effort: Effort) -> Iterable[Cell]:
+        """Yields the figure's runs, and those of the harm."""
+        yield from (self.cell(case, effort) for case in CASES)
+        if self.harm:
+            yield from harm.cells(effort)
 
-    def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
-        rate = f"The link has {RATES_GBPS[effort.name]} Gb/s, of which {100 * SHARE:.1f} % can be payload."
-        rows = (row for case in CASES for row in _rows(case, outcomes[run(case, effort)]))
-        return Evaluation(tuple(rows), (rate,))
-
-    return Experiment(
-        id=f"rc3/fig{number}",
-        title=title,
-        source=source,
-        method=f"Two flows, each of one priority, of which the other one begins later, {where}. It does not use RC3.",
-        assumptions=(
-            *ASSUMPTIONS,
-            "Flows under CUBIC with a round trip of 0.2 ms; the paper's hosts are at one switch. The flow of high "
-            "priority ends at about 200 ms, so that what it leaves can be seen; the paper's flows go on.",
-            "The paper reaches 9.5 Gb/s with the processors of its day; here they are no limit.",
-        ),
-        full=Effort("full", seeds=1),
-        quick=Effort("quick", seeds=1),
-        plan=plan,
-        evaluate=evaluate,
-        draw=draw,
-        claims=_claims(number),
-        needs_kernel="rc3",
-    )
+    def evaluate(self, runs: Runs) -> Evaluation:
+        """Returns each flow's throughput over time, and the harm."""
+        rate = f"The link has {RATES_GBPS[runs.effort.name]} Gb/s, of which {100 * SHARE:.1f} % can be payload."
+        rows = [row for case in CASES for row in _rows(case, runs.of(self.cell(case, runs.effort))[0])]
+        return Evaluation((*rows, *(harm.rows(runs) if self.harm else ())), (rate,))
 
 
 def _names(case: Case) -> list[str]:
@@ -179,34 +167,6 @@ def _beside_over_alone(case: Case) -> Callable[[Evaluation], float]:
     return lambda evaluation: beside(evaluation) / max(alone(evaluation), 1e-9)
 
 
-def _claims(number: int) -> tuple[Claim, ...]:
-    return tuple(
-        claim
-        for case in CASES
-        for claim in (
-            Claim(
-                f"{case.name}: while both flows want the link, the one of high priority has it (Fig. {number})",
-                _share(case, HIGH, 1),
-                full=at_least(0.98),
-                quick=at_least(0.98),
-            ),
-            Claim(
-                f"{case.name}: the flow of low priority takes nothing from it: throughput beside it over throughput "
-                f"alone (Fig. {number})",
-                _beside_over_alone(case),
-                full=at_least(0.98),
-                quick=at_least(0.98),
-            ),
-            Claim(
-                f"{case.name}: when the flow of high priority is over, the other one has the link (Fig. {number})",
-                _share(case, HIGH, 2),
-                full=at_most(0.02),
-                quick=at_most(0.02),
-            ),
-        )
-    )
-
-
 def draw(evaluation: Evaluation) -> Figure:
     """Throughput over time, a panel for each case."""
     drawing, panels = plots.figure(len(CASES), width_inches=plots.PAGE_INCHES)
@@ -220,3 +180,26 @@ def draw(evaluation: Evaluation) -> Figure:
         axes.set_ylabel("throughput (Gb/s)")
         plots.legend_above(axes, 2)
     return drawing
+
+
+BY_NAME = {case.name: case for case in CASES}
+METRICS = named(THROUGHPUT, harm.HARM, harm.BESIDE)
+VALUES = {
+    "share of both": lambda case, name, phase: _share(BY_NAME[case], name, phase),
+    "throughput beside over alone": lambda case: _beside_over_alone(BY_NAME[case]),
+}
+
+
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that a file of this kind declares.
+
+    Raises:
+        DeclarationError: a key is wrong.
+    """
+    rest = declared.rest
+    high, low = (rest.texts(key) for key in ("high", "low"))
+    found = PriorityFigure(
+        declared.title, {HIGH: (high[0], high[1]), LOW: (low[0], low[1])}, rest.texts("settings"), rest.flag("harm")
+    )
+    rest.finish()
+    return declared.study(found.cells, found.evaluate, draw)

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import polars as pl
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcome, Outcomes, Simulation
-from sparelane.papers.engine.claims import Value, about, at_most, ratio
+from sparelane.papers.engine.base import Effort, Experiment, Outcome, Outcomes, Simulation
+from sparelane.papers.engine.claims import Value, ratio
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row
 from sparelane.reports import plots
 
@@ -39,16 +40,6 @@ COMPLETION = Metric("completion", "s")
 DROPPED = Metric("tail packets dropped")
 NEIGHBOUR = Metric("neighbour's completion", "s")
 Case = tuple[str, str, str]
-
-ASSUMPTIONS = (
-    "Ours: no paper bounds the tail. One flow under RC3 over a bottleneck of 100 Mb/s and 40 ms with a buffer of one "
-    "delay-bandwidth product, beside a flow of 500 KB, under TCP or under RC3, that starts at the same time.",
-    "Bounded: until the first acknowledgment the tail leaves as the interface takes it; from then on, as many segments "
-    "as have arrived in any class, times the gain. Rows of the unbounded tail are the papers' rule.",
-    "The default gain, 1.25, was chosen on these runs: the least completion time of the 20 MB from a host twice as "
-    "fast as the path.",
-    "Tail packets dropped are all that queues dropped below normal priority, of both flows.",
-)
 
 
 def simulation(access: str, size: str, neighbour: str, bound: str) -> Simulation:
@@ -126,58 +117,9 @@ def _over_unbounded(access: str, size: str, metric: Metric) -> Value:
     return ratio(*(_key((access, size, "TCP"), metric, bound) for bound in (BOUNDED, UNBOUNDED)))
 
 
-CLAIMS = (
-    *(
-        Claim(
-            f"From a {TWICE}, a bounded tail completes {size} sooner than an unbounded one (ours)",
-            _over_unbounded(TWICE, size, COMPLETION),
-            full=at_most(most),
-            quick=at_most(most),
-        )
-        for size, most in (("2 MB", 0.96), ("20 MB", 0.93))
-    ),
-    Claim(
-        f"From a {TEN_TIMES}, it costs the 20 MB no more than 2 % (ours)",
-        _over_unbounded(TEN_TIMES, "20 MB", COMPLETION),
-        full=at_most(1.02),
-        quick=at_most(1.02),
-    ),
-    *(
-        Claim(
-            f"From a {access}, at most three quarters as much of the tail of 20 MB is dropped (ours)",
-            _over_unbounded(access, "20 MB", DROPPED),
-            full=at_most(0.75),
-            quick=at_most(0.75),
-        )
-        for access in (TWICE, TEN_TIMES)
-    ),
-    *(
-        Claim(
-            f"A neighbour under TCP does not notice, from a {access} (ours)",
-            _over_unbounded(access, "20 MB", NEIGHBOUR),
-            full=about(1.0, 0.01),
-            quick=about(1.0, 0.01),
-        )
-        for access in ACCESS
-    ),
-)
+METRICS = named(COMPLETION, NEIGHBOUR, DROPPED)
 
 
-EXPERIMENT = Experiment(
-    id="rc3/tail-rate",
-    title="RC3's tail unbounded, or bounded by what arrives",
-    source="sparelane; NSDI 2014, section 2.1, bounds the tail by nothing",
-    method="One flow of 2 or 20 MB under RC3 over 100 Mb/s and 40 ms, from hosts whose links are 1, 2 and 10 times as "
-    "fast, beside a flow of 500 KB.",
-    assumptions=ASSUMPTIONS,
-    fitted=(
-        "The gain of 1.25, among 1, 1.25 and 2, for the least completion time of 20 MB from a host twice as fast as "
-        "the path: on these very runs.",
-    ),
-    full=Effort("full", seeds=1),
-    quick=Effort("quick", seeds=1),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    claims=CLAIMS,
-)
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

@@ -37,32 +37,6 @@ WARM_UP_SHARE = 0.1
 # How long a run goes on, in lengths of the requests' time, so that what was asked for can arrive.
 LONG_RUN = 3
 
-ASSUMPTIONS = (
-    "A client and four servers at one switch, 1 Gb/s; 50 us on every link, for the paper's round trip of 200 us. The "
-    "switch's 9 MB are shared by dynamic thresholds: a queue may grow to what is free. Drop-tail; for DCTCP the "
-    "switch marks from 20 packets on, as the DCTCP paper takes for 1 Gb/s; the paper names no threshold.",
-    "A server's interface holds 128 KiB, and its senders wait while it is full, in turn: Linux lets a connection "
-    "queue about 1 ms or two chunks of 64 KiB below TCP (small queues). A receive window of 3 MiB, Linux's default at "
-    "most; its growth to there is left out. Timeouts of at least 200 ms. An acknowledgment for each segment, no "
-    "offload, initial windows of 10.",
-    "Every flow opens its own connection and the handshake stands for the request; the paper's generator reuses idle "
-    "connections. A completion time runs from the request until the client holds the last byte. Cubic has no HyStart.",
-    "Sizes by the byte tables of the generator that the paper names; urgent flows have less than 30,000 bytes. The "
-    "client draws flows' servers with the seed, each equally likely; all schemes get the same requests.",
-    "Requests come during the simulated time that an effort names; the run goes on for up to twice that again, and "
-    "flows of the first tenth do not count. What has not finished then is left out, and counted in a note.",
-    "A 99th percentile is over the flows of all seeds together, by linear interpolation; its interval is the "
-    "jackknife's, by leaving out one seed at a time. Goodput is a flow's size over its completion time, on average "
-    "over flows, as in the paper.",
-    "RTCP in its testbed form: delay without the queue of the interface, delta = 125, weights of 24,000 and 12,000 "
-    "bytes, windows from 1 segment, x_max of 2 line rates, since the paper names none. Units: alpha in bytes per KB, "
-    "delta in KB/ms. D is the exact last round trip over the least.",
-    "Rows with a setting behind the load vary what the paper leaves open, one setting at a time. None was chosen for "
-    "its result.",
-    "The figures' bars have no printed numbers. What the text says of their order is put as ratios, each of which is "
-    "below 100 % if it holds here.",
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Setting:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import about, at_least, ours, ratio
+from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Metric, measured
 from sparelane.papers.rtcp import datacentre
 from sparelane.papers.rtcp.datacentre import DELAY, LOOKS, MEAN, THROUGHPUT, Run
@@ -34,36 +34,10 @@ RUNS = [*WITH_RTCP, *(beside(scheme, scheme) for scheme in ("NewReno", "BBR"))]
 OF_THE_OTHER = Metric("throughput of the other flow", "Mb/s")
 SHARE = Metric("share of what both have", "%")
 
-ASSUMPTIONS = (
-    *datacentre.ASSUMPTIONS,
-    'The paper has no experiment here, only the sentence that RTCP "may give up a small fraction of bandwidth" beside '
-    "greedy schemes. Every server sends two flows to the next one, which start at random in the first 0.1 ms: one of "
-    "RTCP and one of the other scheme. What RTCP gives up is the difference to RTCP beside itself. alpha = 500, equal "
-    "weights.",
-)
-
 
 GREEDY = (
     "not explained: NewReno fills the queue, and RTCP, whose path is then always late, has hardly more than its window "
     "of one segment"
-)
-CLAIMS = (
-    *(
-        Claim(
-            f"RTCP gives up a small fraction beside {other}, or nothing: what it has, of what it has beside RTCP "
-            "(section VI; small is taken as a quarter)",
-            ratio(run.key(THROUGHPUT), WITH_RTCP[0].key(THROUGHPUT)),
-            full=at_least(0.75),
-            reason=GREEDY,
-        )
-        for other, run in zip(OTHERS[1:], WITH_RTCP[1:], strict=True)
-    ),
-    Claim(
-        "RTCP is fair among servers that all have it (section VI): one's share of two, in percent",
-        ours(WITH_RTCP[0].key(SHARE)),
-        full=about(50.0, 5.0),
-        quick=about(50.0, 15.0),
-    ),
 )
 
 
@@ -104,17 +78,9 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
-EXPERIMENT = Experiment(
-    id="rtcp/coexistence",
-    title="RTCP beside NewReno and BBR",
-    source="RTCP, section VI",
-    method="The paper says without numbers that RTCP gives up a small fraction of bandwidth beside NewReno and BBR.",
-    assumptions=ASSUMPTIONS,
-    fitted=datacentre.FITTED,
-    full=Effort("full", seeds=10, stop_s=0.05),
-    quick=Effort("quick", seeds=1, stop_s=0.01),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    claims=CLAIMS,
-)
+METRICS = named(THROUGHPUT, SHARE)
+
+
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

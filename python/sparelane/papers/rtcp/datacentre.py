@@ -54,42 +54,9 @@ NULL_WINDOWS = (10, 80)
 # The share of a run after which measuring begins.
 WARM_UP_SHARE = 0.2
 
-ASSUMPTIONS = (
-    "3 spines, 8 leaves, 12 servers each; 10 Gb/s to servers, 40 Gb/s between leaves and spines, 1 us on every link, "
-    "as the paper says.",
-    "Where the paper is silent: a path per flow (ECMP); queues of 250 packets at every port, servers' interfaces "
-    "included; receivers that bound no window; an initial window of 10; timeouts of at least 10 ms, since with "
-    "ns-3's 1 s a flow that loses a tail is dead for the rest of a run of 50 ms; the simulator's own TCP (SACK, RFC "
-    '6675), and not its preset "ns-3", which is the ns-3.16 of the RC3 authors: the paper names no version. '
-    "The baselines have round-trip times by timestamps of 1 ms, of which less than one tick counts as 1 us, "
-    "as in ns-3: schemes that read them hardly see queues.",
-    "Segments of 1460 bytes (ns-3's default is 536; the paper's weights are multiples of 1500), an acknowledgment for "
-    "each.",
-    "DCTCP marks at 65 packets, as the DCTCP paper takes for 10 Gb/s. BBR, TIMELY, Vegas and LEDBAT are as published; "
-    "the paper says that its BBR for ns-3 lacks features, and of its TIMELY nothing.",
-    "RTCP: the counter in bytes, Q in KB, D in ms over the least round trip, without the wait at the own interface, "
-    "which is Q; D is exact, by time stamps. alpha = 1 is 1.5 bytes per KB, delta = 1 is 0.175 KB per ms, and x_max "
-    "8 times the line rate: a window of 8 bandwidth-delay products. Flows of no class have the weight of urgent "
-    "ones, 24,000 bytes.",
-    "Throughput is what a flow's receiver holds more of per second, each byte once, on average over flows; delay is "
-    "of data packets, one way, from the sender's interface queue to the receiver, on average over packets. A fifth of "
-    "each run passes before both count.",
-    "A null row has windows that never change, and RTCP with alpha = 0 or delta = 0 does not hear of congestion, or "
-    "of Q alone: a number of RTCP's that does not differ from theirs says nothing of RTCP.",
-)
 # What rtcp/setting finds of the setting of all experiments, and of the one that is closest to RTCP's own numbers.
 STATEMENTS, HELD, HELD_BY_CLOSEST = 48, 23, 24
-FITTED = (
-    "Routing, queues, the receive window, RTCP's x_max and the units of alpha and delta are a fit, on the printed "
-    "numbers themselves. Of the settings that were searched, this one is the nearest to RTCP's numbers of Tables I and "
-    "II among those that have all of Table II within 10 % of throughput and 20 % of delay; it is the best in nothing "
-    f"else. Of {STATEMENTS} statements of the paper {HELD} hold under it, and {HELD_BY_CLOSEST} under the one that is "
-    "closest to RTCP's numbers, which misses one throughput of Table II (rtcp/setting has both beside others; "
-    "benches/rtcp_setting.py searches, and benches/rtcp_setting.md has what it found). Nothing was fitted on Figs. 4 "
-    "to 7.",
-    "No one length of the runs has all that the paper states: preemption has runs of 14 ms, by which its 4 to 7 times "
-    "hold, incast runs of 20 ms, all others 50 ms. Rows and claims of longer runs say what is left.",
-)
+
 # What windows that never change say of RTCP, on the pages of flows that are few and alike.
 NO_CONTROL = (
     "A constant window of 10 segments, one bandwidth-delay product of long paths, has more throughput than RTCP at a "

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import about, ours
+from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row
 from sparelane.papers.rtcp.rule import Case, average_rates
 from sparelane.reports import plots
@@ -29,14 +29,6 @@ RATE = Metric("rate", "of a link")
 UTILITY = Metric("utility, of the optimum's", "%")
 CLASSES = ("both", "first", "second")
 
-ASSUMPTIONS = (
-    "The utility is w log(1 + x), as in section III, with rates as shares of a link; the paper's section II leaves it "
-    "open and prints no numbers. Its optimum comes from a convex solver.",
-    "The rule is eqs. (1), (3) and (4) in small steps of time, with alpha = 0.1 and a largest rate of twice a link's: "
-    "what it achieves on average is the optimum, to within the step.",
-    "RTCP is the protocol on packets: the same connections on two links of 1 Gb/s, least round-trip times of 120 and "
-    "80 us, the testbed's alpha of 500 and delta of 125, the heaviest connection with the weight of urgent flows.",
-)
 
 SAWTOOTH = (
     "RTCP's window doubles or halves with every acknowledgment, a round trip after the fact, so that links idle at "
@@ -92,17 +84,6 @@ def connection(case: Case, number: int, by: str) -> Key:
     return Key(case.name, RATE, by, traffic=f"connection {number}")
 
 
-CLAIMS = tuple(
-    Claim(
-        f"The rule reaches the largest utility (section II): {case.name}, percent of the optimum's",
-        ours(Key(case.name, UTILITY, "rule")),
-        full=about(100.0, 0.5),
-        quick=about(100.0, 0.5),
-    )
-    for case in (*CASES, UNEQUAL)
-)
-
-
 def draw(evaluation: Evaluation) -> Figure:
     """The three rates of each case: optimum, rule, protocol."""
     drawing, panels = plots.figure(len(CASES), width_inches=plots.PAGE_INCHES)
@@ -121,17 +102,9 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
-EXPERIMENT = Experiment(
-    id="rtcp/example",
-    title="Three connections on two links: the optimum, the rule, and the protocol",
-    source="RTCP, section II and Fig. 1",
-    method="One connection crosses both links and meets another on each. The paper derives the rule and proves that it "
-    "reaches the largest utility.",
-    assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=1, stop_s=2.0),
-    quick=Effort("quick", seeds=1, stop_s=0.3),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    claims=CLAIMS,
-)
+METRICS = named(UTILITY)
+
+
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

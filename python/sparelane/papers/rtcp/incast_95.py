@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import at_least, at_most, ours, ratio
-from sparelane.papers.engine.rows import Evaluation, Key
+from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.claims import at_least, at_most
+from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.rows import Evaluation
 from sparelane.papers.rtcp import datacentre, scheme_figure
 from sparelane.papers.rtcp.datacentre import DELAY, LOOKS, MEAN, TAIL, Printed, Run, of, ratio_row
 from sparelane.papers.rtcp.statements import INCAST, INCAST_RTCP
@@ -25,22 +26,7 @@ VARIANTS = (
     RTCP.varied("alpha in 0.5 bytes per KB", "scheme.rtcp.alpha_unit=0.5"),
 )
 
-ASSUMPTIONS = (
-    *datacentre.ASSUMPTIONS,
-    "All 95 other servers send to the first one without end, each from a moment within the first millisecond that is "
-    "drawn with the seed. RTCP has alpha = 5000 and an initial window of 2, as the paper says; the others start with "
-    "10, and LEDBAT with 2 by its RFC.",
-    "Runs of 20 ms, as in the search for the setting; rows with longer runs say what changes.",
-    "LEDBAT measures one-way delays exactly, with its target of 100 ms, a thousand times what these queues hold.",
-)
 
-
-REASONS: Mapping[Key, str] = {
-    RTCP.key(
-        of(DELAY, "LEDBAT"), TAIL
-    ): "the unit of alpha: with alpha in 0.5 bytes per KB it is as in the paper (row)",
-    RTCP.key(of(DELAY, "Vegas"), TAIL): "not explained: with alpha in 0.5 bytes per KB it is nearer (row)",
-}
 LONGER: Mapping[str, Run] = {run.scheme: run for run in VARIANTS if run.lengths > 1}
 
 
@@ -49,46 +35,6 @@ def _tail_of_timely(evaluation: Evaluation) -> float:
         return evaluation.ours(RUNS[scheme].key(DELAY, TAIL)) / evaluation.ours(RUNS[scheme].key(DELAY, MEAN))
 
     return weight("TIMELY") / max(weight(scheme) for scheme in ("LEDBAT", "Vegas", "RTCP"))
-
-
-CLAIMS = (
-    *(
-        Claim(
-            f"RTCP's 99th delay is less than 56 % of {other}'s (abstract)",
-            ours(RTCP.key(of(DELAY, other), TAIL)),
-            full=at_most(56.0),
-            quick=at_most(75.0),
-        )
-        for other in ("LEDBAT", "Vegas", "TIMELY")
-    ),
-    *(
-        Claim(
-            f"... and in runs 5 times as long: of {other}'s, as a share",
-            ratio(LONGER["RTCP"].key(DELAY, TAIL), LONGER[other].key(DELAY, TAIL)),
-            full=at_most(0.56),
-            reason="not explained: TIMELY makes long queues at the beginning, and in a longer run its 99th percentile "
-            "is no longer of that",
-        )
-        for other in ("LEDBAT", "Vegas", "TIMELY")
-    ),
-    Claim(
-        "DCTCP is the best, with the help of ECN (section V-C2): RTCP's 99th delay, of DCTCP's, in percent",
-        ours(RTCP.key(of(DELAY, "DCTCP"), TAIL)),
-        full=at_least(100.0),
-    ),
-    Claim(
-        "TIMELY has a heavy tail compared to the others that read round trips (section V-C2): its 99th percentile over "
-        "its mean, over the largest of theirs",
-        _tail_of_timely,
-        full=at_least(1.0),
-    ),
-    Claim(
-        "RTCP is not a constant window: that of 10 segments has a longer tail",
-        ratio(CONTROLS[0].key(DELAY, TAIL), RTCP.key(DELAY, TAIL)),
-        full=at_least(1.3),
-        quick=at_least(1.2),
-    ),
-)
 
 
 def plan(effort: Effort) -> Sequence[Simulation]:
@@ -120,19 +66,10 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
-EXPERIMENT = Experiment(
-    id="rtcp/incast-95",
-    title="95 servers send to one",
-    source="RTCP, section V-C2 and Fig. 11b",
-    method="Incast from 95 servers of the spine-leaf network to one, under schemes that read round-trip times, and "
-    "DCTCP, in ns-3.",
-    assumptions=ASSUMPTIONS,
-    fitted=datacentre.FITTED,
-    full=Effort("full", seeds=10, stop_s=0.02),
-    quick=Effort("quick", seeds=1, stop_s=0.02),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    reasons=REASONS,
-    claims=CLAIMS,
-)
+METRICS = named(DELAY)
+VALUES = {"tail of TIMELY": lambda: _tail_of_timely}
+
+
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

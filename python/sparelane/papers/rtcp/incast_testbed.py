@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine import base
 from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import at_least, over_largest
-from sparelane.papers.engine.rows import Evaluation, Key
+from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.rows import Evaluation
 from sparelane.papers.rtcp import clients
 from sparelane.papers.rtcp.clients import (
     GOODPUT,
@@ -60,14 +59,6 @@ def _claims() -> Iterable[Claim]:
 
 CLAIMS = tuple(_claims())
 
-ASSUMPTIONS = (
-    *clients.ASSUMPTIONS,
-    "Load 0.8 of web search, alpha = 1000. The flows of a request have different servers as long as there are any "
-    "left, so that of eight flows two come from each.",
-    "A request is urgent if all its flows are: 18 % of requests, of one flow or two. The paper does not say which "
-    "are. Rows of flows show the other reading, by which every flow counts on its own.",
-)
-
 
 NOTES = (
     "DCTCP is ahead of BBR and RTCP here in both classes, where the paper has it behind both; no reason for the "
@@ -84,26 +75,6 @@ NOTES = (
 DCTCP_AHEAD = (
     "not explained: DCTCP is ahead of both here, where the paper has it behind, and no open setting that was varied "
     "turns it around"
-)
-REASONS: Mapping[Key, str] = {
-    CLAIMS[0].key: DCTCP_AHEAD,
-    CLAIMS[2].key: DCTCP_AHEAD,
-    CLAIMS[4].key: "not explained: BBR's urgent requests wait in the queue that new flows make in STARTUP; that the "
-    "paper's reused connections are past it was not checked",
-    CLAIMS[5].key: "not explained: with windows from two segments they take the same time within the interval (row), "
-    "and the paper has RTCP ahead",
-}
-PAPER_CLAIMS = (
-    *clients.as_claims(CLAIMS, REASONS),
-    *(
-        base.Claim(
-            f"Cubic is the worst (section V-A3): its {statistic.words} over the largest other's",
-            over_largest(statistic.key(Run("Cubic", BASE)), [statistic.key(Run(scheme, BASE)) for scheme in SCHEMES]),
-            full=at_least(1.0),
-            reason="not explained: RTCP's high-volume requests take longer",
-        )
-        for statistic in REQUESTS
-    ),
 )
 
 
@@ -139,18 +110,9 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
-EXPERIMENT = Experiment(
-    id="rtcp/incast-testbed",
-    title="Requests of one, two and eight flows: completion times by class",
-    source="RTCP, section V-A3 and Fig. 7",
-    method="A client asks four servers for 1, 2 or 8 flows at once with shares 0.5, 0.3 and 0.2, at load 0.8 of web "
-    "search, on a testbed of 1 Gb/s; Cubic, DCTCP, BBR and RTCP.",
-    assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=10, stop_s=12.0),
-    quick=Effort("quick", seeds=1, stop_s=4.0),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    reasons=REASONS,
-    claims=PAPER_CLAIMS,
-)
+METRICS = named()
+
+
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine import base
 from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import at_most, over_least, spread
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key
 from sparelane.papers.rtcp import clients
 from sparelane.papers.rtcp.clients import GOODPUT, HIGH_VOLUME, URGENT, Ask, Claim, Run, Setting, Statistic
@@ -113,11 +112,6 @@ def _claims() -> Iterable[Claim]:
 
 CLAIMS = tuple(_claims())
 
-ASSUMPTIONS = (
-    *clients.ASSUMPTIONS,
-    "alpha = 800 for web search and 15 for data mining. Loads of the client's link; requests of one flow each.",
-)
-
 
 NOTES = (
     "Cubic's urgent flows take about 1 s where the switch's queue is full and their first packet is lost: the "
@@ -155,36 +149,10 @@ WINDOW = (
     "the receive window: with 256 KiB Cubic has no timeouts, and its high-volume flows are the fastest, by less than "
     "the interval (rows)"
 )
-REASONS: Mapping[Key, str] = dict(_reasons())
 
 
 def _keys(sizes: str, load: float, statistic: Statistic, schemes: Sequence[str] = SCHEMES) -> list[Key]:
     return [statistic.key(Run(scheme, BASE[sizes, load])) for scheme in schemes]
-
-
-PAPER_CLAIMS = (
-    *clients.as_claims(CLAIMS, REASONS),
-    *(
-        base.Claim(
-            f"Under web search the goodputs are comparable (section V-A2): the largest over the least at load {load:g}",
-            spread(_keys("web search", load, GOODPUT)),
-            full=at_most(clients.COMPARABLE),
-            reason="not explained: RTCP's is the least; no bound of its window, upper or lower, lifts it to the others "
-            "(rows at load 0.8)",
-        )
-        for load in LOADS
-    ),
-    *(
-        base.Claim(
-            f"Under web search RTCP throttles high-volume flows a little (section V-A2; taken as half as long again): "
-            f"their 99th percentile over the least other's at load {load:g}",
-            over_least(HIGH_VOLUME.key(Run("RTCP", BASE["web search", load])), _keys("web search", load, HIGH_VOLUME)),
-            full=at_most(1.5),
-            reason="not explained: windows from two segments make it less (row at load 0.8)",
-        )
-        for load in LOADS
-    ),
-)
 
 
 def plan(effort: Effort) -> Sequence[Simulation]:
@@ -210,18 +178,9 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
-EXPERIMENT = Experiment(
-    id="rtcp/one-to-four",
-    title="One client and four servers: completion times and goodput at three loads",
-    source="RTCP, section V-A2, Figs. 5 and 6",
-    method="A client asks four servers for flows of the web search and data mining workloads, on a testbed of 1 Gb/s; "
-    "Cubic, DCTCP, BBR and RTCP.",
-    assumptions=ASSUMPTIONS,
-    full=Effort("full", seeds=10, stop_s=9.0),
-    quick=Effort("quick", seeds=1, stop_s=4.0),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    reasons=REASONS,
-    claims=PAPER_CLAIMS,
-)
+METRICS = named()
+
+
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 import polars as pl
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import Value, about, at_least, at_most, ours, ratio
-from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row
+from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.claims import Value
+from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.rows import Evaluation, Metric, Row
 from sparelane.papers.rtcp import datacentre, scheme_figure
 from sparelane.papers.rtcp.datacentre import DELAY, LOOKS, MEAN, TAIL, THROUGHPUT, Printed, Run, of, ratio_row
 from sparelane.papers.rtcp.statements import BOTH_FLOWS
@@ -42,16 +43,6 @@ BETWEEN_CLASSES = Metric("throughput of the urgent flow, of the high-volume one'
 # What RTCP's urgent flow has of NewReno's and DCTCP's.
 SAID = (400.0, 700.0)
 
-ASSUMPTIONS = (
-    *datacentre.ASSUMPTIONS,
-    "The server to the right is the next one, across leaves too; the last sends to the first. Flows have no end; the "
-    "high-volume ones start at random in the first 0.1 ms, the urgent ones between 0.2 and 0.3 ms. Weights 24,000 and "
-    "12,000, as on the paper's testbed; alpha = 500.",
-    "Runs of 14 ms: NewReno's two flows, and DCTCP's, come to share alike within 50 ms, so that what RTCP's urgent "
-    "one has of theirs falls with the length (rows with longer runs), and 4 to 7 times hold between 11 and 17 ms.",
-    "The paper prints bars without numbers, and ratios in its text: those are the rows with a paper's value.",
-)
-
 
 NO_MARKS = (
     "DCTCP's queue is that of the servers' interfaces, which do not mark here, so that it is as long as NewReno's: "
@@ -73,13 +64,6 @@ SHARED_ALIKE = (
     "NewReno's two flows, and DCTCP's, come to share alike the longer a run is, so that no flow can have several times "
     "what theirs has: the paper does not say how long it ran"
 )
-REASONS: Mapping[Key, str] = {
-    RTCP.key(of(THROUGHPUT, "NewReno"), "", "high-volume"): FULL_CABLE,
-    RTCP.key(of(DELAY, "DCTCP"), MEAN, "urgent"): TOO_SHORT,
-    RTCP.key(of(DELAY, "DCTCP"), MEAN, "high-volume"): TOO_SHORT,
-    RTCP.key(of(DELAY, "DCTCP"), TAIL, "high-volume"): NO_MARKS,
-    RTCP.key(of(DELAY, "NewReno"), TAIL, "high-volume"): THROTTLED,
-}
 
 
 def _largest_ratio(name: str, other: str) -> Value:
@@ -95,95 +79,6 @@ def _largest_ratio(name: str, other: str) -> Value:
 
 def _delay_at(curve: pl.DataFrame, share: float) -> float:
     return float(curve.filter(pl.col("share") >= share)["delay_us"][0])
-
-
-CLAIMS = (
-    *(
-        Claim(
-            f"RTCP's urgent flow has 4 to 7 times what {other}'s has (section V-B3)",
-            ours(RTCP.key(of(THROUGHPUT, other), "", "urgent")),
-            full=(400.0, 700.0),
-            quick=(350.0, 800.0),
-        )
-        for other in ("NewReno", "DCTCP")
-    ),
-    *(
-        Claim(
-            f"... of {other}'s, in runs {lengths} times as long",
-            ours(runs["RTCP"].key(of(THROUGHPUT, other), "", "urgent")),
-            full=(400.0, 700.0),
-            reason=SHARED_ALIKE,
-        )
-        for lengths, runs in LONGER.items()
-        for other in ("NewReno", "DCTCP")
-    ),
-    Claim(
-        "RTCP throttles the high-volume flow a little: 93 % of NewReno's are left (section V-B3)",
-        ours(RTCP.key(of(THROUGHPUT, "NewReno"), "", "high-volume")),
-        full=about(93.0, 5.0),
-        reason=FULL_CABLE,
-    ),
-    *(
-        Claim(
-            f"RTCP's {name} flow has only {share} % of DCTCP's mean delay (section V-B3)",
-            ours(RTCP.key(of(DELAY, "DCTCP"), MEAN, name)),
-            full=at_most(share),
-            quick=at_most(60.0),
-        )
-        for name, share in MEAN_OF_DCTCP.items()
-    ),
-    *(
-        Claim(
-            f"... and only about 25 % of NewReno's 99th percentile: the {name} flow (Fig. 10)",
-            ours(RTCP.key(of(DELAY, "NewReno"), TAIL, name)),
-            full=at_most(share),
-        )
-        for name, share in P99_OF_NEWRENO.items()
-    ),
-    Claim(
-        "The high-volume flow's 99th delay is almost half of DCTCP's (Fig. 10)",
-        ours(RTCP.key(of(DELAY, "DCTCP"), TAIL, "high-volume")),
-        full=at_most(50.0),
-    ),
-    *(
-        Claim(
-            f"The same beside a DCTCP whose interfaces mark: {what} of the {name} flow, as a share",
-            ratio(RTCP.key(DELAY, average, name), MARKING.key(DELAY, average, name)),
-            full=at_most(share / 100),
-            reason="not explained",
-        )
-        for name, what, average, share in (
-            ("urgent", "mean delay", MEAN, 31.5),
-            ("high-volume", "mean delay", MEAN, 35.6),
-            ("high-volume", "99th delay", TAIL, 50.0),
-        )
-    ),
-    *(
-        Claim(
-            f"All of RTCP's packets have shorter delays than {other}'s: the largest ratio of percentiles, {name} flow "
-            "(Fig. 10)",
-            _largest_ratio(name, other),
-            full=at_most(1.0),
-            reason="not explained",
-        )
-        for name in CLASSES
-        for other in ("NewReno", "DCTCP")
-    ),
-    Claim(
-        "NewReno has double the mean delay of DCTCP (Fig. 9): the high-volume flow's",
-        ratio(RUNS["NewReno"].key(DELAY, MEAN, "high-volume"), RUNS["DCTCP"].key(DELAY, MEAN, "high-volume")),
-        full=(1.5, 2.5),
-        reason="not explained: the queue is that of the servers' interfaces, which do not mark here; where they mark, "
-        "it is more than three times (rows with marks at servers' interfaces)",
-    ),
-    Claim(
-        "RTCP's weights decide: its urgent flow has several times its high-volume one, and a constant window's the "
-        "same",
-        ratio(RTCP.key(BETWEEN_CLASSES), CONTROLS[1].key(BETWEEN_CLASSES)),
-        full=at_least(2.0),
-        quick=at_least(1.5),
-    ),
-)
 
 
 def plan(effort: Effort) -> Sequence[Simulation]:
@@ -258,18 +153,10 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
-EXPERIMENT = Experiment(
-    id="rtcp/preemption",
-    title="An urgent flow beside a high-volume one",
-    source="RTCP, section V-B3, Figs. 9 and 10",
-    method="Every server sends a high-volume flow to the server on its right, and then an urgent one, in ns-3.",
-    assumptions=ASSUMPTIONS,
-    fitted=(*datacentre.FITTED, "The length of these runs was chosen for the 4 to 7 times."),
-    full=Effort("full", seeds=10, stop_s=0.014),
-    quick=Effort("quick", seeds=1, stop_s=0.014),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    reasons=REASONS,
-    claims=CLAIMS,
-)
+METRICS = named(DELAY, BETWEEN_CLASSES)
+VALUES = {"largest ratio of delays": _largest_ratio}
+
+
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import at_least, at_most, ours, over_largest, over_least, ratio
-from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, measured
+from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.claims import at_least, at_most
+from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.rows import Evaluation, Metric, Row, measured
 from sparelane.papers.rtcp import datacentre, scheme_figure
 from sparelane.papers.rtcp.datacentre import DELAY, LOOKS, MEAN, TAIL, THROUGHPUT, Printed, Run, of, ratio_row
 from sparelane.papers.rtcp.statements import RANDOM_SENDING
@@ -65,14 +66,6 @@ VARIANTS = [
 ]
 BEYOND = Metric("packets beyond 0.1 ms", "%")
 
-ASSUMPTIONS = (
-    *datacentre.ASSUMPTIONS,
-    "Each server draws one other with the seed, and sends to it without end from the beginning; several may draw the "
-    "same. RTCP has alpha = 500 and delta = 10,000.",
-    "Variants vary what the paper leaves open, one setting at a time.",
-    datacentre.NO_CONTROL,
-)
-
 
 PATHS = (
     "the printed numbers are those of one path between two leaves, which all flows share, as ns-3 routes by default: "
@@ -103,103 +96,6 @@ NS3_QUEUES = (
 NULL = (
     "not explained: it is behind in both; where few flows meet, a window of one bandwidth-delay product fills the "
     "paths and makes no queue"
-)
-REASONS: Mapping[Key, str] = {
-    BASE["NewReno"].key(THROUGHPUT): PATHS,
-    BASE["NewReno"].key(DELAY, MEAN): PATHS,
-    BASE["DCTCP"].key(THROUGHPUT): PATHS,
-    BASE["DCTCP"].key(DELAY, MEAN): PATHS,
-    BASE["BBR"].key(DELAY, MEAN): BBR,
-    BASE["TIMELY"].key(THROUGHPUT): TIMELY,
-    BASE["TIMELY"].key(DELAY, MEAN): TIMELY,
-    RTCP.key(THROUGHPUT): X_MAX,
-    RTCP.key(DELAY, MEAN): NEARER,
-    RTCP.key(of(THROUGHPUT, "BBR")): X_MAX,
-    RTCP.key(of(DELAY, "DCTCP"), MEAN): NEARER,
-    RTCP.key(of(DELAY, "NewReno"), TAIL): X_MAX,
-}
-
-CLAIMS = (
-    Claim(
-        "RTCP's mean delay is 64.22 % less than DCTCP's (abstract): of DCTCP's, in percent",
-        ours(RTCP.key(of(DELAY, "DCTCP"), MEAN)),
-        full=at_most(35.78),
-        quick=at_most(60.0),
-        reason=NEARER,
-    ),
-    Claim(
-        "RTCP's throughput is 9.78 % more than BBR's (abstract): of BBR's, in percent",
-        ours(RTCP.key(of(THROUGHPUT, "BBR"))),
-        full=at_least(109.78),
-        quick=at_least(90.0),
-        reason=X_MAX,
-    ),
-    Claim(
-        "RTCP's 99th delay is only 16 % of NewReno's (section V-B2)",
-        ours(RTCP.key(of(DELAY, "NewReno"), TAIL)),
-        full=at_most(16.0),
-        quick=at_most(60.0),
-        reason=X_MAX,
-    ),
-    Claim(
-        "RTCP has the most throughput of the five (Table I)",
-        over_largest(RTCP.key(THROUGHPUT), [run.key(THROUGHPUT) for run in BASE.values()]),
-        full=at_least(1.0),
-        reason=NULL.replace("it is behind in both", "NewReno and DCTCP have more"),
-    ),
-    Claim(
-        "RTCP has the least mean delay of the five (Table I)",
-        over_least(RTCP.key(DELAY, MEAN), [run.key(DELAY, MEAN) for run in BASE.values()]),
-        full=at_most(1.0),
-        reason="not explained: BBR and TIMELY keep queues short here, and long in the paper, with less throughput than "
-        "RTCP or as much",
-    ),
-    Claim(
-        "More than 50 % of NewReno's packets take more than 0.1 ms (section V-B2)",
-        ours(BASE["NewReno"].key(BEYOND)),
-        full=at_least(50.0),
-    ),
-    Claim(
-        "... and NewReno's delays are spread from 0 to 0.2 ms (section V-B2): the 99th percentile, microseconds",
-        ours(BASE["NewReno"].key(DELAY, TAIL)),
-        full=at_most(200.0),
-        reason=NS3_QUEUES,
-    ),
-    Claim(
-        "Most of DCTCP's packets take less than 0.1 ms (section V-B2)",
-        ours(BASE["DCTCP"].key(BEYOND)),
-        full=at_most(50.0),
-    ),
-    Claim(
-        "BBR has a heavy tail compared to NewReno (section V-B2): its 99th percentile over NewReno's",
-        ratio(BASE["BBR"].key(DELAY, TAIL), BASE["NewReno"].key(DELAY, TAIL)),
-        full=at_least(1.0),
-        reason=BBR,
-    ),
-    Claim(
-        "TIMELY accelerates the window, and has more throughput than NewReno (section V-B2)",
-        ratio(BASE["TIMELY"].key(THROUGHPUT), BASE["NewReno"].key(THROUGHPUT)),
-        full=at_least(1.0),
-        reason=TIMELY,
-    ),
-    Claim(
-        "RTCP is ahead of a constant window of one bandwidth-delay product, in throughput or in delay (ours)",
-        datacentre.ahead(RTCP, CONTROLS[0]),
-        full=at_least(1.0),
-        reason=NULL,
-    ),
-    Claim(
-        "RTCP is not a constant window of x_max: that has several times its mean delay",
-        ratio(CONTROLS[1].key(DELAY, MEAN), RTCP.key(DELAY, MEAN)),
-        full=at_least(2.0),
-        quick=at_least(1.5),
-    ),
-    Claim(
-        "RTCP is not RTCP without congestion (alpha = 0), which has several times its mean delay",
-        ratio(CONTROLS[2].key(DELAY, MEAN), RTCP.key(DELAY, MEAN)),
-        full=at_least(2.0),
-        quick=at_least(1.5),
-    ),
 )
 
 
@@ -247,18 +143,10 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
-EXPERIMENT = Experiment(
-    id="rtcp/random-sending",
-    title="Random sending: throughput and delay of five schemes",
-    source="RTCP, section V-B2, Table I (RS) and Fig. 8",
-    method="Each of 96 servers on a spine-leaf network sends to a random other one, in ns-3.",
-    assumptions=ASSUMPTIONS,
-    fitted=datacentre.FITTED,
-    full=Effort("full", seeds=10, stop_s=0.05),
-    quick=Effort("quick", seeds=1, stop_s=0.01),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    reasons=REASONS,
-    claims=CLAIMS,
-)
+METRICS = named(DELAY, BEYOND, THROUGHPUT)
+VALUES = {"ahead of a constant window": lambda: datacentre.ahead(RTCP, CONTROLS[0])}
+
+
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from matplotlib.figure import Figure
 
 from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, measured
 from sparelane.papers.rtcp import datacentre
 from sparelane.papers.rtcp.datacentre import DELAY, MEAN, THROUGHPUT, Run
@@ -134,23 +135,9 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
-ASSUMPTIONS = (
-    *datacentre.ASSUMPTIONS,
-    "A statement is a number with a band: printed throughputs within 10 %, printed delays within 20 %, ratios of the "
-    "text within ten points or on the side that the text says, and RTCP at least a fifth away from a constant window "
-    "of x_max. Each is judged by the means over seeds. Runs of 20 ms, as in the search.",
-)
+METRICS = named()
 
-EXPERIMENT = Experiment(
-    id="rtcp/setting",
-    title="Which of the paper's statements hold together",
-    source="RTCP, section V-B and V-C",
-    method="The paper leaves open routing, queues, clocks, receive windows, x_max and the units of alpha and delta.",
-    assumptions=ASSUMPTIONS,
-    fitted=datacentre.FITTED,
-    full=Effort("full", seeds=3, stop_s=0.02),
-    quick=Effort("quick", seeds=1, stop_s=0.005),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-)
+
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)

@@ -9,12 +9,25 @@ from functools import partial
 import numpy as np
 
 from sparelane.papers.engine.base import Effort, Experiment, Outcome, Outcomes, Simulation
+from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Row
 from sparelane.papers.engine.statistics import estimate
-from sparelane.papers.rtcp import testbed_claims, testbed_reasons
+from sparelane.papers.rtcp import testbed_reasons
 from sparelane.papers.rtcp.clients import CLASSES, Sample, sample
+from sparelane.papers.rtcp.testbed_claims import median, on_linux, unexplained
 from sparelane.papers.rtcp.testbed_figure import draw
-from sparelane.papers.rtcp.testbed_runs import EACH, EACH_ON_BOTH, LARGEST, LEAST, SIDES, Run, Side, is_varied, runs
+from sparelane.papers.rtcp.testbed_runs import (
+    EACH,
+    EACH_ON_BOTH,
+    LARGEST,
+    LEAST,
+    SETTINGS,
+    SIDES,
+    Run,
+    Side,
+    is_varied,
+    runs,
+)
 
 SHARES = (50, 99)
 Samples = Mapping[Side, Sequence[Sample]]
@@ -147,38 +160,15 @@ def _acknowledgments(outcome: Outcome) -> float | None:
     return counted["Tcp.OutSegs"] / came if came else None
 
 
-EXPERIMENT = Experiment(
-    id="rtcp/testbed",
-    title="The testbed's flows on Linux",
-    source="RTCP, section V-A, Figs. 4 to 7",
-    method="A client fetches flows from one server or four, over 1 Gb/s and 200 us: on the TCP of Linux 6.12 in "
-    "virtual time (`sparelane run rtcp-linux --on linux`) and in the simulator. RTCP there is the source of the BPF "
-    "program, built into the kernel; Cubic, DCTCP and BBR are the kernel's own. Where other pages have the paper's "
-    "number, this one has Linux's.",
-    assumptions=(
-        "Both sides send the same flows, which the simulator draws with the seed. Each has its own connection. Linux "
-        "has no PCC.",
-        "Flows below 30 kB are urgent, and weigh 24,000 bytes, others 12,000; delta = 125; alpha is the paper's for "
-        "each figure; the least window is two segments.",
-        "The switch's queue holds 4.5 MB, half of its memory, and marks for DCTCP what is behind 20 packets (on Linux "
-        "what has waited for as long as 20 packets take).",
-        "Hosts have no bound on the receive window. Those of the simulator acknowledge each segment, those of Linux as "
-        f'they see fit; in rows with "{EACH_ON_BOTH}", these do, too (routes with `quickack`).',
-        "Requests come during the simulated time that an effort names; flows that start in the first tenth of it do "
-        "not count. Percentiles are over the flows of all seeds together; requests of Fig. 7 take as long as the last "
-        "of their flows.",
-        "What stands behind ± is the interval of the difference, not of our number: the jackknife's, by leaving out "
-        "one seed at a time on both sides. So it is in the figure.",
-        f'Rows with "{LEAST}" and "{LARGEST}" show how much hangs on which packet is first where two come at once: the '
-        "servers are alike, and their order in the scenario decides it in the simulator.",
-    ),
-    full=Effort("full", seeds=5, stop_s=2.0),
-    quick=Effort("quick", seeds=1, stop_s=1.0),
-    plan=plan,
-    evaluate=evaluate,
-    draw=draw,
-    reasons=testbed_reasons.REASONS,
-    claims=(*testbed_claims.OF_THE_SIMULATOR, *testbed_claims.of_the_paper(testbed_reasons.WORDS)),
-    needs_kernel="linux",
-    witness="Linux",
-)
+BY_NAME = {setting.name: setting for setting in SETTINGS}
+METRICS = named()
+VALUES = {
+    "median difference": lambda: median,
+    "unexplained": lambda: unexplained,
+    "on Linux": lambda setting, traffic, others: on_linux(BY_NAME[setting], traffic, others),
+}
+
+
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that the file declares."""
+    return declared.experiment(plan, evaluate, draw)
