@@ -27,7 +27,7 @@ ORDER = (
     "uml",
     "bpf",
     "reports",
-    "questions",
+    "sweep_api",
     "papers",
     "cli",
     "__main__",

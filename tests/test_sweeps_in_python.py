@@ -17,8 +17,8 @@ import pytest
 import sparelane as sl
 from hangs import HANG_S
 from sparelane.plugins.registry import REGISTRY
-from sparelane.questions import plan_of
 from sparelane.simulation import columns
+from sparelane.sweep_api import plan_of
 
 SCENARIO: dict[str, Any] = {
     "duration": "300ms",

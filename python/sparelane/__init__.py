@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from sparelane.common.folders import OutputError, SavedResultsError
     from sparelane.common.names import UnknownNameError
     from sparelane.plugins import Flow, PluginError, controller, param, sizes, workload
-    from sparelane.questions import Sweep, compare, load, sweep
     from sparelane.simulation.result import Result
     from sparelane.simulation.simulate import check, prepare, run
     from sparelane.simulation.traces import TraceError
+    from sparelane.sweep_api import Sweep, compare, load, sweep
 
 __all__ = [
     "Ack",
@@ -73,7 +73,7 @@ _HOMES = {
     **dict.fromkeys(("Flow", "PluginError", "controller", "param", "sizes", "workload"), "sparelane.plugins"),
     "MissingExtraError": "sparelane.common.extras",
     "Result": "sparelane.simulation.result",
-    **dict.fromkeys(("Sweep", "compare", "load", "sweep"), "sparelane.questions"),
+    **dict.fromkeys(("Sweep", "compare", "load", "sweep"), "sparelane.sweep_api"),
     "TraceError": "sparelane.simulation.traces",
     "UnknownNameError": "sparelane.common.names",
 }

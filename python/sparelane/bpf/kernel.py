@@ -123,7 +123,7 @@ def load(asked: Load) -> _native.LoadedController:
 
 
 @contextmanager
-def stops() -> Iterator[Callable[[], signal.Signals | None]]:
+def stop_signals() -> Iterator[Callable[[], signal.Signals | None]]:
     """Notes stop signals inside the `with` block, so that changes can be restored. Yields a function that returns one.
 
     The signals are SIGINT and SIGQUIT from the keyboard, SIGTERM, and SIGHUP from a closed terminal. Signals that were
@@ -158,7 +158,7 @@ def watch(name: str, seconds: float | None, show: Callable[[Sequence[KernelSampl
     gathered: list[KernelSample] = []
     watcher = _native.Watch(name)
     end_s = None if seconds is None else time.monotonic() + seconds
-    with stops() as asked:
+    with stop_signals() as asked:
         while not asked() and (end_s is None or time.monotonic() < end_s):
             samples = watcher.poll(SAMPLES_AT_ONCE)
             gathered += samples

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-# Type checkers take this as true. `typing` itself would take longer than the rest.
+# Type checkers assume that this is true. Importing `typing` would take longer than the rest of this module.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:

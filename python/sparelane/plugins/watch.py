@@ -91,7 +91,7 @@ def _is_ours(frame: FrameType) -> bool:
     return PACKAGE in Path(frame.f_code.co_filename).parents
 
 
-class Watch:
+class CallWatcher:
     """The watching thread and its state."""
 
     def __init__(self, limits: Limits, report: Callable[[str], object] | None) -> None:
@@ -182,5 +182,5 @@ def watched(limits: Limits, report: Callable[[str], object] | None = None) -> It
     if REGISTRY.catalogue() is None:
         yield
         return
-    with Watch(limits, report).running():
+    with CallWatcher(limits, report).running():
         yield

@@ -126,9 +126,9 @@ def prepare(
     """
     text, name, folder = read(scenario)
     seed = None if seed is None else checked_seed(seed)
-    asked = parse(trace).asked(Path(trace_folder)) if trace is not None else []
+    requests = parse(trace).requests(Path(trace_folder)) if trace is not None else []
     overrides, catalogue = override_texts(set), REGISTRY.catalogue()
-    native = _native.prepare(text, name, str(folder), overrides, seed, waiting, catalogue, asked)
+    native = _native.prepare(text, name, str(folder), overrides, seed, waiting, catalogue, requests)
     return Prepared(native, folder)
 
 

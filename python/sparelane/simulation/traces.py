@@ -41,13 +41,13 @@ class Traces:
     snap_bytes: int = SNAP_BYTES
     most: int = MOST
 
-    def asked(self, folder: Path) -> list[_native.TraceRequest]:
+    def requests(self, folder: Path) -> list[_native.TraceRequest]:
         """The traces in the form of the simulator, with files in this folder."""
-        asked = [(kind, str(flow), f"flow-{flow}.{end}") for flow in self.flows for kind, end in SUFFIXES]
-        asked += [("port", port, f"port-{file_name(port)}.pcapng") for port in self.ports]
+        requests = [(kind, str(flow), f"flow-{flow}.{end}") for flow in self.flows for kind, end in SUFFIXES]
+        requests += [("port", port, f"port-{file_name(port)}.pcapng") for port in self.ports]
         return [
             {"kind": kind, "of": of, "path": str(folder / name), "snap_bytes": self.snap_bytes, "most": self.most}
-            for kind, of, name in asked
+            for kind, of, name in requests
         ]
 
 

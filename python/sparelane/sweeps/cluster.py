@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sparelane import _native
 from sparelane.results import manifest
-from sparelane.sweeps.executor import Answer, ExecutorError, RunExecutor
-from sparelane.sweeps.worker import Job, Order, simulate_all
+from sparelane.sweeps.executor import ExecutorError, RunExecutor, RunOutcome
+from sparelane.sweeps.worker import Job, RunRequest, simulate_all
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -56,7 +56,7 @@ def connect(address: str) -> RunExecutor:
         ExecutorError: Dask is not installed, the scheduler does not answer, or it has no workers.
     """
     client = _client(address)
-    return lambda job, orders: _work(client, job, orders)
+    return lambda job, requests: _work(client, job, requests)
 
 
 def executor(address: str) -> Executor:
@@ -171,13 +171,13 @@ def _check_greeting(connection: socket.socket) -> None:
         raise ConnectionError("it is not a Dask scheduler")
 
 
-def _work(client: Client, job: Job, orders: Iterable[Order]) -> Iterator[Answer | None]:
+def _work(client: Client, job: Job, requests: Iterable[RunRequest]) -> Iterator[RunOutcome | None]:
     from distributed import wait
 
-    waiting = iter(orders)
+    waiting = iter(requests)
     # Runs of a task whose workers died. Each is tried alone, to find the run that kills workers.
-    alone: deque[Order] = deque()
-    submitted: dict[Future, list[Order]] = {}
+    alone: deque[RunRequest] = deque()
+    submitted: dict[Future, list[RunRequest]] = {}
     began_s, answered = time.monotonic(), 0
     try:
         while True:
@@ -210,12 +210,12 @@ def _work(client: Client, job: Job, orders: Iterable[Order]) -> Iterator[Answer 
         _close(client, list(submitted))
 
 
-def _answers(future: Future, batch: list[Order], alone: deque[Order]) -> list[Answer]:
+def _answers(future: Future, batch: list[RunRequest], alone: deque[RunRequest]) -> list[RunOutcome]:
     """The answers of a task. If its workers died, its runs are added to `alone` instead."""
     from distributed import KilledWorker
 
     if future.status == "finished":
-        found: list[Answer] = [(number, dict(kept)) for number, kept in future.result()]
+        found: list[RunOutcome] = [(number, dict(kept)) for number, kept in future.result()]
         return found
     if future.status in ("cancelled", "lost"):
         raise ExecutorError("the Dask scheduler cancelled or lost the work")

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from sparelane.sweeps.worker import Job, Order
+    from sparelane.sweeps.worker import Job, RunRequest
 
 # The number of a run, and its outcome.
-Answer: TypeAlias = tuple[int, dict[str, Any]]
+RunOutcome: TypeAlias = tuple[int, dict[str, Any]]
 
-# Takes the job and the orders. Yields an answer for each order, and `None` at times without an answer.
-RunExecutor: TypeAlias = "Callable[[Job, Iterable[Order]], Iterator[Answer | None]]"
+# Takes the job and the requests. Yields the outcome of each run, and `None` at times without an outcome.
+RunExecutor: TypeAlias = "Callable[[Job, Iterable[RunRequest]], Iterator[RunOutcome | None]]"
 
 
 class ExecutorError(Exception):

@@ -13,8 +13,8 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 
-from sparelane.sweeps.executor import Answer, ExecutorError
-from sparelane.sweeps.worker import Job, Order
+from sparelane.sweeps.executor import ExecutorError, RunOutcome
+from sparelane.sweeps.worker import Job, RunRequest
 
 # Each worker gets runs for about this much time in advance, seconds, within two bounds of their number.
 AHEAD_S = 0.25
@@ -46,18 +46,18 @@ class _Worker:
             env=environment,
             start_new_session=True,
         )
-        self.held: deque[Order] = deque()
+        self.held: deque[RunRequest] = deque()
         self.partial_line = b""
         self.has_answered = False
         self.busy_since_s = math.inf
         self._write(json.dumps(job))
 
-    def give(self, order: Order) -> None:
+    def give(self, request: RunRequest) -> None:
         """Gives a run to the worker."""
         if not self.held:
             self.busy_since_s = time.monotonic()
-        self.held.append(order)
-        self._write(json.dumps(order))
+        self.held.append(request)
+        self._write(json.dumps(request))
 
     def _write(self, line: str) -> None:
         assert self.process.stdin is not None
@@ -68,7 +68,7 @@ class _Worker:
             # The worker is dead, which `receive` notices at the end of its output.
             return
 
-    def receive(self) -> list[Answer] | None:
+    def receive(self) -> list[RunOutcome] | None:
         """Reads new answers. Returns `None` at the end of the worker's output."""
         assert self.process.stdout is not None
         chunk = os.read(self.process.stdout.fileno(), CHUNK_BYTES)
@@ -109,7 +109,7 @@ class _Worker:
                     continue
 
 
-def work(job: Job, orders: Iterable[Order], jobs: int) -> Iterator[Answer | None]:
+def work(job: Job, requests: Iterable[RunRequest], jobs: int) -> Iterator[RunOutcome | None]:
     """Does runs in `jobs` processes. Yields answers as they arrive, and `None` after `POLL_S` without an answer.
 
     If a worker dies, its current run is given to another worker. After `DEATHS` deaths, the answer of the run is an
@@ -118,7 +118,7 @@ def work(job: Job, orders: Iterable[Order], jobs: int) -> Iterator[Answer | None
     Raises:
         ExecutorError: workers die before any of them answers.
     """
-    waiting = deque(orders)
+    waiting = deque(requests)
     deaths: Counter[int] = Counter()
     workers: list[_Worker] = []
     selector = selectors.DefaultSelector()

@@ -16,7 +16,7 @@ from sparelane.sweeps import pool
 from sparelane.sweeps.executor import RunExecutor
 from sparelane.sweeps.journal import Journal, Kept
 from sparelane.sweeps.plan import Plan, Run
-from sparelane.sweeps.worker import Job, Order
+from sparelane.sweeps.worker import Job, RunRequest
 
 # The limits of callers without options for them.
 USUAL_LIMITS = Limits()
@@ -53,7 +53,7 @@ class Progress:
 
 def local(jobs: int) -> RunExecutor:
     """Returns an executor with `jobs` worker processes on this machine."""
-    return lambda job, orders: pool.work(job, orders, jobs)
+    return lambda job, requests: pool.work(job, requests, jobs)
 
 
 def sweep(plan: Plan, place: Path, executor: RunExecutor, limits: Limits = USUAL_LIMITS) -> Generator[Progress]:
@@ -116,7 +116,7 @@ def _work(
     # The runs of a setting share its overrides.
     overrides: dict[int, list[str]] = {}
 
-    def orders() -> Iterator[Order]:
+    def requests() -> Iterator[RunRequest]:
         for number, run in enumerate(runs):
             if run.setting not in overrides:
                 overrides[run.setting] = plan.overrides(plan.settings[run.setting])
@@ -124,7 +124,7 @@ def _work(
 
     if not runs:
         return
-    answers = executor(job, orders())
+    answers = executor(job, requests())
     try:
         for answer in answers:
             if answer is not None:

@@ -40,7 +40,7 @@ class Job(TypedDict):
 
 
 # A run to do: its number, its overrides, and its seed.
-Order = tuple[int, Sequence[str], int]
+RunRequest = tuple[int, Sequence[str], int]
 
 
 def simulate(job: Job, overrides: Sequence[str], seed: int) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def simulate(job: Job, overrides: Sequence[str], seed: int) -> dict[str, Any]:
     return kept
 
 
-def simulate_all(job: Job, orders: Sequence[Order]) -> list[tuple[int, dict[str, Any]]]:
+def simulate_all(job: Job, requests: Sequence[RunRequest]) -> list[tuple[int, dict[str, Any]]]:
     """Simulates several runs. Returns the number and the outcome of each.
 
     Raises:
@@ -90,7 +90,7 @@ def simulate_all(job: Job, orders: Sequence[Order]) -> list[tuple[int, dict[str,
     """
     if job["version"] != _native.__version__:
         raise RuntimeError(f"the worker has sparelane {_native.__version__}, and the sweep {job['version']}")
-    return [(number, simulate(job, overrides, seed)) for number, overrides, seed in orders]
+    return [(number, simulate(job, overrides, seed)) for number, overrides, seed in requests]
 
 
 def main() -> None:

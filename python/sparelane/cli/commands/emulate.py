@@ -18,7 +18,7 @@ from sparelane import emulation
 from sparelane._native import EmulationError
 from sparelane.cli import completion
 from sparelane.cli.commands import scenario_input
-from sparelane.cli.commands.emulate_output import Asked, print_outcome, print_ready
+from sparelane.cli.commands.emulate_output import HostCommand, print_outcome, print_ready
 from sparelane.cli.commands.options import settings_option
 from sparelane.cli.main import Incomplete, Interruption
 from sparelane.emulation.emulator import DEFAULT_PREFIX
@@ -49,7 +49,7 @@ class EmulateCommand(click.Command):
         return super().parse_args(ctx, args[:first])
 
 
-def commands_in(args: Sequence[str]) -> list[Asked]:
+def commands_in(args: Sequence[str]) -> list[HostCommand]:
     """Parses `--host NAME -- COMMAND ... --host NAME -- COMMAND ...`.
 
     Raises:
@@ -63,10 +63,10 @@ def commands_in(args: Sequence[str]) -> list[Asked]:
             "--host: allowed is --host NAME -- COMMAND ..., any number of times, as the last arguments"
         )
     ends = [*starts[1:], len(args)]
-    found = [Asked(args[at + 1], tuple(args[at + 3 : end])) for at, end in zip(starts, ends, strict=True)]
-    for asked in found:
-        if not asked.words:
-            raise click.UsageError(f"--host {asked.host} -- without a command; allowed: --host NAME -- COMMAND ...")
+    found = [HostCommand(args[at + 1], tuple(args[at + 3 : end])) for at, end in zip(starts, ends, strict=True)]
+    for one in found:
+        if not one.arguments:
+            raise click.UsageError(f"--host {one.host} -- without a command; allowed: --host NAME -- COMMAND ...")
     return found
 
 
@@ -108,7 +108,7 @@ def commands_in(args: Sequence[str]) -> list[Asked]:
 )
 @click.pass_obj
 def command(
-    commands: list[Asked],
+    commands: list[HostCommand],
     scenario: str,
     settings: tuple[str, ...],
     seed: int | None,
@@ -127,9 +127,9 @@ def command(
     source = scenario_input.read(scenario)
     network = emulation.network(source.scenario, seed=seed, set=settings, prefix=prefix)
     addresses = {f"{{{host.name}}}": host.address for host in network.hosts}
-    for asked in commands:
-        network.find(asked.host)
-        program_exists(asked.words)
+    for one in commands:
+        network.find(one.host)
+        program_exists(one.arguments)
     signals = Signals()
     with signals.handled():
         try:
@@ -148,7 +148,7 @@ def command(
         raise Interruption("interrupted")
     if commands and codes[-1] and not (for_s is not None and codes[-1] < 0):
         raise Incomplete(
-            f'the command at host "{commands[-1].host}" ended with {codes[-1]}: {" ".join(commands[-1].words)}'
+            f'the command at host "{commands[-1].host}" ended with {codes[-1]}: {" ".join(commands[-1].arguments)}'
         )
 
 
@@ -175,7 +175,7 @@ class Signals:
 
 def _run(
     network: Network,
-    commands: Sequence[Asked],
+    commands: Sequence[HostCommand],
     addresses: dict[str, str],
     signals: Signals,
     for_s: float | None,
@@ -220,18 +220,19 @@ def _exit_code(program: subprocess.Popen[Any], grace_s: float) -> int:
 
 
 def _start(
-    network: Network, asked: Asked, addresses: dict[str, str], *, is_last: bool, as_json: bool
+    network: Network, command: HostCommand, addresses: dict[str, str], *, is_last: bool, as_json: bool
 ) -> subprocess.Popen[Any]:
     """Starts a command at a host. The last command gets standard input."""
-    words = []
-    for word in asked.words:
+    arguments = []
+    # `{NAME}` stands for the address of a host.
+    for argument in command.arguments:
         for name, address in addresses.items():
-            word = word.replace(name, address)
-        words.append(word)
+            argument = argument.replace(name, address)
+        arguments.append(argument)
     return network.start(
-        asked.host,
-        words,
+        command.host,
+        arguments,
         stdin=None if is_last else subprocess.DEVNULL,
         stdout=sys.stderr.fileno() if as_json else None,
-        env={**os.environ, "SPARELANE_HOST": asked.host, "SPARELANE_ADDRESS": network.address(asked.host)},
+        env={**os.environ, "SPARELANE_HOST": command.host, "SPARELANE_ADDRESS": network.address(command.host)},
     )

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class HostCommand:
     """A command to run at a host."""
 
     host: str
-    words: tuple[str, ...]
+    arguments: tuple[str, ...]
 
 
-def print_ready(network: Network, commands: Sequence[Asked], *, as_json: bool) -> None:
+def print_ready(network: Network, commands: Sequence[HostCommand], *, as_json: bool) -> None:
     """Prints the self-test and the hosts with their addresses."""
     test = network.self_test
     if test is None:
@@ -56,13 +56,13 @@ def self_test_text(test: SelfTest) -> str:
     )
 
 
-def print_outcome(outcome: Outcome, commands: Sequence[Asked], codes: Sequence[int], *, as_json: bool) -> None:
+def print_outcome(outcome: Outcome, commands: Sequence[HostCommand], codes: Sequence[int], *, as_json: bool) -> None:
     """Prints the counters of links and classes, and how late packets were."""
     counts = outcome.counts
     if as_json:
         ran = [
-            {"host": asked.host, "command": list(asked.words), "exit": code}
-            for asked, code in zip(commands, codes, strict=False)
+            {"host": one.host, "command": list(one.arguments), "exit": code}
+            for one, code in zip(commands, codes, strict=False)
         ]
         tables = {"links": outcome.links.to_dicts(), "classes": outcome.classes.to_dicts()}
         click.echo(json.dumps({"event": "finished", "commands": ran, "counts": counts, **tables}))

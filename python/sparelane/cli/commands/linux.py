@@ -151,21 +151,21 @@ def load(
         raise Mistake(f'there is no command "{process[0]}"')
     # A pinned program stays loaded after this command exits.
     is_pinned = not (foreground or process)
-    asked = kernel.Load(program, name or program, settings, routes, interfaces, cgroups, is_default, is_pinned)
-    with kernel.stops() as asked_to_stop:
-        holding = kernel.load(asked)
+    request = kernel.Load(program, name or program, settings, routes, interfaces, cgroups, is_default, is_pinned)
+    with kernel.stop_signals() as stop_signal:
+        holding = kernel.load(request)
         remarks, code = holding.warnings(), 0
         if is_pinned:
             holding.keep()
             _remark(remarks)
-            click.echo(f"{asked.name} is loaded; `sparelane linux unload {asked.name}` removes it")
+            click.echo(f"{request.name} is loaded; `sparelane linux unload {request.name}` removes it")
             return
         try:
             _remark(remarks)
             if process:
-                code = _run_command(process, holding, asked.name, asked_to_stop)
+                code = _run_command(process, holding, request.name, stop_signal)
             else:
-                _wait(holding, asked.name, asked_to_stop)
+                _wait(holding, request.name, stop_signal)
         finally:
             remarks = holding.unload()
         _remark(remarks)
@@ -178,10 +178,10 @@ def _remark(remarks: Iterable[str]) -> None:
         click.echo(f"sparelane: {remark}", err=True)
 
 
-def _wait(holding: LoadedController, name: str, asked_to_stop: Callable[[], signal.Signals | None]) -> None:
+def _wait(holding: LoadedController, name: str, stop_signal: Callable[[], signal.Signals | None]) -> None:
     """Waits until a signal asks to stop, or another process has unloaded the controller."""
     click.echo(f"{name} is loaded, until Ctrl-C", err=True)
-    while not asked_to_stop():
+    while not stop_signal():
         if not holding.is_registered():
             _remark([f"{name} was unloaded by another process"])
             return
@@ -189,10 +189,10 @@ def _wait(holding: LoadedController, name: str, asked_to_stop: Callable[[], sign
 
 
 def _run_command(
-    process: Sequence[str], holding: LoadedController, name: str, asked_to_stop: Callable[[], signal.Signals | None]
+    process: Sequence[str], holding: LoadedController, name: str, stop_signal: Callable[[], signal.Signals | None]
 ) -> int:
     """Runs a command until it ends, and forwards signals to it. Returns its exit code as shells report it."""
-    stopped = asked_to_stop()
+    stopped = stop_signal()
     if stopped:
         return 128 + stopped
     try:
@@ -206,7 +206,7 @@ def _run_command(
             return code if code >= 0 else 128 - code
         except subprocess.TimeoutExpired:
             pass
-        stopped = asked_to_stop()
+        stopped = stop_signal()
         if stopped and stopped in FORWARDED and killed_s is None:
             child.send_signal(stopped)
             killed_s = time.monotonic() + KILLED_AFTER_S

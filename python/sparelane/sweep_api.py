@@ -31,8 +31,7 @@ from sparelane.sweeps import folder as sweep_folder
 from sparelane.sweeps import sweep as sweeps
 from sparelane.sweeps.comparison import Answer
 from sparelane.sweeps.differences import Thresholds
-from sparelane.sweeps.executor import Answer as Measured
-from sparelane.sweeps.executor import RunExecutor
+from sparelane.sweeps.executor import RunExecutor, RunOutcome
 from sparelane.sweeps.folder import SavedSweep
 from sparelane.sweeps.plan import Plan
 
@@ -444,12 +443,12 @@ def _executor(plan: Plan, workers: int | None) -> RunExecutor:
     if plugins.of_this_session("\n".join((plan.text, *plan.fixed))):
         return _in_this_process
     count = workers or os.cpu_count() or 1
-    return lambda job, orders: pool.work(job, orders, count)
+    return lambda job, requests: pool.work(job, requests, count)
 
 
-def _in_this_process(job: worker.Job, orders: Iterable[worker.Order]) -> Iterator[Measured | None]:
+def _in_this_process(job: worker.Job, requests: Iterable[worker.RunRequest]) -> Iterator[RunOutcome | None]:
     """An executor that does the runs in this process."""
-    for number, overrides, seed in orders:
+    for number, overrides, seed in requests:
         yield number, worker.simulate(job, overrides, seed)
 
 
