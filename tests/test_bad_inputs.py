@@ -30,7 +30,8 @@ HELPFUL = re.compile(
     r"allowed|this is |is empty|"
     r"as in|such as|did you mean|there (is|are) no|there are:|needs|is needed|missing|requires|is one\b|are\b"
     r"|Usage|already|not in the range|whole number|larger than|well-formed|is not closed|takes the largest|line \d"
-    r"|not found|no such file|not a file|file exists|not a directory|cannot (assign|contain)|not JSON|holds no|leaves",
+    r"|not found|no such file|not a file|file exists|not a directory|cannot (assign|contain)|not JSON|holds no|leaves"
+    r"|which has",
     re.IGNORECASE,
 )
 PLAIN = bad_inputs.SWEEP.replace('["10packets", "20packets"]', '"10packets"')

@@ -6,11 +6,12 @@
 //!
 //! The window grows as NewReno's. The bytes delivered in a sampling window give one sample of the bandwidth. A sampling
 //! window lasts longer than the last round-trip time and longer than 50 ms. The sample passes through a filter that
-//! keeps 7/8 of the old value, and the result through a second one; the first sample initializes both. After a loss the
-//! window becomes bandwidth x minimum round-trip time, as known at the end of recovery, and at a mark at once. After a
-//! timeout this is the slow-start threshold, and the minimum round-trip time restarts. The window is at least two
-//! segments, and two segments without a sample. Recovery begins with half the window, or with bandwidth x minimum RTT
-//! if that is more. It lowers the window by a segment for every second delivered one, down to bandwidth x minimum RTT.
+//! keeps 7/8 of the old value, and the result through a second one; the first sample initializes both.
+//!
+//! At the end of a recovery, the window becomes bandwidth x minimum round-trip time; an ECN mark has this effect at
+//! once. After a timeout the product is the slow-start threshold, and the minimum round-trip time restarts. The window
+//! is at least two segments, and two segments without a sample. Recovery begins with half the window, or with the
+//! product if that is more. It lowers the window by a segment for every second delivered one, down to the product.
 //!
 //! Differences: Linux counts time in ticks of its clock (1 ms) and rounds round-trip times up to the next tick; this
 //! law is exact. Linux infers from duplicate acknowledgments what SACK reports here, and also takes a round trip to
