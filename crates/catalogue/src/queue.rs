@@ -37,7 +37,8 @@ const FIFO: QueueForm = Form {
 
 const PRIORITY: QueueForm = Form {
     name: "priority",
-    summary: "strict priority in one shared buffer; the newest packets of the lowest class make room for higher classes",
+    summary: "strict priority in one shared buffer; the newest packets of the lowest class make room for higher \
+              classes",
     source: "NSDI 2014 section 5; the authors' code",
     keys: &[],
     read: |_, _| Ok(Discipline::Priority),

@@ -43,8 +43,8 @@ pub struct Needs {
     pub segments: bool,
     /// Requests [`Ack::one_way_delay`].
     pub one_way_delay: bool,
-    /// Requests [`Ack::received`]. An acknowledgment has room for either this or the one-way delay, so a controller must
-    /// not request both.
+    /// Requests [`Ack::received`]. An acknowledgment has room for either this or the one-way delay, so a controller
+    /// must not request both.
     pub receive_time: bool,
     /// Requests [`Ack::nic_backlog_bytes`].
     pub nic_backlog: bool,

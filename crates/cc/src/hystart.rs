@@ -341,7 +341,7 @@ mod tests {
         start.window.ssthresh = u64::MAX;
         assert_eq!(start.ends_after(Dur::from_ms(1), RTT), None);
         start.hystart.restart();
-        assert_eq!(start.ends_after(Dur::from_ms(1), RTT), Some(51), "the first begins a round");
+        assert_eq!(start.ends_after(Dur::from_ms(1), RTT), Some(51), "the first acknowledgment begins a round");
     }
     fn linux_6_12() -> HyStartConfig {
         HyStartConfig::of_linux_6_12(&Values::default())
@@ -356,8 +356,8 @@ mod tests {
             start.srtt = srtt;
             start.ends_after(every, RTT)
         };
-        assert_eq!(ends_after(Some(RTT), Dur::from_us(500)), Some(102), "51 ms");
-        assert_eq!(ends_after(None, Dur::from_us(500)), Some(101), "50.5 ms");
+        assert_eq!(ends_after(Some(RTT), Dur::from_us(500)), Some(102), "after 51 ms");
+        assert_eq!(ends_after(None, Dur::from_us(500)), Some(101), "after 50.5 ms");
         // 2 * 100 kB in 100 us are 2 GB/s: 262,144 bytes take 131.072 us.
         let window = Window { cwnd: 100 * MSS, ssthresh: u64::MAX };
         let mut rng = Stream::new(1, Domain::Test, 0);
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn in_linux_6_12_a_short_round_trip_after_the_eighth_keeps_slow_start_going() {
+    fn in_linux_6_12_a_short_round_trip_after_the_eighth_continues_slow_start() {
         let ends = |config| {
             let mut start = SlowStart::new(config, 100, RTT);
             let long = Dur::from_ms(150);
@@ -391,13 +391,18 @@ mod tests {
     }
 
     /// The first acknowledgment ends a round. From the second on, 1.2 ms apart, a train exceeds half of 10 ms with the
-    /// seventh, as in Linux. A round's delay is the minimum so far: after a short sample the ninth is no sign.
+    /// seventh, as in Linux. A round's delay is the minimum so far: after a short sample, the ninth does not end slow
+    /// start.
     #[test]
     fn cdgs_train_begins_with_the_acknowledgment_after_a_round() {
         let rtt = Dur::from_ms(10);
         let config = |version| HyStartConfig { version, low_window: 0, ack_delta: Dur::from_ms(3), ..linux() };
         let ends_after = |version| SlowStart::new(config(version), 100, rtt).ends_after(Dur::from_us(1_200), rtt);
-        assert_eq!([Version::Classic, Version::Cdg].map(ends_after), [Some(5), Some(6)], "after the first");
+        assert_eq!(
+            [Version::Classic, Version::Cdg].map(ends_after),
+            [Some(5), Some(6)],
+            "after the first acknowledgment"
+        );
         let mut start = SlowStart::new(config(Version::Cdg), 100, RTT);
         let long = Dur::from_ms(150);
         (0..8).for_each(|_| assert!(start.acknowledge(Dur::from_ms(4), long)));

@@ -53,7 +53,7 @@ mod tests {
         let mut window = Window { cwnd: 10_000, ssthresh: 0 };
         let mut increase = Increase::default();
         let grew: Vec<_> = (0..7).map(|_| increase.grow(&mut window, 3, 7, u64::MAX, 1000)).collect();
-        assert_eq!(grew, [false, false, true, false, true, false, true], "three for 21 in all");
+        assert_eq!(grew, [false, false, true, false, true, false, true], "three segments for 21 acknowledged ones");
         assert_eq!(window.cwnd, 13_000);
     }
 
@@ -71,7 +71,7 @@ mod tests {
         let mut increase = Increase::default();
         assert!(increase.grow(&mut window, 75, 10, 2, 1000));
         assert_eq!(window.cwnd, 12_000);
-        assert!(!increase.grow(&mut window, 4, 10, 2, 1000), "five and four are saved");
+        assert!(!increase.grow(&mut window, 4, 10, 2, 1000), "credit for 5 + 4 segments is saved");
         assert!(increase.grow(&mut window, 1, 10, 2, 1000));
         assert_eq!(window.cwnd, 13_000);
     }

@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(monitor.pop(at_us(12_999)), None);
         let expected = Outcome { purpose: 'a', rate: Rate::from_mbps(8), loss: 0.1, rtt_gradient: 0.0, is_valid: true };
         assert_eq!(monitor.pop(at_us(13_000)), Some(expected));
-        assert_eq!(monitor.pop(at_us(19_000)), None, "it is under way");
+        assert_eq!(monitor.pop(at_us(19_000)), None, "the interval has not ended");
     }
 
     #[test]

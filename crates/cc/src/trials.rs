@@ -1,7 +1,7 @@
 //! Control by trial (PCC).
 //!
-//! A law chooses a rate to try and learns from the outcome. [`TrialController`] is the controller that runs the trials: it
-//! paces at the rate, assigns each segment to its trial, and reports the outcome to the law.
+//! A law chooses a rate to try and learns from the outcome. [`TrialController`] is the controller that runs the trials:
+//! it paces at the rate, assigns each segment to its trial, and reports the outcome to the law.
 
 use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Sent};
 use crate::monitor::{Monitor, Outcome};

@@ -274,7 +274,9 @@ impl Connection {
                     self.cc.on_sent(&sent, &mut cx);
                 }
             }
-            Permit::NotBefore(at) => assert!(at > self.now, "{}: asks for {at} at {}", self.name, self.now),
+            Permit::NotBefore(at) => {
+                assert!(at > self.now, "{}: the departure allowed at {at} is not after {}", self.name, self.now)
+            }
             Permit::Blocked => {}
         }
     }

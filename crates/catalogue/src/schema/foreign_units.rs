@@ -188,7 +188,8 @@ impl Given<'_> {
             Noun::Either if is_loose => {
                 let (decimal, bits) = (decimal?, bits?);
                 format!(
-                    "it has several meanings: write {decimal} for bytes, {} for bytes as tc reads it, or {bits} for bits",
+                    "it has several meanings: write {decimal} for bytes, {} for bytes as tc reads it, or {bits} for \
+                     bits",
                     binary?
                 )
             }

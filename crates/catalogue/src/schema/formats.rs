@@ -62,7 +62,8 @@ static FORMATS: &[Format] = &[
         advice: &[
             (
                 Topology,
-                "use kind = \"fat-tree\" or \"spine-leaf\", or list each host, router and link in a sparelane .topo file",
+                "use kind = \"fat-tree\" or \"spine-leaf\", or list each host, router and link in a sparelane .topo \
+                 file",
             ),
             AS_FLOWS,
             AS_SIZES,
@@ -98,7 +99,8 @@ static FORMATS: &[Format] = &[
             AS_TOPO,
             (
                 Flows,
-                "write it as a .flows file, by `awk 'NR > 1 {printf \"%.0f %d %d %d\\n\", $NF * 1e9, $1, $2, $(NF - 1)}'`",
+                "write it as a .flows file, by \
+                 `awk 'NR > 1 {printf \"%.0f %d %d %d\\n\", $NF * 1e9, $1, $2, $(NF - 1)}'`",
             ),
             AS_SIZES,
             AS_SCENARIO,
@@ -116,8 +118,8 @@ static FORMATS: &[Format] = &[
             AS_FLOWS,
             (
                 Sizes,
-                "the second column is in per cent; sparelane needs a probability, 0 to 1, after a comma; divide it by 100: \
-                 `awk -F'[ ,\\t]+' '{print $1 \",\" $2 / 100}'`",
+                "the second column is in per cent; sparelane needs a probability, 0 to 1, after a comma; divide it by \
+                 100: `awk -F'[ ,\\t]+' '{print $1 \",\" $2 / 100}'`",
             ),
             AS_SCENARIO,
         ],
@@ -135,7 +137,8 @@ static FORMATS: &[Format] = &[
             AS_FLOWS,
             (
                 Sizes,
-                "sparelane needs a comma between bytes and cumulative probability; convert it: `awk '{print $1 \",\" $2}'`",
+                "sparelane needs a comma between bytes and cumulative probability; convert it: \
+                 `awk '{print $1 \",\" $2}'`",
             ),
             AS_SCENARIO,
         ],
@@ -152,8 +155,8 @@ static FORMATS: &[Format] = &[
             AS_FLOWS,
             (
                 Sizes,
-                "sparelane needs two columns, bytes and cumulative probability; the first column here is in packets: multiply it by \
-                 their payload, `awk '{print $1 * 1460 \",\" $3}'`",
+                "sparelane needs two columns, bytes and cumulative probability; the first column here is in packets: \
+                 multiply it by their payload, `awk '{print $1 * 1460 \",\" $3}'`",
             ),
             AS_SCENARIO,
         ],
@@ -168,7 +171,8 @@ static FORMATS: &[Format] = &[
         advice: &[
             (
                 Topology,
-                "links here have a constant rate: give [[link]] the mean rate, 12 kbit times the lines over the last line's ms",
+                "links here have a constant rate: give [[link]] the mean rate, 12 kbit times the lines over the last \
+                 line's ms",
             ),
             AS_FLOWS,
             AS_SIZES,
@@ -290,7 +294,8 @@ static FORMATS: &[Format] = &[
         advice: &[
             (
                 Topology,
-                "write it as GraphML, or as a .topo file with `host`, `router` and `link` lines; BRITE's delays are in ms, its rates in Mb/s",
+                "write it as GraphML, or as a .topo file with `host`, `router` and `link` lines; BRITE's delays are in \
+                 ms, its rates in Mb/s",
             ),
             AS_FLOWS,
             AS_SIZES,
@@ -361,7 +366,8 @@ static FORMATS: &[Format] = &[
         advice: &[
             (
                 Topology,
-                "write it as GraphML, as by networkx: `nx.write_graphml(nx.node_link_graph(json.load(open(FILE))), \"map.graphml\")`",
+                "write it as GraphML, as by networkx: \
+                 `nx.write_graphml(nx.node_link_graph(json.load(open(FILE))), \"map.graphml\")`",
             ),
             AS_FLOWS,
             AS_SIZES,

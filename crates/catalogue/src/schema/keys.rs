@@ -22,7 +22,7 @@ pub struct Key {
 /// The value of a key that the file does not set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fallback {
-    /// None: the file must set the key.
+    /// No value; the file must set the key.
     Required,
     /// This value, as a scenario would write it (strings without quotes).
     Value(&'static str),

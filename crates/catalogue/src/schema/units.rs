@@ -440,8 +440,8 @@ mod tests {
             (
                 size("5M").map(|_| ()),
                 format!(
-                    "unknown unit \"M\" for a size: it has two meanings: write \"5MB\" for powers of 1000, or \"5MiB\" for \
-                     powers of 1024; allowed: {sizes}"
+                    "unknown unit \"M\" for a size: it has two meanings: write \"5MB\" for powers of 1000, or \"5MiB\" \
+                     for powers of 1024; allowed: {sizes}"
                 ),
             ),
             (amount("1.5packets").map(|_| ()), "not a whole number of packets, nor within 0.2 % of one".to_owned()),

@@ -8,7 +8,7 @@ use thiserror::Error;
 pub struct TopologyError {
     /// The line of the file, counted from 1; `None` if the network does not come from a file, or the error has no line.
     pub line: Option<usize>,
-    /// What is wrong, and what is allowed.
+    /// Description of the mistake and of what is allowed.
     pub message: String,
 }
 

@@ -14,8 +14,9 @@ use sparelane_sim::{Network, NodeId, NodeKind};
 /// The form in a scenario.
 pub static FORM: TopologyForm = Form {
     name: "fat-tree",
-    summary: "k pods of edge routers edgeP-I and aggregation routers aggP-I under core routers core0, core1, ...; host hN \
-              is at edge router N / (k/2), counted through the pods; routing = \"ecmp\" spreads flows over the cores",
+    summary: "k pods of edge routers edgeP-I and aggregation routers aggP-I under core routers core0, core1, ...; host \
+              hN is at edge router N / (k/2), counted through the pods; routing = \"ecmp\" spreads flows over the \
+              cores",
     source: "Al-Fares et al., SIGCOMM 2008",
     keys: &[
         Key::new(

@@ -12,8 +12,8 @@ use sparelane_sim::{Network, NodeKind};
 /// The form in a scenario.
 pub static FORM: TopologyForm = Form {
     name: "spine-leaf",
-    summary: "leaf switches leaf1, leaf2, ..., each joined to all spine switches spine1, spine2, ...; server J of leaf I is \
-              leafI_hJ; routing = \"ecmp\" spreads flows over the spines",
+    summary: "leaf switches leaf1, leaf2, ..., each joined to all spine switches spine1, spine2, ...; server J of leaf \
+              I is leafI_hJ; routing = \"ecmp\" spreads flows over the spines",
     source: "the RTCP paper, section V-B and Fig. 3(b)",
     keys: &[
         Key::new("spines", COUNT, Fallback::Value("3"), "number of spine switches"),

@@ -35,9 +35,9 @@ pub static FORM: WorkloadForm = Form {
                 &Shape::Either(&[Shape::Of(Kind::Choice(PATTERNS)), Shape::List(&Shape::Pair(&Shape::Of(Kind::Node)))]),
             ),
             Fallback::Value("halves"),
-            "pairs of sender and receiver: the first half of the hosts to the second in order, every host to every other, \
-             every host to one other at random, with each receiving once (permutation) or not (random), every host to \
-             the next one, or all others to the first host",
+            "pairs of sender and receiver: the first half of the hosts to the second in order, every host to every \
+             other, every host to one other at random, with each receiving once (permutation) or not (random), every \
+             host to the next one, or all others to the first host",
         ),
         Key::new("size", Kind::Volume, Fallback::Value("unlimited"), "size of each flow"),
         Key::new("sizes", SIZES, Fallback::Nothing("given by size"), "sizes from a distribution, instead of size"),

@@ -9,7 +9,7 @@ use thiserror::Error;
 pub struct WorkloadError {
     /// The line of the file, counted from 1; `None` if the workload does not come from a file.
     pub line: Option<usize>,
-    /// What is wrong, and what is allowed.
+    /// Description of the mistake and of what is allowed.
     pub message: String,
 }
 

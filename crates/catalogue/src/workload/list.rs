@@ -330,7 +330,8 @@ mod tests {
             ("1,a,b,1kB,", "line 3: start is `1`; allowed: a time such as \"40ms\" (units: ps, ns, us, ms, s, min)"),
             (
                 "1ms,a,b,many,",
-                "line 3: size is `many`; allowed: a size such as \"5MB\" (units: B, kB, KB, MB, GB, KiB, MiB, GiB), or unlimited",
+                "line 3: size is `many`; allowed: a size such as \"5MB\" (units: B, kB, KB, MB, GB, KiB, MiB, GiB), or \
+                 unlimited",
             ),
             ("1ms,a,b,0kB,", "line 3: size is `0kB`; allowed: 1 byte or more, or unlimited"),
             ("1ms,a,b,6kB,", "line 3: size is `6kB`; allowed: at most 5000 bytes under scheme `tcp`"),

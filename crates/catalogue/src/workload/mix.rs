@@ -296,7 +296,8 @@ mod tests {
             (
                 &[(0, 0.97), (1, 0.03)],
                 MixBy::Host,
-                "a share of the mix is less than half a host at every router; allowed: shares that give each scheme a host",
+                "a share of the mix is less than half a host at every router; allowed: shares that give each scheme a \
+                 host",
             ),
         ] {
             assert_eq!(refused(shares, by), expected);

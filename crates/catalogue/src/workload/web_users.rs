@@ -33,8 +33,8 @@ const fn surge(name: &'static str, kind: Kind, default: &'static str, meaning: &
 /// The form in a scenario.
 pub static FORM: WorkloadForm = Form {
     name: "web-users",
-    summary: "users who request the next object of a page when the last has arrived, and pause between pages; each object is a \
-              separate flow, as with HTTP/1.0",
+    summary: "users who request the next object of a page when the last has arrived, and pause between pages; each \
+              object is a separate flow, as with HTTP/1.0",
     source: "Barford and Crovella, SIGMETRICS 1998 (SURGE)",
     keys: &[
         Key::new(

@@ -514,9 +514,9 @@ mod tests {
             windows.push(window);
         }
         let until = |window: u64, from: usize, to: usize| windows[from..=to].iter().all(|&other| other == window);
-        assert!(until(15, 0, 13) && until(16, 14, 15), "a round of 15: {windows:?}");
+        assert!(until(15, 0, 13) && until(16, 14, 15), "the first round has 15 segments: {windows:?}");
         assert_eq!(windows[16..27], [15, 15, 15, 14, 14, 14, 13, 13, 13, 12, 11], "{windows:?}");
-        assert!(until(11, 27, 40) && until(12, 41, 42), "the eleventh: {windows:?}");
+        assert!(until(11, 27, 40) && until(12, 41, 42), "the 11th window of the reduction ends it: {windows:?}");
         assert_eq!(windows[54], 8, "{windows:?}");
     }
 
@@ -527,8 +527,8 @@ mod tests {
         flow.after_round(100_000, 100_000);
         assert_eq!(flow.after_round(101_000, 101_000), 70_703);
         assert_eq!(flow.after_round(150_000, 150_000), 70_703, "the round of the backoff");
-        assert_eq!(flow.after_round(148_000, 148_000), 70_703, "1 ms and -2 ms");
-        assert_eq!(flow.after_round(149_500, 149_500), 49_989, "0.5 ms: 724 / 1024 of 70,703");
+        assert_eq!(flow.after_round(148_000, 148_000), 70_703, "gradients of 1 ms and -2 ms");
+        assert_eq!(flow.after_round(149_500, 149_500), 49_989, "a gradient of 0.5 ms: 70,703 * 724 / 1024");
     }
 
     #[test]
@@ -551,7 +551,8 @@ mod tests {
         assert_eq!(backoffs_in(&mut flow, 40, 1000), 5);
     }
 
-    /// Of 100 segments backed off to 70.71, half of the shadow is 50 and half of the window 35.355, plus some growth.
+    /// A window of 100 segments backs off to 70.71: half of the shadow window is 50 segments and half of the window is
+    /// 35.355, plus some growth.
     #[test]
     fn a_loss_after_a_backoff_leaves_half_of_the_window_before_both() {
         let backed_off = |use_shadow| {
@@ -584,7 +585,7 @@ mod tests {
         assert_eq!(after_loss(false, 110_032), 50_000);
     }
 
-    /// With an acknowledgment every 10 us, half of 1 ms is 50 of them; half of 100 us would be 5, but 125 us are 13.
+    /// At an acknowledgment per 10 us, half of 1 ms is a train of 50; half of 100 us would be 5, but 125 us are 13.
     #[test]
     fn slow_start_ends_by_a_train_of_half_a_round_trip_or_125_microseconds() {
         let ends_at = |rtt_us| {

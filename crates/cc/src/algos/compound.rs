@@ -257,7 +257,8 @@ mod tests {
         assert_eq!(win / MSS, 10_124);
     }
 
-    /// Of 10,124 segments 100.2 are queued when 100 ms become 101, and 920.4 at 110 ms.
+    /// The window has 10,124 segments: 100.2 of them are queued if the delay rises from 100 to 101 ms, and 920.4 at
+    /// 110 ms.
     #[test]
     fn with_thirty_packets_in_the_queue_the_second_window_shrinks_by_them_down_to_zero() {
         let mut flow = Flow::new(10_000, 2);
@@ -275,7 +276,7 @@ mod tests {
         assert_eq!((dwnd(3000), dwnd(3100)), (49, 0));
     }
 
-    /// Of 10,000 and 124: cwnd is 5000, and dwnd makes 5062 of it.
+    /// The windows are 10,000 and 124 segments before the loss, and 5000 and 62 after it.
     #[test]
     fn a_loss_halves_both_windows_and_an_undo_restores_both() {
         let mut flow = Flow::new(10_000, 2);

@@ -231,7 +231,7 @@ mod tests {
         is_near(small.round(Phase::Open), 40.0);
     }
 
-    /// From 30,000 segments with alpha = 1 a step is half a segment: 0.15 bytes per acknowledgment.
+    /// A window of 30,000 segments grows by half a segment at alpha = 1, which is 0.15 bytes per acknowledgment.
     #[test]
     fn a_step_is_exact_at_a_large_window() {
         let mut law = Fast::new(1.0, 0.5);

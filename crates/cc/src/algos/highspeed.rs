@@ -151,6 +151,6 @@ mod tests {
         let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng };
         let window = Window { cwnd: 20_000 * MSS, ssthresh: 0 };
         let cut = HighSpeed::default().cut(&window, 0, Congestion::Loss { flight_bytes: 0 }, &mut cx);
-        assert_eq!(cut, 10_000 * MSS, "half at the first loss");
+        assert_eq!(cut, 10_000 * MSS, "the first loss halves the window");
     }
 }

@@ -282,8 +282,12 @@ mod tests {
         let grown = |srtt_ms, rounds, acks| after(&mut on_path(srtt_ms, rounds), 10, UNBOUNDED, acks, Phase::Open) - 10;
         assert_eq!([grown(25, true, 100), grown(100, true, 1), grown(100, false, 1)], [100, 15, 15]);
         assert_eq!([grown(30, true, 128), grown(30, false, 10_000)], [150, 12_961]);
-        assert_eq!(after(&mut on_path(100, true), 10, 50, 3, Phase::Open), 50, "up to ssthresh");
-        assert_eq!(after(&mut on_path(100, true), 10, 50, 3, Phase::Timeout), 13, "NewReno's after a timeout");
+        assert_eq!(after(&mut on_path(100, true), 10, 50, 3, Phase::Open), 50, "slow start ends at ssthresh");
+        assert_eq!(
+            after(&mut on_path(100, true), 10, 50, 3, Phase::Timeout),
+            13,
+            "growth after a timeout as in NewReno"
+        );
     }
 
     #[test]

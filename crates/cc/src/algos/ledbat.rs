@@ -228,11 +228,11 @@ mod tests {
             connection.acknowledge(30, in_flight_bytes, false);
             connection.controller.limits().cwnd_bytes
         };
-        assert_eq!(after(6 * MSS), 8 * MSS, "6, the one acknowledged, and one more");
+        assert_eq!(after(6 * MSS), 8 * MSS, "6 in flight, the acknowledged one and one more");
         assert_eq!(after(0), 2 * MSS);
     }
 
-    /// Of a window of 20 segments 14 are in flight while a chunk of six waits for room.
+    /// A chunk of six segments waits for room while 14 segments of a window of 20 are in flight.
     #[test]
     fn the_window_grows_while_a_chunk_waits_for_room() {
         let window = Connection::new().round(30, 14 * MSS);

@@ -285,7 +285,7 @@ mod tests {
             let before = connection.cwnd() as f64;
             connection.round(rtt_ms) as f64 / before
         };
-        assert!((1.0..1.02).contains(&shrunk(180)), "one segment more at the target: {}", shrunk(180));
+        assert!((1.0..1.02).contains(&shrunk(180)), "at the target, one segment more: {}", shrunk(180));
         // A tenth of a window that shrinks meanwhile, less one segment.
         assert!((0.90..0.93).contains(&shrunk(186)), "{}", shrunk(186));
         assert!((0.5..0.63).contains(&shrunk(300)), "{}", shrunk(300));
@@ -317,7 +317,7 @@ mod tests {
         }
         let (first, second) = (changes[2] - changes[0], changes[4] - changes[2]);
         assert!((8.0..11.5).contains(&first) && (8.0..11.5).contains(&second), "{changes:?}");
-        assert!(largest > 98 * MSS, "it grows on in between: {largest}");
+        assert!(largest > 98 * MSS, "the window grows between slowdowns: {largest}");
     }
 
     #[test]

@@ -335,10 +335,10 @@ mod tests {
         let mut flow = Flow::new(EXACT, 2);
         assert_eq!(flow.acknowledge(0, 10_000), 20, "the first sample is at the threshold of an empty range");
         assert_eq!([0; 3].map(|_| flow.acknowledge(110, 14_000)), [20; 3]);
-        assert_eq!(flow.acknowledge(0, 14_000), 10, "330 ms after the first");
+        assert_eq!(flow.acknowledge(0, 14_000), 10, "330 ms after the first sample");
         let mut flow = Flow::new(EXACT, 2);
         flow.acknowledge(0, 10_000);
-        assert_eq!([0; 4].map(|_| flow.acknowledge(70, 14_000)), [20, 20, 20, 1], "280 ms after the first");
+        assert_eq!([0; 4].map(|_| flow.acknowledge(70, 14_000)), [20, 20, 20, 1], "280 ms after the first sample");
     }
 
     /// The second range is 11.655 to 23.311 ms with a threshold of 13.404 ms: 14 - 2.345 (7/8)^n ms exceeds it from n =

@@ -27,8 +27,8 @@
 //! The author recommends NV within a data centre where all flows use it: flows that fill queues take its share.
 //!
 //! Differences from Linux: the reset interval of the minimum round-trip time is exact, not in ticks. Rates are
-//! unbounded; those of Linux overflow above 429 Gb/s. After a mark the window falls at once. In Linux a BPF program may supply
-//! the round-trip time that indicates congestion; here it is a parameter (`base_rtt`).
+//! unbounded; those of Linux overflow above 429 Gb/s. After a mark the window falls at once. In Linux a BPF program may
+//! supply the round-trip time that indicates congestion; here it is a parameter (`base_rtt`).
 
 use crate::contract::{Ack, Congestion, Cx, Delivery, Needs, Phase};
 use crate::param::{DefaultValue, Kind, Param, Unit};
@@ -712,7 +712,7 @@ mod tests {
         assert_eq!(
             (flow.acknowledge(59, 1), flow.acknowledge(1, 1)),
             (79, 79 - 5),
-            "of 19 too many, with the 61st sample"
+            "a quarter of the excess of 19 segments, at the 61st sample"
         );
     }
 
@@ -764,7 +764,7 @@ mod tests {
         assert_eq!(never.traced_value("growth_factor"), 0.0);
     }
 
-    /// At factor 2 a window of 10 grows by a segment per 5 acknowledged ones; slowed once, per 20.
+    /// A window of 10 grows by a segment per 5 acknowledged ones at factor 1, and per 20 at factor -1.
     #[test]
     fn decisions_change_growth_by_powers_of_two() {
         let mut law = Nv::new(LINUX);
@@ -776,7 +776,7 @@ mod tests {
         };
         assert_eq!([grown(1, 4), grown(1, 5), grown(1, 10)], [10, 11, 12]);
         assert_eq!([grown(-1, 19), grown(-1, 20)], [10, 11]);
-        assert_eq!([grown(31, 3), grown(31, 4)], [10, 11], "four at least");
+        assert_eq!([grown(31, 3), grown(31, 4)], [10, 11], "at least four segments are necessary");
         // Credit saved for a larger window pays for one segment and is dropped.
         let mut window = Window { cwnd: 10 * MSS, ssthresh: 0 };
         (law.growth_factor, law.saved_segments) = (0, 15);
@@ -784,7 +784,7 @@ mod tests {
         assert_eq!((window.cwnd / MSS, law.saved_segments), (11, 3));
         let mut fast = Flow::new(NvConfig { growth_rate_pos: 2, ..LINUX }, 20, 2);
         fast.acknowledge(61, 1);
-        assert_eq!(fast.traced_value("growth_factor"), 1.0, "the third decision");
+        assert_eq!(fast.traced_value("growth_factor"), 1.0, "the third decision raises the factor");
     }
 
     /// 10 ms and 20 ms average to 15 ms, then to 17.5. The rate is over the average, and the largest counts: 50
@@ -798,7 +798,7 @@ mod tests {
         let mut flow = Flow::new(LINUX, 100, UNBOUNDED);
         flow.acknowledge(1, 1);
         flow.rtt_us = 20_000;
-        assert_eq!(flow.acknowledge(30, 1), 89, "as if all were at 10 ms");
+        assert_eq!(flow.acknowledge(30, 1), 89, "the same window as with 10 ms throughout");
     }
 
     /// 2 s after the start the minimum becomes the one since then, which is the same here; 3.75 to 6.25 s later the
@@ -841,18 +841,22 @@ mod tests {
         assert_eq!(flow.traced_value("allows_growth"), 0.0);
     }
 
-    /// With 10 ms as the congestion threshold, the minimum is between 8007 us (205/256 of it) and 10 ms.
+    /// If the base round-trip time is 10 ms, the minimum is between 8007 us (205/256 of it) and 10 ms.
     #[test]
     fn a_base_round_trip_time_bounds_the_minimum() {
         for (rtt_us, least_s) in [(1000, 0.002), (5000, 0.008007), (9000, 0.009), (30_000, 0.01)] {
             let mut flow = Flow::new(NvConfig { base_rtt: Dur::from_ms(10), ..LINUX }, 100, 2);
             flow.rtt_us = rtt_us;
             flow.acknowledge(1, 1);
-            assert_eq!(flow.traced_value("least_rtt_s"), least_s, "{rtt_us} us: twice the first sample at most");
+            assert_eq!(
+                flow.traced_value("least_rtt_s"),
+                least_s,
+                "{rtt_us} us; the minimum is at most twice the first sample"
+            );
         }
     }
 
-    /// At a rate of zero the bound is ten segments, or none with no pad: a window of three falls to two and no further.
+    /// The bound is zero at a rate of zero and without a pad; a window of three falls to the minimum of two.
     #[test]
     fn the_window_falls_to_its_minimum() {
         let mut flow = Flow::new(NvConfig { pad: 0, pad_buffer: 0, ..LINUX }, 3, 2);

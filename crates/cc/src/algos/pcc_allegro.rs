@@ -305,7 +305,7 @@ mod tests {
         assert!((utility(0.1) + 0.0940).abs() < 1e-4);
     }
 
-    /// From 1 Mb/s on a link of 20 Mb/s: doublings to 32, back to 16, and upwards from there.
+    /// The rate doubles from 1 to 32 Mb/s on a link of 20 Mb/s, returns to 16 Mb/s and rises from there.
     #[test]
     fn the_rate_doubles_until_the_utility_falls_and_trials_lead_to_the_link_s_rate() {
         with_cx(|cx| {

@@ -337,7 +337,7 @@ mod tests {
         assert!((utility(outcome_of(10, 0.0, 0.1)) - (libm::pow(10.0, 0.9) - 11.35)).abs() < 1e-9);
     }
 
-    /// For a gradient of 0.6: 1, 2, 3, 5, 7 and 9 times that, and the same downwards after it turns.
+    /// A gradient of 0.6 is amplified by 1, 2, 3, 5, 7 and 9; after the direction turns, the factors start again.
     #[test]
     fn moves_in_one_direction_are_amplified_until_it_turns() {
         let mut law = law();

@@ -597,7 +597,7 @@ mod tests {
         acknowledge(&mut rtcp, 1_010, 200, 0);
         acknowledge_both(&mut rtcp, 1_020, 200);
         (0..20).for_each(|at| acknowledge(&mut rtcp, 1_030 + at, 40_000, 0));
-        assert_eq!(rtcp.cwnd_bytes, MSS, "a lost acknowledgment does not look like such a receiver");
+        assert_eq!(rtcp.cwnd_bytes, MSS, "a lost acknowledgment does not count as a delayed one");
         acknowledge_both(&mut rtcp, 50_000, 40_000);
         acknowledge_both(&mut rtcp, 50_010, 40_000);
         assert_eq!(rtcp.cwnd_bytes, 2 * MSS);

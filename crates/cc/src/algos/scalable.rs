@@ -114,7 +114,7 @@ mod tests {
     fn a_round_adds_a_fiftieth_of_a_large_window_and_a_segment_to_a_small_one() {
         assert_eq!([10, 49, 50].map(|start| after_a_round(start, 1)), [11, 50, 51]);
         assert_eq!([100, 1000, 30_000].map(|start| after_a_round(start, 1)), [102, 1020, 30_600]);
-        assert_eq!(after_a_round(30_000, 40), 30_600, "large acknowledgments earn as much");
+        assert_eq!(after_a_round(30_000, 40), 30_600, "acknowledgments of many segments have the same effect");
     }
 
     #[test]

@@ -257,18 +257,18 @@ mod tests {
         // Of 60 segments less than one is queued at 101 ms; of 80 segments, 8 are at 111 ms.
         let grown = windows(UNBOUNDED, &[100, 101, 111, 111]);
         assert_eq!(grown[..2], [41, 61]);
-        assert_eq!(grown[2..], [73, 72], "80 * 100 / 111 and one, and then one at a time");
+        assert_eq!(grown[2..], [73, 72], "80 * 100 / 111 + 1, and then one segment at a time");
     }
 
-    /// Of 60 segments 1.2 are queued at 102 ms, one in Linux; of 80 segments 2.4 at 103 ms, two in Linux.
+    /// At 102 ms, 1.2 of 60 segments are queued (one in Linux); at 103 ms, 2.4 of 80 segments (two in Linux).
     #[test]
     fn linux_counts_whole_packets_so_that_slow_start_continues_with_more_than_one() {
         let rounds = [100, 102, 103];
-        assert_eq!(windows(UNBOUNDED, &rounds)[..2], [41, 59], "60 * 100 / 102 and one");
-        assert_eq!(windows_of(like_linux(), UNBOUNDED, &rounds), [41, 61, 78], "80 * 100 / 103 and one");
+        assert_eq!(windows(UNBOUNDED, &rounds)[..2], [41, 59], "60 * 100 / 102 + 1");
+        assert_eq!(windows_of(like_linux(), UNBOUNDED, &rounds), [41, 61, 78], "80 * 100 / 103 + 1");
     }
 
-    /// At 111 ms 20 segments have 1.98 queued at the current rate, and 2.2 at the rate of an empty path.
+    /// At 111 ms, 1.98 of 20 segments are queued at the current rate, and 2.2 at the rate of an empty path.
     #[test]
     fn linux_divides_by_the_round_trip_of_an_empty_path() {
         assert_eq!(windows(2, &[111]), [21]);

@@ -50,7 +50,7 @@ pub const CONTROLLER: Controller = Controller {
     },
 };
 
-/// At most this many samples do not suffice for an estimate.
+/// The number of samples that must be exceeded for an estimate.
 const TOO_FEW_SAMPLES: u32 = 2;
 
 /// The Veno window law.
@@ -227,19 +227,19 @@ mod tests {
         }
     }
 
-    /// Of 50 segments at 106 ms, 2.83 are in queues: 3 in half packets.
+    /// At 106 ms, 2.83 of 50 segments are in queues, or 3 if rounded to half packets.
     #[test]
     fn a_queue_gives_a_segment_every_other_round_trip() {
         let mut connection = Connection::new(50);
-        assert_eq!(connection.after(50, 106, Phase::Open), 51, "the first chance counts");
+        assert_eq!(connection.after(50, 106, Phase::Open), 51, "the first opportunity to grow counts");
         assert_eq!(connection.after(51, 106, Phase::Open), 51);
         assert_eq!(connection.after(51, 106, Phase::Open), 52);
         assert_eq!(connection.after(52, 106, Phase::Open), 52);
-        assert_eq!(connection.after(52, 100, Phase::Open), 53, "free again");
-        assert_eq!(connection.after(53, 106, Phase::Open), 54, "and the next of every other one");
+        assert_eq!(connection.after(52, 100, Phase::Open), 53, "without a queue, growth is normal");
+        assert_eq!(connection.after(53, 106, Phase::Open), 54, "every other opportunity counts again");
     }
 
-    /// Of 50 segments, 2.38 are in queues at 105 ms, which counts as 2.5; at 106 ms 2.83, which counts as 3.
+    /// At 105 ms, 2.38 of 50 segments are in queues, which counts as 2.5; at 106 ms, 2.83, which counts as 3.
     #[test]
     fn a_loss_takes_a_fifth_up_to_two_and_a_half_packets_and_half_above() {
         for (rtt_ms, queued, left) in [(100, 0.0, 40), (105, 2.5, 40), (106, 3.0, 25), (200, 25.0, 25)] {

@@ -313,10 +313,10 @@ mod tests {
     fn bandwidth_is_sampled_for_more_than_fifty_milliseconds_and_filtered_twice() {
         let mut connection = Connection::new(200);
         assert_eq!(connection.deliver(20, 20, 40, Phase::Open), 0);
-        assert_eq!(connection.deliver(50, 20, 60, Phase::Open), 0, "not for more than 50 ms");
+        assert_eq!(connection.deliver(50, 20, 60, Phase::Open), 0, "50 ms are too short");
         let first = connection.deliver(60, 20, 20, Phase::Open);
         assert_eq!(first, 1_666_666, "100,000 bytes in 60 ms");
-        assert_eq!(connection.deliver(110, 20, 0, Phase::Open), first, "not for more than 50 ms");
+        assert_eq!(connection.deliver(110, 20, 0, Phase::Open), first, "50 ms are too short");
         // 20,000 bytes in 51 ms are 392,156 per second: 1,507,353 after one filter, 1,646,752 after the other.
         assert_eq!(connection.deliver(111, 20, 0, Phase::Open), 1_646_752);
         // No data: 1,318,934 and 1,605,775.
@@ -328,7 +328,11 @@ mod tests {
         let mut connection = Connection::new(200);
         connection.deliver(80, 80, 40, Phase::Open);
         assert_eq!(connection.deliver(100, 80, 10, Phase::Open), 400_000, "40,000 bytes in 100 ms");
-        assert_eq!(connection.deliver(180, 80, 10, Phase::Open), 400_000, "80 ms are not more than 80 ms");
+        assert_eq!(
+            connection.deliver(180, 80, 10, Phase::Open),
+            400_000,
+            "80 ms are not longer than the last round trip"
+        );
         assert_ne!(connection.deliver(181, 80, 10, Phase::Open), 400_000);
     }
 
@@ -339,7 +343,7 @@ mod tests {
         connection.deliver(30, 30, 100, Phase::Open);
         connection.deliver(60, 20, 0, Phase::Open);
         let loss = Congestion::Loss { flight_bytes: 200 * MSS };
-        assert_eq!(connection.congest(65, loss), 100 * MSS, "half, for now");
+        assert_eq!(connection.congest(65, loss), 100 * MSS, "half of the window until recovery lowers it");
         assert_eq!(connection.deliver(70, 20, 50, Phase::Recovery), 1_666_666);
         assert_eq!(connection.window(), 75 * MSS);
         // At the end of recovery: 50,000 bytes in 60 ms, and a minimum of 18 ms.
@@ -436,7 +440,7 @@ mod tests {
         assert_eq!(deliver(&mut connection, 100_300, 40_200, 3), 0);
         assert_eq!(deliver(&mut connection, 100_900, 40_200, 30), 0, "the sampling window began at 60 ms");
         assert_eq!(deliver(&mut connection, 113_500, 40_200, 21), 622);
-        assert_eq!(deliver(&mut connection, 163_900, 40_200, 1), 622, "50 ms are not enough");
+        assert_eq!(deliver(&mut connection, 163_900, 40_200, 1), 622, "50 ms are too short");
         assert_eq!(deliver(&mut connection, 164_100, 40_200, 1), 619);
         // Half of 100 segments; after the repair 619 bytes in each of 41 ms, in whole segments.
         assert_eq!(connection.congest(165, Congestion::Loss { flight_bytes: 0 }), 50 * MSS);

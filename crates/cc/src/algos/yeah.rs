@@ -128,7 +128,7 @@ pub const CONTROLLER: Controller = Controller {
 
 /// The constants of the law by Linux's names, described by the parameters of the same names.
 #[derive(Clone, Copy, Debug)]
-#[expect(missing_docs, reason = "the parameters of the same names say it")]
+#[expect(missing_docs, reason = "described by the parameters of the same names")]
 pub struct YeahConfig {
     pub alpha: u64,
     pub gamma: u64,
@@ -140,7 +140,7 @@ pub struct YeahConfig {
     pub ai_count: u64,
 }
 
-/// At most this many samples do not suffice to evaluate a window of data.
+/// The number of samples that must be exceeded to evaluate a window of data.
 const TOO_FEW_SAMPLES: u32 = 2;
 
 /// The minimum of `reno_count`, and its value without an estimate, segments.
@@ -337,8 +337,12 @@ mod tests {
     fn fast_mode_adds_a_hundredth_and_slow_mode_a_segment_a_round() {
         let mut law = law();
         assert_eq!(round(&mut law, 30_000), 300 * MSS);
-        assert_eq!([150, 150].map(|segments| round(&mut law, segments)), [MSS, 2 * MSS], "three for 300 in all");
-        assert_eq!(round(&mut law, 50), MSS, "below 100 a window of them");
+        assert_eq!(
+            [150, 150].map(|segments| round(&mut law, segments)),
+            [MSS, 2 * MSS],
+            "three segments for 300 acknowledged ones"
+        );
+        assert_eq!(round(&mut law, 50), MSS, "a window below 100 segments grows by one per window");
         judge(&mut law, 100, 200_000);
         let slow = round(&mut law, 30_000);
         assert!(slow.abs_diff(MSS) <= 1, "{slow} bytes");
@@ -365,10 +369,11 @@ mod tests {
         judge(&mut law, 100, 112_501);
         assert_eq!((law.slow_windows, law.reno_count), (2, 51));
         judge(&mut law, 100, 100_000);
-        assert!(law.is_fast() && law.reno_count == 51, "still known");
+        assert!(law.is_fast() && law.reno_count == 51, "the count is kept");
     }
 
-    /// 1,000 segments at 300 ms have 666 in queues. Decongestion takes half of the window, but not the share of a NewReno flow.
+    /// At 300 ms, 666 of 1,000 segments are in queues. Decongestion takes half of the window, but not the share of a
+    /// NewReno flow.
     #[test]
     fn decongestion_takes_at_most_half_and_leaves_the_share_of_newreno() {
         let mut law = law();
@@ -394,7 +399,7 @@ mod tests {
     fn a_loss_takes_the_queue_between_an_eighth_and_a_half() {
         for (queue, left) in [(0, 700), (100, 700), (101, 699), (300, 500), (400, 400), (5_000, 400)] {
             let mut law = Yeah { queue, reno_count: 9, fast_windows: 3, ..law() };
-            assert_eq!(cut(&mut law, 800), left, "{queue} in the queue");
+            assert_eq!(cut(&mut law, 800), left, "{queue} segments are queued");
             assert_eq!((law.reno_count, law.fast_windows), (4, 0));
         }
     }
@@ -403,12 +408,12 @@ mod tests {
     fn after_sixteen_slow_windows_a_loss_takes_half() {
         let mut law = law();
         (0..15).for_each(|_| assert_eq!(judge(&mut law, 100, 120_000), 100));
-        assert_eq!(cut(&mut law, 100), 100 - 16, "16.7 in the queue");
+        assert_eq!(cut(&mut law, 100), 100 - 16, "16.7 segments are queued");
         judge(&mut law, 100, 120_000);
         assert_eq!(cut(&mut law, 100), 50);
     }
 
-    /// Windows of 200 segments at 100 ms and at 250 ms, where 120 of them wait.
+    /// A window of 200 segments at 100 ms and at 250 ms; at 250 ms, 120 segments are queued.
     #[test]
     fn every_window_of_data_is_judged_by_its_minimum_round_trip_time() {
         let config = WindowConfig {
@@ -429,9 +434,9 @@ mod tests {
             controller.limits().cwnd_bytes / MSS
         };
         assert_eq!(round([250, 100], Phase::Open), 200);
-        assert_eq!(round([250, 100], Phase::Open), 200, "one packet did not wait");
+        assert_eq!(round([250, 100], Phase::Open), 200, "the minimum round-trip time shows no queue");
         assert_eq!(round([250, 250], Phase::Recovery), 200);
-        assert_eq!(round([250, 250], Phase::Open), 200, "a window of data after recovery begins");
-        assert_eq!(round([250, 250], Phase::Open), 100, "120 in the queue, and half the window");
+        assert_eq!(round([250, 250], Phase::Open), 200, "a new window of data begins after recovery");
+        assert_eq!(round([250, 250], Phase::Open), 100, "120 segments are queued; the window halves");
     }
 }

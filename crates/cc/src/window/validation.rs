@@ -66,7 +66,7 @@ impl Validation {
         }
         // The oldest point lies a round trip or slightly more in the past.
         let Some(&(at, before)) = self.marks.front().filter(|&&(at, _)| at + srtt <= now) else { return };
-        debug_assert!(at <= now, "a mark of the future");
+        debug_assert!(at <= now, "a mark lies in the future");
         let sample = self.delivered_bytes - before;
         // A larger sample outlives the smaller ones before it (a monotonic queue).
         while self.samples.back().is_some_and(|&(_, smaller)| smaller <= sample) {
@@ -328,12 +328,12 @@ mod tests {
         connection.controller.windowed.window.ssthresh = 160 * MSS;
         connection.sends(100, 100);
         let grown = connection.cwnd();
-        assert!((200..=226).contains(&grown), "{grown}: up to twice what is in use, and to an eighth above");
+        assert!((200..=226).contains(&grown), "{grown}: expected twice the volume in use, or up to an eighth more");
         connection.sends(20, 20);
         let kept = connection.cwnd();
-        assert!((grown..=grown + 3).contains(&kept), "{kept}: what was in use counts for a second");
+        assert!((grown..=grown + 3).contains(&kept), "{kept}: samples count for a second");
         connection.sends(2000, 20);
-        assert_eq!(connection.cwnd(), kept, "kept for 200 s");
+        assert_eq!(connection.cwnd(), kept, "the window is kept for 200 s");
     }
 
     /// Section 4.2: samples count for at least a second, so that a short pause has no effect.
@@ -357,7 +357,7 @@ mod tests {
         connection.waits(Dur::from_secs(4));
         assert_eq!((connection.cwnd(), connection.controller.windowed.window.ssthresh >= 120 * MSS), (80, true));
         connection.waits(Dur::from_secs(3600));
-        assert_eq!(connection.cwnd(), 10, "never below the initial window");
+        assert_eq!(connection.cwnd(), 10, "the initial window is the minimum");
     }
 
     /// Section 4.4.1: the new window is half of the volume in use minus the retransmitted bytes.
@@ -370,9 +370,13 @@ mod tests {
         let kept = connection.cwnd();
         assert!((160..=165).contains(&kept), "{kept}");
         connection.with(|controller, cx| controller.on_congestion(Congestion::Loss { flight_bytes: 15 * MSS }, cx));
-        assert!((10..=12).contains(&connection.cwnd()), "{}: half of pipeACK, 20 to 22.5", connection.cwnd());
+        assert!(
+            (10..=12).contains(&connection.cwnd()),
+            "{}: expected half of pipeACK, which is 20 to 22.5",
+            connection.cwnd()
+        );
         connection.with(|controller, cx| controller.on_repaired(4 * MSS, cx));
-        assert!((8..=9).contains(&connection.cwnd()), "{}: half of 16 to 18.5", connection.cwnd());
+        assert!((8..=9).contains(&connection.cwnd()), "{}: expected half of 16 to 18.5", connection.cwnd());
         // `pipeACK` is undefined until there is a new sample, so that the window may grow.
         connection.sends(1, connection.cwnd());
         assert!(connection.cwnd() >= 9);

@@ -52,8 +52,8 @@ fn warn_of_omissions(root: Node<'_, '_>, structure: Node<'_, '_>, warnings: &War
     let capacities = elements(structure, "links", "link").filter(has_capacity).count();
     if capacities > 0 {
         warnings.add(format!(
-            "capacities of SNDlib's map are left out, because the file does not name their unit; links with default_rate \
-             instead: {capacities}; [[link]] sets the rate of one"
+            "capacities of SNDlib's map are left out, because the file does not name their unit; links with \
+             default_rate instead: {capacities}; [[link]] sets the rate of one"
         ));
     }
     let demands = elements(root, "demands", "demand").count();

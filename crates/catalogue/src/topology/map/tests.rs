@@ -115,8 +115,8 @@ fn each_error_states_its_line_and_what_is_allowed() {
         (
             "10Gbps",
             "fast",
-            "line 14: `rate` is `fast`; allowed: a rate such as \"100Mbps\" (units: bps, kbps, Mbps, Gbps, Tbps, b/s, kb/s, \
-             Mb/s, Gb/s, Tb/s)",
+            "line 14: `rate` is `fast`; allowed: a rate such as \"100Mbps\" (units: bps, kbps, Mbps, Gbps, Tbps, b/s, \
+             kb/s, Mb/s, Gb/s, Tb/s)",
         ),
         ("10Gbps", "0Gbps", "line 13: the rate of the edge is 0 b/s; allowed: 1000 to 100000000000000 b/s"),
         ("0.01", "1.5", "line 14: `loss` is `1.5`; allowed: a number from 0 to 1"),

@@ -46,8 +46,9 @@ pub static SIZE_FORMS: &[&SizeForm] = &[
     },
     &Form {
         name: "w2000",
-        summary: "a calibrated substitute for the RC3 paper's 2000 workload, which the paper does not identify: log-normal, median \
-                  1250 bytes, sigma 2.1, at most 30 MB, in whole packets of 1460 bytes, mean 8.4 packets",
+        summary: "a calibrated substitute for the RC3 paper's 2000 workload, which the paper does not identify: \
+                  log-normal, median 1250 bytes, sigma 2.1, at most 30 MB, in whole packets of 1460 bytes, mean 8.4 \
+                  packets",
         source: "sparelane, fitted to NSDI 2014 Table 1 by the paper's model; other parameters fit nearly as well",
         keys: &[],
         read: &|_, _| Ok(w2000_flow_sizes()),

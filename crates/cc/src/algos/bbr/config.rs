@@ -149,7 +149,7 @@ pub const CONTROLLER: Controller = Controller {
 /// The chunk size that the window allows for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantum {
-    /// At most this number of segments, and at most the volume paced in a millisecond.
+    /// A limit of this number of segments, and of the volume paced in a millisecond.
     Segments(u64),
     /// Chunks as Linux computes them.
     Kernel,

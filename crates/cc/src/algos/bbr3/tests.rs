@@ -50,12 +50,12 @@ fn a_probe_that_loses_more_than_two_per_cent_bounds_the_volume_in_flight_and_end
     bbr.start_refill();
     bbr.start_up(Rate::of(100 * MSS, RTT));
     with_cx(|cx| bbr.on_lost(&lost(150, 3), cx));
-    assert_eq!((bbr.inflight_longterm, bbr.state), (None, State::Up), "3 of 150 are 2 %");
+    assert_eq!((bbr.inflight_longterm, bbr.state), (None, State::Up), "3 of 150 segments are exactly 2 %");
     with_cx(|cx| bbr.on_lost(&lost(151, 4), cx));
     // Before the loss 150 segments were in flight and 3 of them lost, exactly 2 %: the threshold is crossed there.
     assert_eq!((bbr.inflight_longterm, bbr.state), (Some(150 * MSS), State::Down));
     with_cx(|cx| bbr.on_lost(&lost(20, 9), cx));
-    assert_eq!(bbr.inflight_longterm, Some(150 * MSS), "once a probe");
+    assert_eq!(bbr.inflight_longterm, Some(150 * MSS), "at most one reduction per probe");
 }
 
 #[test]

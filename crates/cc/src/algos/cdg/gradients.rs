@@ -159,9 +159,9 @@ mod tests {
     fn the_sum_is_of_the_last_gradients_of_the_least_or_else_of_the_largest() {
         let mut law = Gradients::over(4);
         let mut sum = |least, largest| law.sum_with(Extremes { least, largest });
-        assert_eq!(sum(30, 0), 120, "one of four");
-        assert_eq!(sum(-10, 5), 40, "two of four, 20 of the least");
-        assert_eq!(sum(-20, 4), 12, "three of four, none of the least and 9 of the largest");
+        assert_eq!(sum(30, 0), 120, "one gradient, times 4");
+        assert_eq!(sum(-10, 5), 40, "two gradients that add up to 20, times 2");
+        assert_eq!(sum(-20, 4), 12, "three gradients that add up to 0 (least) and 9 (largest), times 4/3");
         assert_eq!(sum(-5, 1), 10);
         assert_eq!(sum(100, 0), 65, "without the first: -10 - 20 - 5 + 100");
     }
@@ -176,7 +176,7 @@ mod tests {
         };
         assert_eq!(after(2, 100), Some((100, 100)));
         assert_eq!(after(1, 140), Some((100, 100)));
-        assert_eq!(after(1, 140), Some((100, 140)), "one was distrusted, for one of two");
+        assert_eq!(after(1, 140), Some((100, 140)), "only the first single segment after two is ignored");
         assert_eq!([after(2, 120), after(1, 90)], [Some((100, 140)), Some((90, 140))]);
     }
 }

@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(flights, [19, 19, 19, 18, 18, 18, 17, 17, 17, 16, 16, 16, 16, 15, 14, 14, 14, 14, 14, 14]);
     }
 
-    /// With less than the new window in flight, it fills up no faster than in slow start.
+    /// If less than the new window is in flight, the flight grows no faster than in slow start.
     #[test]
     fn below_the_new_window_each_arrival_allows_at_most_two_segments() {
         let ack = |flight| Ack { in_flight_bytes: flight * MSS, ..Ack::in_sequence(MSS) };

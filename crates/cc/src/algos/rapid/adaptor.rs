@@ -93,15 +93,15 @@ mod tests {
 
     #[test]
     fn the_rate_follows_upwards_by_time_and_downwards_by_updates() {
-        assert_eq!(after(1, &[8]), 4_400, "a tenth of tau");
-        assert_eq!(after(1, &[1]), 3_000, "a third");
+        assert_eq!(after(1, &[8]), 4_400, "a tenth of tau closes a tenth of the gap of 4");
+        assert_eq!(after(1, &[1]), 3_000, "an update closes a third of the gap of 3");
     }
 
     #[test]
     fn gamma_streams_make_one_update_with_their_mean() {
         assert_eq!(after(3, &[8, 8]), 4_000);
-        assert_eq!(after(3, &[6, 8, 10]), 4_400, "a tenth of tau, towards 8");
-        assert_eq!(after(3, &[1, 4, 1]), 3_333, "a third towards 2");
+        assert_eq!(after(3, &[6, 8, 10]), 4_400, "a tenth of the gap to the mean of 8");
+        assert_eq!(after(3, &[1, 4, 1]), 3_333, "a third of the gap to the mean of 2");
     }
 
     /// Section II: "it takes about tau time units for R_avg to converge to an increased avail-bw", with one update per
@@ -112,7 +112,7 @@ mod tests {
             let mut adaptor = adaptor(gamma);
             (0..30 * gamma).for_each(|_| adaptor.take(Rate::from_gbps(8), Dur::from_ms(10) / 30));
             let left = (8e9 - adaptor.rate().as_bps() as f64) / 4e9;
-            assert!((0.33..0.38).contains(&left), "{left} of the way is left after gamma tau, with gamma = {gamma}");
+            assert!((0.33..0.38).contains(&left), "{left} of the gap is left after gamma * tau, with gamma = {gamma}");
         }
     }
 
@@ -123,7 +123,7 @@ mod tests {
             adaptor.filter.spans_all = true;
             (0..30).for_each(|_| adaptor.take(Rate::from_gbps(8), Dur::from_ms(10) / 30));
             let left = (8e9 - adaptor.rate().as_bps() as f64) / 4e9;
-            assert!((0.33..0.38).contains(&left), "{left} of the way is left after tau, with gamma = {gamma}");
+            assert!((0.33..0.38).contains(&left), "{left} of the gap is left after tau, with gamma = {gamma}");
         }
     }
 
@@ -132,7 +132,7 @@ mod tests {
     fn a_stream_of_at_least_tau_updates_the_rate_at_once() {
         let mut adaptor = adaptor(3);
         adaptor.take(Rate::from_gbps(5), Dur::from_ms(20));
-        assert_eq!(adaptor.rate(), Rate::from_gbps(6), "twice the way from 4");
+        assert_eq!(adaptor.rate(), Rate::from_gbps(6), "4 + 2 * (5 - 4)");
     }
 
     #[test]

@@ -232,7 +232,7 @@ fn it_needs_receive_times_and_returns_the_due_time_of_the_last_packet() {
     let due = path.with(|rapid, cx| rapid.next_departure(cx));
     path.now = due + Dur::from_us(1);
     path.depart(1, false);
-    assert_eq!(path.rapid.last_due(), Some(due), "a little late");
+    assert_eq!(path.rapid.last_due(), Some(due), "a packet that leaves late keeps its due time");
 }
 
 /// Section II: one p-stream of 64 packets takes 46 s; the filter is then at 113 Mb/s.
@@ -289,7 +289,7 @@ fn a_p_stream_with_a_loss_is_skipped_or_counts_as_slow_as_its_repair() {
     assert!(skipped > 4.4, "{skipped} Gb/s");
     // The p-stream lasted more than tau, so R_avg is updated at once. With 0.15 alone, a third of the way from 5.0
     // gives 3.4. With one or two estimates of 5.0 before it, the result is 4.2 or 4.5.
-    assert!((3.3..skipped - 0.2).contains(&judged), "{judged} Gb/s where {skipped} without");
+    assert!((3.3..skipped - 0.2).contains(&judged), "{judged} Gb/s, and {skipped} Gb/s if the p-stream is skipped");
 }
 
 /// A p-stream with two adjacent losses is skipped unless `most_missing` allows it.
