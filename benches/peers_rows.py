@@ -21,7 +21,7 @@ class Row:
         workload: The file name without extension.
         simulated_s: The simulated time in seconds.
         ssthresh_packets: The initial slow-start threshold in packets; `None` for no threshold.
-        long: Whether ns-3 takes so long that it only runs with --full.
+        long: Whether ns-3 is too slow to run without --full.
         htsim_listed: The lowest and highest speed of htsim in 10^6 packet-hops per CPU second; `None` if not measured.
         ns3_listed: The speed of an optimised build of ns-3 in the same unit; `None` if not measured.
     """

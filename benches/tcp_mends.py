@@ -96,7 +96,7 @@ def against(usual: Outcome, simulation: Simulation) -> Change:
 
 
 def times(outcome: Outcome, *both: Outcome) -> float:
-    """Return the mean completion time of the flows that finish in both runs; 0 if there are none."""
+    """Return the mean completion time of the flows that finish in both runs; 0 without such flows."""
     done = both[0].flows.filter(pl.col("finish_s").is_not_null()).select("id")
     done = done.join(both[1].flows.filter(pl.col("finish_s").is_not_null()).select("id"), on="id")
     return float(outcome.flows.join(done, on="id")["completion_s"].mean() or 0.0)  # type: ignore[arg-type]

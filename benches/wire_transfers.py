@@ -54,7 +54,7 @@ class Times:
         return f"{middle:.0f} ({low:.0f} to {high:.0f})"
 
     def failed(self) -> str:
-        """Format the number of failures and the reason of the first; empty if there are none."""
+        """Format the number of failures and the reason of the first; empty without failures."""
         return f"  {len(self.failures)} failed: {self.failures[0]}" if self.failures else ""
 
 
