@@ -105,6 +105,19 @@ def test_saved_results_are_read_back_equal(tmp_path: Path) -> None:
     assert not read.is_outdated
 
 
+def test_curves_keep_their_names_and_have_plain_file_names(tmp_path: Path) -> None:
+    finished = done(MADE_UP["rc3/one"], MADE_UP["rc3/one"].full)
+    curves = {name: pl.DataFrame({"x": [len(name)]}) for name in ("BCT, N = 64", "bct n/64", "../µs", "плюс")}
+    finished = replace(finished, evaluation=replace(finished.evaluation, curves=curves))
+    saved.write(finished, tmp_path)
+    files = sorted(path.name for path in (tmp_path / saved.CURVES).iterdir())
+    assert files == ["bct-n-64-2.csv", "bct-n-64.csv", "curve.csv", "s.csv"]
+    [read], _ = saved.read_all(tmp_path, MADE_UP)
+    assert {name: curve["x"].item() for name, curve in read.evaluation.curves.items()} == {
+        name: len(name) for name in curves
+    }
+
+
 def test_saved_results_get_current_reasons_and_claims(tmp_path: Path) -> None:
     report.save_experiment(done(MADE_UP["rc3/one"], MADE_UP["rc3/one"].full), tmp_path)
     claim = Claim("new", ours(GAIN), full=at_least(46))

@@ -7,7 +7,9 @@ the results are read: a reason that is found after a run of hours stands beside 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -102,7 +104,7 @@ def write(finished: Finished, folder: Path) -> None:
     """
     experiment, effort, evaluation = finished.task.experiment, finished.task.effort, finished.evaluation
     write_rows(experiment.id, evaluation, folder)
-    _write_curves(evaluation, folder)
+    files = _write_curves(evaluation, folder)
     Manifest(
         kind="experiment",
         name=experiment.id,
@@ -122,6 +124,7 @@ def write(finished: Finished, folder: Path) -> None:
         details={
             "stop_s": effort.stop_s,
             "notes": list(evaluation.notes),
+            "curves": files,
             "runs": [
                 {
                     "label": simulation.label,
@@ -175,7 +178,7 @@ def _read(experiment: Experiment, place: Path, read: Manifest) -> Saved:
         runs = read.details["runs"]
         cpu_s = {(run["scenario"], tuple(run["settings"]), run["seed"]): run["cpu_s"] for run in runs}
         rows = tuple(from_record(record) for record in _records(place / ROWS))
-        found = Evaluation(rows, tuple(read.details["notes"]), _curves(place))
+        found = Evaluation(rows, tuple(read.details["notes"]), _curves(place, read.details["curves"]))
         return Saved(experiment, effort, experiment.explain(effort, found), cpu_s, read, place)
     except (KeyError, TypeError) as error:
         raise SavedResultsError(f'"{place}" does not hold results as this version saves them: {error}') from error
@@ -186,17 +189,27 @@ def _digest(digests: Sequence[str]) -> str:
     return hashlib.blake2b("\n".join(digests).encode(), digest_size=16).hexdigest() if digests else ""
 
 
-def _write_curves(evaluation: Evaluation, folder: Path) -> None:
-    """Writes the tables that the figure may draw, a file each."""
+def _write_curves(evaluation: Evaluation, folder: Path) -> dict[str, str]:
+    """Writes the tables that the figure may draw, and returns the file of each by its name."""
+    files: dict[str, str] = {}
     if evaluation.curves:
         (folder / CURVES).mkdir()
     for name, curve in evaluation.curves.items():
-        write_csv(curve, folder / CURVES / f"{name}.csv")
+        files[name] = _file_name(name, set(files.values()))
+        write_csv(curve, folder / CURVES / files[name])
+    return files
 
 
-def _curves(place: Path) -> dict[str, pl.DataFrame]:
+def _file_name(name: str, taken: AbstractSet[str]) -> str:
+    """Returns a file name of lower-case letters, digits, dots and hyphens for a curve, other than those taken."""
+    stem = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.") or "curve"
+    names = (f"{stem}{suffix}.csv" for suffix in ("", *(f"-{number}" for number in range(2, len(taken) + 3))))
+    return next(name for name in names if name not in taken)
+
+
+def _curves(place: Path, files: Mapping[str, str]) -> dict[str, pl.DataFrame]:
     try:
-        return {path.stem: pl.read_csv(path) for path in sorted((place / CURVES).glob("*.csv"))}
+        return {name: pl.read_csv(place / CURVES / Path(file).name) for name, file in files.items()}
     except (OSError, pl.exceptions.PolarsError) as error:
         raise SavedResultsError(f'cannot read the curves of "{place}": {error}') from error
 
