@@ -19,10 +19,15 @@
 //!
 //! Frames of kinds 6 to 9 measure the path. In place of a flow, they have a number that their sender chooses.
 //!
-//! An entry of an acknowledgment consists of flags (bits 0 to 2: number of blocks, 3: caused by a retransmission, 4:
-//! congestion echo, 5: has a receive time, 6: is a run), the cumulative acknowledgment (4), the segment that caused it
-//! (4), the number of further acknowledgments of a run (2), the receive time in nanoseconds by the receiver's clock
-//! (8), and blocks of start (4) and end (4). A run stands for further plain acknowledgments, each of the next segment.
+//! An entry of an acknowledgment has these fields:
+//!
+//! - flags (1); bits 0 to 2: number of blocks, 3: caused by a retransmission, 4: congestion echo, 5: has a receive time,
+//!   6: is a run
+//! - the cumulative acknowledgment (4)
+//! - the segment that caused it (4)
+//! - in a run, the number of further acknowledgments (2); each is plain, and of the next segment
+//! - the receive time, if flagged, in nanoseconds by the receiver's clock (8)
+//! - the blocks, each with start (4) and end (4)
 //!
 //! The decoder checks the format only. [`Sender::handle_ack`](sparelane_transport::Sender::handle_ack) and
 //! [`Receiver::handle_data`](sparelane_transport::Receiver::handle_data) validate the numbers.

@@ -158,8 +158,8 @@ impl Host {
         Ok(set.map_err(NodeError::from)?)
     }
 
-    /// Returns the UDP payload that fits the path to `peer`, if routers have reported since the last call that full
-    /// packets are too large, and if QUIC allows smaller ones.
+    /// Returns the UDP payload that fits the path to `peer` if routers have reported since the last call that full packets
+    /// are too large. Returns `None` if QUIC allows no smaller ones.
     pub fn poll_fitting_payload(&mut self, peer: SocketAddr) -> Option<u16> {
         let mut smallest = None;
         while let Some(report) = self.socket.poll_too_big() {

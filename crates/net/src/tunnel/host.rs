@@ -156,8 +156,8 @@ impl Tunnel {
         Tunnel::new(config, at, allowed, vec![], None)
     }
 
-    /// Creates the dialing site. It accepts TCP connections at each address in `forwards` and carries them to its
-    /// target, through the other site at one of the addresses `to`, which are tried in turn.
+    /// Creates the dialing site. It accepts TCP connections at each address in `forwards` and carries them to its target.
+    /// The addresses `to` of the other site are tried in turn.
     ///
     /// # Errors
     /// A port cannot be used.
