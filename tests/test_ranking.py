@@ -90,7 +90,7 @@ def test_equal_schemes_are_rarely_separated() -> None:
         (3, 1, ["place", "scheme", "mean completion time"]),
         (3, 3, ["scheme", "k0", "k1", "k2"]),
         (3, 9, ["queue.kind", "s0", "s1", "s2"]),
-        (14, 9, ["scheme", "mean place", "first in", "last in", "least", "largest"]),
+        (14, 9, ["scheme", "mean place", "first in", "last in", "smallest", "largest"]),
     ],
 )
 def test_the_table_of_a_ranking_has_few_columns(schemes: int, settings: int, headings: list[str]) -> None:
