@@ -91,6 +91,9 @@ class LimitReachedError(Failure):
     exit_code = 124
 
 
+HELP_OPTIONS = ["-h", "--help"]
+
+
 class Commands(click.Group):
     """The subcommands. Imports each when it is called, and turns exceptions into messages and exit codes."""
 
@@ -130,7 +133,11 @@ class Commands(click.Group):
                 raise Mistake(str(UnknownNameError("command", cmd_name, COMMANDS)))
             return None
         command = importlib.import_module(f"sparelane.cli.commands.{cmd_name}").command
-        return with_examples(command, cmd_name) if isinstance(command, click.Command) else None
+        if not isinstance(command, click.Command):
+            return None
+        # click keeps the help option of a command's first context, which may have no parent to inherit `-h` from.
+        command.context_settings.setdefault("help_option_names", HELP_OPTIONS)
+        return with_examples(command, cmd_name)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command. Exits with 2 for a mistake of the user, 1 for a bug, and 130 for Ctrl-C."""
@@ -164,7 +171,7 @@ class Commands(click.Group):
             raise Interruption("interrupted") from None
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": HELP_OPTIONS})
 @click.version_option(__version__, prog_name="sparelane")
 def main() -> None:
     """Simulate congestion control packet by packet, and reproduce experiments from papers."""
