@@ -80,7 +80,7 @@ const USE_SHADOW: Param = Param {
     name: "use_shadow",
     kind: Kind::Flag,
     default: DefaultValue::Flag(true),
-    meaning: "a loss does not take again what backoffs have given away",
+    meaning: "a loss leaves at least half of the shadow window, which backoffs do not reduce",
     source: "Linux; the paper's shadow window",
 };
 
@@ -166,7 +166,7 @@ pub struct CdgConfig {
     pub backoff_beta: f64,
     /// Factor of a sum of gradients in the exponent, per second.
     pub backoff_factor: f64,
-    /// True if a loss does not take again what backoffs have given away.
+    /// True if a loss leaves at least half of the shadow window, which backoffs do not reduce.
     pub use_shadow: bool,
     /// Number of backoffs without effect after which there are no more, or 0.
     pub use_ineff: u64,

@@ -58,7 +58,7 @@ pub const CONTROLLER: Controller = Controller {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
     Hold,
-    /// Grows by this many bytes for every byte acknowledged.
+    /// Grows the window by this many bytes per acknowledged byte.
     Move {
         growth: f64,
     },

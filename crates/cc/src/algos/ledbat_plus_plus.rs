@@ -71,7 +71,7 @@ pub const CONTROLLER: Controller = Controller {
 /// The minimum of the gain is one over this.
 const LEAST_GAIN: f64 = 16.0;
 
-/// Segments that a connection keeps in flight during a slowdown, and at all times.
+/// Minimum window, and the window of a slowdown, in segments.
 const LEAST_WINDOW: u64 = 2;
 
 /// Time between slowdowns as a multiple of the duration of a slowdown.

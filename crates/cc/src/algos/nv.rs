@@ -258,7 +258,7 @@ enum Reaction {
     Marked,
     /// The round trip of a mark lasts until more than this many bytes are acknowledged in sequence.
     Until(u64),
-    /// Until every loss is repaired.
+    /// A loss was handled. The reaction lasts until every loss is repaired.
     Repair,
 }
 
