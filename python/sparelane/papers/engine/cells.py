@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from sparelane.papers.engine.base import Effort, Outcome, Outcomes, Simulation
+from sparelane.papers.engine.rows import Key, Metric, joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,20 +21,32 @@ class Cell:
     Attributes:
         scenario: the name of a shipped scenario.
         settings: overrides, each `key=value`.
-        label: a name for people and for file names; the seed is appended.
+        label: a name for people and for file names, to which the seed is appended; by default the parts of keys below.
         cost: the expected work of one run, relative to other cells.
         keep_flows: saves the table of flows of the first seed beside the rows.
         on: what runs it: the simulator, or a kernel that `sparelane linux build` builds.
         is_random: the run depends on its seed; otherwise it is run once, with seed 1.
+        setting: the setting in the keys of its rows.
+        scheme: the scheme in the keys of its rows.
+        variant: what differs from the paper, in the keys of its rows.
+        stop_s: the simulated seconds of a run, if its statistics need them.
     """
 
     scenario: str
     settings: tuple[str, ...]
-    label: str
+    label: str = ""
     cost: float = 1.0
     keep_flows: bool = False
     on: Literal["simulator", "linux"] = "simulator"
     is_random: bool = True
+    setting: str = ""
+    scheme: str = ""
+    variant: str = ""
+    stop_s: float = 0.0
+
+    def key(self, metric: Metric, average: str = "", traffic: str = "") -> Key:
+        """Returns the key of a row of this cell."""
+        return Key(self.setting, metric, self.scheme, average, traffic, self.variant)
 
     def varied(self, label: str, *settings: str) -> Cell:
         """Returns the same cell with further overrides."""
@@ -45,7 +58,7 @@ class Cell:
             self.scenario,
             self.settings,
             seed,
-            label=f"{self.label} seed {seed}",
+            label=f"{self.label or joined(self.setting, self.variant, self.scheme)} seed {seed}",
             cost=self.cost,
             keep_flows=self.keep_flows and seed == 1,
             on=self.on,

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import ParamSpec, TypeAlias
 
-from sparelane.papers.engine.rows import Band, Evaluation, Key, Metric, MissingNumberError
+from sparelane.papers.engine.rows import Band, Evaluation, Key, Metric, MissingNumberError, Row
 
 Value: TypeAlias = Callable[[Evaluation], float]
 Given = ParamSpec("Given")
@@ -212,6 +212,35 @@ def rows_in_band(*metrics: Metric) -> Value:
         return 100.0 * _quotient(sum(not row.deviates for row in counted), len(counted))
 
     return percentage
+
+
+def median_difference(is_included: Callable[[Row], bool]) -> Value:
+    """The median of the absolute differences from the witness, in percent; a missing number differs infinitely."""
+
+    def share(row: Row) -> float:
+        if not row.paper or row.value is None:
+            return math.inf if row.value != row.paper else 0.0
+        return abs(row.value / row.paper - 1)
+
+    def median(evaluation: Evaluation) -> float:
+        shares = [share(row) for row in evaluation.rows if is_included(row)]
+        if not shares:
+            raise MissingNumberError("no row to compare")
+        return 100.0 * statistics.median(shares)
+
+    return median
+
+
+def unexplained(is_included: Callable[[Row], bool]) -> Value:
+    """The number of rows that have no number, or deviate from the witness, and have no reason."""
+
+    def count(evaluation: Evaluation) -> float:
+        rows = [row for row in evaluation.rows if is_included(row)]
+        if not rows:
+            raise MissingNumberError("no row to compare")
+        return float(sum((row.value is None or row.deviates) and not row.is_explained for row in rows))
+
+    return count
 
 
 def _quotient(dividend: float, divisor: float) -> float:

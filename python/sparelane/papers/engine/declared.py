@@ -185,11 +185,12 @@ def read(
     rows = _Rows(known, {name: defaults.texts(name) for name in KEY_PARTS})
     defaults.finish()
     printed: dict[Key, float] = {}
-    for part in root.sections("printed"):
+    for part in _each(root, "printed"):
         for key, number in rows.printed(part):
             if key in printed:
                 raise part.fail("rows", f'has a second number for "{key.words}"')
             printed[key] = number
+    reasons = {key: text for part in _each(root, "reason") for key, text in rows.reasons(part)}
     full = _effort(root.section("full"), "full")
     shared = _shared(path.with_name(SHARED), root, full)
     return Declaration(
@@ -202,13 +203,27 @@ def read(
         full=full,
         quick=_effort(root.section("quick"), "quick"),
         printed=printed,
-        stated={key: band for part in root.sections("stated") for key, band in rows.stated(part)},
-        reasons={key: text for part in root.sections("reason") for key, text in rows.reasons(part)},
-        claims=tuple(claim for part in root.sections("claim") for claim in _claims(part, rows, printed, values or {})),
+        stated={key: band for part in _each(root, "stated") for key, band in rows.stated(part)},
+        reasons=reasons,
+        claims=tuple(
+            claim for part in _each(root, "claim") for claim in _claims(part, rows, printed, reasons, values or {})
+        ),
         needs_kernel=root.one_of("needs_kernel", KERNELS, ""),
         witness=root.text("witness", "paper"),
         rest=root,
     )
+
+
+def _each(root: Section, key: str) -> Iterator[Section]:
+    """Yields the tables of a list. A table with `each` is a template for several.
+
+    `each = { load = ["0.6", "0.8"] }` makes two tables, with `{load}` replaced by each value in all texts of the table.
+    """
+    for part in root.sections(key):
+        each = part.section("each")
+        choices = [[(name, value) for value in each.texts(name)] for name in each]
+        for chosen in product(*choices):
+            yield part.filled({f"{{{name}}}": value for name, value in chosen})
 
 
 def _shared(path: Path, root: Section, full: Effort) -> Mapping[str, tuple[str, ...]]:
@@ -313,22 +328,27 @@ class _Rows:
 
 
 def _claims(
-    part: Section, rows: _Rows, printed: Mapping[Key, float], made: Mapping[str, Callable[..., Value]]
+    part: Section,
+    rows: _Rows,
+    printed: Mapping[Key, float],
+    reasons: Mapping[Key, str],
+    made: Mapping[str, Callable[..., Value]],
 ) -> Iterator[Claim]:
     """Yields the claims of a table.
 
     A claim about one row or two is made once for each row or pair that the table names; any other claim is made once
     about all of them. The text may contain parts of the first row's key, and the printed number as `paper`, in braces.
-    `value` names a function of the kind, whose arguments are in `of`. The reason states why the claim fails.
+    `value` names a function of the kind, whose arguments are in `of`. The reason states why the claim fails; by default
+    it is the reason of the first row.
     """
     text = part.text("text")
     full = _band(part, "full")
     quick = _band(part, "quick") if "quick" in part else None
-    reason = part.text("reason", NOT_EXPLAINED)
+    reason = part.text("reason", "")
     if "value" in part:
         value = part.one_of("value", made)(*part.arguments("of"))
         part.finish()
-        yield Claim(text, value, full, quick, reason)
+        yield Claim(text, value, full, quick, reason or NOT_EXPLAINED)
         return
     name = next((name for name in (*OF_ONE, *OF_TWO, *OF_MANY) if name in part), None)
     if name is None:
@@ -339,7 +359,7 @@ def _claims(
         parts = {name: getattr(key, name) for name in KEY_PARTS}
         parts |= {"metric": key.metric.name, "paper": printed.get(key, math.nan)}
         try:
-            yield Claim(text.format(**parts), value, full, quick, reason)
+            yield Claim(text.format(**parts), value, full, quick, reason or reasons.get(key, NOT_EXPLAINED))
         except (KeyError, ValueError, IndexError) as error:
             raise part.fail("text", f"has something else in braces than {', '.join(parts)}: {error}") from error
 

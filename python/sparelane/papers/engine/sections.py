@@ -105,6 +105,22 @@ class Section:
                 raise self.fail(key, f'has "{name}"; allowed: {", ".join(choices)}')
         return [choices[name] for name in names]
 
+    def filled(self, texts: Mapping[str, str]) -> Section:
+        """Returns the table with texts replaced wherever they occur in its own texts."""
+
+        def fill(value: Any) -> Any:
+            if isinstance(value, str):
+                for name, text in texts.items():
+                    value = value.replace(name, text)
+                return value
+            if isinstance(value, list):
+                return [fill(one) for one in value]
+            if isinstance(value, dict):
+                return {name: fill(one) for name, one in value.items()}
+            return value
+
+        return Section(fill(self._left), self.where)
+
     def section(self, key: str) -> Section:
         """A table; an empty one where it is not there."""
         return Section(self._take(key, dict, "a table", {}), f"{self.where}, {key}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 CONFIDENCE = 0.95
@@ -46,6 +46,26 @@ def estimate(values: Sequence[float]) -> Estimate:
         return Estimate(mean, None)
     variance = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
     return Estimate(mean, t_quantile(len(values) - 1) * math.sqrt(variance / len(values)))
+
+
+def jackknife(statistic: Callable[[Sequence[int]], float | None], count: int) -> float | None:
+    """Returns half the width of the 95 % confidence interval of a statistic of several runs together.
+
+    The runs are left out one at a time.
+
+    Args:
+        statistic: computes the number from the runs with these numbers; `None` or no finite number if they have none.
+        count: the number of runs.
+
+    Returns:
+        `None` if fewer than two of the parts give a number.
+    """
+    whole = statistic(range(count))
+    parts = [statistic([at for at in range(count) if at != out]) for out in range(count)]
+    if whole is None:
+        return None
+    pseudo = [count * whole - (count - 1) * part for part in parts if part is not None and math.isfinite(part)]
+    return estimate(pseudo).ci95 if len(pseudo) > 1 else None
 
 
 def agrees(ours: float, paper: float, *, is_share: bool, is_loss_rate: bool = False) -> bool:
