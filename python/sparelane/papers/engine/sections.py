@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -71,9 +71,9 @@ class Section:
             raise self.fail(key, f"must hold numbers alone, and is {found!r}")
         return tuple(map(float, found))
 
-    def lists(self, key: str) -> tuple[list[Any], ...]:
+    def lists(self, key: str, default: Sequence[Any] | None = None) -> tuple[list[Any], ...]:
         """A list of lists."""
-        found = self._take(key, list, "a list of lists", None)
+        found = self._take(key, (list, tuple), "a list of lists", default)
         if not all(isinstance(one, list) for one in found):
             raise self.fail(key, "must hold lists alone")
         return tuple(found)

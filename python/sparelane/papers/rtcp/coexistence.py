@@ -1,12 +1,13 @@
-"""RTCP, section VI: beside schemes that fill queues."""
+"""RTCP, section VI: RTCP next to schemes that fill queues."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.base import Effort, Experiment
+from sparelane.papers.engine.cells import Cell, Runs
 from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Metric, measured
 from sparelane.papers.rtcp import datacentre
@@ -14,62 +15,52 @@ from sparelane.papers.rtcp.datacentre import DELAY, LOOKS, MEAN, THROUGHPUT, Run
 from sparelane.reports import plots
 
 OTHERS = ("RTCP", "NewReno", "BBR")
-# The flow that is looked at, and the other one from the same server to the same receiver, which starts with it.
+# The measured flow, and the other one from the same server to the same receiver, which starts with it.
 PAIR = (
     '[{kind="bulk", pairs="next", scheme="SCHEME", traffic_class="first", spread="100us"}, '
     '{kind="bulk", pairs="next", scheme="OTHER", traffic_class="second", spread="100us"}]'
 )
-# Both classes of traffic weigh the same.
+# Both classes of traffic have the same weight.
 WEIGHTS = "scheme.rtcp.weights={ first = 24000, second = 24000 }"
-
-
-def beside(scheme: str, other: str) -> Run:
-    """A flow of one scheme beside one of another, from every server to its neighbour."""
-    mix = PAIR.replace("OTHER", datacentre.SCHEMES[other])
-    return Run(scheme, (WEIGHTS,), f"beside {other}", mix=mix)
-
-
-WITH_RTCP = [beside("RTCP", other) for other in OTHERS]
-RUNS = [*WITH_RTCP, *(beside(scheme, scheme) for scheme in ("NewReno", "BBR"))]
 OF_THE_OTHER = Metric("throughput of the other flow", "Mb/s")
 SHARE = Metric("share of what both have", "%")
 
 
-GREEDY = (
-    "not explained: NewReno fills the queue, and RTCP, whose path is then always late, has hardly more than its window "
-    "of one segment"
-)
+def _beside(scheme: str, other: str) -> Run:
+    mix = PAIR.replace("OTHER", datacentre.SCHEMES[other])
+    return Run(scheme, (WEIGHTS,), f"beside {other}", mix=mix)
 
 
-def plan(effort: Effort) -> Sequence[Simulation]:
-    """RTCP beside each, and the others beside themselves."""
-    return datacentre.plan(RUNS, effort)
+WITH_RTCP = [_beside("RTCP", other) for other in OTHERS]
+RUNS = [*WITH_RTCP, *(_beside(scheme, scheme) for scheme in ("NewReno", "BBR"))]
 
 
-def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
-    """What both flows have, and RTCP's share."""
+def cells(effort: Effort) -> Iterable[Cell]:
+    """Yields RTCP next to each scheme, and the other schemes next to themselves."""
+    return (run.cell(effort) for run in RUNS)
+
+
+def evaluate(runs: Runs) -> Evaluation:
+    """Returns the throughput of both flows, RTCP's share, and the delay of its packets."""
     rows = []
     for run in RUNS:
-        all = run.outcomes(effort, outcomes)
-        rates = {of: [datacentre.throughput_mbps(o, effort.stop_s, of) for o in all] for of in ("first", "second")}
-        for metric, of in ((THROUGHPUT, "first"), (OF_THE_OTHER, "second")):
-            rows.append(measured(run.key(metric), None, rates[of]))
-        both = [one + other for one, other in zip(rates["first"], rates["second"], strict=True)]
-        rows.append(datacentre.ratio_row(run.key(SHARE), rates["first"], both))
-        delays = datacentre.known(datacentre.mean_us(o, "first") for o in all)
-        rows.append(measured(run.key(DELAY, MEAN), None, delays))
+        first, second = (datacentre.values(runs, run, THROUGHPUT, traffic=name) for name in ("first", "second"))
+        both = [(one or 0.0) + (other or 0.0) for one, other in zip(first, second, strict=True)]
+        rows += [
+            measured(run.key(THROUGHPUT), None, datacentre.known(first)),
+            measured(run.key(OF_THE_OTHER), None, datacentre.known(second)),
+            datacentre.ratio_row(run.key(SHARE), first, both),
+            measured(run.key(DELAY, MEAN), None, datacentre.known(datacentre.values(runs, run, DELAY, MEAN, "first"))),
+        ]
     return Evaluation(tuple(rows))
 
 
 def draw(evaluation: Evaluation) -> Figure:
-    """What RTCP and the other flow have."""
+    """Returns the throughput of RTCP and of the other flow."""
     drawing, [axes] = plots.figure()
     bars = [
         plots.Bars.of_rows(label, look, [evaluation.find(run.key(metric)) for run in WITH_RTCP])
-        for label, look, metric in (
-            ("RTCP", LOOKS["RTCP"], THROUGHPUT),
-            ("the other", plots.TCP, OF_THE_OTHER),
-        )
+        for label, look, metric in (("RTCP", LOOKS["RTCP"], THROUGHPUT), ("the other", plots.TCP, OF_THE_OTHER))
     ]
     plots.grouped_bars(axes, [f"beside\n{other}" for other in OTHERS], bars)
     axes.set_xlabel("two flows from each server")
@@ -83,4 +74,4 @@ METRICS = named(THROUGHPUT, SHARE)
 
 def experiment(declared: Declaration) -> Experiment:
     """Returns the experiment that the file declares."""
-    return declared.experiment(plan, evaluate, draw)
+    return declared.study(cells, evaluate, draw)

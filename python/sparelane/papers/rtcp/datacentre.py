@@ -1,4 +1,8 @@
-"""What RTCP's experiments in the simulated datacentre share: schemes, runs, throughput and one-way delays."""
+"""The simulated datacentre of the RTCP paper: its schemes, the runs in it, and their throughput and one-way delays.
+
+The paper runs every scheme on the same spine-leaf network in ns-3 (sections V-B and V-C). The experiments there differ
+in the workload and in a few settings. All of them compare throughput and the delays of packets.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,28 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from sparelane.papers.engine.base import Effort, Outcome, Outcomes, Simulation
+from sparelane.papers.engine.base import Effort, Outcome
+from sparelane.papers.engine.cells import Cell, Runs
 from sparelane.papers.engine.claims import Value
-from sparelane.papers.engine.rows import Band, Evaluation, Key, Metric, Row, joined, measured
+from sparelane.papers.engine.declared import named
+from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, measured
 from sparelane.reports import plots
 
 SCENARIO = "rtcp-datacentre"
+MSS_BYTES = 1460
+# The share of a run before the measurement starts.
+WARM_UP_SHARE = 0.2
 
-# The paper's schemes: how it calls them, and their names in the scenario.
+# Windows of the null controller in segments: one bandwidth-delay product of long paths, and RTCP's x_max there.
+NULL_WINDOWS = (10, 80)
+
+
+def constant(window: int) -> str:
+    """Returns the name in rows of a congestion window that never changes; `window` is in segments."""
+    return f"constant window of {window}"
+
+
+# The schemes by their names in rows, with their names in the scenario.
 SCHEMES: Mapping[str, str] = {
     "NewReno": "newreno",
     "DCTCP": "dctcp",
@@ -24,6 +42,7 @@ SCHEMES: Mapping[str, str] = {
     "LEDBAT": "ledbat",
     "Vegas": "vegas",
     "constant": "constant",
+    **dict.fromkeys(map(constant, NULL_WINDOWS), "constant"),
 }
 LOOKS: Mapping[str, plots.Look] = {
     "NewReno": plots.TCP,
@@ -33,10 +52,16 @@ LOOKS: Mapping[str, plots.Look] = {
     "RTCP": plots.RC3,
     "LEDBAT": plots.MODEL,
     "Vegas": plots.TCP,
-    "constant": plots.FOURTH,
 }
 
-MSS_BYTES = 1460
+# Values of `workload` other than the scenario's random sending, with `SCHEME` in place of the scheme. In the preemption
+# test, both flows of a server start within a tenth of a millisecond, the urgent one after the other.
+MIXES: Mapping[str, str] = {
+    "": "",
+    "incast": '{kind="bulk", pairs="incast", scheme="SCHEME", spread="1ms"}',
+    "preemption": '[{kind="bulk", pairs="next", scheme="SCHEME", traffic_class="high-volume", spread="100us"}, '
+    '{kind="bulk", pairs="next", scheme="SCHEME", traffic_class="urgent", start="200us", spread="100us"}]',
+}
 
 THROUGHPUT = Metric("throughput", "Mb/s")
 DELAY = Metric("delay", "us")
@@ -44,160 +69,112 @@ MEAN, TAIL = "mean", "99th percentile"
 
 
 def of(metric: Metric, other: str) -> Metric:
-    """A number in percent of another scheme's."""
+    """Returns the metric of a number in percent of another scheme's."""
     return Metric(f"{metric.name}, of {other}'s", "%")
 
 
-# Windows of flows that hear nothing, in segments: one bandwidth-delay product of long paths, and RTCP's x_max there.
-NULL_WINDOWS = (10, 80)
-
-# The share of a run after which measuring begins.
-WARM_UP_SHARE = 0.2
-
-# What rtcp/setting finds of the setting of all experiments, and of the one that is closest to RTCP's own numbers.
-STATEMENTS, HELD, HELD_BY_CLOSEST = 48, 23, 24
-
-# What windows that never change say of RTCP, on the pages of flows that are few and alike.
-NO_CONTROL = (
-    "A constant window of 10 segments, one bandwidth-delay product of long paths, has more throughput than RTCP at a "
-    "shorter delay: where few flows meet, RTCP as it is set here is behind no control at all. It switches rather than "
-    "controls: its window is mostly one segment, and doubles with every acknowledgment to several tens when the queue "
-    "is gone. RTCP is ahead of constant windows where many flows meet (rtcp/incast-95) and where weights decide "
-    "(rtcp/preemption), and far from a constant window of x_max, 80 segments."
-)
+METRICS = named(THROUGHPUT, DELAY, *(of(metric, other) for metric in (THROUGHPUT, DELAY) for other in SCHEMES))
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A scheme in a setting.
+    """A scheme in a setting of the datacentre. Its cell depends on the effort, which determines the length of runs.
 
     Attributes:
-        scheme: as the paper calls it.
+        scheme: the scheme, a key of `SCHEMES`.
         settings: overrides of the scenario.
-        setting: how rows call what is done.
-        variant: what is other than in the paper, as we read it.
-        called: how rows call the scheme, where it is not the paper's name.
-        mix: what the workload is, where it is not random sending: the value of `workload`, with `SCHEME` in it.
-        lengths: how long the run is, as a multiple of the effort's.
+        setting: the setting in the keys of rows.
+        variant: what differs from the paper, in the keys of rows.
+        mix: the value of `workload` with `SCHEME` in place of the scheme; by default the scenario's random sending.
+        lengths: the length of the run as a multiple of the effort's.
     """
 
     scheme: str
     settings: tuple[str, ...] = ()
     setting: str = "random sending"
     variant: str = ""
-    called: str = ""
-    mix: str | None = None
+    mix: str = ""
     lengths: int = 1
 
     def varied(self, variant: str, *settings: str, lengths: int = 1) -> Run:
-        """The same with further overrides."""
+        """Returns the same run with further overrides."""
         return replace(self, variant=variant, settings=(*self.settings, *settings), lengths=lengths)
 
-    def key(self, metric: Metric, average: str = "", traffic_class: str | None = None) -> Key:
-        """Which number of it a row has."""
-        scheme = self.called or self.scheme
-        return Key(self.setting, metric, scheme, average, traffic_class or "", self.variant)
+    def key(self, metric: Metric, average: str = "", traffic: str = "") -> Key:
+        """Returns the key of a row of this run."""
+        return Key(self.setting, metric, self.scheme, average, traffic, self.variant)
 
-    def stop_s(self, effort: Effort) -> float:
-        """How long it is, seconds."""
-        return self.lengths * effort.stop_s
-
-    def simulation(self, seed: int, effort: Effort) -> Simulation:
-        """One run under `seed`."""
-        scheme, stop_s = SCHEMES[self.scheme], self.stop_s(effort)
-        workload = f"workload.scheme={scheme}" if self.mix is None else f"workload={self.mix.replace('SCHEME', scheme)}"
-        return Simulation(
-            scenario=SCENARIO,
-            settings=(
+    def cell(self, effort: Effort) -> Cell:
+        """Returns what is simulated at an effort."""
+        scheme, stop_s = SCHEMES[self.scheme], self.lengths * effort.stop_s
+        workload = f"workload={self.mix.replace('SCHEME', scheme)}" if self.mix else f"workload.scheme={scheme}"
+        return Cell(
+            SCENARIO,
+            (
                 workload,
                 *self.settings,
                 f"duration={stop_s * 1e3:g}ms",
                 f"measure.from={WARM_UP_SHARE * stop_s * 1e3:g}ms",
             ),
-            seed=seed,
-            label=joined(self.setting, self.variant, f"{self.called or self.scheme} seed {seed}"),
             cost=30 * stop_s,
-            keep_flows=seed == 1,
+            keep_flows=True,
+            setting=self.setting,
+            scheme=self.scheme,
+            variant=self.variant,
+            stop_s=stop_s,
         )
 
-    def outcomes(self, effort: Effort, outcomes: Outcomes) -> list[Outcome]:
-        """Of all seeds."""
-        return [outcomes[self.simulation(seed, effort)] for seed in effort.seed_numbers()]
 
-
-@dataclass(frozen=True, slots=True)
-class Printed:
-    """The paper's numbers of one scheme: megabits per second, and microseconds."""
-
-    mbps: float | None = None
-    us: float | None = None
-
-
-def controls(rtcp: Run) -> list[Run]:
-    """What RTCP must be told from: windows that never change, and RTCP that does not hear of congestion, or only of Q.
-
-    A row of RTCP that does not differ from these says nothing of RTCP.
-    """
+def null_runs(rtcp: Run) -> list[Run]:
+    """Returns the runs that RTCP has to differ from: constant windows, and RTCP without congestion or without delays."""
     kept = tuple(text for text in rtcp.settings if not text.startswith("scheme.rtcp."))
     windows = [
-        replace(rtcp, scheme="constant", called=constant(window), settings=(*kept, f"scheme.constant.window={window}"))
+        replace(rtcp, scheme=constant(window), settings=(*kept, f"scheme.constant.window={window}"))
         for window in NULL_WINDOWS
     ]
     return [*windows, *(rtcp.varied(f"{name} = 0", f"scheme.rtcp.{name}=0") for name in ("alpha", "delta"))]
 
 
-def constant(window: int) -> str:
-    """How rows call a window of so many segments that never changes."""
-    return f"constant window of {window}"
-
-
-def ahead(run: Run, other: Run) -> Value:
-    """By which factor a run is ahead of another, in throughput or in mean delay, whichever is more; below 1 in none."""
-    keys = [[one.key(THROUGHPUT), one.key(DELAY, MEAN)] for one in (run, other)]
-
-    def factor(evaluation: Evaluation) -> float:
-        (rate, delay), (other_rate, other_delay) = ([evaluation.ours(key) for key in pair] for pair in keys)
-        return max(rate / other_rate, other_delay / delay)
-
-    return factor
-
-
-def plan(runs: Sequence[Run], effort: Effort) -> list[Simulation]:
-    """Every run with every seed."""
-    return [run.simulation(seed, effort) for seed in effort.seed_numbers() for run in runs]
-
-
-def throughput_mbps(outcome: Outcome, stop_s: float, traffic_class: str | None = None) -> float:
-    """What the flows of a class got, on average, in megabits per second."""
-    flows = outcome.flows if traffic_class is None else outcome.flows.filter(pl.col("traffic_class") == traffic_class)
+def throughput_mbps(outcome: Outcome, stop_s: float, traffic: str = "") -> float:
+    """Returns the mean throughput of the flows of a traffic class, or of all, in megabits per second."""
+    flows = outcome.flows.filter(pl.col("traffic_class") == traffic) if traffic else outcome.flows
     counted_s = (1 - WARM_UP_SHARE) * stop_s
     return float(flows.select(pl.col("measured_bytes").mean()).item()) * 8 / counted_s / 1e6
 
 
-def delays(outcome: Outcome, traffic_class: str | None = None) -> pl.DataFrame:
-    """How many packets took how long, by delay, of a class or of all."""
-    table = outcome.delays if traffic_class is None else outcome.delays.filter(pl.col("traffic_class") == traffic_class)
+def delays(outcome: Outcome, traffic: str = "") -> pl.DataFrame:
+    """Returns the number of packets for each delay, of a traffic class or of all."""
+    table = outcome.delays.filter(pl.col("traffic_class") == traffic) if traffic else outcome.delays
     return table.group_by("delay_s").agg(pl.col("packets").sum()).sort("delay_s")
 
 
-def mean_us(outcome: Outcome, traffic_class: str | None = None) -> float | None:
-    """The mean one-way delay of packets, microseconds; `None` without packets."""
-    table = delays(outcome, traffic_class)
+def mean_us(outcome: Outcome, traffic: str = "") -> float | None:
+    """Returns the mean one-way delay of packets in microseconds; `None` without packets."""
+    table = delays(outcome, traffic)
     if table.is_empty():
         return None
     return float(table.select((pl.col("delay_s") * pl.col("packets")).sum() / pl.col("packets").sum()).item()) * 1e6
 
 
-def quantile_us(outcome: Outcome, share: float, traffic_class: str | None = None) -> float | None:
-    """The delay that a share of the packets does not exceed, microseconds; `None` without packets."""
-    table = delays(outcome, traffic_class).with_columns(pl.col("packets").cum_sum().alias("so_far"))
-    reached = table.filter(pl.col("so_far") >= share * pl.col("packets").sum())
+def tail_us(outcome: Outcome, traffic: str = "") -> float | None:
+    """Returns the 99th percentile of the delays in microseconds; `None` without packets."""
+    table = delays(outcome, traffic).with_columns(pl.col("packets").cum_sum().alias("so_far"))
+    reached = table.filter(pl.col("so_far") >= 0.99 * pl.col("packets").sum())
     return None if reached.is_empty() else float(reached["delay_s"][0]) * 1e6
 
 
-def distribution(outcomes: Iterable[Outcome], traffic_class: str | None = None) -> pl.DataFrame:
-    """The cumulative distribution of the delays of all `outcomes` together: `delay_us` and `share`."""
-    table = pl.concat([delays(outcome, traffic_class) for outcome in outcomes])
+def share_beyond(outcome: Outcome, us: float) -> float | None:
+    """Returns the percentage of packets with a delay above `us` microseconds; `None` without packets."""
+    table = delays(outcome)
+    if table.is_empty():
+        return None
+    beyond = table.filter(pl.col("delay_s") > us / 1e6)["packets"].sum()
+    return 100 * float(beyond) / float(table["packets"].sum())
+
+
+def distribution(outcomes: Iterable[Outcome], traffic: str = "") -> pl.DataFrame:
+    """Returns the cumulative distribution of the delays of several runs: `delay_us` and `share`."""
+    table = pl.concat([delays(outcome, traffic) for outcome in outcomes])
     table = table.group_by("delay_s").agg(pl.col("packets").sum()).sort("delay_s")
     return table.select(
         (pl.col("delay_s") * 1e6).alias("delay_us"),
@@ -205,73 +182,56 @@ def distribution(outcomes: Iterable[Outcome], traffic_class: str | None = None) 
     )
 
 
-def share_beyond(outcome: Outcome, us: float, traffic_class: str | None = None) -> float | None:
-    """The percentage of packets that took longer than so many microseconds; `None` without packets."""
-    table = delays(outcome, traffic_class)
-    if table.is_empty():
-        return None
-    beyond = table.filter(pl.col("delay_s") > us / 1e6)["packets"].sum()
-    return 100 * float(beyond) / float(table["packets"].sum())
+# The three numbers of a scheme, each computed from an outcome, the length of the run and a traffic class.
+STATISTICS = {
+    (THROUGHPUT, ""): throughput_mbps,
+    (DELAY, MEAN): lambda outcome, stop_s, traffic: mean_us(outcome, traffic),
+    (DELAY, TAIL): lambda outcome, stop_s, traffic: tail_us(outcome, traffic),
+}
 
 
-def window(outcome: Outcome) -> pl.DataFrame:
-    """The congestion window of the first flow over time: `time_ms` and `cwnd_segments`."""
-    samples = outcome.series.filter((pl.col("probe") == "flow 0") & (pl.col("quantity") == "cwnd_bytes"))
-    return samples.select(
-        (pl.col("time_s") * 1e3).alias("time_ms"), (pl.col("value") / MSS_BYTES).alias("cwnd_segments")
-    )
-
-
-def scheme_rows(
-    run: Run, printed: Printed, effort: Effort, outcomes: Outcomes, traffic_class: str | None = None
-) -> Iterable[Row]:
-    """Throughput, mean delay and 99th percentile of one scheme."""
-    found = run.outcomes(effort, outcomes)
-    rates = [throughput_mbps(outcome, run.stop_s(effort), traffic_class) for outcome in found]
-    yield measured(run.key(THROUGHPUT, "", traffic_class), printed.mbps, rates)
-    means = known(mean_us(outcome, traffic_class) for outcome in found)
-    yield measured(run.key(DELAY, MEAN, traffic_class), printed.us, means)
-    tails = known(quantile_us(outcome, 0.99, traffic_class) for outcome in found)
-    yield measured(run.key(DELAY, TAIL, traffic_class), None, tails)
+def values(runs: Runs, run: Run, metric: Metric, average: str = "", traffic: str = "") -> list[float | None]:
+    """Returns a number of a run for each seed."""
+    cell = run.cell(runs.effort)
+    statistic = STATISTICS[metric, average]
+    return [statistic(outcome, cell.stop_s, traffic) for outcome in runs.of(cell)]
 
 
 def known(values: Iterable[float | None]) -> list[float]:
-    """The numbers among them."""
+    """Returns the values that are numbers."""
     return [value for value in values if value is not None]
 
 
-def ratio_row(
-    key: Key,
-    ours: Sequence[float | None],
-    other: Sequence[float | None],
-    paper: float | None = None,
-    said: Band | None = None,
-) -> Row:
-    """One number in percent of another, seed by seed, where both are known."""
+def scheme_rows(runs: Runs, run: Run, traffic: str = "") -> Iterable[Row]:
+    """Yields throughput, mean delay and 99th percentile of a run."""
+    for metric, average in STATISTICS:
+        yield measured(run.key(metric, average, traffic), None, known(values(runs, run, metric, average, traffic)))
+
+
+def ratio_row(key: Key, ours: Sequence[float | None], other: Sequence[float | None]) -> Row:
+    """Returns a row of one number in percent of another, from the seeds in which both are known."""
     both = [100 * one / two for one, two in zip(ours, other, strict=True) if one is not None and two]
-    return measured(key, paper, both, said)
+    return measured(key, None, both)
 
 
-@dataclass(frozen=True, slots=True)
-class Numbers:
-    """What is measured of a run, one value for each seed.
+def ratio_to(runs: Runs, run: Run, other: Run, metric: Metric, average: str = "", traffic: str = "") -> Row:
+    """Returns the row of a number of a run in percent of another run's."""
+    both = [values(runs, one, metric, average, traffic) for one in (run, other)]
+    return ratio_row(run.key(of(metric, other.scheme), average, traffic), *both)
 
-    Attributes:
-        mbps: throughput.
-        mean_us: the mean delay.
-        tail_us: the 99th percentile of it.
+
+def ahead(setting: str) -> Value:
+    """The factor by which RTCP is ahead of a window of one bandwidth-delay product, in throughput or in mean delay.
+
+    The larger of both factors counts; below 1, RTCP is behind in both.
     """
+    keys = [
+        [Key(setting, THROUGHPUT, scheme), Key(setting, DELAY, scheme, MEAN)]
+        for scheme in ("RTCP", constant(NULL_WINDOWS[0]))
+    ]
 
-    mbps: Sequence[float | None]
-    mean_us: Sequence[float | None]
-    tail_us: Sequence[float | None]
+    def factor(evaluation: Evaluation) -> float:
+        (rate, delay), (other_rate, other_delay) = ([evaluation.ours(key) for key in pair] for pair in keys)
+        return max(rate / other_rate, other_delay / delay)
 
-
-def numbers(run: Run, effort: Effort, outcomes: Outcomes, traffic_class: str | None = None) -> Numbers:
-    """Throughput and delay of a run."""
-    found, stop_s = run.outcomes(effort, outcomes), run.stop_s(effort)
-    return Numbers(
-        [throughput_mbps(outcome, stop_s, traffic_class) for outcome in found],
-        [mean_us(outcome, traffic_class) for outcome in found],
-        [quantile_us(outcome, 0.99, traffic_class) for outcome in found],
-    )
+    return factor

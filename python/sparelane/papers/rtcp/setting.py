@@ -1,4 +1,4 @@
-"""RTCP's simulations under several settings: which of the paper's statements can be had together, and which cannot."""
+"""RTCP's simulations under several settings: which of the paper's statements hold together, and which do not."""
 
 from __future__ import annotations
 
@@ -8,106 +8,92 @@ from dataclasses import dataclass, replace
 
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.base import Effort, Experiment
+from sparelane.papers.engine.cells import Cell, Runs
 from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, measured
-from sparelane.papers.rtcp import datacentre
 from sparelane.papers.rtcp.datacentre import DELAY, MEAN, THROUGHPUT, Run
-from sparelane.papers.rtcp.statements import GROUPS, STATEMENTS, TABLE_2, Numbers, holding, numbers_of, runs_of
+from sparelane.papers.rtcp.statements import (
+    GROUPS,
+    PRINTED,
+    STATEMENTS,
+    TABLE_2,
+    Numbers,
+    holding,
+    numbers_of,
+    runs_of,
+)
 from sparelane.reports import plots
 
 SCHEMES = ("NewReno", "DCTCP", "BBR", "TIMELY", "LEDBAT", "Vegas", "constant", "RTCP")
+# The groups of statements whose numbers are rows.
+SHOWN = ("Table I", "text", "preemption", "incast", "null")
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
-    """What the paper leaves open, decided in one way.
+class Settings:
+    """The experiment.
 
     Attributes:
-        name: how rows call it.
-        overrides: of the scenario, whose own values are the first setting's.
+        overrides: overrides of the scenario by the name of the setting.
     """
 
-    name: str
-    overrides: tuple[str, ...] = ()
+    overrides: Mapping[str, tuple[str, ...]]
 
-    def runs(self, scheme: str) -> Mapping[str, Run]:
-        """The runs of a scheme, by what they are of."""
-        return {
-            case: replace(run, settings=(*self.overrides, *run.settings), setting=f"{self.name}: {case}")
-            for case, run in runs_of(scheme).items()
-        }
+    def _runs(self, setting: str) -> Iterable[tuple[str, str, Run]]:
+        """The runs under a setting, each with its case and scheme."""
+        for scheme in SCHEMES:
+            for case, run in runs_of(scheme).items():
+                settings = (*self.overrides[setting], *run.settings)
+                yield case, scheme, replace(run, settings=settings, setting=f"{setting}: {case}")
 
-    def numbers(self, effort: Effort, outcomes: Outcomes) -> list[Numbers]:
-        """What was measured, seed by seed."""
-        return [
-            {
-                name: value
-                for scheme in SCHEMES
-                for case, run in self.runs(scheme).items()
-                for name, value in numbers_of(
-                    case, scheme, outcomes[run.simulation(seed, effort)], effort.stop_s
-                ).items()
-            }
-            for seed in effort.seed_numbers()
+    def cells(self, effort: Effort) -> Iterable[Cell]:
+        """Yields every scheme under every setting."""
+        return (run.cell(effort) for setting in self.overrides for _, _, run in self._runs(setting))
+
+    def evaluate(self, runs: Runs) -> Evaluation:
+        """Returns the number of statements that hold under each setting, and the numbers that distinguish settings."""
+        return Evaluation(tuple(row for setting in self.overrides for row in self._rows(setting, runs)))
+
+    def _rows(self, setting: str, runs: Runs) -> Iterable[Row]:
+        found: list[dict[str, float]] = [{} for _ in runs.effort.seed_numbers()]
+        for case, scheme, run in self._runs(setting):
+            for numbers, outcome in zip(found, runs.of(run.cell(runs.effort)), strict=True):
+                numbers |= numbers_of(case, scheme, outcome, runs.effort.stop_s)
+        return _rows(setting, found)
+
+    def draw(self, evaluation: Evaluation) -> Figure:
+        """Returns the number of statements that hold under each setting, by group."""
+        drawing, [axes] = plots.figure(width_inches=plots.PAGE_INCHES)
+        looks = (plots.RC3, plots.TCP, plots.THIRD, plots.MODEL, plots.FIFTH)
+        bars = [
+            plots.Bars.of_rows(setting, look, [evaluation.find(held_key(setting, group)) for group in GROUPS])
+            for setting, look in zip(self.overrides, looks, strict=False)
         ]
+        plots.grouped_bars(axes, [f"{group}\n(of {_size(group)})" for group in GROUPS], bars)
+        axes.set_xlabel("statements of the paper")
+        axes.set_ylabel("that hold")
+        plots.legend_above(axes, 2)
+        return drawing
 
 
-def _setting(name: str, routing: str, receive_window: str, x_max: int, alpha_unit: float, delta_unit: float) -> Setting:
-    return Setting(
-        name,
-        (
-            f"routing={routing}",
-            f"transport.receive_window={receive_window}",
-            f"scheme.rtcp.x_max={x_max}",
-            f"scheme.rtcp.alpha_unit={alpha_unit:g}",
-            f"scheme.rtcp.delta_unit={delta_unit:g}",
-            f"scheme.constant.window={10 * x_max}",
-        ),
-    )
-
-
-CHOSEN = _setting("the setting of all experiments", "ecmp", "unlimited", 8, 1.5, 0.175)
-SETTINGS = (
-    CHOSEN,
-    _setting("closest to RTCP's numbers in Tables I and II", "ecmp", "unlimited", 8, 2, 0.1),
-    _setting("for RTCP in random sending", "ecmp", "unlimited", 2, 1, 0.3),
-    _setting("for the baselines: one path between two leaves", "single-path", "unlimited", 4, 1.5, 0.1),
-    _setting("one path, windows of one bandwidth-delay product", "single-path", "131072B", 1, 0.5, 0.1),
-)
-
-
-def plan(effort: Effort) -> Sequence[Simulation]:
-    """Every scheme under every setting."""
-    runs = [run for setting in SETTINGS for scheme in SCHEMES for run in setting.runs(scheme).values()]
-    return datacentre.plan(runs, effort)
-
-
-def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
-    """How many statements hold under each setting, by group, and the numbers that tell settings apart."""
-    rows = [row for setting in SETTINGS for row in _rows(setting.name, setting.numbers(effort, outcomes))]
-    return Evaluation(tuple(rows))
-
-
-def _rows(name: str, found: Sequence[Numbers]) -> Iterable[Row]:
+def _rows(setting: str, found: Sequence[Numbers]) -> Iterable[Row]:
     mean = {key: statistics.fmean(one[key] for one in found) for key in found[0]}
     for group in (None, *GROUPS):
-        yield measured(held_key(name, group), None, [holding(mean, group)])
-    for pair in TABLE_2:
-        for metric, average, key, paper in (
-            (THROUGHPUT, "", "mbps", pair.printed.mbps),
-            (DELAY, MEAN, "us", pair.printed.us),
-        ):
-            values = [100 * one[f"OS {pair.name} RTCP {key}"] / (paper or 1) for one in found]
+        yield measured(held_key(setting, group), None, [holding(mean, group)])
+    for run in TABLE_2:
+        for metric, average, unit in ((THROUGHPUT, "", "mbps"), (DELAY, MEAN, "us")):
+            printed = PRINTED[run.key(metric, average)]
+            values = [100 * one[f"OS {run.setting} RTCP {unit}"] / printed for one in found]
             of_printed = Metric(f"{metric.name}, of the printed", "%")
-            yield measured(Key(name, of_printed, "RTCP", average, f"Table II, {pair.name}"), None, values)
+            yield measured(Key(setting, of_printed, "RTCP", average, f"Table II, {run.setting}"), None, values)
     for one in STATEMENTS:
-        if one.group in ("Table I", "text", "preemption", "incast", "null"):
-            yield measured(Key(name, Metric(one.text, "%")), None, [100 * one.value(numbers) for numbers in found])
+        if one.group in SHOWN:
+            yield measured(Key(setting, Metric(one.text, "%")), None, [100 * one.value(numbers) for numbers in found])
 
 
 def held_key(setting: str, group: str | None) -> Key:
-    """How many statements of a group, or of all, hold under a setting."""
+    """Returns the key of the number of statements that hold under a setting, in a group or in total."""
     return Key(setting, Metric(f"statements that hold, of {_size(group)}"), traffic=group or "")
 
 
@@ -115,29 +101,21 @@ def _size(group: str | None) -> int:
     return sum(group in (None, one.group) for one in STATEMENTS)
 
 
-def draw(evaluation: Evaluation) -> Figure:
-    """How many statements of each group hold under each setting."""
-    drawing, [axes] = plots.figure(width_inches=plots.PAGE_INCHES)
-    looks = (plots.RC3, plots.TCP, plots.THIRD, plots.MODEL, plots.FIFTH)
-    sizes = {group: _size(group) for group in GROUPS}
-    bars = [
-        plots.Bars.of_rows(
-            setting.name,
-            look,
-            [evaluation.find(held_key(setting.name, group)) for group in GROUPS],
-        )
-        for setting, look in zip(SETTINGS, looks, strict=False)
-    ]
-    plots.grouped_bars(axes, [f"{group}\n(of {size})" for group, size in sizes.items()], bars)
-    axes.set_xlabel("statements of the paper")
-    axes.set_ylabel("that hold")
-    plots.legend_above(axes, 2)
-    return drawing
-
-
 METRICS = named()
 
 
 def experiment(declared: Declaration) -> Experiment:
-    """Returns the experiment that the file declares."""
-    return declared.experiment(plan, evaluate, draw)
+    """Returns the experiment that the file declares.
+
+    Raises:
+        DeclarationError: a key is wrong.
+    """
+    rest = declared.rest
+    overrides = {}
+    for part in rest.sections("settings"):
+        overrides[part.text("name")] = part.texts("overrides")
+        part.finish()
+    rest.sections("statements")
+    rest.finish()
+    study = Settings(overrides)
+    return declared.study(study.cells, study.evaluate, study.draw)

@@ -1,117 +1,89 @@
-"""What the paper states of its simulated datacentre, as numbers with bands: the objective of the search for a setting.
+"""The statements of the RTCP paper about its simulated datacentre, as numbers with bands.
 
 The paper leaves open routing, queues, clocks, timeouts, the receive window, the largest window and the units of alpha
-and delta. A setting is good if many statements hold under it, all weighing the same. Ties are broken by how far RTCP's
-own numbers of Tables I and II are from the printed ones (`distance`). Both were written down before the table of the
-search was computed.
+and delta. A setting is good if many statements hold under it; all have the same weight. Ties are broken by the distance
+of RTCP's own numbers from those printed in Tables I and II (`distance`). Both criteria were chosen before the table of
+the search was computed. Statements about printed numbers follow from the tables in the files of the experiments; the
+others are in `setting.toml`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from sparelane.papers.engine import declared
 from sparelane.papers.engine.base import Outcome
-from sparelane.papers.rtcp import datacentre
-from sparelane.papers.rtcp.datacentre import Printed, Run
+from sparelane.papers.engine.rows import Key, joined
+from sparelane.papers.rtcp import datacentre, schemes
+from sparelane.papers.rtcp.datacentre import DELAY, MEAN, MIXES, THROUGHPUT, Run
 
+FOLDER = Path(__file__).parent
 HALF = ("topology.over_subscription=2",)
-
-RANDOM_SENDING: Mapping[str, Printed] = {
-    "NewReno": Printed(4300.38, 85.4),
-    "DCTCP": Printed(3955.55, 40.8),
-    "BBR": Printed(3936.28, 87.7),
-    "TIMELY": Printed(4355.48, 107.9),
-    "RTCP": Printed(4362.38, 14.6),
-}
-OVER_SUBSCRIPTION: Mapping[str, Printed] = {
-    "NewReno": Printed(2753.2, 129.9),
-    "DCTCP": Printed(2528.9, 56.6),
-    "BBR": Printed(2418.56, 113.6),
-    "TIMELY": Printed(2839.13, 156.8),
-    "RTCP": Printed(2787.08, 23.4),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """One row of Table II."""
-
-    alpha: int
-    delta: int
-    printed: Printed
-
-    @property
-    def name(self) -> str:
-        """How rows call it."""
-        return f"alpha {self.alpha}, delta {self.delta}"
-
-    @property
-    def settings(self) -> tuple[str, ...]:
-        """The overrides."""
-        return (*HALF, f"scheme.rtcp.alpha={self.alpha}", f"scheme.rtcp.delta={self.delta}")
-
-
-TABLE_2 = (
-    Pair(300, 10_000, Printed(3180.16, 55.6)),
-    Pair(600, 10_000, Printed(3208.76, 30.2)),
-    Pair(1000, 10_000, OVER_SUBSCRIPTION["RTCP"]),
-    Pair(1000, 6_000, Printed(3028.40, 24.6)),
-    Pair(1000, 3_000, Printed(3073.12, 29.9)),
-)
-
-# Both flows start at random in a tenth of a millisecond, the urgent one after the other.
-BOTH_FLOWS = (
-    '[{kind="bulk", pairs="next", scheme="SCHEME", traffic_class="high-volume", spread="100us"}, '
-    '{kind="bulk", pairs="next", scheme="SCHEME", traffic_class="urgent", start="200us", spread="100us"}]'
-)
-INCAST = '{kind="bulk", pairs="incast", scheme="SCHEME", spread="1ms"}'
 INCAST_RTCP = ("scheme.rtcp.alpha=5000", "scheme.rtcp.initial_window=2")
+BASELINES = ("NewReno", "DCTCP", "BBR", "TIMELY")
+GROUPS = ("Table I", "Table II", "text", "preemption", "incast", "null", "baselines")
 
-# What is measured, by name: `RS RTCP mbps` and the like.
+# Measured values by name: the case, the scheme and the unit, as in `RS RTCP mbps`.
 Numbers = Mapping[str, float]
 
 
+def _declaration(name: str) -> declared.Declaration:
+    return declared.read(FOLDER / f"{name}.toml", schemes.METRICS, schemes.VALUES)
+
+
+# The runs of Table II. The third one is RTCP's in Table I (OS), too.
+TABLE_2: Sequence[Run] = schemes.compared_runs(_declaration("parameters").rest)[0]
+PRINTED: Mapping[Key, float] = {
+    key: number
+    for name in ("random-sending", "over-subscription", "parameters")
+    for key, number in _declaration(name).printed.items()
+}
+
+
 def runs_of(scheme: str) -> Mapping[str, Run]:
-    """The runs in which a scheme takes part, by the first word of its numbers' names."""
+    """Returns the runs of a scheme by case, the first part of the names of its numbers."""
     found: dict[str, Run] = {}
-    if scheme == "RTCP":
+    if scheme in (*BASELINES, "RTCP", "constant"):
         found["RS"] = Run(scheme)
-        found |= {f"OS {pair.name}": Run(scheme, pair.settings) for pair in TABLE_2}
-    elif scheme in RANDOM_SENDING:
-        found |= {"RS": Run(scheme), "OS": Run(scheme, HALF)}
+    if scheme == "RTCP":
+        found |= {f"OS {run.setting}": Run(scheme, run.settings) for run in TABLE_2}
+    if scheme in BASELINES:
+        found["OS"] = Run(scheme, HALF)
     if scheme == "constant":
-        found |= {"RS": Run(scheme), f"OS {TABLE_2[2].name}": Run(scheme, HALF)}
+        found[f"OS {TABLE_2[2].setting}"] = Run(scheme, HALF)
     if scheme in ("NewReno", "DCTCP", "RTCP", "constant"):
-        found["preemption"] = Run(scheme, (), mix=BOTH_FLOWS)
+        found["preemption"] = Run(scheme, mix=MIXES["preemption"])
     if scheme in ("LEDBAT", "Vegas", "TIMELY", "DCTCP", "RTCP", "constant"):
-        found["incast"] = Run(scheme, INCAST_RTCP if scheme == "RTCP" else (), mix=INCAST)
+        found["incast"] = Run(scheme, INCAST_RTCP if scheme == "RTCP" else (), mix=MIXES["incast"])
     return found
 
 
 def numbers_of(case: str, scheme: str, outcome: Outcome, stop_s: float) -> dict[str, float]:
-    """Throughput, mean delay and 99th percentile of one run, by class where there are two."""
+    """Returns throughput, mean delay and 99th percentile of a run, for each traffic class if there are two."""
     found = {}
-    classes = ("urgent", "high-volume") if case == "preemption" else (None,)
-    for name in classes:
-        prefix = f"{case} {scheme}" if name is None else f"{case} {scheme} {name}"
+    for name in ("urgent", "high-volume") if case == "preemption" else ("",):
+        prefix = f"{case} {scheme} {name}".rstrip()
         found[f"{prefix} mbps"] = datacentre.throughput_mbps(outcome, stop_s, name)
         found[f"{prefix} us"] = datacentre.mean_us(outcome, name) or math.nan
-        found[f"{prefix} p99"] = datacentre.quantile_us(outcome, 0.99, name) or math.nan
+        found[f"{prefix} p99"] = datacentre.tail_us(outcome, name) or math.nan
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One of the paper's, as a number that must lie in a band.
+    """A statement of the paper: a number that must lie in a band.
+
+    Unlike a `Claim`, it is about the numbers of single runs, so that a search can check it without any rows.
 
     Attributes:
-        text: what the number is.
-        value: the number; infinite or not a number where it cannot be computed.
-        low: the least that agrees.
-        high: the most that agrees.
-        group: which part of the paper makes it.
+        text: the name of the number.
+        value: computes the number; it is infinite or not a number if it cannot be computed.
+        low: the smallest value that agrees with the paper.
+        high: the largest value that agrees with the paper.
+        group: the part of the paper that contains the statement.
     """
 
     text: str
@@ -129,115 +101,63 @@ def _quotient(numbers: Numbers, upper: str, lower: str) -> float:
     return numbers[upper] / numbers[lower] if numbers[lower] else math.nan
 
 
-def _over(upper: str, lower: str) -> Callable[[Numbers], float]:
-    return lambda numbers: _quotient(numbers, upper, lower)
+def _of_printed(case: str, scheme: str, setting: str, group: str) -> Iterator[Statement]:
+    """Throughput and mean delay of a scheme over the printed numbers."""
+    name = f"{case} {scheme}"
+    for metric, average, unit, tolerated in ((THROUGHPUT, "", "mbps", 0.1), (DELAY, MEAN, "us", 0.2)):
+        printed = PRINTED[Key(setting, metric, scheme, average)]
+        text = f"{name}: {joined(average, metric.name, by=' ')}, of the printed"
+        yield Statement(text, _over_number(f"{name} {unit}", printed), 1 - tolerated, 1 + tolerated, group)
 
 
-def _beside(name: str, printed: float) -> Callable[[Numbers], float]:
+def _over_number(name: str, printed: float) -> Callable[[Numbers], float]:
     return lambda numbers: numbers[name] / printed
 
 
-def _printed(case: str, scheme: str, printed: Printed, group: str) -> tuple[Statement, Statement]:
-    name = f"{case} {scheme}"
-    assert printed.mbps is not None
-    assert printed.us is not None
-    return (
-        Statement(f"{name}: throughput, of the printed", _beside(f"{name} mbps", printed.mbps), 0.9, 1.1, group),
-        Statement(f"{name}: mean delay, of the printed", _beside(f"{name} us", printed.us), 0.8, 1.2, group),
-    )
+def _tables() -> Iterator[Statement]:
+    for scheme in BASELINES:
+        yield from _of_printed("RS", scheme, "random sending", "baselines")
+        yield from _of_printed("OS", scheme, "over-subscription", "baselines")
+    yield from _of_printed("RS", "RTCP", "random sending", "Table I")
+    for run in TABLE_2:
+        yield from _of_printed(f"OS {run.setting}", "RTCP", run.setting, "Table II")
 
 
-def _tables() -> list[Statement]:
-    found: list[Statement] = []
-    for scheme in RANDOM_SENDING:
-        found += _printed("RS", scheme, RANDOM_SENDING[scheme], "Table I" if scheme == "RTCP" else "baselines")
-        if scheme != "RTCP":
-            found += _printed("OS", scheme, OVER_SUBSCRIPTION[scheme], "baselines")
-    for pair in TABLE_2:
-        found += _printed(f"OS {pair.name}", "RTCP", pair.printed, "Table II")
-    return found
+def _of_the_text() -> Iterator[Statement]:
+    """The statements of `setting.toml`: quotients of two numbers, and factors between RTCP and a constant window."""
+    for part in _declaration("setting").rest.sections("statements"):
+        group = part.text("group")
+        for text, *names, low, high in part.lists("rows"):
+            value = _apart(*names) if len(names) == 1 else _over(*names)
+            yield Statement(text, value, low, high, group)
+
+
+def _over(upper: str, lower: str) -> Callable[[Numbers], float]:
+    return lambda numbers: _quotient(numbers, upper, lower)
 
 
 def _apart(case: str) -> Callable[[Numbers], float]:
     """The larger of the factors by which RTCP's throughput and mean delay differ from those of a constant window."""
 
     def factor(numbers: Numbers) -> float:
-        ratios = [_quotient(numbers, f"{case} RTCP {of}", f"{case} constant {of}") for of in ("mbps", "us")]
+        ratios = [_quotient(numbers, f"{case} RTCP {unit}", f"{case} constant {unit}") for unit in ("mbps", "us")]
         return max(max(one, 1 / one) for one in ratios)
 
     return factor
 
 
-_OS = f"OS {TABLE_2[2].name} RTCP"
-_PREEMPTION = "preemption RTCP"
-
-STATEMENTS: Sequence[Statement] = (
-    *_tables(),
-    Statement("RS: RTCP's throughput, of BBR's", _over("RS RTCP mbps", "RS BBR mbps"), 1.0, 1.2, "text"),
-    Statement("RS: RTCP's mean delay, of DCTCP's", _over("RS RTCP us", "RS DCTCP us"), 0.0, 0.5, "text"),
-    Statement("RS: RTCP's 99th, of NewReno's", _over("RS RTCP p99", "RS NewReno p99"), 0.0, 0.24, "text"),
-    Statement("OS: RTCP's throughput, of TIMELY's", _over(f"{_OS} mbps", "OS TIMELY mbps"), 0.95, 1.05, "text"),
-    Statement("OS: RTCP's mean delay, of TIMELY's", _over(f"{_OS} us", "OS TIMELY us"), 0.0, 0.3, "text"),
-    *(
-        Statement(
-            f"preemption: RTCP's urgent throughput, of {other}'s",
-            _over(f"{_PREEMPTION} urgent mbps", f"preemption {other} urgent mbps"),
-            4.0,
-            7.0,
-            "preemption",
-        )
-        for other in ("NewReno", "DCTCP")
-    ),
-    Statement(
-        "preemption: RTCP's high-volume throughput, of NewReno's",
-        _over(f"{_PREEMPTION} high-volume mbps", "preemption NewReno high-volume mbps"),
-        0.88,
-        0.98,
-        "preemption",
-    ),
-    *(
-        Statement(
-            f"preemption, {name}: RTCP's {what}, of {other}'s",
-            _over(f"{_PREEMPTION} {name} {unit}", f"preemption {other} {name} {unit}"),
-            share - 0.1,
-            share + 0.1,
-            "preemption",
-        )
-        for name, what, unit, other, share in (
-            ("urgent", "mean delay", "us", "DCTCP", 0.315),
-            ("high-volume", "mean delay", "us", "DCTCP", 0.356),
-            ("urgent", "99th", "p99", "NewReno", 0.25),
-            ("high-volume", "99th", "p99", "NewReno", 0.25),
-            ("high-volume", "99th", "p99", "DCTCP", 0.5),
-        )
-    ),
-    *(
-        Statement(
-            f"incast: RTCP's 99th, of {other}'s", _over("incast RTCP p99", f"incast {other} p99"), 0.0, 0.7, "incast"
-        )
-        for other in ("LEDBAT", "Vegas", "TIMELY")
-    ),
-    *(
-        Statement(f"{case}: RTCP's throughput or delay, from a constant window's", _apart(case), 1.2, math.inf, "null")
-        for case in ("RS", f"OS {TABLE_2[2].name}", "incast")
-    ),
-    Statement(
-        "preemption: RTCP's urgent throughput, of a constant window's",
-        _over(f"{_PREEMPTION} urgent mbps", "preemption constant urgent mbps"),
-        1.2,
-        math.inf,
-        "null",
-    ),
-)
-GROUPS = ("Table I", "Table II", "text", "preemption", "incast", "null", "baselines")
+STATEMENTS: Sequence[Statement] = (*_tables(), *_of_the_text())
 
 
 def holding(numbers: Numbers, group: str | None = None) -> int:
-    """How many statements hold, of a group or of all."""
+    """Returns the number of statements that hold, in a group or in total."""
     return sum(one.holds(numbers) for one in STATEMENTS if group in (None, one.group))
 
 
 def distance(numbers: Numbers) -> float:
-    """The root of the mean square of the logarithms of RTCP's numbers over the printed ones, in Tables I and II."""
+    """Returns the distance of RTCP's numbers from the printed ones in Tables I and II.
+
+    It is the root mean square of the logarithms of the ratios.
+    """
     own = [one.value(numbers) for one in STATEMENTS if one.group in ("Table I", "Table II")]
     return math.sqrt(math.fsum(math.log(value) ** 2 for value in own) / len(own))
