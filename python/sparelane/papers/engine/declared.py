@@ -185,12 +185,12 @@ def read(
     rows = _Rows(known, {name: defaults.texts(name) for name in KEY_PARTS})
     defaults.finish()
     printed: dict[Key, float] = {}
-    for part in _each(root, "printed"):
+    for part in templates(root, "printed"):
         for key, number in rows.printed(part):
             if key in printed:
                 raise part.fail("rows", f'has a second number for "{key.words}"')
             printed[key] = number
-    reasons = {key: text for part in _each(root, "reason") for key, text in rows.reasons(part)}
+    reasons = {key: text for part in templates(root, "reason") for key, text in rows.reasons(part)}
     full = _effort(root.section("full"), "full")
     shared = _shared(path.with_name(SHARED), root, full)
     return Declaration(
@@ -203,10 +203,10 @@ def read(
         full=full,
         quick=_effort(root.section("quick"), "quick"),
         printed=printed,
-        stated={key: band for part in _each(root, "stated") for key, band in rows.stated(part)},
+        stated={key: band for part in templates(root, "stated") for key, band in rows.stated(part)},
         reasons=reasons,
         claims=tuple(
-            claim for part in _each(root, "claim") for claim in _claims(part, rows, printed, reasons, values or {})
+            claim for part in templates(root, "claim") for claim in _claims(part, rows, printed, reasons, values or {})
         ),
         needs_kernel=root.one_of("needs_kernel", KERNELS, ""),
         witness=root.text("witness", "paper"),
@@ -214,7 +214,7 @@ def read(
     )
 
 
-def _each(root: Section, key: str) -> Iterator[Section]:
+def templates(root: Section, key: str) -> Iterator[Section]:
     """Yields the tables of a list. A table with `each` is a template for several.
 
     `each = { load = ["0.6", "0.8"] }` makes two tables, with `{load}` replaced by each value in all texts of the table.

@@ -1,25 +1,34 @@
-"""What RTCP's experiments on a testbed share: schemes, runs, times and goodput of flows, statements about order."""
+"""RTCP's experiments with one client and its servers on a testbed of 1 Gb/s: Figs. 4 to 7.
+
+A file of this kind lists settings, schemes and what is measured. The paper prints no numbers for these figures; its
+text states the order of schemes. Such an order becomes a row with a ratio, which is below 100 % if the order holds.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from statistics import fmean
 
 import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from sparelane.papers.engine import base
-from sparelane.papers.engine.base import Effort, Outcome, Outcomes, Simulation
-from sparelane.papers.engine.claims import about, at_most, ours
-from sparelane.papers.engine.rows import NOT_EXPLAINED, Band, Evaluation, Key, Metric, Row, joined
-from sparelane.papers.engine.statistics import estimate
+from sparelane.papers.engine.base import Effort, Experiment, Outcome
+from sparelane.papers.engine.cells import Cell, Runs
+from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, joined
+from sparelane.papers.engine.sections import Section
+from sparelane.papers.engine.statistics import jackknife
 from sparelane.reports import plots
 
 SCENARIO = "rtcp-testbed"
 
-# The paper's schemes: how it calls them, and their names in the scenario.
+# The schemes by their names in the paper, with their names in the scenario.
 SCHEMES: Mapping[str, str] = {"Cubic": "cubic", "DCTCP": "dctcp", "PCC": "pcc", "BBR": "bbr", "RTCP": "rtcp"}
 LOOKS: Mapping[str, plots.Look] = {
     "Cubic": plots.TCP,
@@ -31,171 +40,118 @@ LOOKS: Mapping[str, plots.Look] = {
 CLASSES = ("urgent", "high-volume")
 SIZES: Mapping[str, str] = {"web search": "web-search", "data mining": "data-mining"}
 
-# Flows count from this share of the requests' time on.
+# The share of the requests' time before flows count.
 WARM_UP_SHARE = 0.1
-
-# How long a run goes on, in lengths of the requests' time, so that what was asked for can arrive.
+# The length of a run in multiples of the requests' time, so that flows can finish.
 LONG_RUN = 3
+
+# What the paper leaves open: variants of RTCP, and variants of the network with all schemes.
+OF_RTCP: Mapping[str, str] = {
+    "x_max of the line rate": "scheme.rtcp.x_max=1",
+    "x_max of 8 line rates": "scheme.rtcp.x_max=8",
+    "windows from 2 segments": "scheme.rtcp.min_window=2",
+    "round-trip times by 1 ms": 'scheme.rtcp.transport={ rtt_granularity = "1ms" }',
+    "the wait at the own interface in Q and not in D": 'scheme.rtcp.interface="apart"',
+    "alpha = 0": "scheme.rtcp.alpha=0",
+}
+OF_THE_NETWORK: Mapping[str, str] = {
+    "interfaces without bound": "nic.limit=2.048GB",
+    "receive windows of 256 KiB": "transport.receive_window=256KiB",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the client asks for, and what differs from the scenario.
+    """The requests of a client, and the network.
 
     Attributes:
-        name: how rows call it.
-        sizes: of flows, as the paper calls them.
-        load: of the client's link, 0 to 1.
-        alpha: RTCP's.
-        overrides: `key=value` each.
-        variant: what is other than in the paper, as we read it.
+        name: the setting in the keys of rows.
+        sizes: the workload, a key of `SIZES`.
+        load: the load of the client's link, from 0 to 1.
+        alpha: RTCP's alpha.
+        overrides: overrides of the scenario, each `key=value`.
+        schemes: the compared schemes, keys of `SCHEMES`.
+        variant: what differs from the paper, in the keys of rows.
     """
 
     name: str
     sizes: str
     load: float
     alpha: float
-    overrides: tuple[str, ...] = ()
+    overrides: tuple[str, ...]
+    schemes: tuple[str, ...]
     variant: str = ""
 
     def varied(self, variant: str, *overrides: str) -> Setting:
-        """The same with further overrides."""
+        """Returns the setting with further overrides."""
         return replace(self, variant=variant, overrides=(*self.overrides, *overrides))
 
+    def requests(self, scheme: str, end_s: float, long_run: int) -> tuple[str, ...]:
+        """Returns the overrides for requests until `end_s`, in a run of `long_run` times that."""
+        return (
+            f"workload.sizes.kind={SIZES[self.sizes]}",
+            f"workload.load={self.load:g}",
+            f"workload.scheme={SCHEMES[scheme]}",
+            f"workload.end={end_s:g}s",
+            f"duration={long_run * end_s:g}s",
+        )
 
-def asks(sizes: str, load: float, scheme: str, end_s: float, long_run: int) -> tuple[str, ...]:
-    """What a client asks for: flows of `sizes` under a scheme until `end_s`, in a run of `long_run` times that."""
-    return (
-        f"workload.sizes.kind={SIZES[sizes]}",
-        f"workload.load={load:g}",
-        f"workload.scheme={SCHEMES[scheme]}",
-        f"workload.end={end_s:g}s",
-        f"duration={long_run * end_s:g}s",
-    )
+    def alphas(self, scheme: str) -> tuple[str, ...]:
+        """Returns the override of RTCP's alpha; none for other schemes."""
+        return (f"scheme.rtcp.alpha={self.alpha:g}",) if scheme == "RTCP" else ()
 
-
-def prices(scheme: str, alpha: float) -> tuple[str, ...]:
-    """RTCP's alpha, which others have not."""
-    return (f"scheme.rtcp.alpha={alpha:g}",) if scheme == "RTCP" else ()
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A scheme in a setting."""
-
-    scheme: str
-    setting: Setting
-
-    def simulation(self, seed: int, effort: Effort) -> Simulation:
-        """One run under `seed`."""
-        setting = self.setting
-        return Simulation(
-            scenario=SCENARIO,
-            settings=(
-                *prices(self.scheme, setting.alpha),
-                *asks(setting.sizes, setting.load, self.scheme, effort.stop_s, LONG_RUN),
-                *setting.overrides,
-            ),
-            seed=seed,
-            label=joined(setting.name, setting.variant, f"{self.scheme} seed {seed}"),
-            cost=0.03 * setting.load * effort.stop_s,
-            keep_flows=seed == 1,
+    def cell(self, scheme: str, effort: Effort) -> Cell:
+        """Returns what is simulated for a scheme at an effort."""
+        requests = self.requests(scheme, effort.stop_s, LONG_RUN)
+        return Cell(
+            SCENARIO,
+            (*self.alphas(scheme), *requests, *self.overrides),
+            cost=0.03 * self.load * effort.stop_s,
+            keep_flows=True,
+            setting=self.name,
+            scheme=scheme,
+            variant=self.variant,
         )
 
 
-def open_settings(base: Setting, schemes: Sequence[str]) -> tuple[Run, ...]:
-    """What the paper leaves open, each setting varied alone: RTCP's own for RTCP, the network's for all schemes."""
-    own = (
-        base.varied("x_max of the line rate", "scheme.rtcp.x_max=1"),
-        base.varied("x_max of 8 line rates", "scheme.rtcp.x_max=8"),
-        base.varied("windows from 2 segments", "scheme.rtcp.min_window=2"),
-        base.varied("round-trip times by 1 ms", 'scheme.rtcp.transport={ rtt_granularity = "1ms" }'),
-        base.varied("the wait at the own interface in Q and not in D", 'scheme.rtcp.interface="apart"'),
-        base.varied("alpha = 0", "scheme.rtcp.alpha=0"),
-    )
-    common = (
-        base.varied("interfaces without bound", "nic.limit=2.048GB"),
-        base.varied("receive windows of 256 KiB", "transport.receive_window=256KiB"),
-    )
-    return (
-        *(Run("RTCP", setting) for setting in own),
-        *(Run(scheme, setting) for setting in common for scheme in schemes),
-    )
+def settings(rest: Section) -> list[Setting]:
+    """Returns the settings that a file lists.
+
+    Raises:
+        DeclarationError: a key is wrong.
+    """
+    schemes = rest.texts("schemes")
+    found = []
+    for part in rest.sections("settings"):
+        found.append(
+            Setting(
+                name=part.text("name"),
+                sizes=part.text("sizes"),
+                load=part.number("load"),
+                alpha=part.number("alpha"),
+                overrides=part.texts("overrides"),
+                schemes=part.texts("schemes") or schemes,
+            )
+        )
+        part.finish()
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What is measured in one run.
+    """The measurements of one run.
 
     Attributes:
-        values: one number per flow or request, by what it is.
-        unfinished: flows that should count and had not finished.
+        values: one number per flow or request, by the name of a statistic.
+        unfinished: the number of flows that should count and did not finish.
     """
 
     values: Mapping[str, np.ndarray]
     unfinished: int
 
 
-@dataclass(frozen=True, slots=True)
-class Statistic:
-    """One number of many flows or requests.
-
-    Attributes:
-        metric: what is measured.
-        average: what number of many it is.
-        traffic: of which flows or requests.
-        of: which values of a `Sample`.
-        reduce: all of them to the number.
-    """
-
-    metric: Metric
-    average: str
-    traffic: str
-    of: str
-    reduce: Callable[[np.ndarray], float]
-
-    @property
-    def words(self) -> str:
-        """What it is, in a few words."""
-        return joined(self.traffic, self.average, self.metric.name, by=" ")
-
-    @property
-    def label(self) -> str:
-        """The same with the unit, for an axis, in two lines."""
-        traffic = f"{self.traffic} flows" if self.traffic else ""
-        first = joined(traffic, self.average.replace(" percentile", ""), by=", ")
-        return joined(first, f"{self.metric.name} ({self.metric.unit})", by="\n")
-
-    def key(self, run: Run) -> Key:
-        """The row that has it of a run."""
-        return Key(run.setting.name, self.metric, run.scheme, self.average, self.traffic, run.setting.variant)
-
-
-def _percentile(values: np.ndarray) -> float:
-    return float(np.percentile(values, 99))
-
-
-def _mean(values: np.ndarray) -> float:
-    return float(values.mean())
-
-
-def _tail(metric: Metric, name: str) -> Statistic:
-    return Statistic(metric, "99th percentile", name, f"{name} {metric.name}", _percentile)
-
-
-FCT, RCT = Metric("FCT", "ms"), Metric("RCT", "ms")
-URGENT, HIGH_VOLUME = (_tail(FCT, name) for name in CLASSES)
-URGENT_REQUESTS, HIGH_VOLUME_REQUESTS = (_tail(RCT, name) for name in CLASSES)
-GOODPUT = Statistic(Metric("goodput", "Mb/s"), "", "", "goodput", _mean)
-
-
-def plan(runs: Iterable[Run], effort: Effort) -> list[Simulation]:
-    """Every run with every seed."""
-    return [run.simulation(seed, effort) for run in runs for seed in effort.seed_numbers()]
-
-
 def sample(outcome: Outcome, effort: Effort) -> Sample:
-    """The flows and requests that count, in milliseconds and megabits per second."""
+    """Returns completion times in milliseconds and goodputs in megabits per second, of flows and requests that count."""
     flows = outcome.flows.filter(pl.col("start_s") >= WARM_UP_SHARE * effort.stop_s)
     done = flows.drop_nulls("completion_s")
     requests = flows.group_by("request", maintain_order=True).agg(
@@ -212,147 +168,263 @@ def sample(outcome: Outcome, effort: Effort) -> Sample:
     return Sample(values, flows.height - done.height)
 
 
-# The value of a statistic in a run; not a number where no flow gives one.
-Ask = Callable[[Run, Statistic], float]
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """A number computed from the flows or requests of several runs together.
+
+    Attributes:
+        metric: the measured quantity.
+        average: the kind of number, such as a percentile, in the keys of rows.
+        traffic: the traffic class of the flows or requests; empty for all.
+        reduce: computes the number.
+    """
+
+    metric: Metric
+    average: str
+    traffic: str
+    reduce: Callable[[np.ndarray], float]
+
+    @property
+    def name(self) -> str:
+        """The name of its values in a `Sample`."""
+        return joined(self.traffic, self.metric.name, by=" ")
+
+    @property
+    def label(self) -> str:
+        """The label of an axis, in two lines."""
+        traffic = f"{self.traffic} flows" if self.traffic else ""
+        first = joined(traffic, self.average.replace(" percentile", ""), by=", ")
+        return joined(first, f"{self.metric.name} ({self.metric.unit})", by="\n")
+
+    def key(self, setting: Setting, scheme: str) -> Key:
+        """Returns the key of the row of a scheme in a setting."""
+        return Key(setting.name, self.metric, scheme, self.average, self.traffic, setting.variant)
+
+    def of(self, samples: Iterable[Sample]) -> float:
+        """Returns the number for all runs together; not a number without flows."""
+        values = [one.values[self.name] for one in samples]
+        together = np.concatenate(values) if values else np.empty(0)
+        return self.reduce(together) if together.size else math.nan
+
+
+def percentile(metric: Metric, traffic: str, share: int) -> Statistic:
+    """Returns a percentile of the times of a traffic class."""
+    return Statistic(metric, f"{share}th percentile", traffic, partial(_percentile, share))
+
+
+def _percentile(share: int, values: np.ndarray) -> float:
+    return float(np.percentile(values, share))
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean())
+
+
+FCT, RCT = Metric("FCT", "ms"), Metric("RCT", "ms")
+GOODPUT = Statistic(Metric("goodput", "Mb/s"), "", "", _mean)
+STATISTICS: Mapping[str, Statistic] = {
+    one.name: one for one in (*(percentile(metric, name, 99) for metric in (FCT, RCT) for name in CLASSES), GOODPUT)
+}
+
+# Computes a statistic for a scheme in a setting.
+Ask = Callable[[Setting, str], float]
+ENDS: Mapping[str, Callable[[Sequence[float]], float]] = {"least": min, "largest": max, "mean": fmean}
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """What the text says of the order of schemes.
+class Side:
+    """One side of a ratio.
 
     Attributes:
-        row: where it says so, the setting of its row.
-        metric: what is put into proportion.
-        ratio: what of what; below 1 if the claim holds and it is one of order.
-        is_order: whether it is one, or says that two numbers are about the same.
+        end: the number that counts among those of several schemes, a key of `ENDS`.
+        schemes: the schemes.
     """
 
-    row: str
-    metric: str
-    ratio: Callable[[Ask], float]
-    is_order: bool = True
+    end: str
+    schemes: tuple[str, ...]
 
-    @property
-    def key(self) -> Key:
-        """The row that has the ratio in percent."""
-        return Key(self.row, Metric(self.metric, "%"))
+    @classmethod
+    def read(cls, text: str) -> Side:
+        """Reads a scheme, or "least of", "largest of" or "mean of" and several schemes."""
+        end, names = re.fullmatch(r"(?:(least|largest|mean) of )?(.+)", text).groups()  # type: ignore[union-attr]
+        return cls(end or "largest", tuple(names.split(", ")))
 
-
-# What is said to be below or above something is neither where it is the same.
-BELOW_PERCENT = 99.99
-# What is said to be comparable, or almost the same, is so within this factor.
-COMPARABLE = 1.25
+    def number(self, value: Callable[[str], float]) -> float:
+        """Returns the number that counts."""
+        return ENDS[self.end]([value(scheme) for scheme in self.schemes])
 
 
-def as_claims(claims: Iterable[Claim], reasons: Mapping[Key, str]) -> Iterator[base.Claim]:
-    """The text's orders as claims of the experiment, with the reasons of their rows."""
-    for claim in claims:
-        yield base.Claim(
-            f"{claim.row}, {claim.metric}, in percent",
-            ours(claim.key),
-            full=at_most(BELOW_PERCENT) if claim.is_order else about(100.0, 5.0),
-            reason=reasons.get(claim.key, NOT_EXPLAINED),
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A statement of the text about the order of schemes, as a ratio.
+
+    Attributes:
+        key: the key of its row, in percent.
+        statistic: the compared number.
+        settings: the setting; or two, for the number in the first relative to the second.
+        sides: the numerator and the denominator; without the latter, the numerator itself is the ratio.
+    """
+
+    key: Key
+    statistic: Statistic
+    settings: Sequence[Setting]
+    sides: Sequence[Side]
+
+    def percent(self, ask: Ask) -> float:
+        """Returns the ratio in percent."""
+
+        def value(scheme: str) -> float:
+            first, *others = (ask(setting, scheme) for setting in self.settings)
+            return first / others[0] if others else first
+
+        upper, *lower = (side.number(value) for side in self.sides)
+        return 100 * (upper / lower[0] if lower else upper)
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """An experiment of this kind.
+
+    Attributes:
+        settings: the settings without a variant.
+        runs: settings with their variants, each with a scheme.
+        statistics: what is measured of each run.
+        ratios: the text's orders.
+        orders: keys of ratios that state an order, and not that two numbers are equal.
+        notes: further notes.
+    """
+
+    settings: Sequence[Setting]
+    runs: Sequence[tuple[Setting, str]]
+    statistics: Sequence[Statistic]
+    ratios: Sequence[Ratio]
+    orders: frozenset[Key]
+    notes: tuple[str, ...]
+
+    def cells(self, effort: Effort) -> Iterable[Cell]:
+        """Yields all runs."""
+        return (setting.cell(scheme, effort) for setting, scheme in self.runs)
+
+    def evaluate(self, runs: Runs) -> Evaluation:
+        """Returns each statistic of each run, the text's ratios, and the number of orders that hold."""
+        samples = {
+            (setting, scheme): [sample(one, runs.effort) for one in runs.of(setting.cell(scheme, runs.effort))]
+            for setting, scheme in self.runs
+        }
+        count = runs.effort.seeds
+
+        def row(key: Key, statistic: Statistic, number: Callable[[Ask], float]) -> Row:
+            def over(seeds: Sequence[int]) -> float:
+                return number(lambda *run: statistic.of(samples[run][at] for at in seeds))
+
+            whole = over(range(count))
+            return Row(key, None, whole, jackknife(over, count)) if math.isfinite(whole) else Row(key, None, None)
+
+        rows = [
+            row(statistic.key(*run), statistic, lambda ask, run=run: ask(*run))  # type: ignore[misc]
+            for run in self.runs
+            for statistic in self.statistics
+        ]
+        judged = [row(ratio.key, ratio.statistic, ratio.percent) for ratio in self.ratios]
+        notes = (self._tally(judged), *self.notes, _unfinished(samples))
+        return Evaluation((*rows, *judged), notes)
+
+    def _tally(self, judged: Sequence[Row]) -> str:
+        orders = [row for row in judged if row.key in self.orders and row.value is not None]
+        below = sum((row.value or 0.0) + (row.interval or 0.0) < 100 for row in orders)
+        above = sum((row.value or 0.0) - (row.interval or 0.0) > 100 for row in orders)
+        return (
+            f"Of {len(orders)} statements of the text about order, {below} hold here and {above} do not; the interval "
+            f"of {len(orders) - above - below} includes a tie."
         )
 
+    def draw(self, evaluation: Evaluation) -> Figure:
+        """Returns times of requests and flows by class, or all statistics by load."""
+        if any(statistic.metric == RCT for statistic in self.statistics):
+            return self._draw_requests(evaluation)
+        sizes = list(dict.fromkeys(setting.sizes for setting in self.settings))
+        drawing, panels = plots.figure(len(self.statistics), width_inches=plots.PAGE_INCHES, rows=len(sizes))
+        places = [(name, statistic) for name in sizes for statistic in self.statistics]
+        for axes, (name, statistic) in zip(panels, places, strict=True):
+            shown = [setting for setting in self.settings if setting.sizes == name]
+            groups = {f"{setting.load:g}": (setting, statistic) for setting in shown}
+            _bars(axes, evaluation, shown[0].schemes, groups)
+            axes.set_xlabel(f"load, {name}")
+            axes.set_ylabel(statistic.label)
+        plots.legend_above(panels[1], 4)
+        return drawing
 
-class Measurements:
-    """The samples of all runs, and rows from them."""
-
-    def __init__(self, runs: Iterable[Run], effort: Effort, outcomes: Outcomes) -> None:
-        self._seeds = effort.seed_numbers()
-        self._samples = {
-            run: [sample(outcomes[run.simulation(seed, effort)], effort) for seed in self._seeds] for run in runs
-        }
-
-    def row(self, run: Run, statistic: Statistic) -> Row:
-        """A statistic of one run."""
-        return self._row(statistic.key(run), lambda ask: ask(run, statistic))
-
-    def claim(self, claim: Claim) -> Row:
-        """The ratio of a claim in percent."""
-        said = at_most(100.0) if claim.is_order else about(100.0, 0.0)
-        return self._row(claim.key, lambda ask: 100 * claim.ratio(ask), said)
-
-    def _row(self, key: Key, number: Callable[[Ask], float], said: Band | None = None) -> Row:
-        every = list(range(len(self._seeds)))
-        whole = number(self._asking(every))
-        if not math.isfinite(whole):
-            return Row(key, None, None, said=said)
-        parts = [number(self._asking([at for at in every if at != out])) for out in every]
-        pseudo = [len(every) * whole - (len(every) - 1) * part for part in parts if math.isfinite(part)]
-        return Row(key, None, whole, estimate(pseudo).ci95 if len(pseudo) > 1 else None, said)
-
-    def _asking(self, seeds: Sequence[int]) -> Ask:
-        def ask(run: Run, statistic: Statistic) -> float:
-            values = [self._samples[run][at].values[statistic.of] for at in seeds]
-            together = np.concatenate(values) if values else np.empty(0)
-            return statistic.reduce(together) if together.size else math.nan
-
-        return ask
-
-    def unfinished(self) -> str:
-        """Which runs had flows that did not finish, and how many."""
-        left = {
-            run: sum(one.unfinished for one in samples)
-            for run, samples in self._samples.items()
-            if any(one.unfinished for one in samples)
-        }
-        listed = "; ".join(f"{_words(run)} {count}" for run, count in left.items())
-        return f"Flows that had not finished when a run ended, over all seeds: {listed or 'none'}."
+    def _draw_requests(self, evaluation: Evaluation) -> Figure:
+        drawing, panels = plots.figure(len(CLASSES), width_inches=plots.PAGE_INCHES)
+        [setting] = self.settings
+        for axes, name in zip(panels, CLASSES, strict=True):
+            groups = {
+                group: (setting, STATISTICS[f"{name} {metric.name}"])
+                for group, metric in (("requests", RCT), ("flows", FCT))
+            }
+            _bars(axes, evaluation, setting.schemes, groups)
+            axes.set_xlabel(name)
+            axes.set_ylabel("99th percentile of\ncompletion times (ms)")
+            plots.legend_above(axes, 4)
+        return drawing
 
 
-def _words(run: Run) -> str:
-    return f"{joined(run.setting.name, run.setting.variant)}: {run.scheme}"
-
-
-def evaluation(
-    runs: Sequence[Run],
-    statistics: Sequence[Statistic],
-    claims: Sequence[Claim],
-    effort: Effort,
-    outcomes: Outcomes,
-    *,
-    notes: Sequence[str] = (),
-) -> Evaluation:
-    """Every statistic of every run, what holds of the claims, and further notes."""
-    found = Measurements(runs, effort, outcomes)
-    rows = [found.row(run, statistic) for run in runs for statistic in statistics]
-    judged = [found.claim(claim) for claim in claims]
-    orders = [row for claim, row in zip(claims, judged, strict=True) if claim.is_order and row.value is not None]
-    above, below = (sum(is_so(row) for row in orders) for is_so in (_is_above, _is_below))
-    tally = (
-        f"Of {len(orders)} statements of the text about order, {below} hold here, {above} do not, and the interval of "
-        f"{len(orders) - above - below} includes a tie."
-    )
-    return Evaluation((*rows, *judged), (tally, *notes, found.unfinished()))
-
-
-def _is_below(row: Row) -> bool:
-    return row.value is not None and row.value + (row.interval or 0.0) < 100
-
-
-def _is_above(row: Row) -> bool:
-    return row.value is not None and row.value - (row.interval or 0.0) > 100
-
-
-def bars(
-    axes: Axes, evaluation: Evaluation, schemes: Sequence[str], settings: Mapping[str, Setting], statistic: Statistic
+def _bars(
+    axes: Axes, evaluation: Evaluation, schemes: Sequence[str], groups: Mapping[str, tuple[Setting, Statistic]]
 ) -> None:
-    """One group for each setting, by its label, and one bar or marker for each scheme."""
+    """Draws a bar for each scheme in each group, or a point on a logarithmic axis for urgent traffic."""
     series = [
         plots.Bars.of_rows(
             scheme,
             LOOKS[scheme],
-            [evaluation.find(statistic.key(Run(scheme, setting))) for setting in settings.values()],
+            [evaluation.find(statistic.key(setting, scheme)) for setting, statistic in groups.values()],
         )
         for scheme in schemes
     ]
-    if is_wide(statistic):
-        plots.grouped_points(axes, list(settings), series)
-    else:
-        plots.grouped_bars(axes, list(settings), series)
+    is_wide = any(statistic.traffic == "urgent" for _, statistic in groups.values())
+    (plots.grouped_points if is_wide else plots.grouped_bars)(axes, list(groups), series)
 
 
-def is_wide(statistic: Statistic) -> bool:
-    """Whether its numbers differ by orders of magnitude, so that bars would tell nothing."""
-    return statistic.traffic == "urgent"
+def _unfinished(samples: Mapping[tuple[Setting, str], Sequence[Sample]]) -> str:
+    left = {run: sum(one.unfinished for one in found) for run, found in samples.items()}
+    listed = "; ".join(
+        f"{joined(setting.name, setting.variant)}: {scheme} {count}"
+        for (setting, scheme), count in left.items()
+        if count
+    )
+    return f"Flows that had not finished when a run ended, over all seeds: {listed or 'none'}."
+
+
+METRICS = named(FCT, RCT, GOODPUT.metric)
+
+
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that a file of this kind declares.
+
+    Raises:
+        DeclarationError: a key is wrong.
+    """
+    rest = declared.rest
+    found = settings(rest)
+    by_name = {setting.name: setting for setting in found}
+    varied = rest.one_of("varied", by_name)
+    runs = [(setting, scheme) for setting in found for scheme in setting.schemes]
+    runs += [(varied.varied(*variant), "RTCP") for variant in OF_RTCP.items()]
+    runs += [(varied.varied(*variant), scheme) for variant in OF_THE_NETWORK.items() for scheme in varied.schemes]
+    runs += [
+        (by_name[setting].varied(variant, *overrides), scheme)
+        for setting, scheme, variant, overrides in rest.lists("variants", ())
+    ]
+    ratios = [
+        Ratio(
+            Key(setting, Metric(metric, "%")),
+            STATISTICS[statistic],
+            [by_name[name] for name in places],
+            [Side.read(side) for side in sides],
+        )
+        for setting, metric, statistic, places, *sides in rest.lists("ratios")
+    ]
+    orders = frozenset(key for key, band in declared.stated.items() if band == (-math.inf, 100.0))
+    study = Clients(found, runs, rest.some_of("statistics", STATISTICS), ratios, orders, rest.texts("notes"))
+    rest.finish()
+    return declared.study(study.cells, study.evaluate, study.draw)

@@ -126,7 +126,7 @@ class Run:
 
 
 def null_runs(rtcp: Run) -> list[Run]:
-    """Returns the runs that RTCP has to differ from: constant windows, and RTCP without congestion or without delays."""
+    """Returns the runs that RTCP has to differ from: constant windows, and RTCP that ignores congestion or delays."""
     kept = tuple(text for text in rtcp.settings if not text.startswith("scheme.rtcp."))
     windows = [
         replace(rtcp, scheme=constant(window), settings=(*kept, f"scheme.constant.window={window}"))

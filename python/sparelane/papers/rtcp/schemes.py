@@ -16,7 +16,7 @@ from sparelane.papers.engine.base import Effort, Experiment
 from sparelane.papers.engine.cells import Cell, Runs
 from sparelane.papers.engine.claims import Value
 from sparelane.papers.engine.declared import Declaration, named
-from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, measured
+from sparelane.papers.engine.rows import Evaluation, Key, Metric, measured
 from sparelane.papers.engine.sections import Section
 from sparelane.papers.rtcp import datacentre
 from sparelane.papers.rtcp.datacentre import DELAY, MEAN, MIXES, TAIL, THROUGHPUT, Run
@@ -125,7 +125,7 @@ class Schemes:
 
 
 def draw_delays(axes: Axes, evaluation: Evaluation, looks: Mapping[str, Look], *, is_wide: bool = False) -> None:
-    """Draws the evaluation's distributions of delay with these names; a wide range of delays gets a logarithmic axis."""
+    """Draws the evaluation's distributions of delay with these names; a wide range gets a logarithmic axis."""
     for name, look in looks.items():
         curve = evaluation.curves[name]
         plots.line(axes, name, look, curve["delay_us"].to_list(), curve["share"].to_list())

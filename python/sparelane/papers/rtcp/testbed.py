@@ -1,174 +1,258 @@
-"""RTCP, section V-A, Figs. 4 to 7: the testbed's flows on the TCP of Linux, beside the simulator."""
+"""RTCP, section V-A, Figs. 4 to 7: the testbed's flows on the TCP of Linux and in the simulator."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+from typing import Literal
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Effort, Experiment, Outcome, Outcomes, Simulation
+from sparelane.papers.engine.base import Effort, Experiment, Outcome
+from sparelane.papers.engine.cells import Cell, Runs
+from sparelane.papers.engine.claims import FACTOR, Value, median_difference, unexplained
 from sparelane.papers.engine.declared import Declaration, named
-from sparelane.papers.engine.rows import Evaluation, Key, Row
-from sparelane.papers.engine.statistics import estimate
-from sparelane.papers.rtcp import testbed_reasons
-from sparelane.papers.rtcp.clients import CLASSES, Sample, sample
-from sparelane.papers.rtcp.testbed_claims import median, on_linux, unexplained
-from sparelane.papers.rtcp.testbed_figure import draw
-from sparelane.papers.rtcp.testbed_runs import (
-    EACH,
-    EACH_ON_BOTH,
-    LARGEST,
-    LEAST,
-    SETTINGS,
-    SIDES,
-    Run,
-    Side,
-    is_varied,
-    runs,
-)
+from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row
+from sparelane.papers.engine.statistics import jackknife
+from sparelane.papers.rtcp import clients
+from sparelane.papers.rtcp.clients import CLASSES, FCT, GOODPUT, RCT, Sample, Setting, Statistic, percentile, sample
+from sparelane.reports import plots
 
-SHARES = (50, 99)
-Samples = Mapping[Side, Sequence[Sample]]
+SCENARIO = "rtcp-linux"
+Side = Literal["simulator", "linux"]
+SIDES: tuple[Side, ...] = ("simulator", "linux")
+# The length of a run in multiples of the requests' time, so that flows can finish.
+LONG_RUN = 6
+# Hosts acknowledge each segment at once. Those of the simulator always do.
+EACH = ("transport.delayed_ack=false",)
+# The switch marks for DCTCP alone, since other schemes would request marks as well.
+MARKS: Mapping[str, tuple[str, ...]] = {"DCTCP": ("queue.mark_at=20packets",)}
+PERCENTILES = (50, 99)
 
+# Two things are varied. Linux acknowledges each segment, as the simulator does; and the simulator has the servers, which
+# are all alike, in every other order, which decides which of two simultaneous packets is first.
+EACH_ON_BOTH = "Linux acknowledges each segment"
+SERVERS = ("left0", "left1", "left2", "left3")
+OTHER_ORDERS = tuple(permutations(SERVERS))[1:]
+ENDS = {f"the {name} over all orders of the servers": end for name, end in (("least", min), ("largest", max))}
 
-def plan(effort: Effort) -> Sequence[Simulation]:
-    """Both sides of each run, and what is varied, under each seed."""
-    return [one for run in runs(effort) for seed in effort.seed_numbers() for one in _simulations(run, seed, effort)]
-
-
-def _simulations(run: Run, seed: int, effort: Effort) -> list[Simulation]:
-    found = [run.simulation(seed, side, effort) for side in SIDES]
-    if is_varied(run, effort):
-        found.append(run.simulation(seed, "linux", effort, *EACH))
-        found += run.in_other_orders(seed, effort) if _hangs_on_order(run) else []
-    return found
+COLUMN_INCHES = 1.85
+LABELS_INCHES = 0.5
 
 
-def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
-    """Ours beside Linux's: percentiles over the flows of all seeds together."""
-
-    def samples(simulations: Iterable[Simulation]) -> list[Sample]:
-        return [sample(outcomes[one], effort) for one in simulations]
-
-    rows: list[Row] = []
-    left = dict.fromkeys(SIDES, 0)
-    for run in runs(effort):
-        seeds = effort.seed_numbers()
-        plain: Samples = {side: samples(run.simulation(seed, side, effort) for seed in seeds) for side in SIDES}
-        rows += _rows(run, plain)
-        for side in SIDES:
-            left[side] += sum(one.unfinished for one in plain[side])
-        if is_varied(run, effort):
-            each = samples(run.simulation(seed, "linux", effort, *EACH) for seed in seeds)
-            rows += _rows(run, {**plain, "linux": each}, EACH_ON_BOTH)
-            if _hangs_on_order(run):
-                by_seed = [samples(run.in_other_orders(seed, effort)) for seed in seeds]
-                rows += _spread(run, [plain["simulator"], *map(list, zip(*by_seed, strict=True))], rows)
-    return Evaluation(
-        tuple(rows),
+def cell(setting: Setting, scheme: str, side: Side, effort: Effort, *varied: str) -> Cell:
+    """Returns the run of a scheme on one side. Under a seed, both sides send the same flows."""
+    return Cell(
+        SCENARIO,
         (
-            f"Flows that did not finish: on Linux {left['linux']}, in the simulator {left['simulator']}.",
-            _acknowledged(effort, outcomes),
+            *setting.requests(scheme, effort.stop_s, LONG_RUN),
+            *setting.alphas(scheme),
+            *MARKS.get(scheme, ()),
+            *setting.overrides,
+            *(EACH if side == "simulator" else ()),
+            *varied,
         ),
+        on=side,
+        label=", ".join((setting.name, scheme, side, *varied)),
+        cost=(10.0 if side == "linux" else 0.03) * setting.load * effort.stop_s,
     )
 
 
-def _rows(run: Run, samples: Samples, variant: str = "") -> list[Row]:
-    return [_row(replace(key, variant=variant), samples, of, reduce) for key, of, reduce in _quantities(run)]
+def other_orders(setting: Setting, scheme: str, effort: Effort) -> list[Cell]:
+    """Returns the runs in the simulator with the servers in each other order."""
+    names = [", ".join(f'"{server}"' for server in order) for order in OTHER_ORDERS]
+    return [cell(setting, scheme, "simulator", effort, f"workload.servers=[{listed}]") for listed in names]
 
 
-def _quantities(run: Run) -> list[tuple[Key, str, Callable[[np.ndarray], float]]]:
-    """What is measured of a run: its row, of which values of a `Sample` it is, and how it follows from them."""
-    times = [
-        (run.percentile(name, share), f"{name} {run.setting.times.name}", partial(_percentile, share))
-        for name in CLASSES
-        for share in SHARES
-    ]
-    return [*times, (run.goodput, "goodput", _mean)]
+def statistics(setting: Setting) -> list[Statistic]:
+    """Returns what is measured: percentiles of the times of flows, or of requests of several flows, and goodput."""
+    metric = RCT if any("fan_out" in override for override in setting.overrides) else FCT
+    return [*(percentile(metric, name, share) for name in CLASSES for share in PERCENTILES), GOODPUT]
 
 
-def _spread(run: Run, orders: Sequence[Sequence[Sample]], rows: Sequence[Row]) -> list[Row]:
-    """The least and the largest of ours over all orders of the servers, where Linux's number differs for their sake."""
-    found = {row.key: row for row in rows}
-    spread = []
-    for key, of, reduce in _quantities(run):
-        if key in testbed_reasons.OF_ORDER:
-            values = [_together(samples, of, reduce) for samples in orders]
-            ends = {LEAST: min, LARGEST: max}
-            known = [value for value in values if value is not None]
-            for variant, end in ends.items():
-                spread.append(Row(replace(key, variant=variant), found[key].paper, end(known) if known else None))
-    return spread
+@dataclass(frozen=True, slots=True)
+class Testbed:
+    """The experiment.
+
+    Attributes:
+        settings: the figures' settings; a quick effort has the first one alone.
+        varied: runs whose numbers differ by more than 10 %, by setting and scheme; Linux acknowledges each segment.
+        ordered: the rows for which the order of the servers matters; a full effort has rows with the other orders.
+    """
+
+    settings: Sequence[Setting]
+    varied: frozenset[tuple[str, str]]
+    ordered: frozenset[Key]
+
+    def _runs(self, effort: Effort) -> list[tuple[Setting, str]]:
+        settings = self.settings[:1] if effort.name == "quick" else self.settings
+        return [(setting, scheme) for setting in settings for scheme in setting.schemes]
+
+    def _is_varied(self, setting: Setting, scheme: str, effort: Effort) -> bool:
+        return effort.name == "full" and (setting.name, scheme) in self.varied
+
+    def _ordered(self, setting: Setting, scheme: str) -> list[Statistic]:
+        """The statistics of a run that depend on the order of the servers."""
+        return [one for one in statistics(setting) if one.key(setting, scheme) in self.ordered]
+
+    def cells(self, effort: Effort) -> Iterable[Cell]:
+        """Yields both sides of each run, and their variants."""
+        for run in self._runs(effort):
+            yield from (cell(*run, side, effort) for side in SIDES)
+            if self._is_varied(*run, effort):
+                yield cell(*run, "linux", effort, *EACH)
+                yield from other_orders(*run, effort) if self._ordered(*run) else ()
+
+    def evaluate(self, runs: Runs) -> Evaluation:
+        """Returns our numbers and Linux's, computed from the flows of all seeds together."""
+
+        def samples(cell: Cell) -> list[Sample]:
+            return [sample(outcome, runs.effort) for outcome in runs.of(cell)]
+
+        rows: list[Row] = []
+        left = dict.fromkeys(SIDES, 0)
+        for setting, scheme in self._runs(runs.effort):
+            ours, linux = (samples(cell(setting, scheme, side, runs.effort)) for side in SIDES)
+            found = [_row(one, one.key(setting, scheme), ours, linux) for one in statistics(setting)]
+            rows += found
+            for side, sampled in zip(SIDES, (ours, linux), strict=True):
+                left[side] += sum(one.unfinished for one in sampled)
+            if not self._is_varied(setting, scheme, runs.effort):
+                continue
+            each = samples(cell(setting, scheme, "linux", runs.effort, *EACH))
+            for one in statistics(setting):
+                rows.append(_row(one, replace(one.key(setting, scheme), variant=EACH_ON_BOTH), ours, each))
+            if ordered := self._ordered(setting, scheme):
+                orders = [ours, *map(samples, other_orders(setting, scheme, runs.effort))]
+                by_key = {row.key: row for row in found}
+                for one in ordered:
+                    row = by_key[one.key(setting, scheme)]
+                    known = [value for value in map(one.of, orders) if not math.isnan(value)]
+                    for variant, end in ENDS.items():
+                        ended = end(known) if known else None
+                        rows.append(Row(replace(row.key, variant=variant), row.paper, ended))
+        notes = (
+            f"Flows that did not finish: on Linux {left['linux']}, in the simulator {left['simulator']}.",
+            self._acknowledged(runs),
+        )
+        return Evaluation(tuple(rows), notes)
+
+    def _acknowledged(self, runs: Runs) -> str:
+        """A note on the share of segments that Linux's client acknowledges."""
+        shares: dict[str, list[float]] = {}
+        for setting, scheme in self._runs(runs.effort):
+            found = [_acknowledged_share(one) for one in runs.of(cell(setting, scheme, "linux", runs.effort))]
+            shares.setdefault(scheme, []).extend(share for share in found if share is not None)
+        listed = "; ".join(f"{scheme} {100 * np.mean(found):.0f} %" for scheme, found in shares.items() if found)
+        return f"Acknowledgments of Linux's client, in percent of the segments that it receives: {listed or 'none'}."
+
+    def draw(self, evaluation: Evaluation) -> Figure:
+        """Returns times of both classes and goodput, with a column for each setting."""
+        shown = [one for one in self.settings if any(row.key.setting == one.name for row in evaluation.rows)]
+        places = [statistic for statistic in statistics(shown[0]) if statistic.average != "50th percentile"]
+        size = LABELS_INCHES + COLUMN_INCHES * len(shown), 0.85 * plots.HEIGHT_INCHES * len(places)
+        drawing = Figure(figsize=size, layout="constrained")
+        panels = drawing.subplots(len(places), len(shown), sharey="row", squeeze=False)
+        for axes, setting in zip(panels[0], shown, strict=True):
+            axes.set_title(setting.name.replace(", ", "\n", 1))
+        for number, row in enumerate(panels):
+            known: list[float] = []
+            for axes, setting in zip(row, shown, strict=True):
+                [*times, goodput] = statistics(setting)
+                statistic = (times[1], times[3], goodput)[number]
+                known += _panel(axes, evaluation, setting, statistic)
+            name = f"{statistic.traffic} flows,\n99th percentile (ms)" if statistic.traffic else "goodput (Mb/s)"
+            row[0].set_ylabel(name)
+            if statistic.traffic and known:
+                row[0].set_ylim(min(known) / 1.6, max(known) * 1.6)
+        drawing.legend(*panels[0][-1].get_legend_handles_labels(), loc="outside upper left", ncols=3)
+        return drawing
 
 
-def _hangs_on_order(run: Run) -> bool:
-    """Whether a number of the run differs for the sake of the servers' order: rows of the others are beside it."""
-    return any(key in testbed_reasons.OF_ORDER for key, _, _ in _quantities(run))
+def _row(statistic: Statistic, key: Key, ours: Sequence[Sample], linux: Sequence[Sample]) -> Row:
+    """Our number and Linux's, with the interval of their difference: both sides have the same flows under a seed."""
 
+    def difference(seeds: Sequence[int]) -> float:
+        one, other = (statistic.of(side[at] for at in seeds) for side in (ours, linux))
+        return one - other
 
-def _together(samples: Sequence[Sample], of: str, reduce: Callable[[np.ndarray], float]) -> float | None:
-    """A number of the flows of all seeds; `None` where there are none."""
-    together = np.concatenate([one.values[of] for one in samples])
-    return reduce(together) if together.size else None
-
-
-def _percentile(share: int, values: np.ndarray) -> float:
-    return float(np.percentile(values, share))
-
-
-def _mean(values: np.ndarray) -> float:
-    return float(values.mean())
-
-
-def _row(key: Key, samples: Samples, of: str, reduce: Callable[[np.ndarray], float]) -> Row:
-    """Ours beside Linux's, with the interval of their difference: both sides have the same flows under a seed."""
-
-    def over(side: Side, seeds: Sequence[int]) -> float | None:
-        return _together([samples[side][at] for at in seeds], of, reduce)
-
-    every = list(range(len(samples["linux"])))
-    ours, linux = (over(side, every) for side in SIDES)
-    if ours is None or linux is None:
+    number, witness = statistic.of(ours), statistic.of(linux)
+    if math.isnan(number) or math.isnan(witness):
         return Row(key, None, None)
-    parts = []
-    for out in every[: len(every) if len(every) > 1 else 0]:
-        less = [over(side, [at for at in every if at != out]) for side in SIDES]
-        if less[0] is not None and less[1] is not None:
-            parts.append(len(every) * (ours - linux) - (len(every) - 1) * (less[0] - less[1]))
-    # Where all seeds have the same difference, it is what rounding leaves.
-    return Row(key, linux, ours, round(estimate(parts).ci95 or 0.0, 12) if len(parts) > 1 else None)
+    interval = jackknife(difference, len(linux))
+    # If all seeds have the same difference, the interval consists of rounding errors.
+    return Row(key, witness, number, None if interval is None else round(interval, 12))
 
 
-def _acknowledged(effort: Effort, outcomes: Outcomes) -> str:
-    """How many segments the client of Linux acknowledges."""
-    shares: dict[str, list[float]] = {}
-    for run in runs(effort):
-        for seed in effort.seed_numbers():
-            share = _acknowledgments(outcomes[run.simulation(seed, "linux", effort)])
-            shares.setdefault(run.scheme, []).extend([] if share is None else [share])
-    listed = "; ".join(f"{scheme} {100 * np.mean(found):.0f} %" for scheme, found in shares.items() if found)
-    return (
-        f"What Linux's client sends of acknowledgments, in shares of the segments that it receives: {listed or 'none'}."
-    )
-
-
-def _acknowledgments(outcome: Outcome) -> float | None:
+def _acknowledged_share(outcome: Outcome) -> float | None:
     counted = outcome.counters.get("right0", {})
-    came = counted.get("Tcp.InSegs", 0)
-    return counted["Tcp.OutSegs"] / came if came else None
+    received = counted.get("Tcp.InSegs", 0)
+    return counted["Tcp.OutSegs"] / received if received else None
 
 
-BY_NAME = {setting.name: setting for setting in SETTINGS}
-METRICS = named()
+def _panel(axes: Axes, evaluation: Evaluation, setting: Setting, statistic: Statistic) -> list[float]:
+    """Draws a statistic of a setting; returns its numbers."""
+    plain = [evaluation.find(statistic.key(setting, scheme)) for scheme in setting.schemes]
+    known = {row.key: row for row in evaluation.rows}
+    varied = [known.get(replace(row.key, variant=EACH_ON_BOTH)) for row in plain]
+    series = [
+        _bars("Linux", plots.TCP, plain, [row.paper for row in plain]),
+        _bars(EACH_ON_BOTH, plots.THIRD, plain, [row.paper if row else None for row in varied]),
+        _bars("simulator", plots.RC3, [replace(row, paper=None) for row in plain]),
+    ]
+    (plots.grouped_points if statistic.traffic else plots.grouped_bars)(axes, list(setting.schemes), series)
+    return [number for bars in series for number in bars.heights if number]
+
+
+def _bars(
+    label: str, look: plots.Look, rows: Sequence[Row], numbers: Sequence[float | None] | None = None
+) -> plots.Bars:
+    """Bars of rows, or of other numbers in their place."""
+    if numbers is not None:
+        rows = [Row(row.key, None, number) for row, number in zip(rows, numbers, strict=True)]
+    return plots.Bars.of_rows(label, look, rows)
+
+
+def _on_linux(setting: str, metric: str, traffic: str, others: Sequence[str]) -> Value:
+    """RTCP's 99th percentile over the least of the others', on Linux."""
+
+    def value(evaluation: Evaluation) -> float:
+        rtcp, *rest = (
+            evaluation.paper(Key(setting, Metric(metric, "ms"), scheme, "99th percentile", traffic))
+            for scheme in ("RTCP", *others)
+        )
+        return rtcp / min(rest)
+
+    value.unit = FACTOR  # type: ignore[attr-defined]
+    return value
+
+
+METRICS = named(FCT, RCT, GOODPUT.metric)
 VALUES = {
-    "median difference": lambda: median,
-    "unexplained": lambda: unexplained,
-    "on Linux": lambda setting, traffic, others: on_linux(BY_NAME[setting], traffic, others),
+    "median difference": lambda: median_difference(lambda row: row.counts),
+    "unexplained": lambda: unexplained(lambda row: row.counts),
+    "on Linux": _on_linux,
 }
 
 
 def experiment(declared: Declaration) -> Experiment:
-    """Returns the experiment that the file declares."""
-    return declared.experiment(plan, evaluate, draw)
+    """Returns the experiment that the file declares.
+
+    Raises:
+        DeclarationError: a key is wrong.
+    """
+    rest = declared.rest
+    study = Testbed(
+        settings=clients.settings(rest),
+        varied=frozenset((setting, scheme) for setting, scheme in rest.lists("varied")),
+        ordered=frozenset(
+            Key(setting, METRICS[metric], scheme, average, traffic)
+            for setting, scheme, metric, traffic, average in rest.lists("ordered")
+        ),
+    )
+    rest.finish()
+    return declared.study(study.cells, study.evaluate, study.draw)
