@@ -151,7 +151,7 @@ class Sample:
 
 
 def sample(outcome: Outcome, effort: Effort) -> Sample:
-    """Returns completion times in milliseconds and goodputs in megabits per second, of flows and requests that count."""
+    """Returns completion times in milliseconds and goodputs in Mb/s, of the flows and requests that count."""
     flows = outcome.flows.filter(pl.col("start_s") >= WARM_UP_SHARE * effort.stop_s)
     done = flows.drop_nulls("completion_s")
     requests = flows.group_by("request", maintain_order=True).agg(

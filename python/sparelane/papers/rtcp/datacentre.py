@@ -6,7 +6,7 @@ in the workload and in a few settings. All of them compare throughput and the de
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -183,7 +183,7 @@ def distribution(outcomes: Iterable[Outcome], traffic: str = "") -> pl.DataFrame
 
 
 # The three numbers of a scheme, each computed from an outcome, the length of the run and a traffic class.
-STATISTICS = {
+STATISTICS: Mapping[tuple[Metric, str], Callable[[Outcome, float, str], float | None]] = {
     (THROUGHPUT, ""): throughput_mbps,
     (DELAY, MEAN): lambda outcome, stop_s, traffic: mean_us(outcome, traffic),
     (DELAY, TAIL): lambda outcome, stop_s, traffic: tail_us(outcome, traffic),

@@ -7,22 +7,23 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.base import Effort, Experiment
+from sparelane.papers.engine.cells import Cell, Runs
 from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row
-from sparelane.papers.rtcp.rule import Case, average_rates
+from sparelane.papers.rtcp.rule import Example, average_rates
 from sparelane.reports import plots
 
-CASES = (
-    Case("weights 1, 1, 1", (1.0, 1.0, 1.0)),
-    Case("weights 2, 1, 1", (2.0, 1.0, 1.0)),
-    Case("weights 4, 2, 1", (4.0, 2.0, 1.0)),
+EXAMPLES = (
+    Example("weights 1, 1, 1", (1.0, 1.0, 1.0)),
+    Example("weights 2, 1, 1", (2.0, 1.0, 1.0)),
+    Example("weights 4, 2, 1", (4.0, 2.0, 1.0)),
 )
-UNEQUAL = Case("weights 2, 1, 1, second link half", (2.0, 1.0, 1.0), (1.0, 0.5))
+UNEQUAL = Example("weights 2, 1, 1, second link half", (2.0, 1.0, 1.0), (1.0, 0.5))
 
-# Weight of the backlogs in the rule without packets.
+# The weight of the backlogs in the rule without packets.
 RULE_ALPHA = 0.1
-# The largest weight of the packets' runs, bytes: the paper's of urgent flows.
+# The largest weight in runs with packets, in bytes: the paper's weight of urgent flows.
 HEAVIEST_BYTES = 24_000.0
 LINK_BPS = 1e9
 RATE = Metric("rate", "of a link")
@@ -30,73 +31,66 @@ UTILITY = Metric("utility, of the optimum's", "%")
 CLASSES = ("both", "first", "second")
 
 
-SAWTOOTH = (
-    "RTCP's window doubles or halves with every acknowledgment, a round trip after the fact, so that links idle at "
-    "times; and a connection that should stop keeps a window of one segment"
-)
-
-
-def simulation(case: Case, stop_s: float) -> Simulation:
-    """RTCP with the case's weights."""
-    heaviest = max(case.weights)
+def _cell(example: Example, stop_s: float) -> Cell:
+    heaviest = max(example.weights)
     weights = ", ".join(
-        f"{name} = {HEAVIEST_BYTES * weight / heaviest:g}" for name, weight in zip(CLASSES, case.weights, strict=True)
+        f"{name} = {HEAVIEST_BYTES * weight / heaviest:g}"
+        for name, weight in zip(CLASSES, example.weights, strict=True)
     )
-    return Simulation(
-        scenario="rtcp-two-links",
-        settings=(f"scheme.rtcp.weights={{ {weights} }}", f"duration={stop_s:g}s"),
-        seed=1,
-        label=case.name,
+    return Cell(
+        "rtcp-two-links",
+        (f"scheme.rtcp.weights={{ {weights} }}", f"duration={stop_s:g}s"),
+        label=example.name,
         cost=0.1 * stop_s,
         keep_flows=True,
+        is_random=False,
     )
 
 
-def plan(effort: Effort) -> Sequence[Simulation]:
-    """The protocol with each set of weights."""
-    return [simulation(case, effort.stop_s) for case in CASES]
+def cells(effort: Effort) -> Iterable[Cell]:
+    """Yields the protocol with each set of weights."""
+    return (_cell(example, effort.stop_s) for example in EXAMPLES)
 
 
-def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
-    """Rates by the solver, by the rule and by the protocol, and what share of the largest utility they have."""
-    rows = [row for case in (*CASES, UNEQUAL) for row in _rule_rows(case)]
-    for case in CASES:
-        delivered = outcomes[simulation(case, effort.stop_s)].flows["delivered_bytes"]
-        rows.extend(_rows(case, "RTCP", [bytes * 8 / effort.stop_s / LINK_BPS for bytes in delivered]))
-    return Evaluation(tuple(rows), (f"Why RTCP stays below the optimum: {SAWTOOTH}.",))
+def _evaluate(runs: Runs, note: str) -> Evaluation:
+    """Rates by the solver, by the rule and by the protocol, and their share of the largest utility."""
+    rows: list[Row] = []
+    for example in (*EXAMPLES, UNEQUAL):
+        rows += _rows(example, "optimum", example.optimum())
+        rows += _rows(example, "rule", average_rates(example, RULE_ALPHA))
+    for example in EXAMPLES:
+        [outcome] = runs.of(_cell(example, runs.effort.stop_s))
+        rates = [bytes * 8 / runs.effort.stop_s / LINK_BPS for bytes in outcome.flows["delivered_bytes"]]
+        rows += _rows(example, "RTCP", rates)
+    return Evaluation(tuple(rows), (note,))
 
 
-def _rule_rows(case: Case) -> Iterable[Row]:
-    yield from _rows(case, "optimum", case.optimum())
-    yield from _rows(case, "rule", average_rates(case, RULE_ALPHA))
-
-
-def _rows(case: Case, by: str, rates: Sequence[float]) -> Iterable[Row]:
+def _rows(example: Example, by: str, rates: Sequence[float]) -> Iterable[Row]:
     for number, rate in enumerate(rates):
-        yield Row(connection(case, number, by), None, rate)
+        yield Row(connection(example, number, by), None, rate)
     if by != "optimum":
-        share = 100 * case.utility(rates) / case.utility(case.optimum())
-        yield Row(Key(case.name, UTILITY, by), None, share)
+        share = 100 * example.utility(rates) / example.utility(example.optimum())
+        yield Row(Key(example.name, UTILITY, by), None, share)
 
 
-def connection(case: Case, number: int, by: str) -> Key:
-    """The rate of a connection, by the optimum, the rule or RTCP."""
-    return Key(case.name, RATE, by, traffic=f"connection {number}")
+def connection(example: Example, number: int, by: str) -> Key:
+    """Returns the key of the rate of a connection, by the optimum, the rule or RTCP."""
+    return Key(example.name, RATE, by, traffic=f"connection {number}")
 
 
 def draw(evaluation: Evaluation) -> Figure:
-    """The three rates of each case: optimum, rule, protocol."""
-    drawing, panels = plots.figure(len(CASES), width_inches=plots.PAGE_INCHES)
+    """Returns the three rates of each example: optimum, rule and protocol."""
+    drawing, panels = plots.figure(len(EXAMPLES), width_inches=plots.PAGE_INCHES)
     looks = (("optimum", plots.TCP), ("rule", plots.MODEL), ("RTCP", plots.RC3))
     groups = [f"$x_{number}$" for number in range(3)]
-    for axes, case in zip(panels, CASES, strict=True):
+    for axes, example in zip(panels, EXAMPLES, strict=True):
         bars = [
-            plots.Bars.of_rows(by, look, [evaluation.find(connection(case, number, by)) for number in range(3)])
+            plots.Bars.of_rows(by, look, [evaluation.find(connection(example, number, by)) for number in range(3)])
             for by, look in looks
         ]
         plots.grouped_bars(axes, groups, bars)
         axes.set_yticks(np.linspace(0, 1, 6))
-        axes.set_xlabel(case.name)
+        axes.set_xlabel(example.name)
         axes.set_ylabel("rate, of a link")
         plots.legend_above(axes, 3)
     return drawing
@@ -106,5 +100,11 @@ METRICS = named(UTILITY)
 
 
 def experiment(declared: Declaration) -> Experiment:
-    """Returns the experiment that the file declares."""
-    return declared.experiment(plan, evaluate, draw)
+    """Returns the experiment that the file declares.
+
+    Raises:
+        DeclarationError: a key is wrong.
+    """
+    note = declared.rest.text("note")
+    declared.rest.finish()
+    return declared.study(cells, lambda runs: _evaluate(runs, note), draw)

@@ -1,4 +1,4 @@
-"""RTCP's section II: the utility that it maximizes, and the rule that does so, without packets.
+"""RTCP's section II without packets: the utility and the rule that maximizes it.
 
 Three connections share two links (Fig. 1): connection 0 crosses both, connection 1 the first, connection 2 the second.
 The utility of rate x is w log(1 + x), as in section III. Rates are shares of the larger link's.
@@ -10,18 +10,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# Which connections cross each of the two links.
+# The connections that cross each of the two links.
 LINKS = ((0, 1), (0, 2))
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class Example:
     """Weights and capacities of the example.
 
     Attributes:
-        name: for people.
-        weights: w of the three connections.
-        capacities: of the two links, as shares of the larger.
+        name: the name in rows and figures.
+        weights: the weights w of the three connections.
+        capacities: the capacities of the two links, as shares of the larger one.
     """
 
     name: str
@@ -29,14 +29,14 @@ class Case:
     capacities: tuple[float, float] = (1.0, 1.0)
 
     def utility(self, rates: Sequence[float]) -> float:
-        """The sum of w log(1 + x)."""
+        """Returns the sum of w log(1 + x)."""
         return math.fsum(weight * math.log1p(rate) for weight, rate in zip(self.weights, rates, strict=True))
 
     def optimum(self) -> tuple[float, ...]:
-        """The rates of the largest utility that the links can carry, from a convex solver.
+        """Returns the rates with the largest utility that the links can carry, from a convex solver.
 
         Raises:
-            RuntimeError: the solver found none.
+            RuntimeError: the solver found no optimum.
         """
         from scipy.optimize import LinearConstraint, minimize
 
@@ -56,28 +56,28 @@ class Case:
 
 
 def average_rates(
-    case: Case, alpha: float, *, rate_max: float = 2.0, rounds: int = 100_000, step: float = 0.02
+    example: Example, alpha: float, *, rate_max: float = 2.0, rounds: int = 100_000, step: float = 0.02
 ) -> tuple[float, ...]:
-    """The average rates of the paper's rule: eqs. (1), (3) and (4), in small steps of time.
+    """Returns the average rates of the paper's rule: eqs. (1), (3) and (4), in small steps of time.
 
-    Each target is the best answer to its counter, gamma = w / (alpha H) - 1, between 0 and `rate_max`; a connection
-    sends at `rate_max` while its counter is above the backlogs on its path, and else not at all.
+    Each target is the optimum for its counter, gamma = w / (alpha H) - 1, between 0 and `rate_max`. A connection sends
+    at `rate_max` while its counter is above the backlogs on its path, and otherwise not at all.
 
     Args:
-        case: weights and capacities.
-        alpha: weight of the backlogs: the smaller, the closer to the optimum and the slower.
+        example: the weights and capacities.
+        alpha: the weight of the backlogs. A smaller one brings the rates closer to the optimum, but more slowly.
         rate_max: the largest rate, as a share of the larger link's.
-        rounds: steps; the second half counts.
-        step: of time, in units in which the larger link carries 1.
+        rounds: the number of steps, of which the second half counts.
+        step: the step of time; the larger link carries 1 in a unit of time.
 
     Returns:
-        What the links carry of each connection, on average.
+        The average rate of each connection.
     """
     counters, backlogs = [0.0, 0.0, 0.0], [0.0, 0.0]
     sent = [0.0, 0.0, 0.0]
     for at in range(rounds):
         prices = (backlogs[0] + backlogs[1], backlogs[0], backlogs[1])
-        for flow, weight in enumerate(case.weights):
+        for flow, weight in enumerate(example.weights):
             counter = counters[flow]
             target = rate_max if counter <= 0.0 else min(max(weight / (alpha * counter) - 1.0, 0.0), rate_max)
             rate = rate_max if counter > prices[flow] else 0.0
@@ -87,6 +87,6 @@ def average_rates(
             for number, link in enumerate(LINKS):
                 if flow in link:
                     backlogs[number] += rate * step
-        for number, capacity in enumerate(case.capacities):
+        for number, capacity in enumerate(example.capacities):
             backlogs[number] = max(backlogs[number] - capacity * step, 0.0)
     return tuple(total / (rounds - rounds // 2) for total in sent)

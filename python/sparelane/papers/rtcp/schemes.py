@@ -5,7 +5,7 @@ A file of this kind lists the runs, RTCP's numbers to be put in relation to othe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -161,7 +161,7 @@ def _tail_of(setting: str, scheme: str, others: Sequence[str]) -> Value:
 
 
 METRICS = {**datacentre.METRICS, **named(BEYOND)}
-VALUES = {"farthest": _farthest, "tail": _tail_of, "ahead of a constant window": datacentre.ahead}
+VALUES: Mapping[str, Callable[..., Value]] = {"farthest": _farthest, "tail": _tail_of, "ahead of a constant window": datacentre.ahead}
 
 
 def experiment(declared: Declaration) -> Experiment:
