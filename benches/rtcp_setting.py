@@ -138,7 +138,7 @@ class Runs:
             effort = Effort("full", seeds=1, stop_s=self._length.milliseconds / 1e3)
             found: dict[str, float] = {}
             for case, one in runs_of(scheme).items():
-                simulation = one.simulation(seed, effort)
+                simulation = one.cell(effort).simulation(seed)
                 settings = (*overrides(choice), *simulation.settings)
                 outcome = distil(run(library.find(SCENARIO), seed=seed, set=settings))
                 found |= numbers_of(case, scheme, outcome, effort.stop_s)

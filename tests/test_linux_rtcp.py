@@ -12,10 +12,10 @@ import pytest
 from sparelane import _native
 from sparelane._native import ScenarioError
 from sparelane.papers import registry
-from sparelane.papers.engine import runner
+from sparelane.papers.engine import declared, runner
 from sparelane.papers.engine.base import Effort, Outcome
 from sparelane.papers.engine.rows import Evaluation
-from sparelane.papers.rtcp import testbed_runs
+from sparelane.papers.rtcp import clients, testbed
 from sparelane.reports import plots
 from sparelane.scenario import library
 from sparelane.simulation import simulate
@@ -104,13 +104,14 @@ def test_a_queue_marks_packets_that_waited_longer_than_its_threshold() -> None:
     assert any("codel limit 300 target 1000s interval 1000s noecn ce_threshold 4800us" in line for line in lines)
 
 
-def runs() -> list[testbed_runs.Run]:
-    return [testbed_runs.Run(setting, scheme) for setting in testbed_runs.SETTINGS for scheme in setting.schemes]
+TESTBED = Path(testbed.__file__).with_name("testbed.toml")
+SETTINGS = clients.settings(declared.read(TESTBED, testbed.METRICS, testbed.VALUES).rest)
+RUNS = [(setting, scheme) for setting in SETTINGS for scheme in setting.schemes]
 
 
-@pytest.mark.parametrize("run", runs(), ids=lambda run: f"{run.setting.name}, {run.scheme}")
-def test_the_testbeds_flows_are_the_same_on_both_sides(run: testbed_runs.Run) -> None:
-    ours, linux = (run.simulation(1, side, SHORT) for side in ("simulator", "linux"))
+@pytest.mark.parametrize(("setting", "scheme"), RUNS, ids=lambda part: getattr(part, "name", part))
+def test_the_testbeds_flows_are_the_same_on_both_sides(setting: clients.Setting, scheme: str) -> None:
+    ours, linux = (testbed.cell(setting, scheme, side, SHORT).simulation(1) for side in testbed.SIDES)
     simulated = simulate.run("rtcp-linux", seed=1, set=list(ours.settings)).flows
     text = library.find("rtcp-linux").read_text(encoding="utf-8")
     drawn = (
@@ -123,7 +124,7 @@ def test_the_testbeds_flows_are_the_same_on_both_sides(run: testbed_runs.Run) ->
     assert [flow.traffic_class for flow in flows] == list(simulated["traffic_class"].cast(pl.String))
     assert [flow.request for flow in flows] == list(simulated["request"])
     assert {flow.target for flow in flows} == {"right0"}
-    assert len({flow.source for flow in flows}) == (1 if run.setting is testbed_runs.FIG_4 else 4)
+    assert len({flow.source for flow in flows}) == (1 if setting is SETTINGS[0] else 4)
 
 
 @with_kernel
@@ -191,17 +192,17 @@ SHORT = Effort("full", seeds=2, stop_s=0.4)
 def evaluation(factor: float, *schemes: str) -> Evaluation:
     """Evaluates runs in which the simulator replaces Linux, with completion times of some schemes multiplied."""
     outcomes: dict[object, Outcome] = {}
-    for run in runs():
+    for setting, scheme in RUNS:
         for seed in SHORT.seed_numbers():
-            ours = run.simulation(seed, "simulator", SHORT)
+            ours, plain = (testbed.cell(setting, scheme, side, SHORT).simulation(seed) for side in testbed.SIDES)
             outcome = runner.simulate(ours)
-            flows = outcome.flows.with_columns(pl.col("completion_s") * (factor if run.scheme in schemes else 1.0))
+            flows = outcome.flows.with_columns(pl.col("completion_s") * (factor if scheme in schemes else 1.0))
             counted = {"right0": {"Tcp.InSegs": 100, "Tcp.OutSegs": 80}}
-            linux = replace(outcome, flows=flows, counters=counted)
-            outcomes |= {ours: outcome, run.simulation(seed, "linux", SHORT): linux}
+            outcomes |= {ours: outcome, plain: replace(outcome, flows=flows, counters=counted)}
             # With an acknowledgment for each segment, both sides are equal.
-            outcomes |= {run.simulation(seed, "linux", SHORT, *testbed_runs.EACH): outcome}
-            outcomes |= dict.fromkeys(run.in_other_orders(seed, SHORT), outcome)
+            outcomes[testbed.cell(setting, scheme, "linux", SHORT, *testbed.EACH).simulation(seed)] = outcome
+            orders = testbed.other_orders(setting, scheme, SHORT)
+            outcomes |= dict.fromkeys((cell.simulation(seed) for cell in orders), outcome)
     assert set(EXPERIMENT.plan(SHORT)) <= set(outcomes)
     return EXPERIMENT.explain(EXPERIMENT.full, EXPERIMENT.evaluate(SHORT, outcomes))  # type: ignore[arg-type]
 
@@ -218,11 +219,11 @@ def test_the_testbed_compares_both_sides_and_checks_the_papers_order() -> None:
     off = [row for row in counted if row.deviates and not row.is_explained]
     assert EXPERIMENT.check(EXPERIMENT.full, slow)[1].value == len(off) > missing
     # With an acknowledgment for each segment, Linux is not slow in this test.
-    assert all(row.value == row.paper for row in slow.rows if row.key.variant == testbed_runs.EACH_ON_BOTH)
+    assert all(row.value == row.paper for row in slow.rows if row.key.variant == testbed.EACH_ON_BOTH)
     claims = [
         verdict for verdict in EXPERIMENT.check(EXPERIMENT.full, slow) if "on Linux: RTCP's urgent" in verdict.text
     ]
-    assert len(claims) == len(testbed_runs.SETTINGS)
+    assert len(claims) == len(SETTINGS)
     assert not any(verdict.holds for verdict in claims)
     assert any("Cubic 80 %" in note for note in slow.notes)
     with plots.style():
@@ -232,8 +233,8 @@ def test_the_testbed_compares_both_sides_and_checks_the_papers_order() -> None:
 @with_kernel
 @pytest.mark.long_on_linux
 def test_the_testbed_runs_on_the_kernel_with_cubic_as_in_the_simulator() -> None:
-    run = testbed_runs.Run(testbed_runs.FIG_4, "Cubic")
-    ours, linux = (runner.simulate(run.simulation(1, side, SHORT)) for side in ("simulator", "linux"))
+    cells = [testbed.cell(SETTINGS[0], "Cubic", side, SHORT) for side in testbed.SIDES]
+    ours, linux = (runner.simulate(cell.simulation(1)) for cell in cells)
     assert ours.flows.height > 3
     assert list(ours.flows["size_bytes"]) == list(linux.flows["size_bytes"])
     differences = (ours.flows["completion_s"] / linux.flows["completion_s"] - 1).abs()

@@ -8,9 +8,10 @@ import pytest
 from sparelane.papers import registry
 from sparelane.papers.engine import saved
 from sparelane.papers.engine.rows import Evaluation
-from sparelane.papers.rtcp import clients, datacentre, setting, statements
-from sparelane.papers.rtcp.example import CASES, RULE_ALPHA, UNEQUAL
-from sparelane.papers.rtcp.rule import Case, average_rates
+from sparelane.papers.rtcp import setting, statements
+from sparelane.papers.rtcp.clients import Side
+from sparelane.papers.rtcp.example import EXAMPLES, RULE_ALPHA, UNEQUAL
+from sparelane.papers.rtcp.rule import Example, average_rates
 
 
 @pytest.mark.parametrize(
@@ -25,19 +26,19 @@ from sparelane.papers.rtcp.rule import Case, average_rates
 def test_the_solver_finds_the_known_optimum(
     weights: tuple[float, float, float], capacities: tuple[float, float], expected: tuple[float, ...]
 ) -> None:
-    assert Case("known", weights, capacities).optimum() == pytest.approx(expected, abs=1e-4)
+    assert Example("known", weights, capacities).optimum() == pytest.approx(expected, abs=1e-4)
 
 
-@pytest.mark.parametrize("case", [*CASES, UNEQUAL], ids=lambda case: case.name)
-def test_the_rule_converges_to_the_optimum(case: Case) -> None:
-    rates = average_rates(case, RULE_ALPHA)
-    assert rates == pytest.approx(case.optimum(), abs=0.02)
-    assert case.utility(rates) == pytest.approx(case.utility(case.optimum()), rel=0.01)
+@pytest.mark.parametrize("example", [*EXAMPLES, UNEQUAL], ids=lambda example: example.name)
+def test_the_rule_converges_to_the_optimum(example: Example) -> None:
+    rates = average_rates(example, RULE_ALPHA)
+    assert rates == pytest.approx(example.optimum(), abs=0.02)
+    assert example.utility(rates) == pytest.approx(example.utility(example.optimum()), rel=0.01)
 
 
 def test_a_higher_price_of_backlogs_is_further_from_the_optimum() -> None:
-    case = CASES[2]
-    far, near = (math.dist(average_rates(case, alpha), case.optimum()) for alpha in (3.0, 0.03))
+    example = EXAMPLES[2]
+    far, near = (math.dist(average_rates(example, alpha), example.optimum()) for alpha in (3.0, 0.03))
     assert near < 0.01 < far
 
 
@@ -56,13 +57,20 @@ def held(settings: Evaluation, name: str, group: str | None = None) -> float:
 
 
 def test_statements_about_the_fit_match_the_saved_results(settings: Evaluation) -> None:
-    chosen, closest = (one.name for one in setting.SETTINGS[:2])
-    assert len(statements.STATEMENTS) == datacentre.STATEMENTS
-    assert (held(settings, chosen), held(settings, closest)) == (datacentre.HELD, datacentre.HELD_BY_CLOSEST)
+    chosen, closest = list(dict.fromkeys(row.key.setting for row in settings.rows))[:2]
+    [fit, _] = registry()["rtcp/setting"].fitted
+    assert f"Of {len(statements.STATEMENTS)} statements of the paper, {held(settings, chosen):.0f} hold" in fit
+    assert f"and {held(settings, closest):.0f} under the one that is closest" in fit
     assert (held(settings, chosen, "Table II"), held(settings, closest, "Table II")) == (10, 9)
 
 
 def test_a_tie_is_not_below() -> None:
-    [claim] = clients.as_claims([clients.Claim("Fig. 4", "FCT: Cubic's, of DCTCP's", lambda ask: 1.0)], {})
-    low, high = claim.full
-    assert low < 99.0 < high < 100.0
+    orders = [claim for claim in registry()["rtcp/one-to-four"].claims if claim.text.endswith("in percent")]
+    assert len(orders) == 25
+    assert all(99.0 < claim.full[1] < 100.0 for claim in orders)
+
+
+def test_a_side_of_a_ratio_is_one_scheme_or_the_extreme_of_several() -> None:
+    times = {"Cubic": 3.0, "DCTCP": 1.0, "PCC": 2.0}
+    texts = ("Cubic", "least of Cubic, DCTCP", "largest of DCTCP, PCC", "mean of Cubic, PCC")
+    assert [Side.read(text).number(times.__getitem__) for text in texts] == [3.0, 1.0, 2.0, 2.5]

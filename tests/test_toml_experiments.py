@@ -90,6 +90,31 @@ def test_bounds_are_read_as_written(tmp_path: Path) -> None:
     assert (last.full, last.quick) == ((0.0, math.inf), None)
 
 
+def test_a_template_is_filled_with_each_combination(tmp_path: Path) -> None:
+    template = """
+[[claim]]
+each = { load = ["10", "30"], name = ["TCP", "RC3"] }
+text = "{name} at {load} %: {setting}"
+ours = { setting = "{load}%", scheme = "{name}", metric = "FCT" }
+full = { at_most = 1 }
+"""
+    claims = read(file(tmp_path, WHOLE + template), METRICS).claims[3:]
+    assert [claim.text for claim in claims] == [
+        f"{name} at {load} %: {load}%" for load in ("10", "30") for name in ("TCP", "RC3")
+    ]
+
+
+def test_a_claim_has_the_reason_of_its_row_by_default(tmp_path: Path) -> None:
+    text = """
+[[claim]]
+text = "Short flows"
+ours = { setting = "10%", scheme = "TCP", metric = "FCT" }
+full = { at_most = 1 }
+"""
+    found = read(file(tmp_path, WHOLE + text), METRICS)
+    assert [claim.reason for claim in found.claims] == ["not explained"] * 3 + ["because"]
+
+
 def test_a_file_becomes_an_experiment_of_its_kind(tmp_path: Path) -> None:
     experiment = experiments.read(file(tmp_path, WHOLE))
     assert [run.settings for run in experiment.plan(experiment.quick)] == [

@@ -161,7 +161,11 @@ def _tail_of(setting: str, scheme: str, others: Sequence[str]) -> Value:
 
 
 METRICS = {**datacentre.METRICS, **named(BEYOND)}
-VALUES: Mapping[str, Callable[..., Value]] = {"farthest": _farthest, "tail": _tail_of, "ahead of a constant window": datacentre.ahead}
+VALUES: Mapping[str, Callable[..., Value]] = {
+    "farthest": _farthest,
+    "tail": _tail_of,
+    "ahead of a constant window": datacentre.ahead,
+}
 
 
 def experiment(declared: Declaration) -> Experiment:

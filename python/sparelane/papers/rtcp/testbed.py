@@ -33,8 +33,8 @@ EACH = ("transport.delayed_ack=false",)
 MARKS: Mapping[str, tuple[str, ...]] = {"DCTCP": ("queue.mark_at=20packets",)}
 PERCENTILES = (50, 99)
 
-# Two things are varied. Linux acknowledges each segment, as the simulator does. The simulator has the servers, which are
-# all alike, in every other order, since their order decides which of two simultaneous packets is first.
+# Two things are varied. Linux acknowledges each segment, as the simulator does. The simulator has the servers in every
+# other order: they are alike, but their order decides which of two simultaneous packets is first.
 EACH_ON_BOTH = "Linux acknowledges each segment"
 SERVERS = ("left0", "left1", "left2", "left3")
 OTHER_ORDERS = tuple(permutations(SERVERS))[1:]
