@@ -1,16 +1,16 @@
-"""Each of the kernel's controllers beside ours: completion times, what is in flight, queues and the use of the link."""
+"""Each of the kernel's controllers and ours: completion times, data in flight, queues and the use of the link."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import polars as pl
 
 from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import Value
+from sparelane.papers.engine.claims import Value, median_difference, unexplained
 from sparelane.papers.engine.declared import Declaration, named
-from sparelane.papers.engine.rows import NOT_EXPLAINED, Evaluation, Key, MissingNumberError, Row
+from sparelane.papers.engine.rows import NOT_EXPLAINED, Evaluation, Key, Row
 from sparelane.papers.engine.rows import measured as mean_row
 from sparelane.papers.linux import measured
 from sparelane.papers.linux.figure import draw
@@ -19,9 +19,9 @@ from sparelane.papers.linux.reasons import SMALLER
 from sparelane.papers.linux.rows import FCT
 from sparelane.papers.linux.rows import METRICS as OVER_TIME
 
-# Differences above this are named in a note, with their reasons; from 10 % on, reasons stand beside the rows.
+# A note lists differences between this and twice this, with their reasons. Larger ones have reasons in their rows.
 NAMED = 0.05
-# The path whose flows the figure has.
+# The path whose flows the figure shows.
 SHOWN = PATHS[1]
 
 
@@ -30,7 +30,7 @@ def _runs(effort: Effort) -> tuple[Run, ...]:
 
 
 def plan(effort: Effort) -> Sequence[Simulation]:
-    """Both sides of each run, under each seed that changes anything."""
+    """Returns both sides of each run, under each seed that changes the result."""
     return list(
         dict.fromkeys(
             run.simulation(seed, side)
@@ -42,7 +42,7 @@ def plan(effort: Effort) -> Sequence[Simulation]:
 
 
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
-    """Ours beside Linux's, means over seeds."""
+    """Returns our numbers and Linux's, as means over seeds."""
     runs = _runs(effort)
     tables = [
         measured.rows(run, seed, side, outcomes[run.simulation(seed, side)])
@@ -63,7 +63,7 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
 
 
 def _rows(run: Run, found: pl.DataFrame) -> list[Row]:
-    """A row for each size and each quantity; quantities over time are of the largest flow, where it is long enough."""
+    """A row for each size and quantity. Quantities over time need a largest flow that lasts long enough."""
     rows = []
     for size in run.path.sizes:
         for metric, column, scale in OVER_TIME:
@@ -79,7 +79,7 @@ def _rows(run: Run, found: pl.DataFrame) -> list[Row]:
 
 
 def _share(row: Row) -> float:
-    """How far ours is from Linux's, as a share of that, without its sign."""
+    """The absolute difference between our number and Linux's, as a share of the latter."""
     if not row.paper or row.value is None:
         return float("inf") if row.value != row.paper else 0.0
     return abs(row.value / row.paper - 1)
@@ -103,30 +103,11 @@ def _notes(rows: Sequence[Row]) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _median(evaluation: Evaluation) -> float:
-    shares = [_share(row) for row in evaluation.rows if row.key.metric == FCT]
-    if not shares:
-        raise MissingNumberError("a completion time")
-    return 100 * float(np.median(shares))
-
-
-def _unexplained(is_time: bool) -> Value:
-    """How many rows differ by more than 10 % and have no reason; at a quick effort none has."""
-
-    def count(evaluation: Evaluation) -> float:
-        rows = [row for row in evaluation.rows if (row.key.metric == FCT) == is_time]
-        if not rows:
-            raise MissingNumberError("a row of the kind")
-        return sum((row.value is None or row.deviates) and not row.is_explained for row in rows)
-
-    return count
-
-
 METRICS = named(FCT, *(metric for metric, *_ in OVER_TIME))
-VALUES = {
-    "median difference": lambda: _median,
-    "unexplained times": lambda: _unexplained(True),
-    "unexplained means": lambda: _unexplained(False),
+VALUES: Mapping[str, Callable[..., Value]] = {
+    "median difference": lambda: median_difference(lambda row: row.key.metric == FCT),
+    "unexplained times": lambda: unexplained(lambda row: row.key.metric == FCT),
+    "unexplained means": lambda: unexplained(lambda row: row.key.metric != FCT),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Literal
@@ -232,7 +232,7 @@ def _on_linux(setting: str, metric: str, traffic: str, others: Sequence[str]) ->
 
 
 METRICS = named(FCT, RCT, GOODPUT.metric)
-VALUES = {
+VALUES: Mapping[str, Callable[..., Value]] = {
     "median difference": lambda: median_difference(lambda row: row.counts),
     "unexplained": lambda: unexplained(lambda row: row.counts),
     "on Linux": _on_linux,
