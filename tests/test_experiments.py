@@ -9,6 +9,7 @@ import pytest
 from sparelane.papers import registry
 from sparelane.papers.engine import runner
 from sparelane.papers.engine.base import Effort, Experiment
+from sparelane.papers.engine.cells import Runs, plan
 from sparelane.papers.engine.rows import Key, MissingRowError
 from sparelane.papers.engine.runner import Finished, Task
 from sparelane.papers.engine.statistics import jain
@@ -113,15 +114,15 @@ def test_full_effort_has_several_seeds_if_printed_numbers_depend_on_the_seed(
 
 def test_a_longer_run_of_tcp_contains_the_shorter_one() -> None:
     effort = replace(SHORT, seeds=1)
-    shorter = replace(BASELINE, tcp_longer=False)
-    runs = [internet2.tcp_run(setting, 1, effort) for setting in (BASELINE, shorter)]
-    runs.append(internet2.rc3_run(BASELINE, 1, effort))
-    experiment = replace(registry()["rc3/fig7-sizes"], plan=lambda effort: runs)
+    shorter = replace(BASELINE, longer=())
+    planned = plan([cell for one in (BASELINE, shorter) for cell in internet2.both(one, effort)], effort)
+    experiment = replace(registry()["rc3/fig7-sizes"], plan=lambda effort: planned)
     [done] = runner.reproduce([Task(experiment, effort)], 2, lambda share: None)
-    both = [internet2.pairs(setting, 1, effort, done.outcomes) for setting in (BASELINE, shorter)]
+    runs = Runs(effort, done.outcomes)
+    both = [internet2.pairs(runs, setting)[0] for setting in (BASELINE, shorter)]
     assert both[0].height > 0
     assert both[0].equals(both[1])
-    longer = internet2.pairs(BASELINE, 1, effort, done.outcomes, TCP_LONGER)
+    longer = internet2.pairs(runs, BASELINE, TCP_LONGER)[0]
     assert longer.height > both[0].height
 
 
@@ -152,7 +153,7 @@ def test_table_1_compares_the_misprinted_reduction_with_both_of_the_papers_numbe
 
 def test_the_groups_by_size_contain_each_size_of_the_workload_once() -> None:
     sizes = pl.DataFrame({"size_bytes": [segments * MSS_BYTES for segments in FLOW_SIZES]})
-    grouped = [size for group in GROUPS for size in group.of([sizes])[0]["size_bytes"]]
+    grouped = [size for group in GROUPS.values() for size in internet2.of_sizes([sizes], group)[0]["size_bytes"]]
     assert sorted(grouped) == sorted(sizes["size_bytes"])
 
 

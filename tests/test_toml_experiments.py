@@ -8,9 +8,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from sparelane import papers as experiments
 from sparelane.papers import registry
+from sparelane.papers.engine import panels
 from sparelane.papers.engine.base import Claim, Effort, Outcome
 from sparelane.papers.engine.cells import Cell, Runs, plan
 from sparelane.papers.engine.declared import SHARED, read
@@ -82,6 +84,47 @@ def test_a_file_has_the_papers_numbers_reasons_and_claims_by_the_keys_of_rows(tm
     assert [verdict.text for verdict in verdicts] == ["10%: 45.56 %", "30%: 43.54 %", "More at 10% than at 30 %"]
     assert [verdict.value for verdict in verdicts] == pytest.approx([0.44, -3.54, 6.0])
     assert [verdict.holds for verdict in verdicts] == [True, False, True]
+
+
+PANEL = """
+[[panel]]
+rows = { setting = ["10%", "30%"] }
+series = [{ name = "RC3", look = "blue", scheme = "RC3" }, { name = "TCP", look = "grey", scheme = "TCP" }]
+labels = ["10 %", "30 %"]
+axis = "load"
+unit = "reduction (%)"
+"""
+
+
+def test_a_panel_draws_the_rows_of_its_series(tmp_path: Path) -> None:
+    draw = panels.read(read(file(tmp_path, WHOLE + PANEL), METRICS))
+    rows = tuple(
+        Row(replace(cut(setting), scheme=scheme), None, value)
+        for setting, scheme, value in (
+            ("10%", "RC3", 4.0),
+            ("30%", "RC3", 3.0),
+            ("10%", "TCP", 2.0),
+            ("30%", "TCP", 1.0),
+        )
+    )
+    [axes] = draw(Evaluation(rows)).axes
+    assert [bar.get_height() for bar in axes.patches if isinstance(bar, Rectangle)] == [4.0, 3.0, 2.0, 1.0]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["10 %", "30 %"]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "problem"),
+    [
+        ('labels = ["10 %", "30 %"]', 'labels = ["10 %"]', '"rows" selects 2 rows for 1 positions'),
+        ('look = "blue"', 'look = "red"', '"look" is "red"; allowed: grey, blue'),
+        ('scheme = "TCP" }]', 'sceme = "TCP" }]', '"sceme"'),
+        ('axis = "load"\nunit', "unit", '"axis" is missing'),
+    ],
+)
+def test_a_mistake_in_a_panel_is_an_error(tmp_path: Path, right: str, wrong: str, problem: str) -> None:
+    assert right in PANEL
+    with pytest.raises(DeclarationError, match=re.escape(problem)):
+        panels.read(read(file(tmp_path, WHOLE + PANEL.replace(right, wrong)), METRICS))
 
 
 def test_bounds_are_read_as_written(tmp_path: Path) -> None:

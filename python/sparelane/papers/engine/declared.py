@@ -75,6 +75,7 @@ class Declaration:
         claims: conditions that the rows must meet.
         needs_kernel: the kernel that the simulations run on, if any.
         witness: the source of the numbers that ours are compared with.
+        rows: selects rows by parts of their keys, as the file's own tables do.
         rest: the remaining keys, which the kind reads.
     """
 
@@ -92,6 +93,7 @@ class Declaration:
     claims: tuple[Claim, ...]
     needs_kernel: Literal["", "linux", "rc3"]
     witness: str
+    rows: RowSelector
     rest: Section
 
     def paper(self, key: Key) -> float | None:
@@ -182,7 +184,7 @@ def read(
     defaults = root.section("rows")
     further = root.section("metrics")
     known = {**metrics, **{name: Metric(name, further.text(name)) for name in further}}
-    rows = _Rows(known, {name: defaults.texts(name) for name in KEY_PARTS})
+    rows = RowSelector(known, {name: defaults.texts(name) for name in KEY_PARTS})
     defaults.finish()
     printed: dict[Key, float] = {}
     for part in templates(root, "printed"):
@@ -210,6 +212,7 @@ def read(
         ),
         needs_kernel=root.one_of("needs_kernel", KERNELS, ""),
         witness=root.text("witness", "paper"),
+        rows=rows,
         rest=root,
     )
 
@@ -261,16 +264,22 @@ def _effort(part: Section, name: Literal["full", "quick"]) -> Effort:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
-    """How a file names rows.
+class RowSelector:
+    """Selects rows by parts of their keys, as files do.
 
     Attributes:
-        metrics: those that there are, by name.
-        defaults: what keys leave out.
+        metrics: the known metrics by name.
+        defaults: the parts that apply to all selections that lack them.
     """
 
     metrics: Mapping[str, Metric]
     defaults: Mapping[str, tuple[str, ...]]
+
+    def within(self, section: Section) -> RowSelector:
+        """Returns a selector to whose selections the parts in a table apply, too."""
+        parts = {name: section.texts(name) for name in KEY_PARTS if name in section}
+        section.finish()
+        return replace(self, defaults={**self.defaults, **parts})
 
     def keys(self, section: Section) -> list[Key]:
         """The rows that a table of key parts names, each a text or a list of texts."""
@@ -329,7 +338,7 @@ class _Rows:
 
 def _claims(
     part: Section,
-    rows: _Rows,
+    rows: RowSelector,
     printed: Mapping[Key, float],
     reasons: Mapping[Key, str],
     made: Mapping[str, Callable[..., Value]],

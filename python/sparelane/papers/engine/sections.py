@@ -25,6 +25,10 @@ class Section:
     def __iter__(self) -> Iterator[str]:
         return iter(tuple(self._left))
 
+    def copy(self) -> Section:
+        """Returns a table with the keys that are still unread."""
+        return Section(self._left, self.where)
+
     def fail(self, key: str, problem: str) -> DeclarationError:
         """The error that a key has this problem."""
         return DeclarationError(f'{self.where}: "{key}" {problem}')

@@ -1,4 +1,4 @@
-"""Figures of completion times and reductions by setting, as the files of `completion` choose them."""
+"""Draws completion times and reductions by setting, as the files of kind `completion` describe them."""
 
 from __future__ import annotations
 

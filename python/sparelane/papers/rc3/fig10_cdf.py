@@ -1,14 +1,16 @@
-"""NSDI 2014, Fig. 10: how completion times are distributed, at two flow sizes."""
+"""Compares the distributions of completion times of two flow sizes: NSDI 2014, Fig. 10."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.base import Experiment
+from sparelane.papers.engine.cells import Runs
 from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, measured
 from sparelane.papers.rc3 import internet2
@@ -16,34 +18,29 @@ from sparelane.papers.rc3.analytic import reduction
 from sparelane.papers.rc3.internet2 import BASELINE, FCT, RC3, REDUCTION, TCP
 from sparelane.reports import plots
 
-# Bytes of five and of 1187 segments: the paper's "7.3KB" and "1.7MB".
+# The bytes of five and of 1187 segments: the paper's "7.3KB" and "1.7MB".
 SIZES: Mapping[int, str] = {7300: "7.3 KB", 1733020: "1.7 MB"}
 PERCENTILES: Mapping[int, str] = {1: "1st", 50: "50th", 99: "99th"}
 TAILS = (1, 99)
 SHORTER = Metric("runs in which its FCT is shorter", "%")
 SCHEMES = ((TCP, "regular_s", plots.TCP), (RC3, "other_s", plots.RC3))
 
-# Steps of the saved curves, percent.
+# The percentages of the saved curves.
 CURVE = [step / 4 for step in range(401)]
 
 
-def plan(effort: Effort) -> Sequence[Simulation]:
-    """The baseline."""
-    return internet2.plan([BASELINE], effort)
-
-
-def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
-    """Percentiles under both schemes, and the curves."""
-    runs = internet2.all_pairs(BASELINE, effort, outcomes)
+def evaluate(runs: Runs) -> Evaluation:
+    """Returns percentiles under both schemes, and the curves."""
+    frames = internet2.pairs(runs, BASELINE)
     rows: list[Row] = []
     curves: dict[str, Sequence[float]] = {"percent of flows": CURVE}
     for size, name in SIZES.items():
-        by_run = [flows for run in runs if not (flows := run.filter(pl.col("size_bytes") == size)).is_empty()]
+        by_run = [flows for frame in frames if not (flows := frame.filter(pl.col("size_bytes") == size)).is_empty()]
         rows += _rows(name, by_run)
         if by_run:
             pooled = pl.concat(by_run)
             curves |= {_curve(name, label): _percentiles(pooled, column, CURVE) for label, column, _ in SCHEMES}
-    return Evaluation(tuple(rows), internet2.notes(effort), {"cdf": pl.DataFrame(curves)})
+    return Evaluation(tuple(rows), internet2.notes(runs.effort), {"cdf": pl.DataFrame(curves)})
 
 
 def _rows(name: str, runs: Sequence[pl.DataFrame]) -> Iterable[Row]:
@@ -56,7 +53,7 @@ def _rows(name: str, runs: Sequence[pl.DataFrame]) -> Iterable[Row]:
         yield measured(Key(name, REDUCTION, RC3, average), None, cuts)
         if percent in TAILS:
             better = [100.0 * (theirs > ours) for theirs, ours in zip(tcp, rc3, strict=True)]
-            yield measured(Key(name, SHORTER, RC3, average), 100.0, better)
+            yield measured(Key(name, SHORTER, RC3, average), None, better)
 
 
 def _percentiles(flows: pl.DataFrame, column: str, percents: Sequence[float]) -> list[float]:
@@ -68,7 +65,7 @@ def _curve(name: str, label: str) -> str:
 
 
 def draw(evaluation: Evaluation) -> Figure:
-    """One panel for each size."""
+    """Draws a panel for each size."""
     drawing, panels = plots.figure(len(SIZES), width_inches=plots.PAGE_INCHES)
     curves = evaluation.curves["cdf"]
     for axes, name in zip(panels, SIZES.values(), strict=True):
@@ -91,4 +88,5 @@ METRICS = named(REDUCTION, SHORTER)
 
 def experiment(declared: Declaration) -> Experiment:
     """Returns the experiment that the file declares."""
-    return declared.experiment(plan, evaluate, draw)
+    declared.rest.finish()
+    return declared.study(partial(internet2.both, BASELINE), evaluate, draw)

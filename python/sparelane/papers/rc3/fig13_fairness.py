@@ -1,60 +1,56 @@
-"""NSDI 2014, Fig. 13: what throughput flows of each size get, and how equal flows are."""
+"""Measures the throughput of flows by size, and fairness between flows: NSDI 2014, Fig. 13."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import polars as pl
-from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine import panels
+from sparelane.papers.engine.base import Experiment
+from sparelane.papers.engine.cells import Runs
 from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, measured
 from sparelane.papers.engine.statistics import jain
 from sparelane.papers.rc3 import internet2
-from sparelane.papers.rc3.analytic import FLOW_SIZES, MSS_BYTES
-from sparelane.papers.rc3.internet2 import BASELINE, RC3, TCP
-from sparelane.reports import plots
+from sparelane.papers.rc3.internet2 import BASELINE, RC3, SIZES_BYTES, TCP
 
-SIZES = [segments * MSS_BYTES for segments in FLOW_SIZES]
 SCHEMES = {TCP: "regular_s", RC3: "other_s"}
 ALONE = "alone"
-LOOKS = {TCP: plots.TCP, RC3: plots.RC3}
 THROUGHPUT = Metric("throughput", "Mb/s")
 JAIN = Metric("Jain's index of throughput")
 JAIN_OVER_ALONE = Metric("Jain's index of throughput over alone")
+METRICS = named(THROUGHPUT)
 
 
 def key(size_bytes: int, scheme: str) -> Key:
-    """The median throughput of flows of a size."""
+    """Returns the key of the median throughput of flows of one size."""
     return Key(f"{size_bytes} bytes", THROUGHPUT, scheme, "median")
 
 
-def plan(effort: Effort) -> Sequence[Simulation]:
-    """The baseline."""
-    return internet2.plan([BASELINE], effort)
-
-
-def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
-    """Median throughput by size, and Jain's index."""
-    runs = internet2.all_pairs(BASELINE, effort, outcomes)
-    medians = [_medians(run) for run in runs]
+def evaluate(runs: Runs) -> Evaluation:
+    """Returns the median throughput by size, and Jain's index."""
+    frames = internet2.pairs(runs, BASELINE)
+    medians = [_medians(flows) for flows in frames]
     rows: list[Row] = [
-        measured(key(size, scheme), None, [run[size][scheme] for run in medians if size in run])
-        for size in SIZES
+        measured(key(size, scheme), None, [found[size][scheme] for found in medians if size in found])
+        for size in SIZES_BYTES
         for scheme in (*SCHEMES, ALONE)
     ]
-    known = [run for run in runs if not run.is_empty()]
+    known = [flows for flows in frames if not flows.is_empty()]
     for metric, relative in ((JAIN, False), (JAIN_OVER_ALONE, True)):
         rows += [
-            measured(Key("all sizes", metric, scheme), None, [jain(_speeds(run, column, relative)) for run in known])
+            measured(
+                Key("all sizes", metric, scheme), None, [jain(_speeds(flows, column, relative)) for flows in known]
+            )
             for scheme, column in SCHEMES.items()
         ]
-    return Evaluation(tuple(rows), internet2.notes(effort))
+    return Evaluation(tuple(rows), internet2.notes(runs.effort))
 
 
 def _medians(flows: pl.DataFrame) -> Mapping[int, Mapping[str, float]]:
-    """Median throughput in Mb/s by size and scheme."""
+    """Returns the median throughput in Mb/s by size and scheme."""
     columns = SCHEMES | {ALONE: "ideal_s"}
     mbps = [(8e-6 * pl.col("size_bytes") / pl.col(column)).median().alias(name) for name, column in columns.items()]
     table = flows.group_by("size_bytes").agg(mbps)
@@ -62,42 +58,25 @@ def _medians(flows: pl.DataFrame) -> Mapping[int, Mapping[str, float]]:
 
 
 def _speeds(flows: pl.DataFrame, column: str, relative: bool) -> Sequence[float]:
+    """Returns the throughput of each flow, absolute or relative to the flow's throughput alone."""
     best = pl.col("ideal_s") if relative else pl.col("size_bytes")
     return flows.select(best / pl.col(column)).to_series().to_list()
 
 
-def draw(evaluation: Evaluation) -> Figure:
-    """Median throughput against flow size."""
-    drawing, [axes] = plots.figure()
-    for scheme, look in LOOKS.items():
-        plots.points(axes, scheme, look, SIZES, _median_rows(evaluation, scheme))
-    alone = [row.value for row in _median_rows(evaluation, ALONE)]
-    known = [(size, best) for size, best in zip(SIZES, alone, strict=True) if best is not None]
-    plots.line(axes, ALONE, plots.MODEL, [size for size, _ in known], [best for _, best in known])
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel("flow size (bytes)")
-    axes.set_ylabel("median throughput (Mb/s)")
-    plots.legend_above(axes, 3)
-    return drawing
-
-
-def _median_rows(evaluation: Evaluation, scheme: str) -> Sequence[Row]:
-    return [evaluation.find(key(size, scheme)) for size in SIZES]
-
-
 def _of_alone_over_the_largest(evaluation: Evaluation) -> float:
-    """RC3's median throughput over that of a flow that is alone: of flows of 105,120 bytes, over the largest's."""
+    """Returns the share that RC3 keeps of the throughput alone: of flows of 105,120 bytes, over the largest flows'."""
     medium, largest = (
-        evaluation.ours(key(size, RC3)) / evaluation.ours(key(size, ALONE)) for size in (SIZES[6], SIZES[-1])
+        evaluation.ours(key(size, RC3)) / evaluation.ours(key(size, ALONE))
+        for size in (SIZES_BYTES[6], SIZES_BYTES[-1])
     )
     return medium / largest
 
 
-METRICS = named(THROUGHPUT)
 VALUES = {"medium over large": lambda: _of_alone_over_the_largest}
 
 
 def experiment(declared: Declaration) -> Experiment:
     """Returns the experiment that the file declares."""
-    return declared.experiment(plan, evaluate, draw)
+    draw = panels.read(declared)
+    declared.rest.finish()
+    return declared.study(partial(internet2.both, BASELINE), evaluate, draw)

@@ -1,0 +1,166 @@
+"""Draws the figure that an experiment's file describes: its panels, each with series of rows.
+
+A panel's `rows` select the rows of each series, in order: bars in groups, or markers along an axis of numbers. A
+series gives its name, its look and the parts of keys in which it differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from sparelane.papers.engine.declared import Declaration
+from sparelane.papers.engine.rows import Evaluation, Key
+from sparelane.papers.engine.sections import Section
+from sparelane.reports import plots
+from sparelane.reports.plots import Bars, Look
+
+LOOKS: Mapping[str, Look] = {
+    "grey": plots.TCP,
+    "blue": plots.RC3,
+    "white": plots.MODEL,
+    "orange": plots.THIRD,
+    "violet": plots.FOURTH,
+    "green": plots.FIFTH,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Rows that are drawn in one look.
+
+    Attributes:
+        name: the name in the legend.
+        look: the style.
+        keys: the keys of the rows, in order.
+    """
+
+    name: str
+    look: Look
+    keys: Sequence[Key]
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One panel.
+
+    Attributes:
+        draw: draws series at positions with labels: as bars, or as markers.
+        series: what is drawn.
+        labels: the name of each position.
+        at: the positions on an axis of numbers.
+        above: the keys of the numbers in percent above each group of bars; empty for none.
+        axis: the label of the horizontal axis.
+        unit: the label of the vertical axis.
+        both_signs: the line at zero is drawn, with room below.
+        log: the axes that are logarithmic, as in `xy`.
+        limits: the ends of the vertical axis; empty for automatic ones.
+        small: small labels of positions.
+        columns: the number of columns of the legend; 0 for no legend.
+    """
+
+    draw: Callable[[Axes, Panel, Evaluation], None]
+    series: Sequence[Series]
+    labels: Sequence[str]
+    at: Sequence[float]
+    above: Sequence[Key]
+    axis: str
+    unit: str
+    both_signs: bool
+    log: str
+    limits: Sequence[float]
+    small: bool
+    columns: int
+
+    def on(self, axes: Axes, evaluation: Evaluation) -> None:
+        """Draws the panel."""
+        self.draw(axes, self, evaluation)
+        if self.both_signs:
+            plots.both_signs(axes)
+        if "x" in self.log:
+            axes.set_xscale("log")
+        if "y" in self.log:
+            axes.set_yscale("log")
+        if self.limits:
+            axes.set_ylim(*self.limits)
+        if self.small:
+            axes.tick_params(axis="x", labelsize=6)
+        axes.set_xlabel(self.axis)
+        axes.set_ylabel(self.unit)
+        if self.columns:
+            plots.legend_above(axes, self.columns)
+
+
+def _bars(axes: Axes, panel: Panel, evaluation: Evaluation) -> None:
+    bars = [Bars.of_rows(one.name, one.look, [evaluation.find(key) for key in one.keys]) for one in panel.series]
+    plots.grouped_bars(axes, panel.labels, bars)
+    if panel.above:
+        plots.reductions_above(axes, [evaluation.find(key).value for key in panel.above], bars)
+
+
+def _log_points(axes: Axes, panel: Panel, evaluation: Evaluation) -> None:
+    bars = [Bars.of_rows(one.name, one.look, [evaluation.find(key) for key in one.keys]) for one in panel.series]
+    plots.grouped_points(axes, panel.labels, bars)
+
+
+def _points(axes: Axes, panel: Panel, evaluation: Evaluation) -> None:
+    # A quick effort may lack some of the rows of a curve.
+    found = {row.key: row for row in evaluation.rows}
+    for one in panel.series:
+        known = [(at, found[key]) for at, key in zip(panel.at, one.keys, strict=True) if key in found]
+        plots.points(axes, one.name, one.look, [at for at, _ in known], [row for _, row in known])
+
+
+KINDS = {"bars": _bars, "log points": _log_points, "points": _points}
+
+
+def read(declared: Declaration) -> Callable[[Evaluation], Figure]:
+    """Returns the function that draws the panels of an experiment's file side by side.
+
+    Raises:
+        DeclarationError: a key is wrong.
+    """
+    found = [_panel(part, declared) for part in declared.rest.sections("panel")]
+    width_inches = declared.rest.number("width", plots.PAGE_INCHES)
+
+    def draw(evaluation: Evaluation) -> Figure:
+        drawing, all_axes = plots.figure(len(found), width_inches=width_inches)
+        for axes, panel in zip(all_axes, found, strict=True):
+            panel.on(axes, evaluation)
+        return drawing
+
+    return draw
+
+
+def _panel(part: Section, declared: Declaration) -> Panel:
+    rows = [declared.rows.within(one) for one in part.sections("rows")]
+
+    def keys(section: Section) -> list[Key]:
+        return [key for selector in rows for key in selector.keys(section.copy())]
+
+    series = [Series(one.text("name"), one.one_of("look", LOOKS), keys(one)) for one in part.sections("series")]
+    above = keys(part.section("above")) if "above" in part else []
+    at = part.numbers("at")
+    found = Panel(
+        part.one_of("kind", KINDS, "bars"),
+        series,
+        part.texts("labels"),
+        at,
+        above,
+        part.text("axis"),
+        part.text("unit"),
+        part.flag("both_signs"),
+        part.text("log", ""),
+        part.numbers("limits"),
+        part.flag("small"),
+        part.whole("columns", 0),
+    )
+    part.finish()
+    places = len(at or found.labels)
+    for selected in (*(one.keys for one in series), *([above] if above else [])):
+        if len(selected) != places:
+            raise part.fail("rows", f"selects {len(selected)} rows for {places} positions")
+    return found
