@@ -25,9 +25,9 @@ from pathlib import Path
 from sparelane.papers import rapid
 from sparelane.papers.engine import declared
 from sparelane.papers.engine.base import Effort, Outcome, Simulation
+from sparelane.papers.engine.rows import Key, Metric
 from sparelane.papers.engine.runner import distil
-from sparelane.papers.rapid import table2_mechanisms, testbed, transfers, web
-from sparelane.papers.rapid.printed import TABLE_V
+from sparelane.papers.rapid import table2_mechanisms, table5_burstiness, testbed, transfers, web
 from sparelane.papers.rapid.table5_burstiness import LEVELS, WARM_UP_SHARE, Case
 from sparelane.scenario import library
 from sparelane.simulation.simulate import run
@@ -113,27 +113,39 @@ def main() -> int:
 def points(queue: str, seed: int, effort: Effort) -> Iterator[Point]:
     """Yield all cells of the tables with one queue."""
     settings = QUEUES[queue]
-    for place, level in enumerate(LEVELS):
+    numbers = _printed("table5-burstiness.toml", table5_burstiness.METRICS)
+    for level in LEVELS:
         for scheme in SCHEMES:
-            use, loss = TABLE_V[scheme][2 * place : 2 * place + 2]
+            case = Case(scheme, level, settings=settings)
+            use, loss = (numbers[case.key(metric)] for metric in (table5_burstiness.LINK_USE, transfers.LOSS))
             printed = Numbers(use / 100 * LEFT_GBPS, loss)
             span = testbed.span(scheme, effort, WARM_UP_SHARE)
-            case = Case(scheme, level, settings=settings)
             yield Point(f"V, {level}", scheme, printed, case.simulation(seed, effort), span)
     for table, (file, setting, round_trip_ms) in WEB_TABLES.items():
-        numbers = declared.read(Path(rapid.__path__[0]) / file, web.METRICS).printed
+        numbers = _printed(file, web.METRICS)
         for scheme in SCHEMES:
             gentle = web.GENTLE if scheme == "rapid" else ()
             one = web.Run(
                 scheme, (*web.round_trip(round_trip_ms), *gentle, *settings), setting, transfers.SCHEMES[scheme]
             )
-            keys = (one.key(transfers.THROUGHPUT), one.key(transfers.LOSS), one.key(web.WEB_FLOW, web.MEDIAN))
-            printed = Numbers(*(numbers[key] for key in keys))
+            printed = Numbers(*(numbers[key] for key in _table_keys(one)))
             yield Point(table, scheme, printed, one.simulation(seed, effort), one.span(effort), one)
     full = table2_mechanisms.VARIANTS[table2_mechanisms.FULL]
     one = web.Run("rapid", (*full.settings, *settings), "beside web users", table2_mechanisms.FULL)
-    printed = Numbers(full.web.gbps or 0.0, full.web.loss_percent or 0.0, full.web.median_ms)
+    numbers = _printed("table2-mechanisms.toml", table2_mechanisms.METRICS)
+    printed = Numbers(*(numbers[key] for key in _table_keys(one)))
     yield Point("II", "rapid", printed, one.simulation(seed, effort), one.span(effort), one)
+
+
+def _printed(file: str, metrics: Mapping[str, Metric]) -> Mapping[Key, float]:
+    """Return the paper's numbers in the file of an experiment."""
+    values = table5_burstiness.VALUES if metrics is table5_burstiness.METRICS else None
+    return declared.read(Path(rapid.__path__[0]) / file, metrics, values).printed
+
+
+def _table_keys(one: web.Run) -> tuple[Key, Key, Key]:
+    """Return the keys of throughput, loss and median web flow of a run."""
+    return one.key(transfers.THROUGHPUT), one.key(transfers.LOSS), one.key(web.WEB_FLOW, web.MEDIAN)
 
 
 def measure(queues: Sequence[str], effort: Effort, jobs: int) -> dict[str, list[tuple[Point, Numbers]]]:

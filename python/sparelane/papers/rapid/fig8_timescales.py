@@ -186,11 +186,10 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
             ]
             found = [one for one in found if len(one.estimate_bps) >= gamma]
             place = of(traffic, packets)
-            rows += single_rows(place, found, 80.0 if packets == 64 else None)
+            rows += single_rows(place, found)
             if packets in (48, 64, 96, 192):
                 means = [100.0 * float(np.median(one.averaged(gamma).errors())) for one in found]
-                printed = {64: 5.0, 192: 15.0}.get(packets)
-                rows.append(measured(replace(place, metric=together(gamma), average="median"), printed, means))
+                rows.append(measured(replace(place, metric=together(gamma), average="median"), None, means))
             if found:
                 every = np.concatenate([one.averaged(gamma).errors() for one in found])
                 shares = np.linspace(0.0, 1.0, 201)
@@ -204,7 +203,7 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
                 )
                 for seed in effort.seed_numbers()[:VARIED_SEEDS]
             ]
-            rows += single_rows(replace(of(traffic, 64), variant=name), varied, None)
+            rows += single_rows(replace(of(traffic, 64), variant=name), varied)
     return Evaluation(tuple(rows), curves=curves)
 
 
@@ -218,14 +217,14 @@ def together(gamma: int) -> Metric:
     return Metric(f"error of {gamma} together", "%")
 
 
-def single_rows(place: Key, runs: Sequence[Estimates], printed: float | None) -> list[Row]:
+def single_rows(place: Key, runs: Sequence[Estimates]) -> list[Row]:
     """Errors of single p-streams."""
     found = [one for one in runs if len(one.estimate_bps)]
     bias = [100.0 * float((one.estimate_bps / one.available_bps - 1.0).mean()) for one in found]
     probing = [one.probing() for one in found]
     share = [100.0 * len(some.estimate_bps) / len(one.estimate_bps) for some, one in zip(probing, found, strict=True)]
     return [
-        measured(place, printed, [percent_small(one) for one in found]),
+        measured(place, None, [percent_small(one) for one in found]),
         measured(replace(place, metric=BIAS), None, bias),
         measured(replace(place, metric=PROBING), None, share),
         measured(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from matplotlib.figure import Figure
@@ -58,13 +58,13 @@ class LossTable:
     """One of the two tables.
 
     Attributes:
-        printed: the paper's numbers.
+        paper: the paper's number for a row; a varied row has that of the row that it varies.
         settings: overrides of the scenario, besides the loss.
         lossy_settings: further ones, where there is loss.
         varied: what a full run has besides.
     """
 
-    printed: Mapping[Key, float]
+    paper: Callable[[Key], float | None]
     settings: tuple[str, ...]
     lossy_settings: tuple[str, ...]
     varied: Sequence[Cell]
@@ -106,9 +106,9 @@ class LossTable:
         for cell in self.cells(effort):
             stop_s, from_s = cell.span(effort)
             runs = [outcomes[self.simulation(cell, seed, effort)] for seed in effort.seed_numbers()]
-            # What is varied is held against the same number.
-            paper = self.printed[_usual(cell)]
-            rows.append(measured(cell.key, paper, [transfers.gbps(run, stop_s - from_s) for run in runs]))
+            rows.append(
+                measured(cell.key, self.paper(cell.key), [transfers.gbps(run, stop_s - from_s) for run in runs])
+            )
         found = Evaluation(tuple(rows))
         return replace(found, notes=self.notes(found, self.schemes(effort)))
 
@@ -170,16 +170,12 @@ def experiment(declared: Declaration) -> Experiment:
     """
     rest = declared.rest
     varied = [cell for part in rest.sections("varied") for cell in _varied(part)]
-    table = LossTable(declared.printed, rest.texts("settings"), rest.texts("lossy_settings"), varied)
-    missing = next((key for key in map(_usual, table.cells(declared.full)) if key not in declared.printed), None)
+    table = LossTable(declared.paper, rest.texts("settings"), rest.texts("lossy_settings"), varied)
+    missing = next((cell.key for cell in table.cells(declared.full) if declared.paper(cell.key) is None), None)
     if missing is not None:
         raise rest.fail("printed", f'has nothing for "{missing.words}"')
     rest.finish()
     return declared.experiment(table.plan, table.evaluate, draw)
-
-
-def _usual(cell: Cell) -> Key:
-    return replace(cell, what="").key
 
 
 def _varied(part: Section) -> list[Cell]:

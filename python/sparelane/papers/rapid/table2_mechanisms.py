@@ -12,7 +12,6 @@ from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulatio
 from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, measured
 from sparelane.papers.rapid import testbed, transfers, web
-from sparelane.papers.rapid.printed import BesideWeb
 from sparelane.papers.rapid.transfers import LOSS, THROUGHPUT
 from sparelane.papers.rapid.web import MEDIAN, WEB_FLOW, Run
 from sparelane.reports import plots
@@ -36,23 +35,18 @@ STARTING = (
 )
 V2 = ("host_at.0.timestamp_clock=1ms", "host_at.0.timestamp_at=acknowledgment")
 V4 = ("scheme.rapid.bass_passes=0",)
-UNPRINTED = BesideWeb(None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """RAPID without one of its mechanisms, and the paper's numbers.
+    """RAPID without one of its mechanisms.
 
     Attributes:
         settings: overrides of the scenario.
-        idle_gbps: throughput without cross traffic; `None` where the paper has no such variant.
-        web: what it has beside web users.
-        start_up_s: what its start takes at most.
+        start_up_s: the longest time that its start takes.
     """
 
     settings: tuple[str, ...]
-    idle_gbps: float | None = None
-    web: BesideWeb = UNPRINTED
     start_up_s: float = testbed.START_UP_S
 
     def span(self, effort: Effort) -> tuple[float, float]:
@@ -76,24 +70,15 @@ class Variant:
 
 
 VARIANTS: Mapping[str, Variant] = {
-    FULL: Variant((), 9.44, BesideWeb(7.00, 0.001, 1.45)),
-    "V1: software timers": Variant(
-        (f"host_at.0.timer_error={testbed.TIMER_ERROR}",), 8.37, BesideWeb(6.77, 0.004, 1.28)
-    ),
+    FULL: Variant(()),
+    "V1: software timers": Variant((f"host_at.0.timer_error={testbed.TIMER_ERROR}",)),
     "V1, timers 1us late": Variant(("host_at.0.timer_error=1us",)),
     "V1, timers 5us late": Variant(("host_at.0.timer_error=5us",)),
-    "V2: TCP timestamps": Variant(V2, 9.83, BesideWeb(7.64, 0.217, 520.64)),
-    "V3: no arrival timestamps": Variant(
-        ("host_at.0.timestamp_at=acknowledgment",), 7.91, BesideWeb(6.43, 0.001, 1.24)
-    ),
-    "V4: no BASS": Variant(V4, 9.82, BesideWeb(7.83, 0.151, 8705.24)),
-    "V5: gamma 1, N 64": Variant(("scheme.rapid.gamma=1",), 8.99, BesideWeb(6.45, 0.002, 1.23)),
-    LONG_STREAMS: Variant(
-        ("scheme.rapid.gamma=1", "scheme.rapid.packets_per_rate=48"),
-        9.49,
-        BesideWeb(6.33, 0.007, 1.45),
-        start_up_s=LONG_START_UP_S,
-    ),
+    "V2: TCP timestamps": Variant(V2),
+    "V3: no arrival timestamps": Variant(("host_at.0.timestamp_at=acknowledgment",)),
+    "V4: no BASS": Variant(V4),
+    "V5: gamma 1, N 64": Variant(("scheme.rapid.gamma=1",)),
+    LONG_STREAMS: Variant(("scheme.rapid.gamma=1", "scheme.rapid.packets_per_rate=48"), start_up_s=LONG_START_UP_S),
     "full RAPID, lossy p-streams say nothing": Variant((testbed.LOSSY_STREAMS_SKIPPED,)),
     "V2, lossy p-streams say nothing": Variant((testbed.LOSSY_STREAMS_SKIPPED, *V2)),
     "V4, lossy p-streams say nothing": Variant((testbed.LOSSY_STREAMS_SKIPPED, *V4)),
@@ -142,9 +127,9 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
         stop_s, from_s = variant.span(effort)
         alone = [outcomes[variant.idle(name, seed, effort)] for seed in effort.seed_numbers()]
         rates = [transfers.gbps(outcome, stop_s - from_s) for outcome in alone]
-        rows.append(measured(idle(name), variant.idle_gbps, rates))
+        rows.append(measured(idle(name), None, rates))
         run = variant.beside_web(name)
-        rows += run.rows(variant.web.numbers(run), effort, outcomes, averages=(MEDIAN,))
+        rows += run.rows(effort, outcomes, averages=(MEDIAN,))
     return Evaluation(tuple(rows))
 
 
@@ -157,7 +142,7 @@ def directions(evaluation: Evaluation) -> tuple[str, ...]:
     """Whether each variant takes more or less than full RAPID, ours and the paper's."""
     notes = []
     for name in VARIANTS:
-        if name == FULL or VARIANTS[name].idle_gbps is None:
+        if name == FULL or evaluation.find(idle(name)).paper is None:
             continue
         words = []
         for where, key, of_full in (
@@ -175,7 +160,7 @@ def directions(evaluation: Evaluation) -> tuple[str, ...]:
 def draw(evaluation: Evaluation) -> Figure:
     """Throughput of each variant, alone and beside web users."""
     drawing, [axes] = plots.figure(width_inches=plots.PAGE_INCHES)
-    shown = [name for name, variant in VARIANTS.items() if variant.idle_gbps is not None]
+    shown = [name for name in VARIANTS if evaluation.find(idle(name)).paper is not None]
     bars = [
         plots.Bars.of_rows("idle path", plots.TCP, [evaluation.find(idle(name)) for name in shown]),
         plots.Bars.of_rows(
@@ -187,18 +172,6 @@ def draw(evaluation: Evaluation) -> Figure:
     axes.set_ylabel("throughput (Gb/s)")
     plots.legend_above(axes, 3)
     return drawing
-
-
-STOPPED = (
-    "not explained: a rate above what is free costs losses; TCP waits for each repair, and p-streams with a lost "
-    'packet bring the rate down. Where these say nothing (rows "lossy p-streams say nothing") V2 and V4 have two '
-    "thirds of the printed throughput, with twenty times the printed losses and more; they have more than full RAPID, "
-    'as printed, only in rows "TCP never stops", with some fifty times its losses. Web users who wait for half a '
-    "second or nine beside a transfer that loses one packet in 500: one queue that takes both alike has no such thing "
-    "here; where TCP never stops, a median of 220 ms goes with 10 % of losses. In a switch that refuses web users' "
-    "packets first the sign is right, without a loss, and users wait for a second (rows); but there New Reno has "
-    "nearly all of the path, too, for an eighth as printed (row of Table VIII)"
-)
 
 
 METRICS = named(LOSS, THROUGHPUT, WEB_FLOW)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import polars as pl
 from matplotlib.figure import Figure
@@ -16,14 +17,11 @@ from sparelane.papers.engine.claims import (
 from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, measured
 from sparelane.papers.rapid import testbed, transfers, web
-from sparelane.papers.rapid.printed import GENTLE_BCT_LOSS, TABLE_I, TABLE_V
 from sparelane.papers.rapid.transfers import LOSS, THROUGHPUT
 from sparelane.reports import plots
 
 # The paper's names in this table, and the cross traffic.
 LEVELS = {"UDP": "CBR", "SCT": "SCT", "BCT": "BCT"}
-# The paper's 5-95 % range of the cross traffic's rate at 1 ms, Gb/s.
-BURSTINESS = {"UDP": 0.49, "SCT": 1.40, "BCT": 2.62}
 WARM_UP_SHARE = 0.1
 # The buffer of the switch, varied for RAPID and New Reno; what the paper's has is not known.
 BUFFERS = {"1.5 MB": "1.5MB", "1000 packets": "1000packets"}
@@ -56,16 +54,6 @@ class Case:
     def key(self, metric: Metric) -> Key:
         """Which number of it a row has."""
         return Key(f"beside {self.level}", metric, transfers.SCHEMES[self.scheme], variant=self.what)
-
-    @property
-    def printed(self) -> tuple[float | None, float | None, float | None]:
-        """The paper's throughput in Gb/s, use of the link and loss in percent; the loss alone of the gentle RAPID."""
-        if self == GENTLE:
-            return (None, None, GENTLE_BCT_LOSS)
-        place = list(LEVELS).index(self.level)
-        use, loss = TABLE_V[self.scheme][2 * place : 2 * place + 2]
-        gbps = TABLE_I[self.scheme][place] if self.scheme in TABLE_I else None
-        return (gbps, use, loss)
 
     def simulation(self, seed: int, effort: Effort) -> Simulation:
         """One run."""
@@ -117,6 +105,11 @@ def cases(effort: Effort) -> list[Case]:
     return [*usual, GENTLE, *buffers, *losses, *tried]
 
 
+def burstiness(level: str) -> Key:
+    """The key of the 5-95 % range of the cross traffic's rate."""
+    return Key(level, RANGE, "cross traffic")
+
+
 def alone(level: str, seed: int, effort: Effort, settings: tuple[str, ...] = ()) -> Simulation:
     """The cross traffic without the transfer, for its burstiness."""
     return testbed.simulation(
@@ -150,27 +143,31 @@ def spread_gbps(outcome: Outcome) -> float:
     return float(rates.quantile(0.95) or 0) - float(rates.quantile(0.05) or 0)
 
 
-def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
+def evaluate(declared: Declaration, effort: Effort, outcomes: Outcomes) -> Evaluation:
     """The burstiness of each level, and the use of the link and the loss of each scheme beside it."""
     rows = []
     left_gbps = {}
-    for level, printed in BURSTINESS.items():
+    for level in LEVELS:
         found = {seed: rates_gbps(outcomes[alone(level, seed, effort)]) for seed in effort.seed_numbers()}
         ranges = [spread_gbps(outcomes[alone(level, seed, effort)]) for seed in effort.seed_numbers()]
-        rows.append(measured(Key(level, RANGE, "cross traffic"), printed, ranges))
+        rows.append(measured(burstiness(level), None, ranges))
         left_gbps[level] = {seed: 10 - float(rates.mean() or 0) for seed, rates in found.items()}  # type: ignore[arg-type]
     if effort.name == "full":
         ranges = [spread_gbps(outcomes[alone("UDP", seed, effort, BURSTS)]) for seed in effort.seed_numbers()]
         rows.append(measured(Key("UDP", RANGE, "cross traffic", variant="30 packets at once"), None, ranges))
     for case in cases(effort):
-        gbps, use, loss = case.printed
+        # The paper prints one number of the gentle RAPID; other variants are compared with the usual numbers.
+        paper = declared.printed.get if case == GENTLE else declared.paper
         stop_s, from_s = testbed.span(case.scheme, effort, WARM_UP_SHARE)
         runs = {seed: outcomes[case.simulation(seed, effort)] for seed in effort.seed_numbers()}
         rates = {seed: transfers.gbps(run, stop_s - from_s) for seed, run in runs.items()}
         shares = [100 * rate / left_gbps[case.level][seed] for seed, rate in rates.items()]
-        rows.append(measured(case.key(THROUGHPUT), gbps, list(rates.values())))
-        rows.append(measured(case.key(LINK_USE), use, shares))
-        rows.append(measured(case.key(LOSS), loss, [transfers.loss_percent(run) for run in runs.values()]))
+        numbers = {
+            THROUGHPUT: list(rates.values()),
+            LINK_USE: shares,
+            LOSS: [transfers.loss_percent(run) for run in runs.values()],
+        }
+        rows += [measured(case.key(metric), paper(case.key(metric)), values) for metric, values in numbers.items()]
     evaluation = Evaluation(tuple(rows))
     return replace(evaluation, notes=order_notes(evaluation, effort))
 
@@ -196,7 +193,7 @@ def draw(evaluation: Evaluation) -> Figure:
     looks = (plots.TCP, plots.RC3, plots.THIRD)
     bars = [
         plots.Bars.of_rows(
-            f"{level} ({BURSTINESS[level]} Gb/s)",
+            f"{level} ({evaluation.paper(burstiness(level))} Gb/s)",
             look,
             [evaluation.find(Case(scheme, level).key(LINK_USE)) for scheme in present],
         )
@@ -237,4 +234,4 @@ VALUES = {"losses less the least": _losses_less_the_least, "smallest fall": lamb
 
 def experiment(declared: Declaration) -> Experiment:
     """Returns the experiment that the file declares."""
-    return declared.experiment(plan, evaluate, draw)
+    return declared.experiment(plan, partial(evaluate, declared), draw)

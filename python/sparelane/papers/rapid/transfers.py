@@ -40,26 +40,8 @@ SHOWN: Mapping[str, plots.Look] = {
 THROUGHPUT = Metric("throughput", "Gb/s")
 LOSS = Metric("loss", "%", is_loss_rate=True)
 
-# Schemes that grow by a segment or so in a round trip.
-SLOW_GROWERS = ("newreno", "hybla", "lp", "westwood", "veno", "vegas", "cubic", "illinois", "h-tcp", "highspeed", "bic")
-
-# Why those have more than in the paper beside cross traffic.
-SHALLOW = (
-    "not explained: the paper's have losses that ours do not. Tried, each at 120 s: other buffers (all in "
-    "benches/rapid_buffers.md), memory that ports share, stalls with finite rings, netem's queue, and programs that "
-    "write 30 packets at once (which make the cross traffic four times as bursty as the paper's); none brings New Reno "
-    "beside UDP within a factor of 1.5 of the paper's. PAUSE frames for 10 ms each second do (19 % for 24), but with "
-    "them RAPID loses packets, too, 0.2 % for none: see the varied rows of Table V"
-)
-
 # A receiver that stalls for 10 ms each second and pauses the switch meanwhile, so that nothing is lost behind it.
 PAUSES = ("host_at.0.ring=1512", "host_at.0.stall_every=1s", "host_at.0.stall_length=10ms")
-
-# Why FAST differs everywhere.
-FAST_PORT = (
-    "not explained: the paper tuned its own port of FAST, and gives no numbers; ours has alpha = 200 packets, and with "
-    "900 it is nearer at losses of 1e-4 and 1e-3, and still far below (rows of Table III)"
-)
 
 
 def transfer(outcome: Outcome) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -110,23 +110,30 @@ class Run:
 
     def rows(
         self,
-        printed: Mapping[Key, float],
         effort: Effort,
         outcomes: Outcomes,
         averages: Sequence[str] = tuple(QUANTILES),
+        paper: Callable[[Key], float | None] = lambda key: None,
     ) -> Iterable[Row]:
-        """Throughput and loss of the transfer, and durations of web flows, beside the paper's numbers."""
+        """Yields throughput and loss of the transfer, and durations of web flows.
+
+        Args:
+            effort: the length and number of runs.
+            outcomes: all outcomes of the experiment.
+            averages: keys of `QUANTILES`.
+            paper: the paper's number for a row, if the row's own key does not determine it.
+        """
         found = [outcomes[self.simulation(seed, effort)] for seed in effort.seed_numbers()]
         if self.scheme is not None:
             stop_s, from_s = self.span(effort)
             rates = [transfers.gbps(outcome, stop_s - from_s) for outcome in found]
-            yield measured(self.key(THROUGHPUT), printed.get(self.key(THROUGHPUT)), rates)
+            yield measured(self.key(THROUGHPUT), paper(self.key(THROUGHPUT)), rates)
             losses = [transfers.loss_percent(outcome) for outcome in found]
-            yield measured(self.key(LOSS), printed.get(self.key(LOSS)), losses)
+            yield measured(self.key(LOSS), paper(self.key(LOSS)), losses)
         times = [self.durations(outcome, effort) for outcome in found]
         for average in averages:
             key, values = self.key(WEB_FLOW, average), [series.quantile(QUANTILES[average]) for series in times]
-            yield measured(key, printed.get(key), [float(value) for value in values if value is not None])
+            yield measured(key, paper(key), [float(value) for value in values if value is not None])
 
     def durations(self, outcome: Outcome, effort: Effort) -> pl.Series:
         """How long the web flows took that began while the transfer counts and are done, milliseconds."""

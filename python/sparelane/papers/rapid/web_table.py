@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from matplotlib.figure import Figure
@@ -28,13 +28,13 @@ class WebTable:
     Attributes:
         setting: how rows call the round trip.
         round_trip_ms: of the transfer.
-        printed: the paper's numbers.
+        paper: the paper's number for a row; a varied row has that of the row that it varies.
         varied: what a full run has besides: a scheme, what differs and how.
     """
 
     setting: str
     round_trip_ms: float
-    printed: Mapping[Key, float]
+    paper: Callable[[Key], float | None]
     varied: Sequence[tuple[str, str, tuple[str, ...]]]
 
     def runs(self, effort: Effort) -> list[Run]:
@@ -59,15 +59,7 @@ class WebTable:
         rows: list[Row] = []
         curves = {}
         for run in self.runs(effort):
-            # What is varied is held against the same numbers.
-            usual = replace(run, variant="")
-            printed = {
-                run.key(metric, average): self.printed[usual.key(metric, average)]
-                for metric in METRICS.values()
-                for average in ("", *web.QUANTILES)
-                if usual.key(metric, average) in self.printed
-            }
-            rows += run.rows(printed, effort, outcomes)
+            rows += run.rows(effort, outcomes, paper=self.paper)
             curves[joined(run.called, run.variant)] = run.distribution(outcomes[run.simulation(1, effort)], effort)
         found = Evaluation(tuple(rows), curves=curves)
         schemes = [run for run in self.runs(effort) if run.scheme is not None and not run.variant]
@@ -123,7 +115,7 @@ def experiment(declared: Declaration) -> Experiment:
     """
     rest = declared.rest
     varied = [one for part in rest.sections("varied") for one in _varied(part)]
-    table = WebTable(rest.text("setting"), rest.number("round_trip_ms"), declared.printed, varied)
+    table = WebTable(rest.text("setting"), rest.number("round_trip_ms"), declared.paper, varied)
     rest.finish()
     return declared.experiment(table.plan, table.evaluate, table.draw)
 
