@@ -112,10 +112,6 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
-SLUGGISH = ("New Reno", "Hybla", "LP", "Westwood", "Veno")
-OTHERS = [label for label in transfers.SCHEMES.values() if label != "RAPID"]
-
-
 METRICS = named(FAIRNESS, UTILIZATION)
 
 

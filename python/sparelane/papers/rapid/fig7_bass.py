@@ -92,10 +92,6 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
-def _spread(row: str) -> Key:
-    return Key(row, RATIO, average="spread")
-
-
 METRICS = named(RATIO)
 
 

@@ -257,21 +257,6 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
-NOISE = (
-    "a rate lasts some 150 us, and interrupts come 50 us apart: without the noise of hosts more than 80 % of the "
-    "errors are small (row); the paper does not say what noise its hosts had"
-)
-BURSTS = (
-    "not explained: the available bandwidth itself changes within a p-stream, and without the noise of hosts hardly "
-    "more errors are small (row); the paper does not say which cross traffic it used"
-)
-LONGER_IS_BETTER = "not explained: here longer p-streams have smaller errors"
-
-
-def _together(traffic: str, packets: int) -> Key:
-    return replace(of(traffic, packets), metric=together(GAMMAS[packets]), average="median")
-
-
 METRICS = named(SINGLE)
 
 

@@ -17,8 +17,6 @@ from sparelane.papers.rapid.web import MEDIAN, WEB_FLOW, Run
 from sparelane.reports import plots
 
 FULL = "full RAPID"
-OVERESTIMATING = ("V2: TCP timestamps", "V4: no BASS")
-UNDERESTIMATING = ("V1: software timers", "V3: no arrival timestamps")
 # TCP that never runs out of window, and to which no lost retransmission is a timeout.
 UNSTOPPED = (
     'scheme.rapid.transport={receive_window = "unlimited", rack_tlp = true}',

@@ -22,8 +22,7 @@ BATCH = Metric("packets sent as one, on average", "packets")
 HANDED = Metric("packets handed to the receiver's TCP", "packets")
 OVERHEAD = Metric("reduction of the overhead of processing packets", "%")
 SCHEMES: dict[Literal["tcp", "rc3"], str] = {"tcp": TCP, "rc3": RC3}
-BOTH, NEITHER = "TSO and GRO", "no offload"
-COST = Key(BOTH, OVERHEAD, RC3)
+COST = Key("TSO and GRO", OVERHEAD, RC3)
 
 
 def _run(offload: str, scheme: Literal["tcp", "rc3"]) -> Run:
@@ -66,10 +65,6 @@ def draw(evaluation: Evaluation) -> Figure:
         axes.set_ylabel(label)
         plots.legend_above(axes, 2)
     return drawing
-
-
-def _time(offload: str, name: str) -> Key:
-    return Key(offload, FCT, name)
 
 
 METRICS = named(FCT, HANDED, BATCH, OVERHEAD)

@@ -8,7 +8,6 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from sparelane.papers.engine.base import Effort, Experiment, Outcome, Outcomes, Simulation
-from sparelane.papers.engine.claims import Value, ratio
 from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row
 from sparelane.reports import plots
@@ -17,7 +16,6 @@ SCENARIO = "two-flows-priority"
 
 # The rates of the hosts' links: as fast as the path, twice, and ten times as fast.
 ACCESS = {"host as fast as the path": "100Mbps", "host twice as fast": "200Mbps", "host 10 times as fast": "1Gbps"}
-TWICE, TEN_TIMES = tuple(ACCESS)[1:]
 SIZES = {"2 MB": "2MB", "20 MB": "20MB"}
 NEIGHBOURS = {"TCP": "tcp", "RC3": "rc3"}
 
@@ -110,11 +108,6 @@ def draw(evaluation: Evaluation) -> Figure:
         axes.set_ylabel(title)
         plots.legend_above(axes, 2)
     return drawing
-
-
-def _over_unbounded(access: str, size: str, metric: Metric) -> Value:
-    """The bounded tail's value over the unbounded one's, beside a flow under TCP."""
-    return ratio(*(_key((access, size, "TCP"), metric, bound) for bound in (BOUNDED, UNBOUNDED)))
 
 
 METRICS = named(COMPLETION, NEIGHBOUR, DROPPED)
