@@ -5,6 +5,7 @@ Commands check that they can write their output before they work for hours, and 
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -87,3 +88,8 @@ def replaced(path: Path, write: Callable[[Path], object]) -> None:
 
 def _cause(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
+
+
+def plain_name(text: str) -> str:
+    """Returns a text as part of a file name: lower-case letters, digits and dots, with hyphens for all others."""
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")

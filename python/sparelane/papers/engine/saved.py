@@ -7,7 +7,6 @@ the results are read: a reason that is found after a run of hours stands beside 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from pathlib import Path
 import polars as pl
 
 from sparelane import _native
-from sparelane.common.folders import SavedResultsError
+from sparelane.common.folders import SavedResultsError, plain_name
 from sparelane.common.frames import write_csv
 from sparelane.papers.engine.base import Effort, Experiment, Simulation, Verdict
 from sparelane.papers.engine.rows import COLUMNS, Evaluation, Key, from_record, to_record
@@ -201,8 +200,8 @@ def _write_curves(evaluation: Evaluation, folder: Path) -> dict[str, str]:
 
 
 def _file_name(name: str, taken: AbstractSet[str]) -> str:
-    """Returns a file name of lower-case letters, digits, dots and hyphens for a curve, other than those taken."""
-    stem = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.") or "curve"
+    """Returns a plain file name for a curve, other than those taken."""
+    stem = plain_name(name) or "curve"
     names = (f"{stem}{suffix}.csv" for suffix in ("", *(f"-{number}" for number in range(2, len(taken) + 3))))
     return next(name for name in names if name not in taken)
 

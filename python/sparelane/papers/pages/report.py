@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from sparelane.common.folders import plain_name
 from sparelane.common.frames import write_json_value, write_parquet
 from sparelane.papers import registry
 from sparelane.papers.engine import saved
@@ -56,7 +56,7 @@ def _write_experiment(finished: Finished, place: Path) -> None:
     for simulation, outcome in finished.outcomes.items():
         if simulation.keep_flows:
             (place / "flows").mkdir(exist_ok=True)
-            write_parquet(outcome.flows, place / "flows" / f"{_file_name(simulation.label)}.parquet")
+            write_parquet(outcome.flows, place / "flows" / f"{plain_name(simulation.label)}.parquet")
 
 
 def _draw(experiment: Experiment, effort: Effort, evaluation: Evaluation, place: Path) -> None:
@@ -166,7 +166,3 @@ def _claim_json(verdict: Verdict) -> dict[str, Any]:
         "holds": verdict.holds,
         "problem": verdict.problem,
     }
-
-
-def _file_name(label: str) -> str:
-    return re.sub(r"[^A-Za-z0-9.]+", "-", label).strip("-").lower()
