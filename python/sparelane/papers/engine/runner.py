@@ -1,6 +1,6 @@
-"""Runs the simulations of experiments on several threads; the results do not depend on how many.
+"""Runs the simulations of experiments on several threads; the results do not depend on the number of threads.
 
-The simulator lets go of the interpreter while it works, so threads are enough.
+The simulator releases the interpreter lock while it works, so threads are enough.
 """
 
 from __future__ import annotations
@@ -77,31 +77,31 @@ def reproduce(
     """
     plans = [tuple(task.experiment.plan(task.effort)) for task in tasks]
     wanted = list(dict.fromkeys(simulation for plan in plans for simulation in plan))
-    crew = _Crew(wanted, jobs, cluster)
+    executor = _SimulationExecutor(wanted, jobs, cluster)
     began_s, reached = time.monotonic(), 0
     try:
         for index, (task, plan) in enumerate(zip(tasks, plans, strict=True)):
             reached = index
-            crew.wait_for(plan, report)
-            yield _finished(task, plan, crew, began_s)
-            crew.forget_all_but({simulation for later in plans[index + 1 :] for simulation in later})
+            executor.wait_for(plan, report)
+            yield _finished(task, plan, executor, began_s)
+            executor.forget_all_but({simulation for later in plans[index + 1 :] for simulation in later})
     except KeyboardInterrupt:
         for task, plan in list(zip(tasks, plans, strict=True))[reached:]:
-            if crew.has_done(plan):
-                yield _finished(task, plan, crew, began_s)
+            if executor.has_done(plan):
+                yield _finished(task, plan, executor, began_s)
         raise
     finally:
-        crew.dismiss()
+        executor.shutdown()
 
 
-def _finished(task: Task, plan: Sequence[Simulation], crew: _Crew, began_s: float) -> Finished:
-    """A task whose simulations are done."""
-    outcomes = {simulation: crew.futures[simulation].result() for simulation in plan}
+def _finished(task: Task, plan: Sequence[Simulation], executor: _SimulationExecutor, began_s: float) -> Finished:
+    """Evaluates a task whose simulations are done."""
+    outcomes = {simulation: executor.futures[simulation].result() for simulation in plan}
     return Finished(task, task.experiment.judge(task.effort, outcomes), outcomes, time.monotonic() - began_s)
 
 
-class _Crew:
-    """Worker threads, each taking the next simulation in line; or a cluster, which reports what is done as a whole."""
+class _SimulationExecutor:
+    """Runs simulations on worker threads or on a cluster. A cluster reports no progress within a simulation."""
 
     def __init__(self, simulations: Sequence[Simulation], jobs: int, cluster: Executor | None) -> None:
         self._cancelled = threading.Event()
@@ -124,7 +124,7 @@ class _Crew:
         return simulate(simulation, progress)
 
     def wait_for(self, plan: Sequence[Simulation], report: Callable[[float], None]) -> None:
-        """Returns when the plan's simulations are done; raises what the first failing one raised."""
+        """Waits until the plan's simulations are done, and raises the exception of the first that fails."""
         pending = {self.futures[simulation] for simulation in plan}
         while pending:
             done, pending = wait(pending, timeout=POLL_S, return_when=FIRST_COMPLETED)
@@ -133,7 +133,7 @@ class _Crew:
             report(self._fraction())
 
     def has_done(self, plan: Sequence[Simulation]) -> bool:
-        """Whether all simulations of a plan are done, and none failed."""
+        """Returns true if all simulations of a plan are done and none failed."""
         futures = [self.futures[simulation] for simulation in plan]
         return all(future.done() and not future.cancelled() and future.exception() is None for future in futures)
 
@@ -143,12 +143,12 @@ class _Crew:
         return spent / self._total_cost if self._total_cost else 1.0
 
     def forget_all_but(self, needed: set[Simulation]) -> None:
-        """Lets go of outcomes that no later experiment reads."""
+        """Drops the outcomes that no later experiment reads."""
         for simulation in [known for known in self.futures if known not in needed]:
             del self.futures[simulation]
 
-    def dismiss(self) -> None:
-        """Stops the work under way, drops what is in line, and waits for threads; a cluster stops when it can."""
+    def shutdown(self) -> None:
+        """Cancels running and waiting simulations. Waits for threads, but not for a cluster."""
         self._cancelled.set()
         for future in self.futures.values():
             future.cancel()
