@@ -14,9 +14,11 @@
 //!   and delta in kilobytes per millisecond. The testbed's delta of 125 then equals its 1 Gb/s exactly, and the
 //!   simulations' 10^4 is eight times their 10 Gb/s. `alpha_unit` and `delta_unit` scale them. Rates are multiples of
 //!   `unit_rate`, at which x and gamma are 1.
-//! - **maxRate** of eq. (10) is the line rate, counted in payload bytes as TCP counts them. No target exceeds it.
-//! - **H and gamma** change together between acknowledgments, following eqs. (1) and (6). An acknowledgment first
-//!   subtracts the delivered bytes from H and then compares.
+//! - **maxRate** of eq. (10) is the line rate, counted in payload bytes as TCP counts them. No target exceeds it with
+//!   `counter = "coupled"`. With `counter = "printed"` it is the target of an empty counter only.
+//! - **H and gamma**, `counter = "coupled"`: both change together between acknowledgments, following eqs. (1) and (6).
+//!   With `counter = "printed"`, each acknowledgment computes gamma by eq. (10), and gamma is constant until the next
+//!   one. An acknowledgment first subtracts the delivered bytes from H, then computes gamma and compares.
 //! - **Q and D** are added by eq. (7). So Q is the backlog at the flow's own interface, and D is the rise of the
 //!   round-trip time without the wait at that interface (`interface.rs`). `interface = "twice"` takes the whole rise
 //!   as D in addition to Q, a possible reading of section IV-A. `interface = "delay"` has no Q, as on the paper's
@@ -51,6 +53,8 @@ use crate::wire::{PathLimit, WireDefaults, WireValue};
 use counter::Counter;
 use interface::OwnQueue;
 use sparelane_core::{Dur, Rate, Time};
+
+pub use counter::Target;
 
 const ALPHA: Param = Param {
     name: "alpha",
@@ -144,6 +148,14 @@ const UNIT_RATE: Param = Param {
     meaning: "rate at which x = 1; none means max_rate",
     source: "sparelane: the paper gives rates in log(1 + x) without a unit",
 };
+const COUNTER: Param = Param {
+    name: "counter",
+    kind: Kind::Choice(&["coupled", "printed"]),
+    default: DefaultValue::Word("coupled"),
+    meaning: "target rate: solved with the counter at every instant and at most max_rate (coupled), or computed by \
+               eq. (10) at each acknowledgment, without a limit (printed)",
+    source: "RTCP eqs. (1), (6) and (10)",
+};
 const INTERFACE: Param = Param {
     name: "interface",
     kind: Kind::Choice(&["apart", "twice", "delay"]),
@@ -216,6 +228,7 @@ pub const CONTROLLER: Controller = Controller {
         X_MAX,
         MAX_RATE,
         UNIT_RATE,
+        COUNTER,
         INTERFACE,
     ],
     wire: Some(WIRE),
@@ -240,6 +253,10 @@ fn config(values: &Values, plan: &Blueprint<'_>) -> Result<RtcpConfig, BuildErro
         max_rate,
         unit_rate: values.rate(&UNIT_RATE).unwrap_or(max_rate),
         line_rate: plan.line_rate,
+        target: match values.word(&COUNTER) {
+            "printed" => Target::Printed,
+            _ => Target::Coupled,
+        },
         interface: match values.word(&INTERFACE) {
             "twice" => Interface::Twice,
             "delay" => Interface::Delay,
@@ -292,6 +309,8 @@ pub struct RtcpConfig {
     pub unit_rate: Rate,
     /// The rate of the sender's interface.
     pub line_rate: Rate,
+    /// The rule that gives the target rate.
+    pub target: Target,
     /// The role of the wait at the sender's own interface in the congestion estimate.
     pub interface: Interface,
 }
@@ -335,7 +354,7 @@ impl Rtcp {
     pub fn new(config: RtcpConfig) -> Rtcp {
         Rtcp {
             config,
-            counter: Counter::new(config.weight_bytes, config.unit_rate, config.max_rate),
+            counter: Counter::new(config.target, config.weight_bytes, config.unit_rate, config.max_rate),
             congestion_kb: 0.0,
             delay_ms: 0.0,
             base_rtt: Dur::MAX,
@@ -347,12 +366,10 @@ impl Rtcp {
         }
     }
 
-    /// Applies eqs. (1) and (6) to the time since the last update, then subtracts the delivered bytes.
+    /// Applies eq. (1) to the time since the last update and to the delivered bytes, and updates the target.
     fn count(&mut self, delivered_bytes: u64, now: Time) {
-        if let Some(then) = self.updated.replace(now) {
-            self.counter.pass(now - then);
-        }
-        self.counter.deliver(delivered_bytes);
+        let then = self.updated.replace(now).unwrap_or(now);
+        self.counter.update(now - then, delivered_bytes);
     }
 
     /// Updates S of eq. (8): S = g S + (1 - g) N with N = Q + delta D (eq. 7).
@@ -555,6 +572,49 @@ mod tests {
         assert_eq!(of("apart"), (0.0, 38.0));
         assert_eq!(of("twice"), (400.0, 2038.0));
         assert_eq!(of("delay"), (400.0, 2000.0));
+    }
+
+    /// Eq. (8) with g = 0.5: S = 0.5 * 0 + 0.5 * 10 = 5, then 0.5 * 5 + 0.5 * 20 = 12.5, then 0.5 * 12.5 = 6.25.
+    #[test]
+    fn congestion_is_smoothed_by_one_half() {
+        let mut rtcp = rtcp(&[("delta", Value::Number(0.0))]);
+        let smoothed = [10_000, 20_000, 0].map(|backlog_bytes| {
+            acknowledge(&mut rtcp, 200, 200, backlog_bytes);
+            rtcp.congestion_kb
+        });
+        assert_eq!(smoothed, [5.0, 12.5, 6.25]);
+    }
+
+    /// Eqs. (7) to (9): H = w - 1,000 after a long pause and one segment, and S = 0.5 * 125 D for the first delay D. The
+    /// window is halved from D = (w - 1,000) / 31,250 ms on: 736 us for a weight of 24,000 and 352 us for 12,000.
+    #[test]
+    fn the_delay_that_halves_the_window_is_proportional_to_the_counter() {
+        let halves = |weight: f64, delay_us: u64| {
+            let mut rtcp = rtcp(&[
+                ("weight", Value::Number(weight)),
+                ("delta", Value::Number(125.0)),
+                ("interface", Value::Word("delay".to_owned())),
+            ]);
+            acknowledge(&mut rtcp, 200, 200, 0);
+            let before = rtcp.cwnd_bytes;
+            acknowledge(&mut rtcp, 3_600_000_000, 200 + delay_us, 0);
+            assert_eq!(rtcp.counter.bytes(), weight - 1_000.0);
+            rtcp.cwnd_bytes < before
+        };
+        assert_eq!([735, 737].map(|delay_us| halves(24_000.0, delay_us)), [false, true]);
+        assert_eq!([351, 353].map(|delay_us| halves(12_000.0, delay_us)), [false, true]);
+    }
+
+    /// Eq. (10): an empty counter has maxRate; after that, no limit applies.
+    #[test]
+    fn the_printed_counter_exceeds_max_rate_and_its_weight() {
+        let printed = ("counter", Value::Word("printed".to_owned()));
+        let mut rtcp = rtcp(std::slice::from_ref(&printed));
+        // 56 us at 125 bytes/us, less one segment, are a quarter of the weight.
+        acknowledge(&mut rtcp, 56, 50, 0);
+        assert_eq!((rtcp.counter.bytes(), rtcp.counter.target_bytes_s()), (6_000.0, 375e6));
+        acknowledge(&mut rtcp, 156, 50, 0);
+        assert_eq!((rtcp.counter.bytes(), rtcp.counter.target_bytes_s()), (42_500.0, 187.5e6));
     }
 
     #[test]

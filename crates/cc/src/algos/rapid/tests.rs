@@ -302,3 +302,46 @@ fn a_p_stream_with_more_losses_than_allowed_is_skipped() {
     let (one, two) = (least(1), least(2));
     assert!(one > 4.4 && two < one - 0.2, "{one} and {two} Gb/s");
 }
+
+/// Runs a path from an initial rate and returns it.
+fn started(initial: Rate, until: Dur, available: Rate) -> Path {
+    let mut path = Path::new(&[("initial_rate", Value::Rate(Some(initial)))]);
+    path.run(Time::ZERO + until, available);
+    path
+}
+
+/// Section II: R_i = R_1 s^(i - 1), and the whole p-stream has the rate R_avg, so R_1 is R_avg times the mean of s^0 to
+/// s^-3, which is 0.82204 for s = 2^(1/5). At R_avg = 5 Gb/s, a packet of 8988 bytes takes 14.3808 us on average, and 64
+/// of them 920.371 us.
+#[test]
+fn the_gaps_at_5_gbps_are_those_of_section_ii() {
+    let path = started(Rate::from_gbps(5), Dur::from_ms(2), Rate::from_gbps(10));
+    let gap_us = |index: usize| (path.departures[index] - path.departures[index - 1]).as_secs_f64() * 1e6;
+    // The first packet opens its p-stream without a gap, so the gap before the first packet of the next one counts.
+    for (index, expected) in [(64, 17.494), (1, 17.494), (16, 15.229), (32, 13.258), (48, 11.542), (63, 11.542)] {
+        assert!((gap_us(index) - expected).abs() < 1e-3, "gap {index}: {} us, expected {expected}", gap_us(index));
+    }
+    let stream_us = (path.departures[64] - path.departures[0]).as_secs_f64() * 1e6;
+    assert!((stream_us - 920.371).abs() < 2e-3, "{stream_us} us");
+}
+
+/// Section II: on an idle path, ABest is the highest rate, 1.24598 R_avg. After gamma = 3 p-streams of 4.60186 ms at 1
+/// Gb/s, R_avg = 1 + 4.60186 / 10 * 0.24598 = 1.11320 Gb/s.
+#[test]
+fn three_p_streams_at_1_gbps_raise_the_rate_by_a_ninth() {
+    let path = started(Rate::from_gbps(1), Dur::from_ms(45), Rate::from_gbps(10));
+    assert_eq!(path.traced("streams_judged"), 3.0);
+    assert!((path.gbps() - 1.113_198).abs() < 2e-6, "{} Gb/s", path.gbps());
+}
+
+/// Section II: ABest is the largest probed rate beyond which packets queue consistently. At R_avg = 5 Gb/s the rates are
+/// 4.1102, 4.7213, 5.4234 and 6.2298 Gb/s.
+#[test]
+fn the_estimate_at_5_gbps_is_the_largest_probed_rate_without_a_queue() {
+    for (available_mbps, expected) in [(5_200, 4.7213), (5_000, 4.7213), (4_400, 4.1102)] {
+        let path = started(Rate::from_gbps(5), Dur::from_us(31_200), Rate::from_mbps(available_mbps));
+        assert_eq!(path.traced("streams_judged"), 1.0);
+        let estimate = path.traced("estimate_bps") / 1e9;
+        assert!((estimate - expected).abs() < 1e-3, "{estimate} Gb/s of {available_mbps} Mb/s");
+    }
+}

@@ -1,27 +1,48 @@
-//! The counter H of RTCP, and how it follows its target between acknowledgments.
+//! The counter H of RTCP and its target rate gamma.
 //!
-//! Eq. (1) lets H grow at gamma and fall at x, and eq. (6) makes gamma a function of H, so both are solved together.
-//! Delivered bytes are subtracted at their acknowledgment. In between, let w be the weight, U the rate at which x = 1,
-//! M the largest target (maxRate of eq. 10), and v = 1 - H / w the missing share.
+//! Eq. (1) lets H grow at gamma and fall at x. Delivered bytes are subtracted at their acknowledgment. Two rules give
+//! gamma, with w for the weight, U for the rate at which x = 1, and M for maxRate of eq. (10).
 //!
+//! # Printed
+//! Each acknowledgment computes gamma by eq. (10), and gamma stays constant until the next one:
+//! - M if H = 0;
+//! - half of its last value if H >= w;
+//! - U (w / H - 1) otherwise. M does not limit this case: with H = w / 4, gamma is three times U.
+//!
+//! H can exceed w. A pause at a large gamma leaves a large H, and the flow then ignores congestion until deliveries
+//! have used it up. H counts whole bytes: less than one byte is an empty counter, so that gamma is less than w times U.
+//!
+//! # Coupled
+//! Eq. (6) makes gamma a function of H at every instant, so eqs. (1) and (6) are solved together. M limits gamma, and H
+//! never exceeds w. With v = 1 - H / w, the missing share, the solution between acknowledgments is:
 //! - If w / H - 1 >= M / U, that is v >= v_M = M / (M + U), H grows linearly at M.
 //! - Otherwise dH/dt = U (w / H - 1) becomes (1 / v - 1) dv = -U / w dt, so ln v - v falls by U / w per second. The
 //!   new v is the root of s - e^s = c with s = ln v < 0. The left side is concave and increasing, so Newton's method
 //!   approaches the root from below without overshoot after its first step. It squares the error in each step.
 //!
-//! H approaches w from below and never exceeds it. Eq. (10) has a case "gamma / 2 if H >= w", which softens the zero
-//! of eq. (6) for counters that an update has carried too far. It is not needed here: at w itself, after a long pause,
-//! gamma is 0.
+//! This rule has no counterpart of "gamma / 2 if H >= w": H reaches w only after a long pause, and gamma is then 0.
 
 use sparelane_core::{Dur, Rate};
 
 /// The remaining error of v at which Newton's method stops.
 const PRECISION: f64 = 1e-12;
 
-/// H of eq. (1), between 0 and the weight.
+/// The rule that gives the target rate gamma.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Eq. (10) as printed, computed at each acknowledgment.
+    Printed,
+    /// Eqs. (1) and (6), solved together.
+    Coupled,
+}
+
+/// H of eq. (1).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Counter {
+    rule: Target,
     bytes: f64,
+    /// Gamma of the latest acknowledgment in bytes per second. Only the printed rule uses it.
+    printed_bytes_s: f64,
     weight_bytes: f64,
     /// U: the rate at which x = 1, in bytes per second.
     unit_bytes_s: f64,
@@ -31,9 +52,10 @@ pub struct Counter {
 
 impl Counter {
     /// Creates an empty counter.
-    pub fn new(weight_bytes: f64, unit: Rate, max: Rate) -> Counter {
+    pub fn new(rule: Target, weight_bytes: f64, unit: Rate, max: Rate) -> Counter {
         let bytes_s = |rate: Rate| rate.as_bps() as f64 / 8.0;
-        Counter { bytes: 0.0, weight_bytes, unit_bytes_s: bytes_s(unit), max_bytes_s: bytes_s(max) }
+        let (unit_bytes_s, max_bytes_s) = (bytes_s(unit), bytes_s(max));
+        Counter { rule, bytes: 0.0, printed_bytes_s: max_bytes_s, weight_bytes, unit_bytes_s, max_bytes_s }
     }
 
     /// Returns H in bytes.
@@ -41,16 +63,46 @@ impl Counter {
         self.bytes
     }
 
-    /// Returns gamma of eqs. (6) and (10) in bytes per second.
+    /// Returns gamma in bytes per second.
     pub fn target_bytes_s(&self) -> f64 {
-        if self.bytes == 0.0 {
-            return self.max_bytes_s;
+        match self.rule {
+            Target::Printed => self.printed_bytes_s,
+            Target::Coupled if self.bytes == 0.0 => self.max_bytes_s,
+            Target::Coupled => self.unlimited_bytes_s().clamp(0.0, self.max_bytes_s),
         }
-        (self.unit_bytes_s * (self.weight_bytes / self.bytes - 1.0)).clamp(0.0, self.max_bytes_s)
     }
 
-    /// Advances H by a time without deliveries.
-    pub fn pass(&mut self, time: Dur) {
+    /// Returns gamma of eq. (6) in bytes per second; negative if H exceeds the weight.
+    fn unlimited_bytes_s(&self) -> f64 {
+        self.unit_bytes_s * (self.weight_bytes / self.bytes - 1.0)
+    }
+
+    /// Takes an acknowledgment of `delivered_bytes`, `time` after the previous one.
+    pub fn update(&mut self, time: Dur, delivered_bytes: u64) {
+        match self.rule {
+            Target::Printed => self.bytes += self.printed_bytes_s * time.as_secs_f64(),
+            Target::Coupled => self.pass(time),
+        }
+        self.bytes = (self.bytes - delivered_bytes as f64).max(0.0);
+        if self.rule == Target::Printed {
+            self.set_printed_target();
+        }
+    }
+
+    /// Applies eq. (10).
+    fn set_printed_target(&mut self) {
+        if self.bytes < 1.0 {
+            self.bytes = 0.0;
+            self.printed_bytes_s = self.max_bytes_s;
+        } else if self.bytes >= self.weight_bytes {
+            self.printed_bytes_s /= 2.0;
+        } else {
+            self.printed_bytes_s = self.unlimited_bytes_s();
+        }
+    }
+
+    /// Advances H by a time without deliveries, by the coupled rule.
+    fn pass(&mut self, time: Dur) {
         let mut left_s = time.as_secs_f64();
         let straight_to = self.weight_bytes * self.unit_bytes_s / (self.unit_bytes_s + self.max_bytes_s);
         // Linear growth at M comes first, as long as gamma is capped.
@@ -68,11 +120,6 @@ impl Counter {
             self.bytes =
                 self.weight_bytes * (1.0 - still_missing(missing, left_s * self.unit_bytes_s / self.weight_bytes));
         }
-    }
-
-    /// Subtracts delivered bytes.
-    pub fn deliver(&mut self, bytes: u64) {
-        self.bytes = (self.bytes - bytes as f64).max(0.0);
     }
 }
 
@@ -101,12 +148,24 @@ mod tests {
     const WEIGHT: f64 = 24_000.0;
 
     fn counter(bytes: f64) -> Counter {
-        Counter { bytes, ..Counter::new(WEIGHT, LINE, LINE) }
+        Counter { bytes, ..Counter::new(Target::Coupled, WEIGHT, LINE, LINE) }
     }
 
     fn after(mut counter: Counter, time: Dur) -> f64 {
-        counter.pass(time);
+        counter.update(time, 0);
         counter.bytes()
+    }
+
+    /// Returns a counter under the printed rule, after an acknowledgment that left it at `bytes`.
+    fn printed(bytes: f64) -> Counter {
+        let mut counter = Counter { bytes, ..Counter::new(Target::Printed, WEIGHT, LINE, LINE) };
+        counter.update(Dur::ZERO, 0);
+        counter
+    }
+
+    /// Returns gamma as a multiple of the line rate.
+    fn gamma(counter: Counter) -> f64 {
+        counter.target_bytes_s() / 125e6
     }
 
     /// Integrates eqs. (1) and (6) in many small steps, to check the closed form.
@@ -129,7 +188,7 @@ mod tests {
 
     #[test]
     fn the_closed_form_equals_many_small_steps() {
-        let faster = Counter::new(WEIGHT, Rate::from_mbps(100), LINE);
+        let faster = Counter::new(Target::Coupled, WEIGHT, Rate::from_mbps(100), LINE);
         for from in [counter(0.0), counter(11_000.0), counter(12_000.0), counter(20_000.0), faster] {
             for us in [1, 40, 150, 400, 2_000] {
                 let (exact, close) = (after(from, Dur::from_us(us)), by_small_steps(from, Dur::from_us(us)));
@@ -141,7 +200,7 @@ mod tests {
     #[test]
     fn splitting_an_interval_changes_nothing() {
         let mut pieces = counter(3_000.0);
-        (0..1000).for_each(|_| pieces.pass(Dur::from_ns(300)));
+        (0..1000).for_each(|_| pieces.update(Dur::from_ns(300), 0));
         assert!((pieces.bytes() - after(counter(3_000.0), Dur::from_us(300))).abs() < 1e-6, "{pieces:?}");
     }
 
@@ -162,10 +221,57 @@ mod tests {
     #[test]
     fn a_full_counter_follows_deliveries_at_once() {
         let mut full = counter(0.0);
-        full.pass(Dur::from_secs(1));
-        full.deliver(10_000);
+        full.update(Dur::from_secs(1), 10_000);
         assert_eq!(full.bytes(), 14_000.0);
-        full.deliver(1_000_000);
+        full.update(Dur::ZERO, 1_000_000);
         assert_eq!((full.bytes(), full.target_bytes_s()), (0.0, 125e6));
+    }
+
+    /// Eq. (10): w / H - 1 = 24,000 / 6,000 - 1. maxRate is the target of an empty counter only.
+    #[test]
+    fn the_printed_target_is_three_unit_rates_at_a_quarter_of_the_weight() {
+        assert_eq!(gamma(printed(6_000.0)), 3.0);
+        assert_eq!(gamma(printed(0.0)), 1.0);
+        assert_eq!(gamma(printed(12_000.0)), 1.0);
+        // Solved with eq. (1) at every instant, gamma is limited by maxRate.
+        assert_eq!(gamma(counter(6_000.0)), 1.0);
+    }
+
+    /// Eq. (10), second case: half of gamma at H = w, instead of the zero of eq. (6).
+    #[test]
+    fn the_printed_target_is_halved_at_each_acknowledgment_while_the_counter_is_at_least_the_weight() {
+        let mut at_weight = printed(6_000.0);
+        // 18,000 bytes at 3 * 125 bytes/us take 48 us.
+        at_weight.update(Dur::from_us(48), 0);
+        assert_eq!((at_weight.bytes(), gamma(at_weight)), (24_000.0, 1.5));
+        at_weight.update(Dur::ZERO, 0);
+        assert_eq!(gamma(at_weight), 0.75);
+        at_weight.update(Dur::ZERO, 12_000);
+        assert_eq!(gamma(at_weight), 1.0, "below the weight, gamma depends on H alone again");
+        assert_eq!(gamma(counter(WEIGHT)), 0.0);
+    }
+
+    /// Eq. (1): 50 us at the 125 bytes/us of an empty counter, less 1,000 delivered bytes.
+    #[test]
+    fn fifty_microseconds_and_one_segment_leave_5250_bytes_by_either_rule() {
+        for mut counter in [counter(0.0), printed(0.0)] {
+            counter.update(Dur::from_us(50), 1_000);
+            assert_eq!(counter.bytes(), 5_250.0);
+        }
+    }
+
+    #[test]
+    fn the_printed_target_is_constant_between_acknowledgments() {
+        let mut counter = printed(6_000.0);
+        counter.update(Dur::from_us(100), 0);
+        assert_eq!(counter.bytes(), 6_000.0 + 3.0 * 12_500.0, "H exceeds the weight");
+        counter.update(Dur::ZERO, 43_499);
+        assert_eq!((counter.bytes(), gamma(counter)), (1.0, 23_999.0));
+    }
+
+    #[test]
+    fn less_than_one_byte_is_an_empty_counter_by_the_printed_rule() {
+        let counter = printed(0.5);
+        assert_eq!((counter.bytes(), gamma(counter)), (0.0, 1.0));
     }
 }
