@@ -108,6 +108,8 @@ def test_a_panel_draws_the_rows_of_its_series(tmp_path: Path) -> None:
         )
     )
     [axes] = draw(Evaluation(rows)).axes
+    plain = panels.read(read(file(tmp_path, WHOLE + PANEL.replace('labels = ["10 %", "30 %"]', "")), METRICS))
+    assert [text.get_text() for text in plain(Evaluation(rows)).axes[0].get_xticklabels()] == ["10%", "30%"]
     assert [bar.get_height() for bar in axes.patches if isinstance(bar, Rectangle)] == [4.0, 3.0, 2.0, 1.0]
     assert [text.get_text() for text in axes.get_xticklabels()] == ["10 %", "30 %"]
 
@@ -147,6 +149,61 @@ full = { at_most = 1 }
     ]
 
 
+def test_values_that_belong_together_fill_a_template_together(tmp_path: Path) -> None:
+    template = """
+[[claim]]
+each = { run = [{ load = "10%", schemes = ["TCP", "RC3"], most = 1 }, { load = "30%", schemes = "TCP", most = 2 }] }
+text = "{scheme} at {load}"
+ours = { setting = "{load}", scheme = ["{schemes}"], metric = "FCT" }
+band = { at_most = "{most}" }
+"""
+    claims = read(file(tmp_path, WHOLE + template), METRICS).claims[3:]
+    assert [claim.text for claim in claims] == ["TCP at 10%", "RC3 at 10%", "TCP at 30%"]
+    assert [claim.full for claim in claims] == [claim.quick for claim in claims]
+    assert [claim.full[1] for claim in claims] == [1, 1, 2]
+
+
+def test_a_value_with_a_name_stands_for_it_in_the_file_and_in_those_of_its_folder(tmp_path: Path) -> None:
+    path = file(tmp_path, WHOLE.replace('setting = ["10%", "30%"]', 'setting = "$loads"'))
+    path.with_name(SHARED).write_text('[values]\nlow = "10%"\nloads = ["$low", "30%"]\n', encoding="utf-8")
+    assert [claim.text for claim in read(path, METRICS).claims][:2] == ["10%: 45.56 %", "30%: 43.54 %"]
+    path.write_text(path.read_text(encoding="utf-8") + '[values]\nlow = "30%"\n', encoding="utf-8")
+    assert [claim.text for claim in read(path, METRICS).claims][:2] == ["30%: 43.54 %", "30%: 43.54 %"]
+
+
+def test_claims_and_reasons_are_shared_by_name(tmp_path: Path) -> None:
+    path = file(tmp_path, WHOLE.replace("assumptions =", 'shared = ["loss"]\nassumptions ='))
+    path.with_name(SHARED).write_text(
+        """
+[[reason.loss]]
+text = "drops"
+rows = { setting = "50%" }
+[[claim.loss]]
+each = { scheme = ["TCP", "RC3"] }
+text = "Times of {scheme} in runs of {stop_s} s"
+ours = { setting = "50%", scheme = "{scheme}", metric = "FCT" }
+full = { at_most = 1 }
+""",
+        encoding="utf-8",
+    )
+    found = read(path, METRICS)
+    assert found.reasons[cut("50%")] == "drops"
+    assert [claim.text for claim in found.claims][:2] == [f"Times of {one} in runs of 5 s" for one in ("TCP", "RC3")]
+
+
+def test_a_list_of_numbers_is_for_the_rows_of_its_column(tmp_path: Path) -> None:
+    table = """
+[[printed]]
+place = "Fig. 9"
+scheme = ["TCP", "RC3"]
+columns = [{ setting = ["50%", "70%"] }]
+rows = [[[1, 2, 3, 4]]]
+"""
+    printed = read(file(tmp_path, WHOLE + table), METRICS).printed
+    rows = [replace(cut(setting), scheme=scheme) for setting in ("50%", "70%") for scheme in ("TCP", "RC3")]
+    assert [printed[row] for row in rows] == [1, 2, 3, 4]
+
+
 def test_a_claim_has_the_reason_of_its_row_by_default(tmp_path: Path) -> None:
     text = """
 [[claim]]
@@ -176,7 +233,9 @@ MISTAKES = [
     ('title = "Load"', 'title = "Load"\ntitel = "Load"', '"titel"'),
     ('assumptions = ["Nothing."]', "assumptions = [1]", '"assumptions" must hold texts'),
     ('assumptions = ["Nothing."]', 'shared = ["elsewhere"]', '"shared" has "elsewhere"'),
-    ("[figure]", '[metrics]\n"share" = 3\n\n[figure]', '"share" must be a text'),
+    ("[figure]", '[metrics]\n"%" = 3\n\n[figure]', '"%" must be a text'),
+    ('title = "Load"', 'title = "$load"', "'$load' is not in [values]"),
+    ('["10%", 0.125, 45.56]', '["10%", [0.125, 0.135], 45.56]', '"rows" has'),
     ('less_paper = { setting = ["10%", "30%"] }', 'value = "mean"', '"value" is "mean"; allowed: '),
     ("[[reason]]", '[[stated]]\nplace = "abstract"\nrows = { setting = "10%" }\n\n[[reason]]', '"band" is missing'),
     ("seeds = 10", "seeds = 1.5", '"seeds" must be a whole number'),

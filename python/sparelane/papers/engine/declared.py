@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sparelane.papers.engine import claims
 from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
 from sparelane.papers.engine.cells import Cell, Runs, plan
 from sparelane.papers.engine.claims import Value
 from sparelane.papers.engine.rows import NOT_EXPLAINED, Band, Evaluation, Key, Metric, Row, each
-from sparelane.papers.engine.sections import DeclarationError, Section
+from sparelane.papers.engine.sections import DeclarationError, Section, filled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -183,7 +183,7 @@ def read(
     root.text("kind", "")
     defaults = root.section("rows")
     further = root.section("metrics")
-    known = {**metrics, **{name: Metric(name, further.text(name)) for name in further}}
+    known = {**metrics, **{name: Metric(name, unit) for unit in further for name in further.texts(unit)}}
     rows = RowSelector(known, {name: defaults.texts(name) for name in KEY_PARTS})
     defaults.finish()
     printed: dict[Key, float] = {}
@@ -192,23 +192,25 @@ def read(
             if key in printed:
                 raise part.fail("rows", f'has a second number for "{key.words}"')
             printed[key] = number
-    reasons = {key: text for part in templates(root, "reason") for key, text in rows.reasons(part)}
     full = _effort(root.section("full"), "full")
     shared = _shared(path.with_name(SHARED), root, full)
+    reasons = {key: text for part in (*shared.reasons, *templates(root, "reason")) for key, text in rows.reasons(part)}
     return Declaration(
         id=f"{path.parent.name}/{path.stem}",
         title=root.text("title"),
         source=root.text("source"),
         method=root.text("method"),
-        assumptions=(*shared["assumptions"], *root.texts("assumptions")),
-        fitted=(*shared["fitted"], *root.texts("fitted")),
+        assumptions=(*shared.assumptions, *root.texts("assumptions")),
+        fitted=(*shared.fitted, *root.texts("fitted")),
         full=full,
         quick=_effort(root.section("quick"), "quick"),
         printed=printed,
         stated={key: band for part in templates(root, "stated") for key, band in rows.stated(part)},
         reasons=reasons,
         claims=tuple(
-            claim for part in templates(root, "claim") for claim in _claims(part, rows, printed, reasons, values or {})
+            claim
+            for part in (*shared.claims, *templates(root, "claim"))
+            for claim in _claims(part, rows, printed, reasons, values or {})
         ),
         needs_kernel=root.one_of("needs_kernel", KERNELS, ""),
         witness=root.text("witness", "paper"),
@@ -221,38 +223,68 @@ def templates(root: Section, key: str) -> Iterator[Section]:
     """Yields the tables of a list. A table with `each` is a template for several.
 
     `each = { load = ["0.6", "0.8"] }` makes two tables, with `{load}` replaced by each value in all texts of the table.
+    Values that belong together are a table, as in `each = { run = [{ alpha = 300, delta = 0.1 }] }`.
     """
     for part in root.sections(key):
         each = part.section("each")
-        choices = [[(name, value) for value in each.texts(name)] for name in each]
+        choices = [
+            [one if isinstance(one, dict) else {name: one} for one in each.choices(name)]  # a value by its name
+            for name in each
+        ]
         for chosen in product(*choices):
-            yield part.filled({f"{{{name}}}": value for name, value in chosen})
+            yield part.filled({f"{{{name}}}": value for values in chosen for name, value in values.items()})
 
 
-def _shared(path: Path, root: Section, full: Effort) -> Mapping[str, tuple[str, ...]]:
-    """The texts of `shared.toml` that an experiment names, by table; `{stop_s}` in them is the length of a full run."""
-    tables = _load(path) if path.exists() else Section({}, SHARED)
-    sections = {table: tables.section(table) for table in ("assumptions", "fitted")}
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """The parts of `shared.toml` that an experiment names."""
+
+    assumptions: tuple[str, ...]
+    fitted: tuple[str, ...]
+    reasons: tuple[Section, ...]
+    claims: tuple[Section, ...]
+
+
+def _shared(path: Path, root: Section, full: Effort) -> _Shared:
+    """Returns the named parts of `shared.toml`; `{stop_s}` in its texts is the length of a full run."""
+    tables = (_load(path) if path.exists() else Section({}, SHARED)).filled({"{stop_s}": f"{full.stop_s:g}"})
+    sections = {name: tables.section(name) for name in ("assumptions", "fitted", "reason", "claim")}
     names = root.texts("shared")
     known = dict.fromkeys(name for section in sections.values() for name in section)
     for name in names:
         if name not in known:
             place = f"{path.parent.name}/{SHARED}"
             raise root.fail("shared", f'has "{name}"; {place} has: {", ".join(known) or "nothing"}')
-    return {
-        table: tuple(
-            line.replace("{stop_s}", f"{full.stop_s:g}")
-            for name in names
-            if name in section
-            for line in section.texts(name)
-        )
-        for table, section in sections.items()
-    }
+
+    def texts(table: str) -> tuple[str, ...]:
+        return tuple(line for name in names for line in sections[table].texts(name))
+
+    def parts(table: str) -> tuple[Section, ...]:
+        return tuple(part for name in names for part in templates(sections[table], name))
+
+    return _Shared(texts("assumptions"), texts("fitted"), parts("reason"), parts("claim"))
 
 
 def _load(path: Path) -> Section:
+    """Returns the tables of a file.
+
+    `$name` in a file stands for a value with this name in the table `values`, of the file itself or of `shared.toml`.
+    """
+    where, tables, shared = f"{path.parent.name}/{path.name}", _tables(path), path.with_name(SHARED)
+    named = {**(_tables(shared).get("values", {}) if shared.exists() else {}), **tables.pop("values", {})}
+    values: dict[str, object] = {}
     try:
-        return Section(tomllib.loads(path.read_text(encoding="utf-8")), f"{path.parent.name}/{path.name}")
+        for name, value in named.items():
+            # A value may contain the values above it.
+            values[f"${name}"] = filled(value, values)
+        return Section(filled(tables, values), where)
+    except KeyError as error:
+        raise DeclarationError(f"{where}: {error} is not in [values]; allowed: {', '.join(values)}") from error
+
+
+def _tables(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DeclarationError(f'cannot read "{path}": {error}') from error
 
@@ -305,7 +337,7 @@ class RowSelector:
         """
         part.text("place")
         columns = part.columns("columns")
-        shared = {name: part.text(name) for name in KEY_PARTS if name in part}
+        shared = {name: list(part.texts(name)) for name in KEY_PARTS if name in part}
         for row in part.lists("rows"):
             if len(row) != len(columns):
                 raise part.fail("rows", f"has {row!r}, which has not one entry for each of the {len(columns)} columns")
@@ -314,10 +346,11 @@ class RowSelector:
             for column, cell in cells:
                 if isinstance(column, str) or cell == "":
                     continue
-                if not isinstance(cell, int | float):
+                keys = self.keys(Section(parts | column, f"{part.where}, row {row!r}"))
+                numbers = cell if isinstance(cell, list) else [cell] * len(keys)
+                if not all(isinstance(number, int | float) for number in numbers) or len(numbers) != len(keys):
                     raise part.fail("rows", f"has {cell!r} under {column!r}, where a number must be, or nothing")
-                for key in self.keys(Section(parts | column, f"{part.where}, row {row!r}")):
-                    yield key, float(cell)
+                yield from zip(keys, map(float, numbers), strict=True)
         part.finish()
 
     def stated(self, part: Section) -> Iterator[tuple[Key, Band]]:
@@ -351,8 +384,9 @@ def _claims(
     it is the reason of the first row.
     """
     text = part.text("text")
-    full = _band(part, "full")
-    quick = _band(part, "quick") if "quick" in part else None
+    both = _band(part, "band") if "band" in part else None
+    full = both or _band(part, "full")
+    quick = _band(part, "quick") if "quick" in part else both
     reason = part.text("reason", "")
     if "value" in part:
         value = part.one_of("value", made)(*part.arguments("of"))

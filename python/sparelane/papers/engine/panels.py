@@ -1,19 +1,22 @@
 """Draws the figure that an experiment's file describes: its panels, each with series of rows.
 
 A panel's `rows` select the rows of each series, in order: bars in groups, or markers along an axis of numbers. A
-series gives its name, its look and the parts of keys in which it differs.
+series gives its name, its look and the parts of keys in which it differs. The labels of groups are by default the parts
+of keys in which their rows differ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.declared import Declaration
-from sparelane.papers.engine.rows import Evaluation, Key
+from sparelane.papers.engine.base import Effort, Experiment
+from sparelane.papers.engine.cells import Cell, Runs
+from sparelane.papers.engine.declared import KEY_PARTS, Declaration, templates
+from sparelane.papers.engine.rows import Evaluation, Key, joined
 from sparelane.papers.engine.sections import Section
 from sparelane.reports import plots
 from sparelane.reports.plots import Bars, Look
@@ -117,13 +120,26 @@ def _points(axes: Axes, panel: Panel, evaluation: Evaluation) -> None:
 KINDS = {"bars": _bars, "log points": _log_points, "points": _points}
 
 
+def study(
+    declared: Declaration, cells: Callable[[Effort], Iterable[Cell]], evaluate: Callable[[Runs], Evaluation]
+) -> Experiment:
+    """Returns the study whose figure is the panels of its file, all of whose other keys have been read.
+
+    Raises:
+        DeclarationError: a key is wrong or unknown.
+    """
+    draw = read(declared)
+    declared.rest.finish()
+    return declared.study(cells, evaluate, draw)
+
+
 def read(declared: Declaration) -> Callable[[Evaluation], Figure]:
     """Returns the function that draws the panels of an experiment's file side by side.
 
     Raises:
         DeclarationError: a key is wrong.
     """
-    found = [_panel(part, declared) for part in declared.rest.sections("panel")]
+    found = [_panel(part, declared) for part in templates(declared.rest, "panel")]
     width_inches = declared.rest.number("width", plots.PAGE_INCHES)
 
     def draw(evaluation: Evaluation) -> Figure:
@@ -144,10 +160,11 @@ def _panel(part: Section, declared: Declaration) -> Panel:
     series = [Series(one.text("name"), one.one_of("look", LOOKS), keys(one)) for one in part.sections("series")]
     above = keys(part.section("above")) if "above" in part else []
     at = part.numbers("at")
+    labels = part.texts("labels") or (() if at else _differences(series[0].keys))
     found = Panel(
         part.one_of("kind", KINDS, "bars"),
         series,
-        part.texts("labels"),
+        labels,
         at,
         above,
         part.text("axis"),
@@ -159,8 +176,14 @@ def _panel(part: Section, declared: Declaration) -> Panel:
         part.whole("columns", 0),
     )
     part.finish()
-    places = len(at or found.labels)
+    places = len(at or labels)
     for selected in (*(one.keys for one in series), *([above] if above else [])):
         if len(selected) != places:
             raise part.fail("rows", f"selects {len(selected)} rows for {places} positions")
     return found
+
+
+def _differences(keys: Sequence[Key]) -> list[str]:
+    """Returns a label for each key: its parts that are not the same in all of them."""
+    parts = [name for name in KEY_PARTS if name != "metric" and len({getattr(key, name) for key in keys}) > 1]
+    return [joined(*(getattr(key, name) for name in parts)) for key in keys]

@@ -12,6 +12,33 @@ class DeclarationError(ValueError):
     """A file that declares an experiment is wrong; the message says where, and what is allowed."""
 
 
+def filled(value: Any, values: Mapping[str, Any]) -> Any:
+    """Returns a value of a file with placeholders replaced, in all its lists and tables.
+
+    A text that is a placeholder becomes its value, which may be of any kind; a list joins the list that holds its
+    placeholder. Inside longer texts, only texts and numbers replace placeholders.
+
+    Raises:
+        KeyError: a text begins with `$`, as placeholders do, and is none.
+    """
+    if isinstance(value, str):
+        if value in values or value.startswith("$"):
+            return values[value]
+        for placeholder, known in values.items():
+            if isinstance(known, str | int | float):
+                value = value.replace(placeholder, str(known))
+        return value
+    if isinstance(value, list):
+        joined: list[Any] = []
+        for one in value:
+            entry = filled(one, values)
+            joined.extend(entry if isinstance(one, str) and isinstance(entry, list) else [entry])
+        return joined
+    if isinstance(value, dict):
+        return {name: filled(one, values) for name, one in value.items()}
+    return value
+
+
 class Section:
     """A table of the file, read key by key; what is left unread is unknown."""
 
@@ -87,6 +114,10 @@ class Section:
         found = self._take(key, list, "a list of texts and numbers", [])
         return tuple(tuple(one) if isinstance(one, list) else one for one in found)
 
+    def choices(self, key: str) -> tuple[Any, ...]:
+        """Returns a list of values of any kind."""
+        return tuple(self._take(key, list, "a list", None))
+
     def columns(self, key: str) -> tuple[str | dict[str, Any], ...]:
         """A list of texts and tables."""
         found = self._take(key, list, "a list of texts and tables", None)
@@ -109,21 +140,9 @@ class Section:
                 raise self.fail(key, f'has "{name}"; allowed: {", ".join(choices)}')
         return [choices[name] for name in names]
 
-    def filled(self, texts: Mapping[str, str]) -> Section:
-        """Returns the table with texts replaced wherever they occur in its own texts."""
-
-        def fill(value: Any) -> Any:
-            if isinstance(value, str):
-                for name, text in texts.items():
-                    value = value.replace(name, text)
-                return value
-            if isinstance(value, list):
-                return [fill(one) for one in value]
-            if isinstance(value, dict):
-                return {name: fill(one) for name, one in value.items()}
-            return value
-
-        return Section(fill(self._left), self.where)
+    def filled(self, values: Mapping[str, Any]) -> Section:
+        """Returns the table with placeholders replaced by values, as `filled` does."""
+        return Section(filled(self._left, values), self.where)
 
     def section(self, key: str) -> Section:
         """A table; an empty one where it is not there."""
