@@ -127,9 +127,95 @@ class Results:
     def series(self) -> dict[str, Column]:
         """One row per sample of one quantity."""
 
+class HostDescription(TypedDict):
+    """A host, with the rate and the one-way delay of its cable to a neighbour."""
+
+    name: str
+    neighbour: str
+    rate_bps: int
+    delay_ns: int
+
+class CableDescription(TypedDict):
+    """A cable between two routers: its slower rate, its one-way delay, and the share of packets that it loses."""
+
+    ends: list[str]
+    rate_bps: int
+    delay_ns: int
+    loss: float
+
+class TransportDescription(TypedDict):
+    """The transport of a scheme: segments and batches; `ecn` is whether packets are ECN-capable."""
+
+    mss_bytes: int
+    header_bytes: int
+    ecn: bool
+    send_batch: int
+    receive_batch: int
+    receive_batch_timeout_ns: int
+
+SchemeDescription = TypedDict(
+    "SchemeDescription",
+    {"controller": str, "class": int, "settings": dict[str, Any], "transport": TransportDescription},
+)
+
+class QueueDescription(TypedDict):
+    """The output queues of routers; `settings` are those of the kind, in seconds and bytes."""
+
+    kind: str
+    limit_bytes: int
+    mark_at_bytes: int | None
+    push_out: bool
+    settings: dict[str, Any]
+
+DropDescription = TypedDict(
+    "DropDescription", {"from": str, "to": str, "flow": int, "segments": list[int], "copies": int}
+)
+
+class SampleDescription(TypedDict):
+    """Time series to record: numbers of flows, and pairs of nodes."""
+
+    interval_ns: int
+    flows: list[int]
+    queues: list[list[str]]
+    links: list[list[str]]
+
+class Description(TypedDict):
+    """A scenario with units, defaults and presets resolved.
+
+    `given` has its tables as written, including overrides; `text` is the whole as TOML.
+    """
+
+    file: str
+    text: str
+    given: dict[str, Any]
+    seed: int
+    duration_ns: int
+    routers: list[str]
+    hosts: list[HostDescription]
+    cables: list[CableDescription]
+    schemes: dict[str, SchemeDescription]
+    queue: QueueDescription
+    drops: list[DropDescription]
+    sample: SampleDescription | None
+
+class FlowDescription(TypedDict):
+    """A flow; its size is `None` if it has no end, and its request and traffic class if it has none."""
+
+    scheme: str
+    src: str
+    dst: str
+    size_bytes: int | None
+    start_ns: int
+    request: int | None
+    traffic_class: str | None
+
 class Prepared:
     """A scenario that is parsed and built, but has not run yet. It can run once."""
 
+    def describe(self) -> Description:
+        """Returns the scenario with units, defaults and presets resolved, without its flows."""
+    def flows(self, max_flows: int) -> list[FlowDescription]:
+        """Returns the first flows that start by the end of the run, with all random draws made."""
     def run(self, progress: Progress | None = None, keep: bool = False) -> Results:
         """Runs the simulation.
 
@@ -212,6 +298,21 @@ def decoded(content: bytes, name: str) -> str:
     Raises:
         ScenarioError: the content is not UTF-8; the message names the format if it is known.
     """
+
+def tables(text: str, source_name: str, overrides: list[str] | None = None) -> dict[str, Any]:
+    """Returns the tables of a scenario or sweep as written, with overrides of the form `key=value`.
+
+    Keys and values are not checked.
+
+    Raises:
+        ScenarioError: the text is not valid TOML, or an override is not valid.
+    """
+
+def key_path(key: str) -> list[str] | None:
+    """Returns the parts of a dotted key, such as `queue.limit`; `None` if the text is not a key."""
+
+def quantity(text: str) -> tuple[float, str] | None:
+    """Returns a quantity in the unit of results, such as `(1e7, "bit/s")` for `10Mbps`; `None` for other text."""
 
 def recognized(text: str) -> str | None:
     """Returns the format of a text that is not a scenario, with advice to the user; `None` if the format is unknown."""

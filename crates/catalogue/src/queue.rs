@@ -18,6 +18,7 @@ pub use red::RedSpec;
 pub use weighted_tail_drop::WeightedTailDropSpec;
 
 use crate::schema::{Fallback, Form, Key, Kind, ScenarioError, Section};
+use sparelane_cc::Value;
 use sparelane_sim::Discipline;
 
 /// The form of a queue in a scenario. Its reader takes the queue's table and the bandwidth-delay product in bytes.
@@ -98,6 +99,25 @@ impl Queues {
             Some(form) => (form.read)(&section.with_keys(form.keys), bdp_bytes),
             None => Ok(Discipline::Fifo),
         }
+    }
+
+    /// The settings of a discipline of kind `kind` that a table asks for, given or by default, by their keys; keys without a
+    /// value are left out. For limits, `"1bdp"` is `bdp_bytes`, and a packet is `packet_bytes`.
+    ///
+    /// # Errors
+    /// A value is not of its kind, or out of range.
+    pub fn settings(
+        &self,
+        section: &Section<'_>,
+        kind: &str,
+        bdp_bytes: u64,
+        packet_bytes: u64,
+    ) -> Result<Vec<(&'static str, Value)>, ScenarioError> {
+        let keys = self.0.iter().find(|form| form.name == kind).map_or(&[][..], |form| form.keys);
+        let section = section.with_keys(keys);
+        let has_value = |key: &&Key| section.given(key.name).is_some() || matches!(key.default, Fallback::Value(_));
+        let value = |key: &Key| Ok((key.name, section.need(key.name)?.value(bdp_bytes, packet_bytes)?));
+        keys.iter().filter(has_value).map(value).collect()
     }
 }
 

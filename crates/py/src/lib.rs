@@ -7,6 +7,7 @@ mod catalogue;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod errors;
+mod json;
 mod learn;
 #[cfg(target_os = "linux")]
 mod linux;
@@ -56,7 +57,7 @@ mod _native {
     #[pymodule_export]
     use crate::run::{Prepared, prepare, size};
     #[pymodule_export]
-    use crate::text::{decoded, recognized};
+    use crate::text::{decoded, key_path, quantity, recognized, tables};
     #[pymodule_export]
     use crate::walk::walk;
     #[pymodule_export]

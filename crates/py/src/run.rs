@@ -1,6 +1,7 @@
 //! Parsing a scenario, building its simulation, and running it.
 
 use crate::errors::{Cancelled, physics_error, scenario_error};
+use crate::json::to_python;
 use crate::plugin::{PyCatalogue, fault};
 use crate::results::Results;
 use crate::traces::{self, TraceFile, TraceRequest};
@@ -8,8 +9,8 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sparelane_core::Time;
-use sparelane_scenario::{Catalogue, Scenario, ScenarioError, Size, Source, results};
-use sparelane_sim::Simulation;
+use sparelane_scenario::{Catalogue, Scenario, ScenarioError, Size, Source, results, whole_nanoseconds};
+use sparelane_sim::{FlowSpec, Simulation};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -21,6 +22,9 @@ const SLICE: Duration = Duration::from_millis(50);
 
 /// The number of events of the first slice. The sizes of later slices follow from the measured speed.
 const FIRST_SLICE_EVENTS: u64 = 100_000;
+
+/// The message for a second run.
+const HAS_RUN: &str = "this scenario has run already";
 
 /// A scenario that is parsed and built, but has not run yet. It can run once.
 #[pyclass(frozen, module = "sparelane._native")]
@@ -158,6 +162,23 @@ fn with_seed(overrides: &[String], seed: Option<u64>) -> Vec<String> {
 
 #[pymethods]
 impl Prepared {
+    /// Returns the scenario as plain data: see `sparelane_scenario::Scenario::describe`.
+    fn describe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.with_scenario(|scenario| to_python(py, &scenario.describe()))
+    }
+
+    /// Returns the flows that start by the end of the run, in order of start, but at most the first `max_flows`: see
+    /// `sparelane_scenario::Scenario::planned_flows`.
+    fn flows<'py>(&self, py: Python<'py>, max_flows: usize) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        self.with_scenario(|scenario| {
+            let flows = scenario.planned_flows(max_flows);
+            fault::check(py)?;
+            let flows = flows.map_err(|error| scenario_error(py, &error))?;
+            let names = [scenario.node_names(), scenario.scheme_names(), scenario.traffic_class_names()];
+            flows.iter().map(|flow| flow_row(py, flow, &names)).collect()
+        })
+    }
+
     /// Runs the simulation without holding the interpreter.
     ///
     /// `progress` is called with the share of simulated time that is done, and stops the run by returning false. A
@@ -166,7 +187,7 @@ impl Prepared {
     #[pyo3(signature = (progress=None, keep=false))]
     fn run(&self, py: Python<'_>, progress: Option<Bound<'_, PyAny>>, keep: bool) -> PyResult<Results> {
         let built = self.0.lock().ok().and_then(|mut slot| slot.take());
-        let mut built = built.ok_or_else(|| PyRuntimeError::new_err("this scenario has run already"))?;
+        let mut built = built.ok_or_else(|| PyRuntimeError::new_err(HAS_RUN))?;
         // An error of an earlier run in this thread must not stop this one.
         fault::take();
         let (mut slice_events, mut is_interrupted) = (FIRST_SLICE_EVENTS, false);
@@ -202,6 +223,31 @@ impl Prepared {
         let finished = finished.map(|results| Results { results, traced: traces::outcomes(&traced), is_interrupted });
         finished.map_err(|violation| physics_error(&violation))
     }
+}
+
+impl Prepared {
+    /// Calls `read` with the scenario, which must not have run yet.
+    fn with_scenario<T>(&self, read: impl FnOnce(&Scenario) -> PyResult<T>) -> PyResult<T> {
+        let built = self.0.lock().map_err(|_| PyRuntimeError::new_err(HAS_RUN))?;
+        read(&built.as_ref().ok_or_else(|| PyRuntimeError::new_err(HAS_RUN))?.scenario)
+    }
+}
+
+/// Returns a flow as a row, with the names of nodes, schemes and classes of traffic.
+fn flow_row<'py>(
+    py: Python<'py>,
+    flow: &FlowSpec,
+    [nodes, schemes, classes]: &[Vec<String>; 3],
+) -> PyResult<Bound<'py, PyDict>> {
+    let row = PyDict::new(py);
+    row.set_item("scheme", &schemes[usize::from(flow.scheme)])?;
+    row.set_item("src", &nodes[flow.src.index()])?;
+    row.set_item("dst", &nodes[flow.dst.index()])?;
+    row.set_item("size_bytes", flow.size_bytes)?;
+    row.set_item("start_ns", whole_nanoseconds(flow.start.as_ps()))?;
+    row.set_item("request", flow.request)?;
+    row.set_item("traffic_class", flow.traffic_class.map(|class| &classes[usize::from(class)]))?;
+    Ok(row)
 }
 
 /// Returns the number of events that fit into a slice at the speed of the last one, but at most twice as many as

@@ -1,9 +1,38 @@
-//! Decoding of text files, and recognition of other tools' formats.
+//! Scenarios as text: tables, keys and quantities; decoding of text files; recognition of other tools' formats.
 
 use crate::errors::scenario_error;
+use crate::json::to_python;
 use pyo3::prelude::*;
-use sparelane_scenario::ScenarioError;
 use sparelane_scenario::formats::{self, Purpose};
+use sparelane_scenario::{ScenarioError, overrides, units};
+
+/// Returns the tables of a scenario or sweep as written, with overrides of the form `key=value`, as a dictionary. Keys
+/// and values are not checked.
+///
+/// Raises `ScenarioError` if the text is not valid TOML or an override is not valid.
+#[pyfunction]
+#[pyo3(signature = (text, source_name, overrides=None))]
+pub fn tables<'py>(
+    py: Python<'py>,
+    text: &str,
+    source_name: &str,
+    overrides: Option<Vec<String>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let tables = sparelane_scenario::tables(text, source_name, &overrides.unwrap_or_default());
+    to_python(py, &tables.map_err(|error| scenario_error(py, &error))?)
+}
+
+/// Returns the parts of a dotted key, such as `queue.limit`; `None` if the text is not a key.
+#[pyfunction]
+pub fn key_path(key: &str) -> Option<Vec<String>> {
+    overrides::split(key)
+}
+
+/// Parses a quantity of a scenario in the unit of results: `"10Mbps"` is 1e7 and `"bit/s"`. `None` for other text.
+#[pyfunction]
+pub fn quantity(text: &str) -> Option<(f64, &'static str)> {
+    units::quantity(text)
+}
 
 /// Decodes the content of a file in UTF-8, without its byte-order mark.
 ///

@@ -50,6 +50,7 @@ pub mod scenario;
 mod schemes;
 mod size;
 mod switch;
+mod tables;
 mod transport;
 mod warnings;
 
@@ -63,7 +64,9 @@ pub use results::{
     Results, columns_of_drops, columns_of_links, cross_traffic_columns, delay_columns, drop_columns, flow_columns,
     link_columns, packet_columns, series_columns,
 };
-pub use scenario::Scenario;
+pub use scenario::{Scenario, whole_nanoseconds};
 pub use size::Size;
-pub use sparelane_catalogue::schema::{ScenarioError, Source, formats, units};
+pub use sparelane_catalogue::schema::json::Json;
+pub use sparelane_catalogue::schema::{ScenarioError, Source, formats, overrides, units};
 pub use sparelane_catalogue::{Catalogue, aliases};
+pub use tables::tables;

@@ -6,6 +6,7 @@ use sparelane_catalogue::queue::{self, Queues as Kinds};
 use sparelane_catalogue::schema::ScenarioError;
 use sparelane_catalogue::schema::{Fallback, Key, Kind, Shape};
 use sparelane_catalogue::schema::{Field, Section};
+use sparelane_cc::Value;
 use sparelane_sim::{Discipline, FullInterface, Limit, Network, Node, NodeKind, QueueSpec, RoomNeeded};
 
 const KIND: Key = Key::new(
@@ -99,6 +100,8 @@ pub struct Queues {
     pub nic: QueueSpec,
     /// The response of senders to a full interface.
     pub nic_full: FullInterface,
+    /// The settings of the discipline of routers, by their keys; sizes are in bytes.
+    pub router_settings: Vec<(&'static str, Value)>,
 }
 
 impl Queues {
@@ -110,13 +113,16 @@ impl Queues {
         bdp: u64,
     ) -> Result<Queues, ScenarioError> {
         let nic = nic.section(&[NIC_QUEUE, &kinds.all_keys()])?;
-        let router = read_queue(&router.section(&[ROUTER_QUEUE, &kinds.all_keys()])?, kinds, schemes, bdp)?;
+        let section = router.section(&[ROUTER_QUEUE, &kinds.all_keys()])?;
+        let router = read_queue(&section, kinds, schemes, bdp)?;
+        let kind = queue::kind_of(&router.discipline);
+        let router_settings = kinds.settings(&section, kind, bdp, schemes.largest_packet_bytes())?;
         let nic_full = match nic.need("full")?.choice()? {
             "wait" => FullInterface::Wait,
             "cut" => FullInterface::Cut,
             _ => FullInterface::Drop,
         };
-        let queues = Queues { router, nic: read_queue(&nic, kinds, schemes, bdp)?, nic_full };
+        let queues = Queues { router, nic: read_queue(&nic, kinds, schemes, bdp)?, nic_full, router_settings };
         if let (Some(scheme), false) = (schemes.with_low_priority(), queues.nic.discipline == Discipline::Priority) {
             let message = format!(
                 "scheme \"{scheme}\" sends at low priority, and its own host must delay these packets; allowed: priority"

@@ -1,5 +1,9 @@
 //! A scenario: parsed once from a file into types, from which runs are built.
 
+mod description;
+
+pub use description::whole_nanoseconds;
+
 use crate::emulate::{self, EmulateSpec};
 use crate::queue_at::Differing;
 use crate::queues::{Queues, ROUTER_QUEUE};

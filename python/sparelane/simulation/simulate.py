@@ -95,6 +95,25 @@ class Prepared:
         """
         return Result(self._native.run(progress, keep), self._folder)
 
+    def describe(self) -> _native.Description:
+        """The scenario with units, defaults and presets resolved, for programs that run it elsewhere.
+
+        Raises:
+            RuntimeError: It has run already.
+        """
+        return self._native.describe()
+
+    def flows(self, max_flows: int) -> list[_native.FlowDescription]:
+        """The flows that start by the end of the run, in order of start, with all random draws made.
+
+        Flows that start when another one completes are not included. At most the first `max_flows` are returned.
+
+        Raises:
+            PluginError: Python code of a plugin failed.
+            RuntimeError: It has run already.
+        """
+        return self._native.flows(max_flows)
+
 
 def prepare(
     scenario: Scenario,

@@ -1,12 +1,39 @@
-//! Values of parameters that controllers declare.
+//! Values in the types that controllers declare their parameters in.
 
 use super::document::Item;
 use super::error::ScenarioError;
 use super::field::Field;
-use super::units;
+use super::{keys, units};
 use sparelane_cc::{Kind, Param, UNBOUNDED, Value};
+use sparelane_sim::Limit;
 
 impl Field<'_> {
+    /// Reads the value by the kind of its key. A limit is in bytes: `"1bdp"` is `bdp_bytes`, and a packet is
+    /// `packet_bytes`. A value with a structure of its own is text in the notation of TOML.
+    ///
+    /// # Errors
+    /// Fails if the value is not of its kind, or out of range.
+    pub fn value(&self, bdp_bytes: u64, packet_bytes: u64) -> Result<Value, ScenarioError> {
+        Ok(match self.kind() {
+            keys::Kind::Time { .. } => Value::Span(self.time()?),
+            keys::Kind::Rate => Value::Rate(Some(self.rate()?)),
+            keys::Kind::Size { .. } => Value::Size(self.size()?),
+            keys::Kind::Limit => Value::Size(match self.limit(bdp_bytes)? {
+                Limit::Bytes(bytes) => bytes,
+                Limit::Packets(packets) => packets.saturating_mul(packet_bytes),
+            }),
+            keys::Kind::Whole { .. } => Value::Whole(self.whole()?),
+            keys::Kind::Positive { .. } => Value::Number(self.positive()?),
+            keys::Kind::Share { .. } => Value::Number(self.share()?),
+            keys::Kind::Flag => Value::Flag(self.flag()?),
+            keys::Kind::Declared(param) => self.declared(param)?,
+            _ => match self.item() {
+                Item::Text(text) => Value::Word(text.clone()),
+                item => Value::Word(item.to_string()),
+            },
+        })
+    }
+
     /// Reads a parameter's value and checks it against its declaration.
     ///
     /// # Errors

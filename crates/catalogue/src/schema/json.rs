@@ -14,12 +14,14 @@ const NUMBER: &str = "[0-9]+(\\.[0-9]+)?([eE][+-]?[0-9]+)?";
 /// A JSON value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Json {
+    /// No value.
+    Null,
     /// True or false.
     Flag(bool),
     /// A number.
     Number(f64),
     /// A whole number.
-    Whole(u64),
+    Whole(i128),
     /// A string.
     Text(String),
     /// An array.
@@ -32,6 +34,11 @@ impl Json {
     /// Creates a string.
     pub fn text(text: impl Into<String>) -> Json {
         Json::Text(text.into())
+    }
+
+    /// Creates a whole number.
+    pub fn whole(number: impl Into<i128>) -> Json {
+        Json::Whole(number.into())
     }
 
     /// Creates an object with these keys.
@@ -111,6 +118,7 @@ impl Json {
 impl fmt::Display for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Json::Null => f.write_str("null"),
             Json::Flag(flag) => write!(f, "{flag}"),
             Json::Number(number) => write!(f, "{number}"),
             Json::Whole(number) => write!(f, "{number}"),
@@ -236,8 +244,8 @@ fn of_type(name: &str) -> Json {
 }
 
 fn whole(min: u64, max: u64) -> Json {
-    let least = of_type("integer").with("minimum", Json::Whole(min));
-    if max == u64::MAX { least } else { least.with("maximum", Json::Whole(max)) }
+    let least = of_type("integer").with("minimum", Json::whole(min));
+    if max == u64::MAX { least } else { least.with("maximum", Json::whole(max)) }
 }
 
 fn pattern(inside: &str) -> Json {
@@ -287,7 +295,7 @@ fn declared(kind: &Declared) -> Json {
             of_type("object").with("additionalProperties", weight)
         }
         Declared::Increasing { max_len } => {
-            Json::list_of(whole(0, u64::MAX)).with("maxItems", Json::Whole(*max_len as u64))
+            Json::list_of(whole(0, u64::MAX)).with("maxItems", Json::whole(*max_len as u64))
         }
         Declared::Bound { min, .. } => Json::any_of(vec![whole(*min, u64::MAX), Json::words(["unbounded"])]),
         Declared::Controller => Json::any_of(vec![Json::reference("controller"), Json::reference("table.inner")]),
@@ -301,7 +309,7 @@ mod tests {
     #[test]
     fn texts_are_quoted_as_in_json() {
         assert_eq!(Json::text("a \"b\"\\\n").to_string(), r#""a \"b\"\\\u000a""#);
-        let object = Json::object([("a", Json::List(vec![Json::Whole(u64::MAX), Json::Number(0.5)]))]);
+        let object = Json::object([("a", Json::List(vec![Json::whole(u64::MAX), Json::Number(0.5)]))]);
         assert_eq!(object.with("b", Json::Flag(true)).to_string(), r#"{"a":[18446744073709551615,0.5],"b":true}"#);
     }
 

@@ -27,7 +27,7 @@ pub fn apply(root: &mut Node, text: &str) -> Result<(), ScenarioError> {
         .ok_or_else(|| refuse(text.trim(), None, "an override is KEY=VALUE, as in duration=10s".to_owned()))?;
     let (key, value) = (key.trim(), value.trim());
     let path = split(key).ok_or_else(|| {
-        refuse(key, Some(value), "not a key; it is names joined by points, as in queue.limit".to_owned())
+        refuse(key, Some(value), "not a key; allowed: names joined by dots, as in queue.limit".to_owned())
     })?;
     let mut node = root;
     for (depth, name) in path.iter().enumerate() {
@@ -86,8 +86,8 @@ fn step<'n>(node: &'n mut Node, name: &str) -> Result<&'n mut Node, String> {
     }
 }
 
-/// Returns the parts of a dotted key, which may be quoted as in TOML.
-fn split(key: &str) -> Option<Vec<String>> {
+/// Returns the parts of a dotted key, which may be quoted as in TOML; `None` if it is not a key.
+pub fn split(key: &str) -> Option<Vec<String>> {
     let text = format!("{key} = 0");
     let document = DeTable::parse(&text).ok()?;
     let mut path = Vec::new();
@@ -173,8 +173,8 @@ mod tests {
     fn a_path_to_a_missing_element_is_refused() {
         let cases = [
             ("load", "--set load: an override is KEY=VALUE, as in duration=10s"),
-            ("=3", "--set not a key; it is names joined by points, as in queue.limit"),
-            ("a b=3", "--set a b = 3: not a key; it is names joined by points, as in queue.limit"),
+            ("=3", "--set not a key; allowed: names joined by dots, as in queue.limit"),
+            ("a b=3", "--set a b = 3: not a key; allowed: names joined by dots, as in queue.limit"),
             ("t.x=3", "--set t.x = 3: \"t\" is not a table; allowed: keys below tables alone"),
             ("w.2.load=3", "--set w.2.load = 3: \"w\" has 2 elements, counted from 0"),
             ("w.load=3", "--set w.load = 3: \"w\" has 2 elements: name one by its number, counted from 0"),

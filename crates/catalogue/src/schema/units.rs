@@ -303,6 +303,24 @@ fn allowed(measure: &Measure, error: UnitError) -> String {
     }
 }
 
+/// Parses any quantity of a scenario as a number in the unit of results: seconds (`s`), bits per second (`bit/s`),
+/// bytes (`B`), `packets`, `bdp`, or no unit for plain numbers and shares. `"10Mbps"` is 1e7 `bit/s`, `"30%"` is 0.3.
+/// Returns `None` for other text.
+pub fn quantity(text: &str) -> Option<(f64, &'static str)> {
+    if let Ok(span) = time(text) {
+        return Some((span.as_secs_f64(), "s"));
+    }
+    if let Ok(rate) = rate(text) {
+        return Some((rate.as_bps() as f64, "bit/s"));
+    }
+    match amount(text) {
+        Ok(Amount::Bytes(bytes)) => Some((bytes as f64, "B")),
+        Ok(Amount::Packets(packets)) => Some((packets as f64, "packets")),
+        Ok(Amount::Bdp(products)) => Some((products.nearest(0), "bdp")),
+        Err(_) => share(text).map(|share| (share, "")),
+    }
+}
+
 /// Parses a share: `"30%"`, or a plain number as text.
 pub fn share(text: &str) -> Option<f64> {
     let text = text.trim();
@@ -315,6 +333,23 @@ pub fn share(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_quantity_is_a_number_in_the_unit_of_results() {
+        for (text, expected) in [
+            ("10Mbps", Some((1e7, "bit/s"))),
+            ("18ms", Some((0.018, "s"))),
+            ("2KiB", Some((2048.0, "B"))),
+            ("1 packet", Some((1.0, "packets"))),
+            ("0.5bdp", Some((0.5, "bdp"))),
+            ("30%", Some((0.3, ""))),
+            ("1e-3", Some((0.001, ""))),
+            ("cubic", None),
+            ("", None),
+        ] {
+            assert_eq!(quantity(text), expected, "{text}");
+        }
+    }
 
     #[test]
     fn micro_can_be_written_with_the_micro_sign() {
