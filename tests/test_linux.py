@@ -47,7 +47,7 @@ with_kernel = pytest.mark.skipif(kernel.find() is None, reason="there is no kern
 
 
 def network(*settings: str) -> Network:
-    return mapping.network(mapping.with_settings(SCENARIO, settings), "scenario.toml")
+    return mapping.network(simulate.prepare(SCENARIO, set=list(settings)))
 
 
 @pytest.mark.parametrize(
@@ -60,27 +60,31 @@ def network(*settings: str) -> Network:
         ("scheme.flow.hystart=false", "scheme.flow.hystart"),
         ('scheme.flow.like="rfc"', "scheme.flow.like"),
         ('scheme.flow={controller = "vegas", alpha = 2.5}', "scheme.flow.alpha"),
-        ('scheme.flow={controller = "dctcp", g = 0.1}', "scheme.flow.g"),
+        ('scheme.flow={controller = "dctcp", g = 0.1, transport = { ecn = "dctcp" }}', "scheme.flow.g"),
         ('scheme.other={controller = "cubic", beta = 0.8}', "scheme.other and scheme.flow"),
         ('queue.kind="priority"', "queue.push_out"),
-        ('queue.kind="cells"', "queue.kind"),
+        ('queue={kind = "cells", cell = "256B"}', "queue.kind"),
         ('transport.mss="1448B"', "transport.mss"),
         ('queue={kind = "red", min = "5packets", max = "15packets"}', "queue.gentle"),
-        ('workload.kind="poisson"', "workload.0.kind"),
+        ('workload={kind = "poisson", load = 0.1, sizes = { kind = "fixed", size = "1MB" }}', "workload.0.kind"),
+        ('workload.writes={first = "1MB", then = "1MB", every = "1s"}', "workload.0.writes"),
+        ('topology={kind = "chain", hosts_per_router = 2}', "a flow from h3 to h6"),
+        ("link={select = 'access', loss = 0.01}", "link.0.select"),
+        ("link={select = 'core', delay = '1ms'}", "link.0.delay"),
         ("drop=[{ from = 'east', to = 'west', segments = [3] }]", "drop.0: east to west"),
         ("drop=[{ from = 'west', to = 'east', flow = 1, segments = [3] }]", "drop.0.flow = 1"),
         ('scheme.flow.transport={ min_rto = "1s" }', "scheme.flow.transport.min_rto"),
         ("transport.sack=false", "transport.sack"),
         ("transport.delayed_ack={ every = 3 }", "transport.delayed_ack"),
         ('sample.queues=[["left0", "west"]]', "sample.queues"),
-        ('sample.links="core"', "sample.links"),
+        ('sample.links=[["west", "left0"]]', "sample.links"),
         ("measure.delays=true", "measure"),
         ("transport.send_batch=45", "transport.send_batch"),
         ("transport.receive_batch=3", "transport.receive_batch"),
     ],
 )
 def test_settings_that_linux_does_not_support_are_refused_by_name(setting: str, named: str) -> None:
-    with pytest.raises(ScenarioError, match=r"scenario\.toml: .*--on linux cannot do it; allowed: ") as caught:
+    with pytest.raises(ScenarioError, match=r"<text>: .*--on linux cannot do it; allowed: ") as caught:
         network(setting)
     assert named in str(caught.value)
 
@@ -145,14 +149,25 @@ def test_parameters_become_those_of_the_kernels_modules() -> None:
     assert hybla.parameters == ("tcp_hybla.rtt0=50",)
 
 
-def test_random_flows_are_those_of_the_simulator() -> None:
-    tables = mapping.with_settings(SCENARIO, ['workload={ kind = "requests", load = 0.5, sizes = "1MB" }'])
-    assert mapping.draws_flows(tables)
-    row = {"scheme": "flow", "src": "left0", "dst": "right0", "size_bytes": 7, "start_s": 1.5}
-    drawn = [row | {"request": 4, "traffic_class": "urgent"}]
-    [flow] = mapping.network(tables, "scenario.toml", drawn).flows
-    assert (flow.controller, flow.source, flow.target, flow.size_bytes) == ("cubic", "left0", "right0", 7)
-    assert (flow.start_ns, flow.request, flow.traffic_class) == (1_500_000_000, 4, "urgent")
+@pytest.mark.parametrize(
+    "workload",
+    [
+        '{ kind = "requests", load = 0.05, clients = ["right0"], servers = ["left0"], '
+        'traffic_classes = [{ name = "urgent" }], sizes = { kind = "fixed", size = "1MB" } }',
+        '{ kind = "bulk", flows = 5, size = "30kB", start = "1s", spread = "3s" }',
+    ],
+    ids=["requests", "bulk"],
+)
+def test_random_flows_are_those_of_the_simulator(workload: str) -> None:
+    settings = [f"workload={workload}", "duration='4s'"]
+    simulated = simulate.run(SCENARIO, set=settings).flows.sort("start_s", maintain_order=True)
+    flows = network(*settings).flows
+    assert len(flows) == simulated.height > 3
+    assert {(flow.controller, flow.source, flow.target) for flow in flows} == {("cubic", "left0", "right0")}
+    assert [flow.start_ns / 1e9 for flow in flows] == pytest.approx(list(simulated["start_s"]), abs=1e-9)
+    assert [flow.size_bytes for flow in flows] == list(simulated["size_bytes"])
+    assert [flow.request for flow in flows] == list(simulated["request"])
+    assert [flow.traffic_class for flow in flows] == list(simulated["traffic_class"].cast(pl.String))
 
 
 def test_a_class_is_a_type_of_service_and_a_band_of_strict_priority() -> None:
@@ -173,12 +188,17 @@ def test_the_delay_of_each_cable_of_a_chain_follows_after_its_queue() -> None:
     assert "run ip -n r2 route add 10.1.0.0/16 via 10.0.3.1" in lines
 
 
-def test_settings_apply_to_all_entries_of_a_list_or_to_one() -> None:
-    text = '[[workload]]\nsize = "1B"\n[[workload]]\nsize = "2B"\n'
-    both = mapping.with_settings(text, ["workload.size=5B"])
-    assert [entry["size"] for entry in both["workload"]] == ["5B", "5B"]
-    one = mapping.with_settings(text, ["workload.1.size=5B"])
-    assert [entry["size"] for entry in one["workload"]] == ["1B", "5B"]
+def test_settings_replace_values_of_one_entry_of_a_list() -> None:
+    text = SCENARIO + '[[workload]]\nkind = "bulk"\nscheme = "flow"\nsize = "2B"\n'
+    flows = mapping.network(simulate.prepare(text, set=["workload.1.size=5B"])).flows
+    assert [flow.size_bytes for flow in flows] == [5_000_000, 5]
+
+
+def test_flows_between_halves_are_those_of_the_simulator_if_one_host_is_left_over() -> None:
+    chain = ["topology={kind = 'chain', routers = 3}", "duration='1s'"]
+    simulated = simulate.run(SCENARIO, set=chain).flows
+    [flow] = network(*chain).flows
+    assert (flow.source, flow.target) == (simulated["src"][0], simulated["dst"][0])
 
 
 def test_a_missing_source_package_is_named_with_the_command_that_installs_it(

@@ -17,7 +17,6 @@ from sparelane.papers.linux import measured
 from sparelane.papers.linux.paths import LIKE, OURS, PATHS, QUICK_RUNS, RANDOM, RUNS, Path, Run, segments
 from sparelane.papers.linux.rows import FCT, FLIGHT, QUEUE, USE, fct
 from sparelane.reports import plots
-from sparelane.scenario import library
 from sparelane.simulation import simulate
 from sparelane.uml import kernel, mapping
 from sparelane.uml.parameters import CONTROLLERS
@@ -56,14 +55,13 @@ def slower(factor: float, *names: str) -> Callable[[Run, pl.DataFrame], pl.DataF
 
 @pytest.mark.parametrize("path", dict.fromkeys(run.path for run in RUNS), ids=lambda path: path.name)
 def test_both_sides_of_a_path_send_the_same_flows_and_lose_the_same_segments(path: Path) -> None:
-    text = library.find("linux-controllers").read_text(encoding="utf-8")
     for run in (run for run in RUNS if run.path == path):
         for seed in (1, 3):
             ours, linux = (run.simulation(seed, side) for side in ("simulator", "linux"))
             own = (*OURS, *LIKE.get(run.controller, ()))
             assert [word for word in ours.settings if word not in own] == list(linux.settings)
             simulate.prepare("linux-controllers", set=list(ours.settings))
-            network = mapping.network(mapping.with_settings(text, linux.settings), "path.toml")
+            network = mapping.network(simulate.prepare("linux-controllers", set=list(linux.settings)))
             assert {flow.controller for flow in network.flows} == {CONTROLLERS[run.controller]}
             assert network.timestamps
             mss_bytes = 1448

@@ -21,6 +21,7 @@ from sparelane.papers.engine import runner
 from sparelane.papers.engine.base import Experiment
 from sparelane.papers.linux import rc3_off
 from sparelane.papers.pages import report
+from sparelane.simulation import simulate
 from sparelane.uml import kernel, mapping, plan, running
 
 PATCHES = sorted((kernel.FILES / "rc3").glob("*.patch"))
@@ -160,9 +161,9 @@ def test_the_patched_sources_compile_without_a_warning_with_the_option_off_and_o
 @pytest.mark.parametrize(
     ("setting", "what", "allowed"),
     [
-        ("workload.size=unlimited", "workload.0.size = 'unlimited' under rc3", "a size"),
+        ("workload.size=unlimited", "a flow of unlimited size under rc3", "a size"),
         ("queue={kind='fifo'}", "queue.kind = 'fifo' with rc3", "priority"),
-        ("scheme.rc3.inner=rcp", "scheme.rc3.inner = 'rcp'", "newreno"),
+        ("scheme.rc3.inner=ledbat", "scheme.rc3.inner = 'ledbat'", "newreno"),
         ("scheme.rc3.feed=pull", "scheme.rc3.feed", "controller, inner"),
         ("topology={kind='chain'}", "topology.kind = 'chain' with rc3", "dumbbell"),
         (
@@ -179,20 +180,20 @@ def test_settings_that_the_kernel_does_not_support_with_rc3_are_refused_by_name(
     if "chain" in setting:
         settings.append("workload.pairs=[['h3', 'h5']]")
     with pytest.raises(ScenarioError) as refusal:
-        mapping.network(mapping.with_settings(SCENARIO, settings), "scenario.toml")
+        mapping.network(simulate.prepare(SCENARIO, set=settings))
     assert what in str(refusal.value)
     assert allowed in str(refusal.value)
 
 
 def test_hosts_and_routers_serve_the_levels_by_code_point() -> None:
-    lines = list(plan.lines(mapping.network(mapping.with_settings(SCENARIO, ["workload.scheme=rc3"]), "x.toml")))
+    lines = list(plan.lines(mapping.network(simulate.prepare(SCENARIO, set=["workload.scheme=rc3"]))))
     filters = [line for line in lines if " filter add " in line]
     # Three levels, at four hosts and at both ends of the bottleneck.
     assert len(filters) == 3 * (4 + 2)
     assert [line.split()[-1] for line in lines if line.startswith("flow ")] == ["3"]
     assert not any("netem delay" in line and "dev eth" in line for line in lines)
     assert sum("tcp_rc3 1" in line for line in lines) == 4
-    plain = list(plan.lines(mapping.network(mapping.with_settings(SCENARIO, []), "x.toml")))
+    plain = list(plan.lines(mapping.network(simulate.prepare(SCENARIO))))
     assert not any("rc3" in line or "filter" in line for line in plain)
 
 

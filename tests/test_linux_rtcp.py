@@ -17,7 +17,6 @@ from sparelane.papers.engine.base import Effort, Outcome
 from sparelane.papers.engine.rows import Evaluation
 from sparelane.papers.rtcp import clients, testbed
 from sparelane.reports import plots
-from sparelane.scenario import library
 from sparelane.simulation import simulate
 from sparelane.uml import kernel, mapping, plan, running
 from sparelane.uml.network import Network
@@ -48,7 +47,7 @@ size = "10MB"
 
 
 def network(*settings: str) -> Network:
-    return mapping.network(mapping.with_settings(SCENARIO, settings), "scenario.toml")
+    return mapping.network(simulate.prepare(SCENARIO, set=list(settings)))
 
 
 def constants(*settings: str) -> list[int]:
@@ -70,7 +69,7 @@ def test_the_constants_are_those_that_the_bpf_loader_sets() -> None:
 
 def test_the_minimum_window_is_the_simulators_default_or_the_schemes() -> None:
     without = SCENARIO.replace("min_window = 2\n", "")
-    [word] = mapping.network(mapping.with_settings(without, []), "scenario.toml").parameters
+    [word] = mapping.network(simulate.prepare(without)).parameters
     assert word.split(",")[6] == "1"
     assert constants()[6] == 2
 
@@ -93,8 +92,8 @@ def test_weights_by_size_come_from_the_scheme() -> None:
     ],
 )
 def test_settings_that_the_program_does_not_support_are_refused_by_name(setting: str, named: str) -> None:
-    with pytest.raises(ScenarioError, match=r"scenario\.toml: .*--on linux cannot do it; allowed: ") as caught:
-        network(setting)
+    with pytest.raises(ScenarioError, match=r"<text>: .*--on linux cannot do it; allowed: ") as caught:
+        network("workload.scheme=flow", setting)
     assert named in str(caught.value)
 
 
@@ -113,13 +112,7 @@ RUNS = [(setting, scheme) for setting in SETTINGS for scheme in setting.schemes]
 def test_the_testbeds_flows_are_the_same_on_both_sides(setting: clients.Setting, scheme: str) -> None:
     ours, linux = (testbed.cell(setting, scheme, side, SHORT).simulation(1) for side in testbed.SIDES)
     simulated = simulate.run("rtcp-linux", seed=1, set=list(ours.settings)).flows
-    text = library.find("rtcp-linux").read_text(encoding="utf-8")
-    drawn = (
-        simulate.run("rtcp-linux", seed=1, set=list(linux.settings))
-        .flows.sort("start_s", maintain_order=True)
-        .to_dicts()
-    )
-    flows = mapping.network(mapping.with_settings(text, linux.settings), "testbed.toml", drawn).flows
+    flows = mapping.network(simulate.prepare("rtcp-linux", seed=1, set=list(linux.settings))).flows
     assert [flow.size_bytes for flow in flows] == list(simulated["size_bytes"])
     assert [flow.traffic_class for flow in flows] == list(simulated["traffic_class"].cast(pl.String))
     assert [flow.request for flow in flows] == list(simulated["request"])

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """How nodes are numbered: patterns with `router`, `number` and `end` in them.
+    """The addresses of nodes, as patterns of `router`, `number` and `end`.
 
     Attributes:
-        length: of the prefix of a cable, bits.
-        forwarding: the setting that makes a node a router.
-        access: of a host, and of its router on the same cable.
-        between: of the ends of a cable between routers.
-        behind: the prefix of all hosts at a router.
+        length: the length of the prefix of a cable, bits.
+        forwarding: the setting that makes a node forward packets.
+        access: the pattern for a host and for its router on the same cable.
+        between: the pattern for both ends of a cable between routers.
+        behind: the pattern for the prefix of all hosts at a router.
     """
 
     length: int
@@ -24,7 +24,7 @@ class Addresses:
     behind: str
 
     def host(self, router: int, number: int) -> tuple[str, str]:
-        """The addresses of a host and of its router; `router` is the place of that in the row, from 0."""
+        """The addresses of a host and of its router, whose place in the row is `router`, from 0."""
         one, other = (self.access.format(router=router + 1, number=number, end=end) for end in (1, 2))
         return one, other
 

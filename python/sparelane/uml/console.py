@@ -1,4 +1,4 @@
-"""Explains from a kernel's console why it ended without results."""
+"""Explains why a kernel ended without results, from the output on its console."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import signal
 
 PANIC = re.compile(r"Kernel panic - not syncing: (.*)")
-# Lines of the kernel's console, and their meaning to users of scenarios; the first pattern that matches counts.
+# Lines of the kernel's console and their causes in the words of users. The first pattern that matches counts.
 CAUSES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), cause)
     for pattern, cause in (
@@ -45,21 +45,21 @@ SIGNALS: dict[int, str] = {
     signal.SIGBUS: NO_ROOM,
     signal.SIGXFSZ: "files of this process may not be as large as the kernel's memory (ulimit -f)",
 }
-# Lines of a trace, which are of use only to readers of the kernel's source.
+# Lines of a stack trace, which help only readers of the kernel's source.
 TRACE = re.compile(
     r"^\s*(\[<|\? |Call Trace|Stack:|Modules linked in|Pid: |CPU: |RIP: |RSP: |RAX: |RDX: |RBP: |R\d+: |EFLAGS|"
     r"Code: |---\[|Kernel Offset|[0-9a-f]{8,16}( [0-9a-f]{8,16})*\s*$)"
 )
-# The level and the time with which the kernel may begin a line.
+# The level and the time at the beginning of a line.
 STAMP = re.compile(r"^(<\d>)?(\[\s*\d+\.\d+\]\s*)?")
 
 
 def explain(console: str, status: int) -> str:
-    """One line on why a kernel ended: its panic, the likely cause, and the line that shows it.
+    """Explains in one line why a kernel ended: its panic, the likely cause, and the line that shows the cause.
 
     Args:
-        console: everything that the kernel has written.
-        status: how its process ended, as `subprocess` has it: negative for a signal.
+        console: the whole output of the kernel.
+        status: the exit status of its process, as in `subprocess`: negative for a signal.
     """
     lines = [STAMP.sub("", line).strip() for line in console.splitlines()]
     lines = [line for line in lines if line and not TRACE.match(line)]

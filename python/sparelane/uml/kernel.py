@@ -1,4 +1,4 @@
-"""The kernel that runs scenarios: built once from the distribution's source package, and kept in the user's cache."""
+"""Builds the kernel that runs scenarios from the distribution's source package, and keeps it in the user's cache."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from typing import Literal
 from sparelane._native import LinuxError
 
 FILES = Path(__file__).parent / "source"
-# The long-term kernel that the configuration and the patches are for.
+# The long-term kernel for which the configuration and the patches are written.
 RELEASE = "6.12"
 ARCHIVE = Path(f"/usr/src/linux-source-{RELEASE}.tar.xz")
 PACKAGES = f"linux-source-{RELEASE} gcc make flex bison bc libelf-dev xz-utils patch iproute2"
 MEND = f"sudo apt-get install -y {PACKAGES}"
 TOOLS = ("gcc", "make", "flex", "bison", "bc", "xz", "patch", "ip", "tc")
-# Our own parts of the kernel, each a folder below net/ipv4: a controller, and what serves the sockets of flows.
+# Own parts of the kernel, each a folder below net/ipv4: a controller, and the code that serves the sockets of flows.
 OWN_PARTS = (FILES / "rtcp", FILES / "traffic")
-# A kernel is the same, bit for bit, whenever and by whomever it is built.
+# These settings make builds reproducible: every build of the same source gives the same kernel, bit for bit.
 SAME_EACH_TIME = (
     "KBUILD_BUILD_TIMESTAMP=Thu Jan  1 00:00:00 UTC 1970",
     "KBUILD_BUILD_VERSION=1",
     "KBUILD_BUILD_USER=sparelane",
     "KBUILD_BUILD_HOST=sparelane",
 )
-# What a kernel has of RC3: nothing; its patches and the option; or its patches without the option.
+# RC3 in a kernel: no patches, patches with the option on, or patches with the option off.
 Rc3 = Literal["none", "on", "off"]
-# What the unpacked source and its objects take, bytes.
+# The size of the unpacked source and its objects, bytes.
 BUILD_BYTES = 2_500_000_000
-# How many files the build compiles, about; for progress only.
+# The approximate number of files that the build compiles; for progress only.
 COMPILED_FILES = 900
 
 
@@ -44,8 +44,8 @@ class Kernel:
 
     Attributes:
         binary: the kernel, a program of the host.
-        guest: the program that it starts.
-        key: what the two were made of, as a fingerprint.
+        guest: the program that the kernel starts.
+        key: a fingerprint of the sources of the kernel.
     """
 
     binary: Path
@@ -54,28 +54,28 @@ class Kernel:
 
 
 def cache_folder() -> Path:
-    """Where kernels are kept: `sparelane/linux` in the user's cache."""
+    """The folder of kernels: `sparelane/linux` in the user's cache."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "sparelane" / "linux"
 
 
 def find(rc3: Rc3 = "none") -> Kernel | None:
-    """The kernel of this version of the package with as much of RC3, if it has been built."""
+    """The kernel of this version of the package with this form of RC3, if it has been built."""
     place = cache_folder() / _key(rc3)
     kernel = Kernel(place / "linux", place / _guest_name(), place.name)
     return kernel if kernel.binary.is_file() and kernel.guest.is_file() else None
 
 
 def build(progress: Callable[[float], object], jobs: int, rc3: Rc3 = "none") -> Kernel:
-    """Builds the kernel, unless there is one already; some eight minutes of a processor.
+    """Builds the kernel, unless it exists already. The build takes about eight minutes of processor time.
 
     Args:
-        progress: called with the share of the work that is done, 0 to 1, about.
-        jobs: how many compilers run at once.
-        rc3: what it has of RC3.
+        progress: called with the approximate share of the work that is done, 0 to 1.
+        jobs: the number of compilers that run at once.
+        rc3: the form of RC3 in the kernel.
 
     Raises:
-        LinuxError: a tool, the source package or room is missing, or the build failed; nothing of it is kept.
+        LinuxError: a tool, the source package or disk space is missing, or the build failed; no file is left behind.
         OSError: the cache cannot be written.
     """
     if (there := find(rc3)) is not None:
@@ -101,7 +101,7 @@ def build(progress: Callable[[float], object], jobs: int, rc3: Rc3 = "none") -> 
         try:
             ready.rename(cache / key)
         except OSError:
-            # Another process may have built the same meanwhile.
+            # Another process may have built the same kernel meanwhile.
             if find(rc3) is None:
                 raise
     return _built(cache / key, rc3)
@@ -123,14 +123,14 @@ def _require_tools() -> None:
 
 
 def _made_of(rc3: Rc3) -> tuple[list[Path], list[Path]]:
-    """The files of the kernel's configuration, and its patches in their order."""
+    """The files of the kernel's configuration, and its patches in the order of application."""
     folders = [FILES / "patches", *([] if rc3 == "none" else [FILES / "rc3"])]
     patches = [patch for folder in folders for patch in sorted(folder.glob("*.patch"))]
     return [FILES / "kernel.config", *([FILES / "rc3" / "kernel.config"] if rc3 == "on" else [])], patches
 
 
 def _own_files(part: Path) -> list[Path]:
-    """The sources of a part of our own, and how they are built."""
+    """The sources of an own part, including its Makefile."""
     return sorted(path for path in part.iterdir() if path.is_file())
 
 
@@ -145,14 +145,14 @@ def _add_own_parts(tree: Path) -> None:
 
 
 def _key(rc3: Rc3) -> str:
-    """A fingerprint of everything that the kernel is made of; its first program is not part of it."""
+    """A fingerprint of all sources of the kernel. Its first program is not part of the kernel."""
     mixed = hashlib.sha256()
     configurations, patches = _made_of(rc3)
     own = (path for part in OWN_PARTS for path in _own_files(part))
     for path in (*configurations, *patches, *own):
         mixed.update(path.name.encode() + b"\0" + path.read_bytes())
     mixed.update("\0".join(SAME_EACH_TIME).encode())
-    # The version of the package, where dpkg is; the archive's size tells versions apart elsewhere.
+    # The version of the package; on systems without dpkg, the size of the archive tells versions apart.
     query = ["dpkg-query", "-W", "-f", "${Version}", f"linux-source-{RELEASE}"]
     try:
         version = subprocess.run(query, capture_output=True, check=True).stdout
@@ -163,7 +163,7 @@ def _key(rc3: Rc3) -> str:
 
 
 def _guest_name() -> str:
-    """The file of the guest's program, which takes a second to compile, and no kernel."""
+    """The name of the guest's program, with a fingerprint of its own, since it compiles without a new kernel."""
     mixed = hashlib.sha256()
     for path in (*sorted(FILES.glob("*.[ch]")), FILES / "traffic" / "traffic.h"):
         mixed.update(path.name.encode() + b"\0" + path.read_bytes())
@@ -211,7 +211,7 @@ def _compile_kernel(work: Path, target: Path, progress: Callable[[float], object
 
 
 def _require_configuration(path: Path, asked: Path) -> None:
-    """Options that a kernel does not know disappear silently from its configuration: here they are an error."""
+    """Raises if the configuration lacks a requested option. The build would ignore an unknown option silently."""
     set_options = set(path.read_text().splitlines())
     wanted = [line for line in asked.read_text().splitlines() if line.startswith("CONFIG_")]
     missing = [line for line in wanted if line not in set_options]

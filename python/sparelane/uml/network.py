@@ -1,4 +1,4 @@
-"""The network that the kernel lays out: its nodes, cables, queues and flows."""
+"""The network that the kernel sets up: nodes, cables, queues and flows."""
 
 from __future__ import annotations
 
@@ -7,18 +7,27 @@ from dataclasses import dataclass
 # Payload of a full segment, and the segment with its header of IP and TCP, bytes.
 MSS = 1460
 PACKET = 1500
-# The most packets that the kernel sends, or joins, as one: 64 kB.
+# The most packets that the kernel sends or merges as one: 64 kB.
 MOST_BATCH = 44
-# The kernel counts the header of Ethernet, which scenarios have none of, bytes.
+# The header of Ethernet, which the kernel counts and scenarios do not have, bytes.
 ETHERNET = 14
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """One flow: `size_bytes` is none where it has no end; `level` is its priority, 0 the highest.
+    """A flow.
 
-    With RC3 its tail has `rc3_levels` levels of low priority. Of a request of a client it has the number, and the name
-    of its class.
+    Attributes:
+        scheme: the name of its scheme.
+        controller: the kernel's name of its controller.
+        source: the host that sends.
+        target: the host that receives.
+        size_bytes: the payload; `None` if the flow has no end.
+        start_ns: the time of the SYN.
+        level: the priority class, 0 the highest.
+        rc3_levels: the number of low-priority levels of an RC3 flow, otherwise 0.
+        request: the number of the client's request that it is part of, if any.
+        traffic_class: the name of its class of traffic, if it has one.
     """
 
     scheme: str
@@ -35,7 +44,7 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A flow, by number, and the segment with the byte `byte` of it, which is lost `copies` times before the queue."""
+    """A scripted loss: `copies` transmissions of the segment with byte `byte` of flow number `flow` are lost."""
 
     flow: int
     byte: int
@@ -44,7 +53,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """The output queue of a cable between routers: `words` are its parameters as `tc` takes them."""
+    """The output queue of a cable between routers. `words` are its parameters for `tc`."""
 
     kind: str
     limit_packets: int
@@ -53,7 +62,7 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host at its router, the `number`th there; what leaves it is late by `delay_ns`, what comes by `back_ns`."""
+    """A host, the `number`th at its router. Packets from it are delayed by `delay_ns`, packets to it by `back_ns`."""
 
     name: str
     router: int
@@ -64,7 +73,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Cable:
-    """The cable from one router of the row to the next, with a delay in nanoseconds one way, and losses at random."""
+    """The cable from one router of the row to the next, with its one-way delay and its share of random losses."""
 
     rate_bps: int
     delay_ns: int
@@ -73,12 +82,12 @@ class Cable:
 
 @dataclass(frozen=True, slots=True)
 class Offload:
-    """What hosts leave to their network cards: batches of packets both ways.
+    """Segmentation and receive offload of all hosts.
 
     Attributes:
-        send_packets: how many at most leave TCP as one segment, which the card splits (TSO); 1 is off.
-        joins: whether the card joins what arrives (GRO), up to 64 kB.
-        join_ns: for how long after a packet it waits for the next one.
+        send_packets: the most packets that leave TCP as one segment, for the network card to split (TSO); 1 is off.
+        joins: whether the network card merges arriving packets (GRO), up to 64 kB.
+        join_ns: the time that it waits for the next packet.
     """
 
     send_packets: int = 1
@@ -88,20 +97,27 @@ class Offload:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Routers in a row with hosts at each; rates in bits per second, delays in nanoseconds, one way.
+    """Routers in a row with hosts at each. Rates are in bits per second, one-way delays in nanoseconds.
 
     Attributes:
-        routers: their names, in the order of the row.
-        cables: one fewer than there are routers.
-        parameters: of the kernel's modules, as its command line takes them.
-        timestamps: whether segments carry them.
-        sampled: flows of which there are time series.
-        offload: of all hosts.
-        is_ipv6: whether addresses are those of IPv6, not of IPv4.
-        losses: those that are planned.
-        acks_each: whether hosts acknowledge each segment at once, and not as they see fit.
-        queues: pairs of neighbouring routers, of whose output queue there are time series.
-        links: the same, of what the cable carries.
+        routers: the names of the routers, in the order of the row.
+        hosts: the hosts, in the order of the scenario.
+        cables: the cables between routers, one fewer than there are routers.
+        access_bps: the rate of the cables of hosts.
+        queue: the output queue of all cables between routers.
+        timestamps: whether segments carry timestamps.
+        ecn: whether hosts negotiate ECN.
+        flows: the flows, in order of start.
+        parameters: the parameters of the kernel's modules, as its command line takes them.
+        duration_ns: the end of the run.
+        sample_ns: the interval of time series; `None` without time series.
+        sampled: the numbers of flows with time series.
+        queues: the output queues with time series, as pairs of neighbouring routers.
+        links: the links with time series of carried bytes, as pairs of neighbouring routers.
+        offload: segmentation and receive offload of hosts.
+        is_ipv6: whether the network uses IPv6 instead of IPv4.
+        losses: the scripted losses.
+        acks_each: whether hosts acknowledge each segment at once, instead of by Linux's own rules.
     """
 
     routers: tuple[str, ...]
@@ -125,28 +141,28 @@ class Network:
 
     @property
     def has_rc3(self) -> bool:
-        """Whether a flow is one of RC3."""
+        """True if any flow uses RC3."""
         return any(flow.rc3_levels for flow in self.flows)
 
     @property
     def needs_rc3_kernel(self) -> bool:
-        """Whether it takes the kernel with RC3, which is also the one with IPv6."""
+        """True if the run needs the kernel with RC3, which is also the one with IPv6."""
         return self.has_rc3 or self.is_ipv6
 
     @property
     def is_late_on_arrival(self) -> bool:
-        """Whether hosts have queues of their own, so that the delay of a path is behind them all."""
+        """True if hosts have queues of their own, which the delay of a path must follow."""
         return self.has_rc3 or self.offload.send_packets > 1
 
     def loses_from(self, host: str) -> bool:
-        """Whether a segment of this host is lost on purpose."""
+        """True if a scripted loss concerns a flow from this host."""
         return any(self.flows[loss.flow].source == host for loss in self.losses)
 
     def ports(self) -> list[tuple[str, str, Cable]]:
-        """Each direction of each cable between routers: from, to, and the cable."""
+        """Each direction of each cable between routers: the sending router, the receiving router and the cable."""
         steps = zip(self.routers, self.routers[1:], self.cables, strict=False)
         return [port for near, far, cable in steps for port in ((near, far, cable), (far, near, cable))]
 
     def followed(self) -> list[tuple[str, str]]:
-        """The ports that are sampled, as the guest numbers them."""
+        """The sampled ports, in the order in which the guest numbers them."""
         return list(dict.fromkeys((*self.queues, *self.links)))

@@ -1,10 +1,10 @@
-"""Controllers that the kernel has, and which of their parameters can be set: as parameters of its modules."""
+"""The controllers of the kernel, and the parameters of scenarios that its modules can take."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-# The kernel's name of each controller that it has.
+# The kernel's name of each controller.
 CONTROLLERS = {
     "newreno": "reno",
     "cubic": "cubic",
@@ -24,7 +24,7 @@ CONTROLLERS = {
     "cdg": "cdg",
     "nv": "nv",
 }
-# What a value of a scenario is as one of the kernel's; none where the kernel has no such value.
+# Converts a value of a scenario to the kernel's value; `None` if the kernel has no such value.
 Mapped = Callable[[float], int | None]
 
 
@@ -33,16 +33,16 @@ def _whole(value: float) -> int | None:
 
 
 def _parts_of(whole: int) -> Mapped:
-    """Shares that the kernel has in parts of `whole`, rounded to the nearest."""
+    """Converts shares to parts of `whole`, rounded to the nearest."""
     return lambda value: round(value * whole)
 
 
 def _shift(value: float) -> int | None:
-    """1 / 2^n is n, up to the kernel's greatest, 10."""
+    """Converts 1 / 2^n to n, which is at most 10 in the kernel."""
     return next((n for n in range(11) if value == 2.0**-n), None)
 
 
-# By controller and parameter: the module's parameter, and its value.
+# The parameter of the module, with the conversion of values, by controller and parameter of the scenario.
 PARAMETERS: dict[tuple[str, str], tuple[str, Mapped]] = {
     ("cubic", "beta"): ("beta", _parts_of(1024)),
     # The kernel's C is in units of 10 / 1024 segments per second cubed.
@@ -55,7 +55,7 @@ PARAMETERS: dict[tuple[str, str], tuple[str, Mapped]] = {
     ("bic", "fast_convergence"): ("fast_convergence", _whole),
     ("h-tcp", "rtt_scaling"): ("use_rtt_scaling", _whole),
     ("h-tcp", "bandwidth_switch"): ("use_bandwidth_switch", _whole),
-    # A span, in seconds; the kernel's is in milliseconds.
+    # From seconds to milliseconds.
     ("hybla", "reference_rtt"): ("rtt0", lambda value: round(value * 1000)),
     ("dctcp", "g"): ("dctcp_shift_g", _shift),
     ("dctcp", "initial_alpha"): ("dctcp_alpha_on_init", _parts_of(1024)),
@@ -70,21 +70,21 @@ PARAMETERS: dict[tuple[str, str], tuple[str, Mapped]] = {
     ("cdg", "use_shadow"): ("use_shadow", _whole),
     ("cdg", "use_ineff"): ("use_ineff", _whole),
     ("cdg", "use_tolerance"): ("use_tolerance", _whole),
-    # The others of tcp_nv are constants of its source.
+    # The other parameters of tcp_nv are constants in its source.
     ("nv", "nv_pad"): ("nv_pad", _whole),
     ("nv", "nv_min_cwnd"): ("nv_min_cwnd", _whole),
-    # A span, in seconds, as the kernel's.
+    # In seconds, also in the kernel.
     ("nv", "nv_reset_period"): ("nv_reset_period", _whole),
 }
 
 
 def settable(controller: str) -> list[str]:
-    """The parameters of a controller that the kernel can set."""
+    """The parameters of a controller that its module can take."""
     return [name for owner, name in PARAMETERS if owner == controller]
 
 
 def module_word(controller: str, name: str, value: float) -> str | None:
-    """A parameter as the kernel's command line takes it; none where the kernel has no such value."""
+    """A parameter as the kernel's command line takes it; `None` if the kernel has no such value."""
     key, mapped = PARAMETERS[controller, name]
     number = mapped(value)
     return None if number is None else f"tcp_{CONTROLLERS[controller]}.{key}={number}"

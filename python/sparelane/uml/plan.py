@@ -1,4 +1,4 @@
-"""The plan that the guest follows: commands of iproute2, settings, and flows, one a line."""
+"""The plan for the guest: commands of iproute2, settings and flows, one on each line."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 from sparelane.uml.addresses import FOUR, SIX, Addresses
 from sparelane.uml.network import ETHERNET, PACKET, Network, Offload
 
-# Both ends of each virtual cable have one address, so that nobody has to be asked for it.
+# Both ends of each virtual cable have the same hardware address, so that no node has to resolve one.
 STATION = "02:00:00:00:00:01"
-# No host's own queue is a bottleneck: packets.
+# A limit that no queue of a host reaches, packets.
 ENOUGH = 1_000_000
-# What packets of each level of priority carry, from which routers of Linux read the level.
+# The type of service of each priority class, by which routers of Linux classify packets.
 TYPES_OF_SERVICE = (0x00, 0x08, 0x10, 0x18)
-# And what those of the levels of RC3 carry: the code points 3, 11 and 19.
+# The same for the levels of RC3: the code points 3, 11 and 19.
 TAILS = (3 << 2, 11 << 2, 19 << 2)
 
 
 def lines(network: Network, captures: Sequence[tuple[str, str]] = ()) -> Iterator[str]:
-    """The plan's lines; captures are of devices, each after the name of its node."""
+    """The lines of the plan. `captures` are pairs of a node and its device."""
     plan = SIX if network.is_ipv6 else FOUR
     yield "set - /proc/sys/net/ipv4/tcp_mem 4000000 4000000 4000000"
     yield "set - /proc/sys/net/core/netdev_max_backlog 1000000"
@@ -63,12 +63,12 @@ def lines(network: Network, captures: Sequence[tuple[str, str]] = ()) -> Iterato
 
 
 def wire(cable: int) -> str:
-    """The name of the node that a cable's delay is at, if it has any."""
+    """The name of the node that delays the packets of a cable with a delay."""
     return f"wire{cable}"
 
 
 def _wires(network: Network) -> list[tuple[str, int, int]]:
-    """Nodes for the delays of cables between routers, with the cable's number and its delay in nanoseconds."""
+    """The nodes that delay packets between routers, each with the number and the delay of its cable."""
     return [(wire(at), at, cable.delay_ns) for at, cable in enumerate(network.cables) if cable.delay_ns]
 
 
@@ -76,12 +76,12 @@ def _node(network: Network, name: str) -> Iterator[str]:
     yield f"run ip netns add {name}"
     yield f"run ip -n {name} link set lo up"
     if network.is_ipv6:
-        # Nobody asks for routers, now or later.
+        # No node solicits routers, now or later.
         yield f"set {name} /proc/sys/net/ipv6/conf/default/router_solicitations 0"
 
 
 def _offload(offload: Offload, host: str, router: str) -> Iterator[str]:
-    """What a host leaves to its network card. A virtual cable joins packets only where its other end splits them."""
+    """Offload at a host's cable. A virtual cable merges packets only if its other end splits them."""
     if offload.send_packets > 1:
         yield f"run ip -n {host} link set eth gso_max_segs {offload.send_packets}"
     if offload.joins:
@@ -91,7 +91,7 @@ def _offload(offload: Offload, host: str, router: str) -> Iterator[str]:
 
 
 def _row(network: Network, plan: Addresses) -> Iterator[str]:
-    """Routers, what is between them, and how they find each other's hosts."""
+    """The routers, the cables and nodes between them, and their routes to each other's hosts."""
     wires = {at: name for name, at, _ in _wires(network)}
     for at, (near, far) in enumerate(zip(network.routers, network.routers[1:], strict=False)):
         here, there = plan.row(2 * at), plan.row(2 * at + 1)
@@ -113,7 +113,7 @@ def _row(network: Network, plan: Addresses) -> Iterator[str]:
 
 
 def _carried(plan: Addresses, host: str, own: str, router: str, gateway: str) -> Iterator[str]:
-    """A host's cable with a node in it that loses segments: they are carried from one of its devices to the other."""
+    """A host's cable through a node that loses some segments and carries all others between its two devices."""
     node = f"lossy-{host}"
     yield f"run ip netns add {node}"
     yield f"run ip -n {host} link add eth type veth peer name near netns {node}"
@@ -121,7 +121,7 @@ def _carried(plan: Addresses, host: str, own: str, router: str, gateway: str) ->
     for name, port, address in ((host, "eth", own), (router, host, gateway)):
         yield from _end(plan, name, port, address)
     for port in ("near", "far"):
-        # With an address of its own, so that its kernel looks at no packet.
+        # The devices keep addresses of their own, so that the kernel of this node handles no packet.
         yield f"run ip -n {node} link set {port} arp off gso_max_segs 1 up"
     yield f"carry {node} near far"
 
@@ -138,7 +138,7 @@ def _end(plan: Addresses, node: str, device: str, address: str) -> Iterator[str]
 
 
 def _access(network: Network) -> Iterator[str]:
-    """Rates and delays between hosts and routers; in a dumbbell, losses of its one cable, too."""
+    """Rates and delays between hosts and routers; in a dumbbell, also the random losses of its bottleneck."""
     rate = f"rate {network.access_bps}bit -{ETHERNET}"
     loss = _loss(network.cables[0].loss) if not network.cables[0].delay_ns else ""
     for host in network.hosts:
@@ -152,7 +152,7 @@ def _access(network: Network) -> Iterator[str]:
 
 
 def _host_queue(network: Network, host: str) -> Iterator[str]:
-    """A host's own queue, which splits segments that are too large for the cable, and serves priorities."""
+    """A host's own queue, which splits segments that are too large for the cable and serves priorities."""
     if network.has_rc3:
         yield from _priorities(host, "eth", network.access_bps, ENOUGH, ("bands", "4", "priomap", *"0" * 16))
         yield from _tails(host, "eth", network.is_ipv6)
@@ -171,7 +171,7 @@ def _loss(share: float) -> str:
 
 
 def _queues(network: Network) -> Iterator[str]:
-    """Queues between routers, which hold no packet for its delay: that is at the node in the cable."""
+    """Queues and nodes between routers. Queues do not delay packets: the node in the cable does."""
     queue = network.queue
     for near, far, cable in network.ports():
         if queue.kind == "fifo":
@@ -192,14 +192,14 @@ def _queues(network: Network) -> Iterator[str]:
 
 
 def _shaper(node: str, device: str, rate_bps: int, limit_packets: int) -> str:
-    """A rate. It counts the header of Ethernet, and is larger by as much, for full packets."""
+    """A token bucket. It counts the header of Ethernet, so its rate is that of full packets with this header."""
     rate = f"{rate_bps * (PACKET + ETHERNET) // PACKET}bit"
     room = (limit_packets + 1) * (PACKET + ETHERNET)
     return f"run tc -n {node} qdisc add dev {device} root handle 1: tbf rate {rate} burst 1600 limit {room}"
 
 
 def _priorities(node: str, device: str, rate_bps: int, limit_packets: int, words: Sequence[str]) -> Iterator[str]:
-    """Strict priority at a rate."""
+    """Strict priority below a token bucket."""
     yield _shaper(node, device, rate_bps, limit_packets)
     yield f"run tc -n {node} qdisc add dev {device} parent 1:1 handle 2: prio {' '.join(words)}"
     for band in range(1, len(TYPES_OF_SERVICE) + 1):
@@ -207,7 +207,7 @@ def _priorities(node: str, device: str, rate_bps: int, limit_packets: int, words
 
 
 def _tails(node: str, device: str, is_ipv6: bool) -> Iterator[str]:
-    """The levels of RC3, by code point."""
+    """Filters that sort packets into the levels of RC3 by code point."""
     protocol, field = ("ipv6", "ip6 priority") if is_ipv6 else ("ip", "ip tos")
     for level, service in enumerate(TAILS, start=1):
         match = f"protocol {protocol} prio {level} u32 match {field} {service:#x} 0xfc flowid 2:{level + 1}"
@@ -215,7 +215,7 @@ def _tails(node: str, device: str, is_ipv6: bool) -> Iterator[str]:
 
 
 def _settings(network: Network) -> tuple[tuple[str, str], ...]:
-    """What makes hosts of Linux hosts of a scenario: 40 bytes of header, buffers that are no limit, no memory."""
+    """Settings of hosts: timestamps and ECN as in the scenario, buffers that never limit, no cached metrics."""
     return (
         ("tcp_timestamps", "1" if network.timestamps else "0"),
         ("tcp_ecn", "1" if network.ecn else "0"),

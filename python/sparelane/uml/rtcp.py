@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sparelane import _native
-from sparelane._native import LinuxError
-from sparelane.common import units
 
-# Its name in scenarios and in the kernel, and the parameter that has its constants.
+# The name in scenarios and in the kernel, and the kernel parameter that has the constants.
 NAME = "rtcp"
 PARAMETER = "tcp_rtcp.settings"
-# What the program has to be told of a scheme that leaves it out: its default is two segments, and the simulator's one.
-DEFAULTS = {"min_window": 1}
-# The program has no queue of its own interface to look at.
-INTERFACE = "delay"
-CLASSIFY = ("no", "by-size")
-# The units of parameters that are no plain numbers.
+# The values of `interface` that the program supports: it cannot look at the queue of its own interface.
+INTERFACES = ("delay",)
+BY_SIZE = "by-size"
+# The units of parameters other than plain numbers.
 UNITS = {"max_rate": "bps", "unit_rate": "bps", "urgent_below": "B"}
 
 
@@ -26,43 +23,22 @@ def settable() -> list[str]:
     return [setting[0] for setting in settings]
 
 
-def mistake(scheme: dict[str, Any]) -> tuple[str, str] | None:
-    """What this scheme asks for and the program does not have, and what it has."""
-    if scheme.get("interface") != INTERFACE:
-        return f"interface = {scheme.get('interface', 'apart')!r}", INTERFACE
-    if scheme.get("classify", "no") not in CLASSIFY:
-        return f"classify = {scheme['classify']!r}", ", ".join(CLASSIFY)
-    if "weights" in scheme and scheme.get("classify") != "by-size":
-        return "weights", 'weights with classify = "by-size", or weight'
-    return None
+def word(values: Mapping[str, Any], line_rate_bps: int) -> str:
+    """The parameters of a scheme as the kernel's command line takes them.
 
-
-def word(scheme: dict[str, Any], line_rate_bps: int) -> str:
-    """A scheme that has no mistake, as the kernel's command line has it.
+    Args:
+        values: all parameters of the scheme.
+        line_rate_bps: the rate of hosts.
 
     Raises:
-        LinuxError: a value that the program's integers cannot hold.
+        LinuxError: a value does not fit the program's integers.
     """
-    settings = [(name, _text(name, value)) for name, value in (DEFAULTS | scheme).items() if name in settable()]
-    if scheme.get("classify") == "by-size":
-        weights: dict[str, Any] = scheme.get("weights", {})
-        settings += [(f"weight.{name}", f"{_number(weight):g}") for name, weight in weights.items()]
+    # In the simulator, 0 is the number of segments per acknowledgment. The program needs a number.
+    known = {**values, "min_window": max(1, values["min_window"])}
+    settings = [(name, f"{known[name]}{UNITS.get(name, '')}") for name in settable() if known.get(name) is not None]
+    if values["classify"] == BY_SIZE:
+        settings += [(f"weight.{name}", f"{weight}") for name, weight in values["weights"].items()]
     numbers = _native.linux_constants(NAME, settings, line_rate_bps)
     while numbers and not numbers[-1]:
         numbers.pop()
     return f"{PARAMETER}={','.join(map(str, numbers))}"
-
-
-def _text(name: str, value: Any) -> str:
-    """A value as the program's settings are written."""
-    if isinstance(value, str) and units.read(value) is None:
-        return value
-    unit = UNITS.get(name, "")
-    return f"{round(_number(value))}{unit}" if unit or isinstance(value, int) else repr(_number(value))
-
-
-def _number(value: Any) -> float:
-    found = units.read(value) if isinstance(value, str) else (float(value), "")
-    if found is None:
-        raise LinuxError(f"{value!r} is no number")
-    return found[0]

@@ -1,4 +1,4 @@
-"""One run of a scenario in a kernel of its own, in virtual time."""
+"""Runs a scenario in a Linux kernel of its own, in virtual time."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sparelane._native import LinuxError
-from sparelane.scenario.settings import Settings, override_texts, toml_value
+from sparelane.scenario.settings import Settings
 from sparelane.simulation import simulate
 from sparelane.simulation.result import Result
 from sparelane.uml import console, kernel, mapping, plan, tables
 
 MEMORY = "2048M"
-# Memory that every kernel uses, bytes; it is a file of this host.
+# The least memory of a kernel, which is a file on this host, bytes.
 LEAST_ROOM_BYTES = 60_000_000
-# A kernel in virtual time hangs where a program in it spins: no run lasts longer by the wall clock, seconds.
+# The longest run by the wall clock, seconds. In virtual time, a program that spins stops the clock of the kernel.
 LONGEST_S = 3600.0
-# Kernels that have IPv6 send no packet of it where scenarios do not ask for it; others ignore this.
+# Keeps a kernel that has IPv6 from sending its packets in a scenario over IPv4. Other kernels ignore it.
 WITHOUT_IPV6 = "ipv6.disable=1"
 SEED_VARIABLE = "SPARELANE_SEED"
 FILES = ("flows.csv", "samples.csv", "packets", "counts.csv", "queues.csv")
-# What the kernel has counted for each host, which is no part of the result.
+# The kernel's counters of each host, which are not part of the result.
 HOSTS = "hosts"
 # The first run of a new kernel: both directions of the bottleneck, a full queue with losses, and samples.
 TRIAL = """
@@ -59,20 +58,20 @@ interval = "50ms"
 flows = [0, 1]
 queues = [["west", "east"]]
 """
-# How long that may last by the wall clock, seconds: a slow host takes some twenty.
+# The longest trial by the wall clock, seconds. A slow host takes about twenty.
 LONGEST_TRIAL_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run left behind.
+    """The outcome of a run.
 
     Attributes:
-        result: flows and series as tables.
-        packets: how many packets crossed the bottleneck, both ways.
-        packet_digest: a fingerprint of each of these packets and its time.
-        counters: of each host, as /proc/net/snmp and netstat name them, such as `Tcp.OutSegs`.
-        captures: pcap files, in the order that they were asked for.
+        result: the tables of the run.
+        packets: the number of packets that crossed cables between routers, in both directions.
+        packet_digest: a fingerprint of these packets and their times.
+        counters: the counters of each host under their names in /proc/net/snmp and netstat, such as `Tcp.OutSegs`.
+        captures: pcap files, in the order of the request.
     """
 
     result: Result
@@ -92,54 +91,46 @@ def run(
     captures: Sequence[tuple[str, str]] = (),
     on: kernel.Kernel | None = None,
 ) -> Outcome:
-    """Runs a scenario on the TCP of Linux, with the kernel that `sparelane linux build` has built.
+    """Runs a scenario on the TCP of Linux, in the kernel that `sparelane linux build` has built.
 
     Args:
         scenario: as for `sparelane.run`.
-        seed: of all that the kernel draws; `None` takes the scenario's.
+        seed: the seed of all random draws; `None` takes the scenario's.
         set: as for `sparelane.run`.
         waiting: called about twenty times a second with the seconds that the run has lasted.
-        longest_s: how long the run may last by the wall clock.
-        captures: devices whose packets to capture, each after the name of its node, as ("left0", "eth") for a host or
-            ("west", "east") for a router.
+        longest_s: the longest time that the run may take by the wall clock, seconds.
+        captures: the devices whose packets to capture, each a pair of the node and the device: ("left0", "eth") for a
+            host, ("west", "east") for a router.
         on: the kernel; `None` takes the one that the scenario needs.
 
     Raises:
-        ScenarioError: the scenario is wrong, or Linux cannot do it.
+        ScenarioError: the scenario is not valid, or Linux cannot do it.
         LinuxError: there is no kernel, or it failed.
     """
-    text, name, _ = simulate.read(scenario)
-    settings = override_texts(set)
-    # The parser finds the mistakes that have nothing to do with Linux.
-    simulate.prepare(scenario, seed=seed, set=set)
-    content = mapping.with_settings(text, settings)
-    if seed is not None:
-        content["seed"] = seed
-    network = mapping.network(content, name, _drawn(scenario, content, seed, settings))
-    # The kernel with RC3 sends the same bytes as the other one where no socket asks for it.
+    prepared = simulate.prepare(scenario, seed=seed, set=set)
+    described, network = prepared.describe(), mapping.network(prepared)
+    # Without a socket that asks for RC3, the kernel with RC3 sends the same bytes as the other kernel.
     found = on or kernel.find("on" if network.needs_rc3_kernel else "none") or kernel.find("on")
     if found is None:
         asked = "sparelane linux build" + " --rc3" * network.needs_rc3_kernel
         raise LinuxError(f"there is no kernel to run it yet: {asked}")
-    drawn_from = int(content.setdefault("seed", 1))
     with tempfile.TemporaryDirectory(prefix="sparelane-") as folder:
         place = Path(folder)
         _require_room(place)
         (place / "plan").write_text("".join(f"{line}\n" for line in plan.lines(network, captures)))
         parameters = (*network.parameters, *(() if network.is_ipv6 else (WITHOUT_IPV6,)))
-        _boot(found, place, parameters, drawn_from, waiting or (lambda _: None), longest_s)
+        _boot(found, place, parameters, described["seed"], waiting or (lambda _: None), longest_s)
         texts = [(place / file).read_text() for file in FILES]
         counters = tables.counters((place / HOSTS).read_text())
         captured = tuple((place / f"capture{number}").read_bytes() for number in range(len(captures)))
     digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
     packets, packet_digest = texts[2].split()
-    written = "".join(f"{key} = {toml_value(value)}\n" for key, value in content.items())
     stored = tables.stored(
         network,
         tables.Written(texts[0], texts[1], texts[3], texts[4]),
         digest=digest,
-        seed=drawn_from,
-        scenario=written,
+        seed=described["seed"],
+        scenario=described["text"],
     )
     return Outcome(tables.result(stored), int(packets), packet_digest, counters, captured)
 
@@ -149,8 +140,8 @@ class Trial:
     """The outcome of a short run of a kernel.
 
     Attributes:
-        packets: how many packets crossed the bottleneck, both ways.
-        seconds: how long the run lasted by the wall clock, with its boot.
+        packets: the number of packets that crossed the bottleneck, in both directions.
+        seconds: the time that the run took by the wall clock, including the boot.
     """
 
     packets: int
@@ -158,7 +149,7 @@ class Trial:
 
 
 def trial(on: kernel.Kernel) -> Trial:
-    """Runs one simulated second of two flows, to see whether and how fast a kernel runs on this host.
+    """Runs one simulated second of two flows, to find out whether and how fast a kernel runs on this host.
 
     Raises:
         LinuxError: the kernel does not boot here, or its run failed.
@@ -171,24 +162,15 @@ def trial(on: kernel.Kernel) -> Trial:
     return Trial(outcome.packets, time.monotonic() - begun)
 
 
-def _drawn(
-    scenario: str | Path, content: dict[str, Any], seed: int | None, settings: Sequence[str]
-) -> list[dict[str, Any]]:
-    """The flows that the simulator draws with this seed, where it draws any: its own run's."""
-    if not mapping.draws_flows(content):
-        return []
-    return simulate.run(scenario, seed=seed, set=settings).flows.sort("start_s", maintain_order=True).to_dicts()
-
-
 def command(binary: Path, init: Path, *words: str, memory: str = MEMORY, parameters: Sequence[str] = ()) -> list[str]:
     """The command that boots a kernel in virtual time.
 
     Args:
         binary: the kernel.
-        init: its first program, a file of this host.
-        words: what the program is given.
-        memory: of the kernel, as `mem=` takes it.
-        parameters: of the kernel, beside those that every run has.
+        init: its first program, a file on this host.
+        words: the arguments of this program.
+        memory: the kernel's memory, as `mem=` takes it.
+        parameters: parameters of the kernel in addition to those of every run.
     """
     return [
         str(binary),
@@ -210,17 +192,17 @@ def command(binary: Path, init: Path, *words: str, memory: str = MEMORY, paramet
 
 
 def environment(place: Path, seed: int) -> dict[str, str]:
-    """The environment of a kernel: small, and the same each time, since the kernel's memory begins with it.
+    """The environment of a kernel. It is small and the same in each run, since it is part of the kernel's memory.
 
     Args:
-        place: the folder of the run, which also holds the kernel's memory while it runs.
-        seed: of all that the kernel draws.
+        place: the folder of the run, which also holds the kernel's memory during the run.
+        seed: the seed of all random draws.
     """
     return {"PATH": os.defpath, "HOME": str(place), "TMPDIR": str(place), SEED_VARIABLE: str(seed)}
 
 
 def _require_room(place: Path) -> None:
-    """Raises if the kernel's memory, a file in this folder, has no room: the kernel would end without a message."""
+    """Raises if the kernel's memory does not fit into this folder. The kernel would end without a message."""
     if (free := shutil.disk_usage(place).free) < LEAST_ROOM_BYTES:
         raise LinuxError(
             f"{place.parent}: {free / 1e6:.0f} MB are free, and the kernel's memory takes "
@@ -260,7 +242,7 @@ def _boot(
             else:
                 raise LinuxError(f"the kernel did not end within {longest_s:.0f} s; allowed: a shorter scenario")
         finally:
-            # The kernel's processes are a group of their own; those that are left go with it.
+            # The kernel's processes form a group. This ends the remaining ones.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()

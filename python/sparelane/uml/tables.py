@@ -1,4 +1,4 @@
-"""What the guest wrote, in the columns of the simulator."""
+"""Converts the files of the guest to the tables of the simulator."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def result(columns: Stored) -> Result:
-    """A result as a simulation gives one."""
+    """The result of a run, of the same class as a simulation's."""
     return Result(columns)
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The guest's files: flows when all was over, flows as they went, and the same of queues."""
+    """The files of the guest: flows at the end, samples of flows, counters of queues at the end, samples of queues."""
 
     flows: str
     samples: str
@@ -36,7 +36,7 @@ class Written:
 
 
 def stored(network: Network, written: Written, *, digest: str, seed: int, scenario: str) -> Stored:
-    """The columns of a run; what Linux does not tell is null."""
+    """The columns of a run. Values that Linux does not report are null."""
     rows = list(csv.DictReader(io.StringIO(written.flows)))
     counts = list(csv.DictReader(io.StringIO(written.counts)))
     finished = sum(bool(row["finish_ns"]) for row in rows)
@@ -70,7 +70,7 @@ def stored(network: Network, written: Written, *, digest: str, seed: int, scenar
 
 
 def counters(text: str) -> dict[str, dict[str, int]]:
-    """What the kernel has counted for each host: lines of names and lines of numbers by turns, as /proc has them."""
+    """The kernel's counters of each host, from alternating lines of names and numbers as in /proc."""
     found: dict[str, dict[str, int]] = {}
     lines = iter(text.splitlines())
     for line in lines:
@@ -87,7 +87,7 @@ Count = dict[str, str]
 
 
 def _at(counts: list[Count], node: str, port: str) -> list[Count]:
-    """What the disciplines of a port have counted, the one at the top first."""
+    """The counters of the queueing disciplines of a port, the root discipline first."""
     found = [count for count in counts if (count["namespace"], count["device"]) == (node, port)]
     return sorted(found, key=lambda count: count["parent"] != ROOT)
 
@@ -100,14 +100,14 @@ def _sum(counts: Sequence[Count], key: str) -> int:
 
 
 def _dropping(network: Network, disciplines: list[Count]) -> list[Count]:
-    """The disciplines of a port that drop on their own account; what is above them counts it once more."""
+    """The disciplines of a port that drop packets themselves. Their parents count the same drops again."""
     if network.queue.kind == "fifo":
         return disciplines[:1]
     return [count for count in disciplines if count["kind"] not in ("tbf", "prio")]
 
 
 def _links(network: Network, counts: list[Count]) -> dict[str, Column]:
-    """One row per direction of a cable between routers."""
+    """The table of links: one row for each direction of a cable between routers."""
     columns: dict[str, list[int]] = {name: [] for name in LINKS}
     for number, (near, far, cable) in enumerate(network.ports()):
         disciplines = _at(counts, near, far)
@@ -147,7 +147,7 @@ LINKS = (
 
 
 def _lost(network: Network, counts: list[Count], port: int) -> int:
-    """Losses at random of a direction: they are at the node in the cable, or, in a dumbbell, before the hosts."""
+    """Random losses of a direction, which happen at the node in the cable or, in a dumbbell, in front of the hosts."""
     _, far, cable = network.ports()[port]
     if cable.delay_ns:
         return _sum(_at(counts, wire(port // 2), far), "drops")
@@ -156,12 +156,12 @@ def _lost(network: Network, counts: list[Count], port: int) -> int:
 
 
 def _drops(network: Network, counts: list[Count]) -> dict[str, Column]:
-    """One row per direction of a cable between routers and class of priority, where any packet came."""
+    """The table of drops: one row for each direction of a cable and priority class with any packets."""
     rows = []
     for near, far, _ in network.ports():
         disciplines = _at(counts, near, far)
         dropping = sorted(_dropping(network, disciplines), key=lambda count: count["parent"])
-        # Packets that are on their way out are counted by the one at the top alone.
+        # Only the root discipline counts packets that are being transmitted.
         whole = dropping if network.queue.kind == "priority" else disciplines[:1]
         for level, (outer, inner) in enumerate(zip(whole, dropping, strict=True)):
             dropped = int(inner["drops"])
@@ -255,7 +255,7 @@ def _flow_samples(network: Network, samples: str) -> list[Sample]:
 
 
 def _port_samples(network: Network, queues: str) -> list[Sample]:
-    """Queues and links; the kernel counts the packet in transmission as queued, the simulator does not."""
+    """Samples of queues and links. The kernel counts the packet in transmission as queued; the simulator does not."""
     taken: list[Sample] = []
     sent_before = dict.fromkeys(network.followed(), 0)
     for time, number, *counts in (line.split(",") for line in queues.splitlines()):

@@ -1,31 +1,31 @@
-"""Plays a script against the TCP of the kernel that it runs in, as its first program.
+"""Plays a script against the TCP of the kernel in which it runs as the first program.
 
-A socket of the kernel is one end of a connection. The script is the other: it makes segments and says what has to come
-back, by a packet socket at the far end of a virtual cable, in virtual time. Sequence numbers count segments of 1000
-bytes from the first byte of data, each way. One command a line:
+One end of the connection is a socket of the kernel. The script is the other end: it sends segments, and states the
+segments that must come back, through a packet socket at the far end of a virtual cable, in virtual time. Sequence
+numbers count segments of 1000 bytes from the first byte of data in each direction. Each line is a command:
 
     set PATH VALUE [ERROR]      a setting below /proc/sys/net
     ask LEVELS [ERROR]          sets the option TCP_RC3
-    levels LEVELS               what the option is
+    levels LEVELS               checks the option TCP_RC3
     quickack 0|1                sets the option TCP_QUICKACK
     congestion NAME             sets the option TCP_CONGESTION
-    connect [ecn] [window N] [mss BYTES]   with a round trip of 10 ms, and a window of N segments, 65 at most
-    write N                     so many segments at once
-    read N
-    batches N                   so many segments leave the kernel as one, at most
-    hold                        from now on packets at low priority wait in the kernel's own queue
-    wait MS
+    connect [ecn] [window N] [mss BYTES]   with a round trip of 10 ms, and a window of N segments, at most 65
+    write N                     writes N segments at once
+    read N                      reads N segments
+    batches N                   at most N segments leave the kernel as one
+    hold                        from now on, packets at low priority wait in the kernel's own queue
+    wait MS                     waits for MS milliseconds
     < LEVEL [ack N] [sack A-B]... [data N] [window N] [ece] [cwr] [ect] [ce]     a segment to the kernel
-    > LEVEL A..B [ack N] [ece] [cwr] [ect]      the next segments from it, up or down, each with 1000 bytes
-    > LEVEL bytes A-B [...]     the next one, with data of other borders
-    > LEVEL ack N [sack A-B]... [ece] [cwr] [ect]    the next one, without data
-    drain MS                    what comes from it for so long is of no matter
-    quiet MS                    nothing comes from it for so long
-    count NAME N                what the kernel has counted, as /proc/net/netstat names it
-    info FIELD N                of TCP_INFO
+    > LEVEL A..B [ack N] [ece] [cwr] [ect]      the next segments of the kernel, up or down, each with 1000 bytes
+    > LEVEL bytes A-B [...]     the next segment of the kernel, with these bytes
+    > LEVEL ack N [sack A-B]... [ece] [cwr] [ect]    the next segment of the kernel, without data
+    drain MS                    ignores all segments of the kernel for MS milliseconds
+    quiet MS                    the kernel sends nothing for MS milliseconds
+    count NAME N                checks a counter of the kernel under its name in /proc/net/netstat
+    info FIELD N                checks a field of TCP_INFO
 
-Flags that are not named are not set. Usage: play.py PLACE, a folder of the host with the file "script"; it gets the
-file "outcome", whose first line is "as written" or what was not.
+Flags that are not named must not be set. Usage: play.py PLACE, a folder on the host with the file "script". The file
+"outcome" is written there; its first line is "as written", or the first difference.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from pathlib import Path
 
 UNIT = 1000
 KERNEL, PEER = ("10.0.0.1", 5000), ("10.0.0.2", 6000)
-# The peer's first sequence number; the kernel's is what it chooses.
+# The peer's first sequence number. The kernel chooses its own.
 PEER_FIRST = 1_000_000
 STATION = bytes.fromhex("020000000001")
 TCP_RC3, SO_SNDBUFFORCE, SO_RCVBUFFORCE = 64, 32, 33
@@ -55,7 +55,7 @@ SHIFT = 7
 ROUND_TRIP_S, LONGEST_S = 0.01, 1.0
 FLAGS = {"fin": 1, "syn": 2, "ack": 16, "ece": 64, "cwr": 128}
 ECN_FIELD = {"ect": 2, "ce": 3}
-# Where TCP_INFO has a field, and of what kind it is.
+# The offset and the type of fields of TCP_INFO.
 INFO = {
     "ca_state": (1, "B"),
     "unacked": (24, "I"),
@@ -74,12 +74,12 @@ INFO = {
 
 
 class OtherwiseError(Exception):
-    """The kernel did not do as the script says."""
+    """The kernel did something other than the script states."""
 
 
 @dataclass
 class Segment:
-    """A segment as scripts tell it: what it carries starts at byte `start` and ends before `end`."""
+    """A segment in the terms of scripts. Its data starts at byte `start` and ends before `end`."""
 
     level: int
     start: int
@@ -98,7 +98,7 @@ class Segment:
 
 
 def checksum(data: bytes) -> int:
-    """That of the Internet (RFC 1071)."""
+    """The Internet checksum (RFC 1071)."""
     total: int = sum(struct.unpack(f">{(len(data) + 1) // 2}H", data + b"\0" * (len(data) % 2)))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
@@ -106,7 +106,7 @@ def checksum(data: bytes) -> int:
 
 
 class Wire:
-    """The far end of the cable, where the peer would be."""
+    """The far end of the cable, in the place of a peer."""
 
     def __init__(self) -> None:
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
@@ -145,7 +145,7 @@ class Wire:
         self._socket.send(STATION + STATION + b"\x08\0" + packet + segment)
 
     def receive(self, longest_s: float) -> bytes | None:
-        """The next packet that the kernel sends, if there is one so soon."""
+        """The next packet of the kernel, if it comes in time."""
         until = time.monotonic() + longest_s
         while select.select([self._socket], [], [], max(until - time.monotonic(), 0.0))[0]:
             frame, (_, _, kind, *_) = self._socket.recvfrom(70_000)
@@ -154,7 +154,7 @@ class Wire:
         return None
 
     def next_segment(self, longest_s: float = LONGEST_S) -> Segment | None:
-        """The same, read."""
+        """The next segment of the kernel."""
         packet = self.receive(longest_s)
         if packet is None:
             return None
@@ -175,7 +175,7 @@ class Wire:
 
 
 def sack_blocks(options: bytes) -> list[tuple[int, int]]:
-    """The SACK blocks among the options of a segment of the kernel."""
+    """The SACK blocks in the options of a segment of the kernel."""
     while options and options[0]:
         if options[0] == 1:
             options = options[1:]
@@ -188,13 +188,13 @@ def sack_blocks(options: bytes) -> list[tuple[int, int]]:
 
 
 def span(text: str) -> tuple[int, int]:
-    """`A-B` in segments, as bytes."""
+    """Converts `A-B` in segments to bytes."""
     start, end = text.split("-")
     return int(start) * UNIT, int(end) * UNIT
 
 
 def fails_with(name: str | None, what: Callable[[], object]) -> None:
-    """Does what has to fail with the error of this name, or with none."""
+    """Calls a function that must fail with the error of this name, or must succeed."""
     try:
         what()
     except OSError as error:
@@ -212,12 +212,12 @@ class Play:
         self._wire = Wire()
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._window = 65535 >> SHIFT
-        # What the peer has acknowledged, and sent in class 0, in bytes.
+        # Bytes that the peer has acknowledged, and bytes that it has sent in class 0.
         self._acknowledged = 0
         self._sent = 0
 
     def line(self, words: list[str]) -> None:
-        """Does one line."""
+        """Performs one line of the script."""
         name, *rest = words
         command = {"<": self._to_kernel, ">": self._from_kernel}.get(name) or getattr(self, f"_do_{name}", None)
         if command is None:
@@ -227,7 +227,7 @@ class Play:
     def _do_set(self, path: str, value: str, error: str | None = None) -> None:
         fails_with(error, lambda: Path("/proc/sys/net", path).write_text(value))
         if path == "ipv4/tcp_rc3":
-            # It is for new sockets.
+            # The setting applies to new sockets.
             self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
 
     def _do_ask(self, levels: str, error: str | None = None) -> None:
@@ -368,7 +368,7 @@ class Play:
 
 
 def lay_out() -> None:
-    """A cable whose near end is the kernel's. Segments are not batched, and carry no time."""
+    """A cable whose near end belongs to the kernel. Segments are not batched and carry no timestamps."""
     station = STATION.hex(":")
     for words in (
         "link set lo up",
@@ -383,7 +383,7 @@ def lay_out() -> None:
 
 
 def outcome(text: str) -> str:
-    """Plays a script to its end, or to the first line that is not so."""
+    """Plays a script to its end, or to the first line that does not hold."""
     play = Play()
     for number, line in enumerate(text.splitlines(), start=1):
         words = line.partition("#")[0].split()
@@ -397,7 +397,7 @@ def outcome(text: str) -> str:
 
 
 def main(place: str) -> None:
-    """The guest's only program: it turns the kernel off when it is done."""
+    """Plays the script as the guest's only program, and then turns the kernel off."""
     os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
     library = ctypes.CDLL(None, use_errno=True)
     for kind, where in (("proc", "/proc"), ("sysfs", "/sys"), ("tmpfs", "/run")):
