@@ -66,7 +66,7 @@ fuzz:
 
 ## make test-bpf: run the tests of the BPF programs in the running kernel (root)
 # Loads the BPF programs and tests them in separate network namespaces. Needs root, a kernel with BTF and a build with
-# libbpf; `sparelane linux doctor` checks these. Fails if all tests were skipped.
+# libbpf; `sparelane kernel doctor` checks these. Fails if all tests were skipped.
 test-bpf: build
 	$(BIN)/python -m pytest -v -m kernel tests/test_linux_bpf.py --least-passed 1
 
@@ -82,8 +82,8 @@ test-linux: build
 	$(BIN)/python tests/linux_suite.py $(LINUX_SET)
 	$(BIN)/python -m pytest -q -m kernel tests/test_linux_bpf.py --least-passed $(LEAST_BPF)
 
-# Number of BPF tests that must pass in `make test-linux`: none if `linux doctor` finds something missing.
-LEAST_BPF ?= $(shell $(BIN)/sparelane linux doctor >/dev/null 2>&1 && echo 40 || echo 0)
+# Number of BPF tests that must pass in `make test-linux`: none if `kernel doctor` finds something missing.
+LEAST_BPF ?= $(shell $(BIN)/sparelane kernel doctor >/dev/null 2>&1 && echo 40 || echo 0)
 
 # Compares each controller of the Linux kernel with ours, or reproduces Figs. 4 to 7 of the RTCP paper on Linux; writes
 # to results/.

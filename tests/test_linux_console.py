@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from sparelane._native import LinuxError
-from sparelane.cli.commands import linux_build
+from sparelane.cli.commands import linux
 from sparelane.uml import console, kernel, running
 
 FLOATING_POINT = """Core dump limits :
@@ -88,14 +88,14 @@ def test_a_kernel_that_is_killed_is_reported_with_the_signal(tmp_path: Path) -> 
 def test_the_build_command_fails_if_the_kernel_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = fake(tmp_path, "echo 'Kernel panic - not syncing: No working init found.'\nexit 1")
     monkeypatch.setattr(kernel, "find", lambda rc3: broken)
-    done = CliRunner().invoke(linux_build.command, [])
+    done = CliRunner().invoke(linux.build, [])
     assert isinstance(done.exception, LinuxError)
     assert "does not run on this host: the kernel panicked: No working init found" in str(done.exception)
 
 
 @pytest.mark.skipif(kernel.find() is None, reason="there is no kernel: sparelane linux build")
 def test_the_build_command_ends_with_a_simulated_second() -> None:
-    done = CliRunner().invoke(linux_build.command, [], catch_exceptions=False)
+    done = CliRunner().invoke(linux.build, [], catch_exceptions=False)
     packets = int(done.output.split("one simulated second with ")[1].split()[0])
     # The packets of 100 Mb/s for a second without its start, and an acknowledgment for at least every second packet.
     assert packets > 7000

@@ -70,12 +70,13 @@ NEEDS_ROOT = [
     (["harm", "--local", "--dscp", "0,99"], "99"),
     (["harm", "--local", "--window", "32"], "window"),
     (["harm", "--local", "--rate", "0"], "--rate"),
-    (["linux", "load"], "PROGRAM"),
-    (["linux", "load", "rtcp", "--set", "nonsense"], "allowed is KEY=VALUE"),
-    (["linux", "watch", "-o", "samples.txt"], ".parquet or .csv"),
-    (["linux", "watch", "-o", "no/such.csv"], "no/such.csv"),
-    (["linux", "watch", "--seconds", "0"], "--seconds"),
-    (["linux", "unload"], "NAME"),
+    (["kernel", "load"], "PROGRAM"),
+    (["kernel", "load", "rtcp", "--set", "nonsense"], "allowed is KEY=VALUE"),
+    (["kernel", "watch", "-o", "samples.txt"], ".parquet or .csv"),
+    (["kernel", "watch", "-o", "no/such.csv"], "no/such.csv"),
+    (["kernel", "watch", "--seconds", "0"], "--seconds"),
+    (["kernel", "unload"], "NAME"),
+    (["kernel", "frobnicate"], "frobnicate"),
     (["linux", "frobnicate"], "frobnicate"),
 ]
 NEEDS_NAMES = [
@@ -99,17 +100,17 @@ ON_LINUX = [
     (["emulate", "s.toml", "--host", "nobody", "--", "true"], "nobody"),
     (["emulate", "s.toml", "--host", "left0", "--", "no-such-program"], "no-such-program"),
     (["harm", "--local", "--tcp-cc", "nonsense"], "nonsense"),
-    (["linux", "load", "nonsense"], "nonsense"),
-    (["linux", "load", "rtcp", "--set", "nonsense=3"], "nonsense"),
-    (["linux", "load", "rtcp", "--set", "line_rate=1Gbps", "--name", "a b"], '"a b"'),
-    (["linux", "load", "rtcp", "--set", "line_rate=fast"], "fast"),
-    (["linux", "load", "rtcp", "--interface", "nonsense"], "nonsense"),
-    (["linux", "load", "rtcp", "--cgroup", "no/such/group"], "no/such/group"),
-    (["linux", "load", "rtcp", "--route", "nonsense"], "nonsense"),
-    (["linux", "load", "rtcp", "--", "no-such-program"], "no-such-program"),
-    (["linux", "unload", "nonsense"], "no controller named nonsense is loaded"),
-    (["linux", "unload", "a b"], '"a b"'),
-    (["linux", "watch", "nonsense"], "no controller named nonsense is loaded"),
+    (["kernel", "load", "nonsense"], "nonsense"),
+    (["kernel", "load", "rtcp", "--set", "nonsense=3"], "nonsense"),
+    (["kernel", "load", "rtcp", "--set", "line_rate=1Gbps", "--name", "a b"], '"a b"'),
+    (["kernel", "load", "rtcp", "--set", "line_rate=fast"], "fast"),
+    (["kernel", "load", "rtcp", "--interface", "nonsense"], "nonsense"),
+    (["kernel", "load", "rtcp", "--cgroup", "no/such/group"], "no/such/group"),
+    (["kernel", "load", "rtcp", "--route", "nonsense"], "nonsense"),
+    (["kernel", "load", "rtcp", "--", "no-such-program"], "no-such-program"),
+    (["kernel", "unload", "nonsense"], "no controller named nonsense is loaded"),
+    (["kernel", "unload", "a b"], '"a b"'),
+    (["kernel", "watch", "nonsense"], "no controller named nonsense is loaded"),
 ]
 ANYWHERE = [*NEEDS_EXTRAS, *NEEDS_KERNEL, *NEEDS_ROOT, *NEEDS_NAMES]
 
@@ -174,7 +175,7 @@ def test_a_mistake_is_reported_whatever_is_missing(here: Path, missing: list[str
         (["emulate", "s.toml"], "root", "needs root"),
         (["harm", "--local"], "root", "needs root"),
         (["emulate", "s.toml"], "linux", "needs Linux"),
-        (["linux", "doctor"], "linux", "need Linux"),
+        (["kernel", "doctor"], "linux", "need Linux"),
         (["linux", "build"], "linux", "need Linux"),
         (["harm", "--local"], "linux", "needs Linux"),
         (["send", *KEYS, "s.toml", UNKNOWN_HOST], "names", "host.invalid"),
@@ -190,7 +191,15 @@ def test_a_missing_capability_is_named_if_the_arguments_are_valid(
 
 
 def test_the_help_of_every_linux_command_can_be_read_on_other_systems(here: Path) -> None:
-    names = ["load", "unload", "list", "doctor", "watch", "build"]
-    assert [code for code, _ in run_lines_without(here, ["linux"], [["linux", name, "--help"] for name in names])] == [
-        0
-    ] * len(names)
+    names = ["load", "unload", "list", "doctor", "watch"]
+    lines = [[group, name, "--help"] for name in names for group in ("kernel", "linux")]
+    lines.append(["linux", "build", "--help"])
+    assert [code for code, _ in run_lines_without(here, ["linux"], lines)] == [0] * len(lines)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+def test_former_names_of_commands_work_and_print_the_new_names(here: Path) -> None:
+    lines = [[group, "load", "nonsense"] for group in ("kernel", "linux")]
+    (code, answer), (former, with_remark) = run_lines_without(here, [], lines)
+    assert code == former == MISTAKE
+    assert with_remark == f"sparelane: `sparelane linux load` is now `sparelane kernel load`\n{answer}"

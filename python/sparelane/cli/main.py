@@ -40,6 +40,7 @@ COMMANDS = (
     "send",
     "tunnel",
     "path",
+    "kernel",
     "linux",
     "harm",
     "emulate",
