@@ -31,7 +31,7 @@ HELPFUL = re.compile(
     r"as in|such as|did you mean|there (is|are) no|there are:|needs|is needed|missing|requires|is one\b|are\b"
     r"|Usage|already|not in the range|whole number|larger than|well-formed|is not closed|takes the largest|line \d"
     r"|not found|no such file|not a file|file exists|not a directory|cannot (assign|contain)|not JSON|holds no|leaves"
-    r"|which has",
+    r"|which has|:\d+: not valid TOML",
     re.IGNORECASE,
 )
 PLAIN = bad_inputs.SWEEP.replace('["10packets", "20packets"]', '"10packets"')

@@ -10,8 +10,9 @@ import pytest
 import sparelane as sl
 from command_line import invoke
 from small_sweeps import BASE, LOADS, do
+from sparelane import _native
 from sparelane.common.folders import OutputError, SavedResultsError
-from sparelane.common.units import quantity, read, scale
+from sparelane.common.units import quantity, scale
 from sparelane.reports.charts import draw, of_run, of_sweep
 from sparelane.reports.charts.panel import Line, Panel, own_ticks, thinned, with_looks
 from sparelane.simulation import simulate
@@ -273,7 +274,7 @@ def test_numbers_have_fitting_units() -> None:
         "1.23 %",
         "0 B",
     ]
-    assert [read("10Mbps"), read("1.5ms"), read("0.5bdp"), read("30%"), read("fifo"), read("7 x")] == [
+    assert [*map(_native.quantity, ("10Mbps", "1.5ms", "0.5bdp", "30%", "fifo", "7 x"))] == [
         (1e7, "bit/s"),
         (0.0015, "s"),
         (0.5, "bdp"),

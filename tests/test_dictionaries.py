@@ -116,7 +116,7 @@ def test_values_may_have_types_of_other_libraries(tmp_path: Path) -> None:
         ({"workload": [{"kind": "bulk", "size": 100}]}, "workload.0.size", "a size needs a unit"),
         ({"duration.x": 3}, "duration", "a value and a table"),
         ({"workload.7.size": "1MB"}, "workload.7", "the list has 2 elements"),
-        ({"a b.c": 2}, '"a b.c"', "not a key; allowed: names joined by points"),
+        ({"a b.c": 2}, '"a b.c"', "not a key; allowed: names joined by dots"),
         ({"title": "\ud800"}, "title", "not valid Unicode"),
     ],
 )

@@ -21,7 +21,6 @@ import pytest
 
 import sparelane
 from sparelane import _native
-from sparelane.common import units
 from sparelane.scenario.settings import toml_value
 
 # A network with losses, queueing, pauses and several round-trip times within two seconds.
@@ -175,7 +174,7 @@ def other(default: str, allowed: str) -> Iterator[Any]:
         real = float(default)
         yield from (value for value in (real * 2, real / 2, 0.5, 0.9, real * 100, real / 100) if value != real)
         return
-    found = units.read(default.replace(" ", "").replace("b/s", "bps"))
+    found = _native.quantity(default.replace(" ", "").replace("b/s", "bps"))
     if found is not None:
         value, unit = found
         write = {"s": lambda x: f"{round(x * 1e12)}ps", "bit/s": lambda x: f"{round(x)}bps"}.get(unit)

@@ -15,7 +15,6 @@ import sparelane as sl
 from hangs import HANG_S
 from sparelane import _native
 from sparelane.cli.main import main
-from sparelane.common import units
 
 SCENARIO = """\
 duration = "50ms"
@@ -307,5 +306,5 @@ def test_python_reads_every_unit_that_the_parser_accepts() -> None:
     taken = json.loads(_native.json_schema())["definitions"]["rate"]["pattern"]
     names = taken.rpartition("(")[2].partition(")")[0].split("|")
     assert len(names) >= 10
-    assert {units.read(f"10{name}") for name in names} == {(10.0**power, "bit/s") for power in (1, 4, 7, 10, 13)}
-    assert units.read("10µs") == units.read("10us")
+    assert {_native.quantity(f"10{name}") for name in names} == {(10.0**power, "bit/s") for power in (1, 4, 7, 10, 13)}
+    assert _native.quantity("10µs") == _native.quantity("10us")

@@ -5,7 +5,6 @@ Click calls these functions when the shell requests completions. docs/editors.md
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -135,7 +134,7 @@ def _scenario(context: click.Context) -> Any:
     if not isinstance(file, str):
         return {}
     try:
-        return tomllib.loads(library.resolve(file).read_text(encoding="utf-8"))
+        return _native.tables(library.resolve(file).read_text(encoding="utf-8"), file)
     except (OSError, ValueError):
         return {}
 

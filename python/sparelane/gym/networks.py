@@ -9,7 +9,6 @@ with `log = true`.
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -17,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from sparelane import _native
 from sparelane._native import ScenarioError
 from sparelane.scenario.settings import toml_value
-from sparelane.sweeps import axes, keys, overrides
+from sparelane.sweeps import axes, keys
 from sparelane.sweeps.keys import Path
 from sparelane.sweeps.values import DIGITS, Quantity, ValuesError, plain, shown
 
@@ -87,14 +87,9 @@ def draws(text: str, file: str, settings: Sequence[str]) -> list[Draw]:
         settings: Overrides, each `KEY=VALUE`, which may be lists and ranges.
 
     Raises:
-        ScenarioError: A list or a range is not valid.
+        ScenarioError: The text is not valid TOML, or an override, a list or a range is not valid.
     """
-    try:
-        scenario = tomllib.loads(text, parse_float=Decimal)
-    except tomllib.TOMLDecodeError:
-        # The simulator's parser reports the error with its line.
-        return []
-    overrides.place(scenario, settings)
+    scenario = _native.tables(text, file, list(settings))
     # An environment draws the seed of each run itself.
     scenario.pop("seed", None)
     try:

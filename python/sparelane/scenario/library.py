@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from sparelane import _native
 from sparelane.common import experiment_index
 from sparelane.common.names import UnknownNameError
 
@@ -77,4 +77,4 @@ def catalogue() -> list[Ready]:
 def _describe(path: Path) -> Ready:
     text = path.read_text(encoding="utf-8")
     sources = (line.removeprefix(SOURCE) for line in text.splitlines() if line.startswith(SOURCE))
-    return Ready(path.stem, str(tomllib.loads(text).get("title", "")), next(sources, "").strip(), path)
+    return Ready(path.stem, str(_native.tables(text, path.name).get("title", "")), next(sources, "").strip(), path)

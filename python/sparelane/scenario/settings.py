@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import json
 import numbers
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import PurePath
 from typing import Any
 
+from sparelane import _native
 from sparelane._native import ScenarioError
 
 Value = bool | int | float | str | PurePath | datetime.date | datetime.time | Sequence["Value"] | Mapping[str, "Value"]
@@ -171,16 +170,9 @@ def _split(key: object, path: Path) -> list[str]:
     if len(parts) == 1 and '"' not in key and "'" not in key:
         # A single name that needs quotes in TOML.
         return parts
-    found: Any = None
-    parts = []
-    with contextlib.suppress(ValueError):
-        found = tomllib.loads(f"{key} = 0")
-    while isinstance(found, dict) and len(found) == 1:
-        ((part, found),) = found.items()
-        parts.append(part)
-    if found != 0:
-        raise _mistake((*path, key), "not a key; allowed: names joined by points, as in queue.limit")
-    return parts
+    if (found := _native.key_path(key)) is None:
+        raise _mistake((*path, key), "not a key; allowed: names joined by dots, as in queue.limit")
+    return found
 
 
 def _lines(table: Mapping[str, Any], header: tuple[str, ...], path: Path) -> list[str]:

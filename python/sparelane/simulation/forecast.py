@@ -8,7 +8,6 @@ memory are estimated from its size, and its time remains unknown.
 from __future__ import annotations
 
 import time
-import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,5 +125,5 @@ def _extrapolated(seen: Result, reached: Sequence[tuple[float, float]]) -> Forec
 
 def _duration_s(result: Result) -> float:
     """The duration of the scenario, seconds."""
-    found = units.read(str(tomllib.loads(result.scenario)["duration"]))
+    found = _native.quantity(str(_native.tables(result.scenario, "scenario")["duration"]))
     return found[0] if found is not None else 0.0

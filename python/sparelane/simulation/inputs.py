@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sparelane import _native
 from sparelane.plugins.loading import LOADED
 from sparelane.scenario.settings import toml_value
 
@@ -46,7 +46,7 @@ def copy(scenario: str, folder: Path | None, place: Path) -> Inputs:
     Raises:
         OSError: the copies cannot be written.
     """
-    content = tomllib.loads(scenario)
+    content = _native.tables(scenario, "scenario")
     named = list(dict.fromkeys(_named(content)))
     found = {text: path for text in named if (path := Path(folder or Path.cwd()) / text).is_file()}
     # Copies are made in a scratch folder, which then replaces the old one.
@@ -113,7 +113,7 @@ def _renamed(scenario: str, content: Mapping[str, Any], names: Mapping[str, str]
     for old, new in names.items():
         text = text.replace(toml_value(old), toml_value(new))
     # If the replacement also changed other values, the scenario is formatted from its content, without comments.
-    is_right = tomllib.loads(text) == wanted
+    is_right = _native.tables(text, "scenario") == wanted
     return text if is_right else "".join(f"{toml_value({key: value})[1:-1]}\n" for key, value in wanted.items())
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparelane import _native
 from sparelane.simulation.goodput import floats, jain, open_rates_bps
 
 if TYPE_CHECKING:
-    from sparelane import _native
     from sparelane.simulation.stored import Stored
 
 Table = Mapping[str, Any]
@@ -66,7 +65,7 @@ def of_results(results: _native.Results | Stored) -> list[RunWarning]:
 def of_tables(results: _native.Results | Stored, flows: Table, links: Table) -> list[RunWarning]:
     """Returns the same as `of_results`, if the columns of flows and links are already available."""
     found = [RunWarning(text, _WITH_VALUE.sub(r"\1\2", text), holds_early=True) for text in results.warnings]
-    scenario, end_s = tomllib.loads(results.scenario), results.totals["end_s"]
+    scenario, end_s = _native.tables(results.scenario, "scenario"), results.totals["end_s"]
     if not len(flows["start_s"]):
         about = "no flow started by the end of the run"
         return [*found, RunWarning(f"{about}, {end_s:g} s", about)]

@@ -14,21 +14,20 @@ mix of schemes has only the second one, since its flows cannot be removed separa
 from __future__ import annotations
 
 import copy
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from sparelane import _native
 from sparelane.common.folders import SavedResultsError
 from sparelane.common.units import quantity
 from sparelane.results.manifest import Manifest
 from sparelane.results.rows import ALL, NETWORK
 from sparelane.scenario.settings import toml_value
-from sparelane.sweeps import differences, folder, measure, overrides
+from sparelane.sweeps import differences, folder, measure
 from sparelane.sweeps.coexistence import Group
 from sparelane.sweeps.differences import Change, Difference
 from sparelane.sweeps.folder import SWEEP, SavedSweep
@@ -157,12 +156,12 @@ def _workloads(scenario: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _scenario(saved: SavedSweep) -> dict[str, Any]:
     """The scenario of a sweep, with its overrides."""
+    place = saved.place / SWEEP
     try:
-        content = tomllib.loads((saved.place / SWEEP).read_text(encoding="utf-8"), parse_float=Decimal)
+        text = place.read_text(encoding="utf-8")
+        return _native.tables(text, str(place), saved.manifest.details.get("overrides", []))
     except (OSError, ValueError) as error:
-        raise SavedResultsError(f'cannot read "{saved.place / SWEEP}": {error}') from error
-    overrides.place(content, saved.manifest.details.get("overrides", []))
-    return content
+        raise SavedResultsError(f'cannot read "{place}": {error}') from error
 
 
 def _plan(manifest: Manifest, content: Mapping[str, Any], label: str, scheme: str) -> Plan:

@@ -7,11 +7,8 @@ import hashlib
 import itertools
 import json
 import math
-import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,7 +20,7 @@ from sparelane.results import manifest
 from sparelane.results.rows import SCHEMA, AxisValue
 from sparelane.scenario.settings import toml_value
 from sparelane.simulation import simulate
-from sparelane.sweeps import axes, keys, overrides
+from sparelane.sweeps import axes, keys
 from sparelane.sweeps.axes import Axis
 from sparelane.sweeps.values import ValuesError, label, plain, several
 
@@ -34,8 +31,6 @@ MEASURES = 4
 # Keys of a scenario that do not affect its runs.
 DESCRIPTIVE = ("title", "source")
 OVERRIDE_ORIGIN = "--set "
-# The line number in messages of the TOML parser.
-LINE = re.compile(r"at line (\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +96,7 @@ class Plan:
         # Overrides with several values become axes. An override of the seed sets the first seed.
         self.fixed = [one for one in settings if not one.startswith("seed=")]
         self.seed_overrides = [one for one in settings if one.startswith("seed=")]
-        self._scenario = _parse(text, file)
-        overrides.place(self._scenario, settings)
+        self._scenario = _native.tables(text, file, list(settings))
         self.title = str(self._scenario.get("title", ""))
         self.seeds = self._seeds(seeds)
         # The seed is not an axis: all settings have the same seeds.
@@ -303,17 +297,6 @@ class Plan:
     def in_file_terms(self, message: str) -> str:
         """Rewrites a message of the parser about an override, which comes from a value in the sweep file."""
         return message.replace(OVERRIDE_ORIGIN, f"{self.file}: ", 1) if message.startswith(OVERRIDE_ORIGIN) else message
-
-
-def _parse(text: str, file: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text, parse_float=Decimal)
-    except tomllib.TOMLDecodeError as error:
-        if what := _native.recognized(text):
-            raise ScenarioError(f"{file}: {what}") from error
-        place = LINE.search(str(error))
-        line = f":{place[1]}" if place else ""
-        raise ScenarioError(f"{file}{line}: not valid TOML: {error}") from error
 
 
 def _applying(places: Sequence[int], applies: Sequence[bool]) -> tuple[int, ...]:

@@ -44,8 +44,9 @@ class Quantity:
         Raises:
             ValuesError: the value is not a quantity.
         """
-        if isinstance(value, Decimal | int) and not isinstance(value, bool):
-            return cls(Decimal(value), "")
+        if isinstance(value, Decimal | int | float) and not isinstance(value, bool):
+            # `str` gives the digits of the file. `Decimal(0.1)` would give those of the nearest binary number.
+            return cls(Decimal(str(value)), "")
         match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
         try:
             return cls(Decimal(match[1]), match[2]) if match else _refuse_number(what, value)

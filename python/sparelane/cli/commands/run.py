@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shlex
 import time
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from sparelane import _native
 from sparelane._native import Cancelled, ScenarioError
 from sparelane.cli.commands import scenario_input
 from sparelane.cli.commands.options import jobs_option, output_option, scenario_argument, seeds_option, settings_option
@@ -144,7 +144,9 @@ def exit_interrupted(result: Result, limits: Limits, place: Path, *, is_over_lim
         LimitReachedError: the run exceeded its time limit.
         Interruption: the user stopped the run.
     """
-    reached = f"{result.totals['end_s']:.6g} s of {tomllib.loads(result.scenario)['duration']} were simulated"
+    reached = (
+        f"{result.totals['end_s']:.6g} s of {_native.tables(result.scenario, 'scenario')['duration']} were simulated"
+    )
     kept = f"{reached}, and the results until then are in {place}"
     if is_over_limit:
         raise LimitReachedError(f"the run reached its limit, --run-limit {limits.run_s:g} (seconds): {kept}")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sparelane import _native
 from sparelane.papers.engine.base import Effort, Simulation
 from sparelane.scenario import library
 
@@ -101,7 +101,7 @@ def simulation(
 def sources(cross_traffic: str) -> list[dict[str, Any]]:
     """The `[[cross_traffic]]` of the scenario that has this kind."""
     text = library.find(CROSS_TRAFFIC[cross_traffic]).read_text("utf-8")
-    found: list[dict[str, Any]] = tomllib.loads(text)["cross_traffic"]
+    found: list[dict[str, Any]] = _native.tables(text, cross_traffic)["cross_traffic"]
     return found
 
 

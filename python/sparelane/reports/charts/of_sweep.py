@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from sparelane import _native
 from sparelane.common.folders import SavedResultsError
 from sparelane.common.names import UnknownNameError
-from sparelane.common.units import read as read_quantity
 from sparelane.common.units import scale
 from sparelane.reports.charts import scatter
 from sparelane.reports.charts.panel import Line, Panel
@@ -197,7 +197,7 @@ def _axis(saved: SavedSweep, key: str | None) -> Axis:
 def _axis_of(rows: pl.DataFrame, key: str) -> Axis:
     values = rows[key].drop_nulls().unique(maintain_order=True).to_list()
     short = _short(key)
-    numbers = [(float(one), "") if isinstance(one, int | float) else read_quantity(str(one)) for one in values]
+    numbers = [(float(one), "") if isinstance(one, int | float) else _native.quantity(str(one)) for one in values]
     known = [one for one in numbers if one is not None]
     units = {unit for _, unit in known}
     if len(known) < len(values) or len(units) > 1 or len(values) < 2:

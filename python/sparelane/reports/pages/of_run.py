@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from sparelane import _native
 from sparelane.common.folders import SavedResultsError
 from sparelane.common.units import quantity
 from sparelane.reports.charts import of_run as charts
@@ -72,7 +72,7 @@ def page(folder: Path) -> str:
     try:
         # A malformed `run.json` raises one of the errors below.
         scenario = str(about["scenario"])
-        content = tomllib.loads(scenario)
+        content = _native.tables(scenario, str(folder))
         title = str(content.get("title") or folder.resolve().name)
         totals = about["totals"]
         pairs = [
