@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from sparelane.papers.engine.base import Effort, Experiment
 from sparelane.papers.engine.cells import Cell, Runs
 from sparelane.papers.engine.declared import KEY_PARTS, Declaration, templates
-from sparelane.papers.engine.rows import Evaluation, Key, joined
+from sparelane.papers.engine.rows import Evaluation, Key, Row, joined
 from sparelane.papers.engine.sections import Section
 from sparelane.reports import plots
 from sparelane.reports.plots import Bars, Look
@@ -97,16 +97,24 @@ class Panel:
             plots.legend_above(axes, self.columns)
 
 
+def _series(panel: Panel, evaluation: Evaluation) -> list[Bars]:
+    """Returns the rows of each series; a quick effort may lack some of them."""
+    known = {row.key: row for row in evaluation.rows}
+    return [
+        Bars.of_rows(one.name, one.look, [known.get(key) or Row(key, None, None) for key in one.keys])
+        for one in panel.series
+    ]
+
+
 def _bars(axes: Axes, panel: Panel, evaluation: Evaluation) -> None:
-    bars = [Bars.of_rows(one.name, one.look, [evaluation.find(key) for key in one.keys]) for one in panel.series]
+    bars = _series(panel, evaluation)
     plots.grouped_bars(axes, panel.labels, bars)
     if panel.above:
         plots.reductions_above(axes, [evaluation.find(key).value for key in panel.above], bars)
 
 
 def _log_points(axes: Axes, panel: Panel, evaluation: Evaluation) -> None:
-    bars = [Bars.of_rows(one.name, one.look, [evaluation.find(key) for key in one.keys]) for one in panel.series]
-    plots.grouped_points(axes, panel.labels, bars)
+    plots.grouped_points(axes, panel.labels, _series(panel, evaluation))
 
 
 def _points(axes: Axes, panel: Panel, evaluation: Evaluation) -> None:

@@ -1,30 +1,50 @@
-"""Single flows that the papers follow segment by segment, round trip by round trip.
+"""Follows a single flow round by round, as the papers do on a blackboard.
 
-Each is followed twice. *In rounds*, as on a blackboard: everything that a round sends arrives, and all acknowledgments
-are back before the next round begins; this is what the papers show. *Packet by packet*, in the simulator, where packets
-take their time: what a round trip sent is found by cutting the run at its end and again one round trip later.
+Each flow is followed twice. *In rounds*, everything that a round sends arrives, and all acknowledgments are back before
+the next round begins; this is the papers' way of counting. *Packet by packet*, the simulator sends the same flow. Its
+sender's packets in one round trip are the difference between two runs, which end at the start and at the end of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import polars as pl
-from matplotlib.figure import Figure
 
 from sparelane import _native
-from sparelane.papers.engine.base import Outcomes, Simulation
-from sparelane.papers.engine.rows import Evaluation
+from sparelane.papers.engine import panels
+from sparelane.papers.engine.base import Effort, Experiment
+from sparelane.papers.engine.cells import Cell, Runs
+from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.rows import Evaluation, Metric, Row
 from sparelane.papers.rc3.analytic import WIRE_BYTES
-from sparelane.papers.rc3.internet2 import Scheme
-from sparelane.reports import plots
+from sparelane.papers.rc3.internet2 import SCHEMES, Scheme
 
 HEADER_BYTES = 40
-NAMES: dict[Scheme, str] = {"tcp": "TCP", "rc3": "RC3"}
-CONTROLLERS: dict[Scheme, str] = {"tcp": "newreno", "rc3": "rc3"}
+CONTROLLERS: Mapping[Scheme, str] = {"tcp": "newreno", "rc3": "rc3"}
+# The time in seconds after which a run is over.
 LONG_ENOUGH_S = 1.0
+# Every link of the scenarios: its rate, and its delay one way.
+RATE_BPS, DELAY_S = 12e6, 11.98e-3
+PACKET_S, HEADER_S = WIRE_BYTES * 8 / RATE_BPS, HEADER_BYTES * 8 / RATE_BPS
+# The path has two links. The sender sends its first data when it has the answer to its SYN; a round trip is the time
+# from the first bit of a full segment to its acknowledgment.
+DATA_START_S = 4 * (DELAY_S + HEADER_S)
+ROUND_TRIP_S = 4 * DELAY_S + 2 * PACKET_S + 2 * HEADER_S
+
+NORMAL = Metric("class-0 segments")
+# The segments of low priority in the first round.
+LOW: Mapping[Metric, Callable[[int], bool]] = {
+    Metric("priority-1 segments"): lambda priority: priority == 1,
+    Metric("priority-2 segments"): lambda priority: priority == 2,
+    Metric("low-priority segments"): lambda priority: priority > 0,
+}
+# The flow completes in the round after the last one in which it sends.
+COMPLETES, ROUND_TRIPS = Metric("completes in round"), Metric("round trips")
+METRICS = named(NORMAL, *LOW, COMPLETES, ROUND_TRIPS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,113 +52,117 @@ class Walk:
     """A flow to follow.
 
     Attributes:
-        segments: its length.
-        initial_window: of TCP, and of the TCP inside RC3.
-        capacity: packets that the link carries in a round trip.
-        drops: per scheme the segments, from 0, that are lost when they are first sent.
-        scenario: the ready-made scenario of the same: two hosts, one router, equal links.
-        settings: per scheme, what to change in the scenario.
-        rate_bps: of each link.
-        delay_s: of each link, one way.
+        scenario: the name of the scenario: two hosts, one router, equal links.
+        segments: the length of the flow.
+        initial_window: the initial window of TCP, and of the TCP inside RC3, in segments.
+        capacity: the number of packets that a link carries in a round trip.
+        drops: the segments, from 0, that RC3 loses when it first sends them. TCP sends the flow without losses.
     """
 
+    scenario: str
     segments: int
     initial_window: int
     capacity: int
-    drops: Mapping[Scheme, tuple[int, ...]]
-    scenario: str
-    settings: Mapping[Scheme, tuple[str, ...]] = field(default_factory=dict)
-    rate_bps: float = 12e6
-    delay_s: float = 11.98e-3
+    drops: tuple[int, ...]
 
     def rounds(self, scheme: Scheme) -> list[_native.Round]:
-        """What each round sends, up to the last one that sends anything."""
-        drops = list(self.drops.get(scheme, ()))
+        """Returns the segments that each round sends, up to the last round that sends any."""
+        drops = list(self.drops) if scheme == "rc3" else []
         return _native.walk(CONTROLLERS[scheme], self.initial_window, self.segments, self.capacity, drops)
 
-    @property
-    def packet_s(self) -> float:
-        """Serialization of a full packet on one link."""
-        return WIRE_BYTES * 8 / self.rate_bps
-
-    @property
-    def data_start_s(self) -> float:
-        """When the sender has the answer to its SYN and sends its first data."""
-        return 4 * (self.delay_s + HEADER_BYTES * 8 / self.rate_bps)
-
-    @property
-    def rtt_s(self) -> float:
-        """From the first bit of a full segment until the sender has its acknowledgment."""
-        return 4 * self.delay_s + 2 * self.packet_s + 2 * HEADER_BYTES * 8 / self.rate_bps
-
-    def run(self, scheme: Scheme, stop_s: float) -> Simulation:
-        """The flow packet by packet, until `stop_s`."""
-        return Simulation(
-            scenario=self.scenario,
-            settings=(f"workload.scheme={scheme}", f"duration={round(stop_s * 1e9)}ns", *self.settings.get(scheme, ())),
-            seed=1,
-            label=f"{NAMES[scheme]} until {1e3 * stop_s:g} ms",
+    def cell(self, scheme: Scheme, stop_s: float = LONG_ENOUGH_S) -> Cell:
+        """Returns the flow packet by packet, until `stop_s`."""
+        lossless = ("drop=[]",) if self.drops and scheme == "tcp" else ()
+        return Cell(
+            self.scenario,
+            (f"workload.scheme={scheme}", f"duration={round(stop_s * 1e9)}ns", *lossless),
+            f"{SCHEMES[scheme]} until {1e3 * stop_s:g} ms",
             cost=0.001,
             keep_flows=stop_s == LONG_ENOUGH_S,
+            is_random=False,
         )
 
-    def cuts(self, scheme: Scheme) -> list[Simulation]:
-        """One run for each round trip from 0, ending just before the next; in round trip 0 there is no data yet."""
-        first_s = self.data_start_s - self.packet_s / 2
-        return [self.run(scheme, first_s + index * self.rtt_s) for index in range(len(self.rounds(scheme)) + 1)]
+    def cuts(self, scheme: Scheme) -> list[Cell]:
+        """Returns a cell for each round trip from 0, which has no data yet. Each ends just before the next one."""
+        first_s = DATA_START_S - PACKET_S / 2
+        return [self.cell(scheme, first_s + index * ROUND_TRIP_S) for index in range(len(self.rounds(scheme)) + 1)]
 
-    def plan(self) -> list[Simulation]:
-        """All runs."""
-        return [run for scheme in NAMES for run in (*self.cuts(scheme), self.run(scheme, LONG_ENOUGH_S))]
+    def cells(self, effort: Effort) -> Iterable[Cell]:
+        """Yields all runs; efforts do not differ."""
+        del effort
+        return (cell for scheme in SCHEMES for cell in (*self.cuts(scheme), self.cell(scheme)))
 
-    def sent_by_round_trip(self, scheme: Scheme, outcomes: Outcomes) -> list[int]:
-        """Segments of normal priority that the simulated sender put on its way in each round trip."""
-        totals = [int(outcomes[cut].flows["sent_packets_0"].sum()) for cut in self.cuts(scheme)]
+    def sent(self, scheme: Scheme, runs: Runs) -> list[int]:
+        """Returns the number of segments of normal priority that the simulated sender sends in each round trip."""
+        totals = [int(runs.of(cut)[0].flows["sent_packets_0"].sum()) for cut in self.cuts(scheme)]
         return [later - earlier for earlier, later in pairwise(totals)]
 
-    def completion(self, scheme: Scheme, outcomes: Outcomes) -> float | None:
-        """Round trips from the first simulated data until the sender hears that all of it arrived; `None` if never.
-
-        The acknowledgment of the last byte needs two links to come back.
-        """
-        finish_s: float | None = outcomes[self.run(scheme, LONG_ENOUGH_S)].flows["finish_s"].item()
+    def round_trips(self, scheme: Scheme, runs: Runs) -> float | None:
+        """Returns the round trips from the first simulated data to the last acknowledgment; `None` if there is none."""
+        finish_s: float | None = runs.of(self.cell(scheme))[0].flows["finish_s"].item()
         if finish_s is None:
             return None
-        heard_s = finish_s + 2 * (self.delay_s + HEADER_BYTES * 8 / self.rate_bps)
-        return (heard_s - self.data_start_s) / self.rtt_s
+        # The last acknowledgment takes two links to the sender.
+        return (finish_s + 2 * (DELAY_S + HEADER_S) - DATA_START_S) / ROUND_TRIP_S
 
     def table(self) -> pl.DataFrame:
-        """Segments sent in each round: one row for each scheme, round and priority."""
-        rows = [
-            {"scheme": name, "round": index, "priority": priority, "segments": len(sent)}
-            for scheme, name in NAMES.items()
-            for index, found in enumerate(self.rounds(scheme), start=1)
-            for priority, sent in by_priority(found).items()
-        ]
-        return pl.DataFrame(rows)
+        """Returns the number of segments by scheme, round and priority."""
+        return pl.DataFrame(
+            [
+                {"scheme": name, "round": index, "priority": priority, "segments": count}
+                for scheme, name in SCHEMES.items()
+                for index, found in enumerate(self.rounds(scheme), start=1)
+                for priority, count in _by_priority(found).items()
+            ]
+        )
+
+    def counts(self, scheme: Scheme, metric: Metric, variant: str, runs: Runs) -> Mapping[str, float | None]:
+        """Returns the values of a metric by setting: a round, or the whole flow."""
+        rounds = self.rounds(scheme)
+        if metric == NORMAL:
+            sent = self.sent(scheme, runs) if variant else [len(found["normal"]) for found in rounds]
+            return {f"round {index}": count for index, count in enumerate(sent, start=1)}
+        if metric in LOW:
+            return {"round 1": sum(LOW[metric](priority) for _, priority in rounds[0]["low"])}
+        if not variant:
+            return {"the flow": len(rounds) + (metric == COMPLETES)}
+        taken = self.round_trips(scheme, runs)
+        # Serialization takes a small part of a round trip.
+        return {"the flow": taken and (math.floor(taken) + 1 if metric == COMPLETES else round(taken))}
 
 
-def by_priority(found: _native.Round) -> dict[int, list[int]]:
-    """The segments of a round by priority, in the order of sending."""
-    sent: dict[int, list[int]] = {0: found["normal"]}
-    for segment, priority in found["low"]:
-        sent.setdefault(priority, []).append(segment)
-    return sent
+def _by_priority(found: _native.Round) -> dict[int, int]:
+    """Returns the number of segments of a round by priority, in the order of sending."""
+    counts = {0: len(found["normal"])}
+    for _, priority in found["low"]:
+        counts[priority] = counts.get(priority, 0) + 1
+    return counts
 
 
-def draw_rounds(evaluation: Evaluation, printed: Mapping[str, Sequence[int]]) -> Figure:
-    """Segments of normal priority in each round, TCP beside RC3."""
-    table = evaluation.curves["rounds"].filter(pl.col("priority") == 0)
-    rounds = list(range(1, int(table["round"].n_unique()) + 1))
-    drawing, [axes] = plots.figure()
-    nothing = [None] * len(rounds)
-    bars = []
-    for name, look in zip(NAMES.values(), (plots.TCP, plots.RC3), strict=True):
-        sent = table.filter(pl.col("scheme") == name)["segments"].to_list()
-        padded = [*sent, *nothing][: len(rounds)]
-        bars.append(plots.Bars(name, look, padded, nothing, [*printed.get(name, ()), *nothing][: len(rounds)]))
-    plots.grouped_bars(axes, [str(index) for index in rounds], bars)
-    axes.set_xlabel("round")
-    axes.set_ylabel("segments sent at\nnormal priority")
-    plots.legend_above(axes, 3)
-    return drawing
+def experiment(declared: Declaration) -> Experiment:
+    """Returns the experiment that a file of this kind declares.
+
+    Raises:
+        DeclarationError: a key is wrong.
+    """
+    rest = declared.rest
+    walk = Walk(
+        rest.text("scenario"),
+        rest.whole("segments"),
+        rest.whole("initial_window"),
+        rest.whole("capacity"),
+        tuple(map(int, rest.numbers("drops"))),
+    )
+    # The keys of rows in order, without their settings: rounds, or the whole flow.
+    counted = [key for part in rest.sections("counted") for key in declared.rows.keys(part)]
+    schemes = {name: scheme for scheme, name in SCHEMES.items()}
+
+    def evaluate(runs: Runs) -> Evaluation:
+        rows: list[Row] = []
+        for one in counted:
+            for setting, value in walk.counts(schemes[one.scheme], one.metric, one.variant, runs).items():
+                key = replace(one, setting=setting)
+                rows.append(Row(key, declared.paper(key), value))
+        return Evaluation(tuple(rows), curves={"rounds": walk.table()})
+
+    return panels.study(declared, walk.cells, evaluate)
