@@ -13,7 +13,7 @@ from sparelane.papers.engine.cells import Cell, Runs
 from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, MissingNumberError, Row
 from sparelane.papers.rc3 import harm
-from sparelane.papers.rc3.kernel import OFFLOADS, SCENARIO, WAIT
+from sparelane.papers.rc3.kernel import OFFLOAD, SCENARIO
 from sparelane.reports import plots
 
 THROUGHPUT = Metric("throughput", "Gb/s")
@@ -78,8 +78,7 @@ class PriorityFigure:
         return Cell(
             scenario=SCENARIO,
             settings=(
-                *OFFLOADS["TSO and GRO"],
-                WAIT,
+                *OFFLOAD,
                 *(setting.format(rate=rate_gbps, more=4 * rate_gbps) for setting in self.settings),
                 "topology.pairs=2",
                 "topology.access_delay=20us",
