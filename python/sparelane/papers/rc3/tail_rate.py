@@ -1,50 +1,43 @@
-"""Beyond the papers: RC3's tail unbounded, as the papers have it, or bounded by what arrives."""
+"""Compares RC3's tail without a bound, as in the papers, with one that is bounded by arrivals; it is not in the papers.
+
+A flow under RC3 shares a bottleneck of 100 Mb/s with a neighbour, a flow of 500 KB.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from itertools import product
 
 import polars as pl
-from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Effort, Experiment, Outcome, Outcomes, Simulation
+from sparelane.papers.engine import panels
+from sparelane.papers.engine.base import Effort, Experiment
+from sparelane.papers.engine.cells import Cell, Runs
 from sparelane.papers.engine.declared import Declaration, named
-from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row
-from sparelane.reports import plots
-
-SCENARIO = "two-flows-priority"
-
-# The rates of the hosts' links: as fast as the path, twice, and ten times as fast.
-ACCESS = {"host as fast as the path": "100Mbps", "host twice as fast": "200Mbps", "host 10 times as fast": "1Gbps"}
-SIZES = {"2 MB": "2MB", "20 MB": "20MB"}
-NEIGHBOURS = {"TCP": "tcp", "RC3": "rc3"}
-
-
-def _bounded(gain: float) -> tuple[str, ...]:
-    return ("scheme.rc3.tail_rate=delivered", f"scheme.rc3.tail_gain={gain:g}")
-
-
-UNBOUNDED = "unbounded"
-BOUNDED = "gain 1.25"
-BOUNDS: Mapping[str, tuple[str, ...]] = {
-    UNBOUNDED: (),
-    "gain 1": _bounded(1.0),
-    BOUNDED: _bounded(1.25),
-    "gain 2": _bounded(2.0),
-}
-LOOKS = dict(zip(BOUNDS, (plots.TCP, plots.RC3, plots.MODEL, plots.THIRD), strict=True))
+from sparelane.papers.engine.rows import Evaluation, Metric, Row
 
 COMPLETION = Metric("completion", "s")
 DROPPED = Metric("tail packets dropped")
 NEIGHBOUR = Metric("neighbour's completion", "s")
-Case = tuple[str, str, str]
+METRICS = named(COMPLETION, NEIGHBOUR, DROPPED)
 
-
-def simulation(access: str, size: str, neighbour: str, bound: str) -> Simulation:
-    """One pair of flows."""
-    return Simulation(
-        scenario=SCENARIO,
-        settings=(
+# The rates of the hosts' links, the sizes of the flow under RC3, and the schemes of its neighbour.
+ACCESS = {"host as fast as the path": "100Mbps", "host twice as fast": "200Mbps", "host 10 times as fast": "1Gbps"}
+SIZES = {"2 MB": "2MB", "20 MB": "20MB"}
+NEIGHBOURS = {"TCP": "tcp", "RC3": "rc3"}
+# The gains of a bounded tail, by the scheme in the keys of rows.
+BOUNDS: Mapping[str, tuple[str, ...]] = {
+    "tail unbounded": (),
+    **{
+        f"tail gain {gain:g}": ("scheme.rc3.tail_rate=delivered", f"scheme.rc3.tail_gain={gain:g}")
+        for gain in (1.0, 1.25, 2.0)
+    },
+}
+# The cells, each with the traffic in the keys of its rows.
+CELLS: Mapping[Cell, str] = {
+    Cell(
+        "two-flows-priority",
+        (
             f"topology.access_rate={ACCESS[access]}",
             f"workload.0.size={SIZES[size]}",
             f"workload.1.scheme={NEIGHBOURS[neighbour]}",
@@ -52,67 +45,34 @@ def simulation(access: str, size: str, neighbour: str, bound: str) -> Simulation
             "sample.interval=100ms",
             *BOUNDS[bound],
         ),
-        seed=1,
-        label=f"tail rate, {access}, {size} beside {neighbour}, {bound}",
+        f"tail rate, {access}, {size} beside {neighbour}, {bound}",
         cost=0.02,
-    )
+        is_random=False,
+        setting=access,
+        scheme=bound,
+    ): f"{size} beside {neighbour}"
+    for access, size, neighbour, bound in product(ACCESS, SIZES, NEIGHBOURS, BOUNDS)
+}
 
 
-def _cases() -> Iterable[Case]:
-    return ((access, size, neighbour) for access in ACCESS for size in SIZES for neighbour in NEIGHBOURS)
-
-
-def plan(effort: Effort) -> Sequence[Simulation]:
-    """Every case with every bound."""
+def cells(effort: Effort) -> Iterable[Cell]:
+    """Returns all cells; efforts do not differ."""
     del effort
-    return [simulation(*case, bound) for case in _cases() for bound in BOUNDS]
+    return CELLS
 
 
-def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
-    """Completion times and drops."""
-    del effort
-    rows = (row for case in _cases() for bound in BOUNDS for row in _rows(case, bound, outcomes))
+def evaluate(runs: Runs) -> Evaluation:
+    """Returns both flows' completion times, and the number of dropped packets of low priority."""
+    rows: list[Row] = []
+    for cell, traffic in CELLS.items():
+        [outcome] = runs.of(cell)
+        own_s, neighbour_s = outcome.flows.sort("id")["completion_s"]
+        low = int(outcome.drops.filter(pl.col("class") > 0)["dropped_packets"].sum())
+        for metric, value in ((COMPLETION, own_s), (DROPPED, low), (NEIGHBOUR, neighbour_s)):
+            rows.append(Row(cell.key(metric, traffic=traffic), None, value))
     return Evaluation(tuple(rows))
-
-
-def _key(case: Case, metric: Metric, bound: str) -> Key:
-    access, size, neighbour = case
-    return Key(access, metric, f"tail {bound}", traffic=f"{size} beside {neighbour}")
-
-
-def _rows(case: Case, bound: str, outcomes: Outcomes) -> Iterable[Row]:
-    outcome = outcomes[simulation(*case, bound)]
-    own, other = (_completion_s(outcome, flow) for flow in (0, 1))
-    low = int(outcome.drops.filter(pl.col("class") > 0)["dropped_packets"].sum())
-    yield Row(_key(case, COMPLETION, bound), None, own)
-    yield Row(_key(case, DROPPED, bound), None, low)
-    yield Row(_key(case, NEIGHBOUR, bound), None, other)
-
-
-def _completion_s(outcome: Outcome, flow: int) -> float:
-    return float(outcome.flows.filter(pl.col("id") == flow)["completion_s"].item())
-
-
-def draw(evaluation: Evaluation) -> Figure:
-    """Completion times and drops of the large file, by the rate of the host's link."""
-    drawing, panels = plots.figure(2, width_inches=plots.PAGE_INCHES)
-    cases = [(access, "20 MB", "TCP") for access in ACCESS]
-    titles = ((COMPLETION, "completion time\nof 20 MB (s)"), (DROPPED, "tail packets\ndropped"))
-    for axes, (metric, title) in zip(panels, titles, strict=True):
-        bars = [
-            plots.Bars.of_rows(bound, LOOKS[bound], [evaluation.find(_key(case, metric, bound)) for case in cases])
-            for bound in BOUNDS
-        ]
-        plots.grouped_bars(axes, ["1", "2", "10"], bars)
-        axes.set_xlabel("rate of the host's link over that of the path")
-        axes.set_ylabel(title)
-        plots.legend_above(axes, 2)
-    return drawing
-
-
-METRICS = named(COMPLETION, NEIGHBOUR, DROPPED)
 
 
 def experiment(declared: Declaration) -> Experiment:
     """Returns the experiment that the file declares."""
-    return declared.experiment(plan, evaluate, draw)
+    return panels.study(declared, cells, evaluate)
