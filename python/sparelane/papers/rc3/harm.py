@@ -1,4 +1,4 @@
-"""What a flow loses to another one under RC3, beside what it loses to the same one under TCP, on the kernel."""
+"""Measures what a flow loses to another one on the kernel: the harm of RC3, compared with TCP."""
 
 from __future__ import annotations
 
@@ -8,72 +8,72 @@ import polars as pl
 
 from sparelane.papers.engine.base import Effort, Outcome
 from sparelane.papers.engine.cells import Cell, Runs
-from sparelane.papers.engine.rows import Key, Metric, MissingNumberError, Row
-from sparelane.papers.rc3.internet2 import RC3, TCP
-from sparelane.papers.rc3.kernel import INNER, SCENARIO
+from sparelane.papers.engine.rows import Metric, MissingNumberError, Row
+from sparelane.papers.rc3.internet2 import SCHEMES, Scheme
+from sparelane.papers.rc3.kernel import INNER, SCENARIO, workload
 
 HARM = Metric("harm to the flow beside it", "%")
 BESIDE = Metric("throughput of the flow beside it", "Gb/s")
-SCHEMES = {TCP: "tcp", RC3: "rc3"}
-# Packets of the flow that starts second.
+# The sizes in packets of the flow that starts second.
 SIZES, QUICK_SIZES = (1000, 20_000), (1000,)
-# It comes when the first flow has long filled the link, and the first one's bytes are counted from then on.
+# The first flow has filled the link when the second one starts. Its bytes count from then on.
 START_MS, END_MS = 1000, 1500
 
 
-def _cell(inner: str, scheme: str, packets: int) -> Cell:
-    # A packet under RC3, long after, makes hosts serve priorities in both.
-    flows = ", ".join(
-        f"{{ kind = 'bulk', scheme = '{under}', pairs = [['left{host}', 'right{host}']], size = '{size}', "
-        f"start = '{start_ms}ms' }}"
-        for host, under, size, start_ms in (
-            (0, "tcp", "unlimited", 0),
-            (1, SCHEMES[scheme], f"{packets}packets", START_MS),
-            (1, "rc3", "1packets", END_MS - 100),
-        )
+def _cell(inner: str, scheme: Scheme, packets: int) -> Cell:
+    """Returns the first flow next to a second one under a scheme."""
+    flows = (
+        ("tcp", ("left0", "right0"), "unlimited", 0),
+        (scheme, ("left1", "right1"), f"{packets}packets", START_MS),
+        # Hosts serve priorities only if a flow uses RC3, so both runs have a packet under RC3 near the end.
+        ("rc3", ("left1", "right1"), "1packets", END_MS - 100),
     )
     return Cell(
-        scenario=SCENARIO,
-        settings=(
+        SCENARIO,
+        (
             "topology.pairs=2",
             "topology.access_rate=1Gbps",
             "topology.bottleneck_rate=1Gbps",
             "queue.limit=10000packets",
             f"scheme.tcp.controller={INNER[inner]}",
             f"scheme.rc3.inner={INNER[inner]}",
-            f"workload=[{flows}]",
+            workload(flows),
             f"duration={END_MS}ms",
             f"sample={{ interval = '{START_MS}ms', flows = [0] }}",
         ),
+        f"a flow beside {packets} packets under {scheme}, {inner}",
+        cost=5.0,
         on="linux",
         is_random=False,
-        label=f"a flow beside {packets} packets under {scheme}, {inner}",
-        cost=5.0,
+        setting="beside another flow",
+        scheme=SCHEMES[scheme],
+        variant=inner,
     )
 
 
-def _sizes(effort: Effort) -> tuple[int, ...]:
-    return QUICK_SIZES if effort.name == "quick" else SIZES
+def _pairs(effort: Effort) -> Iterable[tuple[str, tuple[Cell, Cell]]]:
+    """Yields the runs with each second flow under TCP and under RC3, with the traffic in the keys of their rows."""
+    for inner in INNER:
+        for packets in QUICK_SIZES if effort.name == "quick" else SIZES:
+            yield f"{packets} packets", (_cell(inner, "tcp", packets), _cell(inner, "rc3", packets))
 
 
 def cells(effort: Effort) -> Iterable[Cell]:
-    """Yields each size next to each controller, under TCP and under RC3."""
-    return (_cell(inner, scheme, size) for inner in INNER for size in _sizes(effort) for scheme in SCHEMES)
+    """Yields all runs."""
+    return (cell for _, pair in _pairs(effort) for cell in pair)
 
 
 def rows(runs: Runs) -> Iterable[Row]:
-    """What the first flow delivers beside each, and what it loses."""
-    for inner in INNER:
-        for packets in _sizes(runs.effort):
-            delivered = {scheme: _delivered(runs.of(_cell(inner, scheme, packets))[0]) for scheme in SCHEMES}
-            for scheme, count in delivered.items():
-                rate_gbps = 8e-9 * count / ((END_MS - START_MS) / 1e3)
-                yield Row(_key(inner, scheme, packets, BESIDE), None, rate_gbps)
-            yield Row(_key(inner, RC3, packets, HARM), None, 100 * (1 - delivered[RC3] / delivered[TCP]))
+    """Yields the first flow's throughput next to each second flow, and its harm: the share that it loses under RC3."""
+    for traffic, pair in _pairs(runs.effort):
+        tcp, rc3 = (_delivered(runs.of(cell)[0]) for cell in pair)
+        for cell, delivered in zip(pair, (tcp, rc3), strict=True):
+            yield Row(cell.key(BESIDE, traffic=traffic), None, 8e-9 * delivered / ((END_MS - START_MS) / 1e3))
+        yield Row(pair[1].key(HARM, traffic=traffic), None, 100 * (1 - rc3 / tcp))
 
 
 def _delivered(outcome: Outcome) -> float:
-    """Bytes of the first flow since the other one has begun."""
+    """Returns the bytes that the first flow delivers after the start of the second one."""
     chosen = (
         (pl.col("probe") == "flow 0")
         & (pl.col("quantity") == "delivered_bytes")
@@ -81,9 +81,5 @@ def _delivered(outcome: Outcome) -> float:
     )
     before = outcome.series.filter(chosen)["value"]
     if len(before) != 1:
-        raise MissingNumberError(f"what flow 0 had delivered at {START_MS} ms")
+        raise MissingNumberError(f"the bytes that flow 0 had delivered at {START_MS} ms")
     return float(outcome.flows["delivered_bytes"][0]) - float(before[0])
-
-
-def _key(inner: str, scheme: str, packets: int, metric: Metric) -> Key:
-    return Key("beside another flow", metric, scheme, traffic=f"{packets} packets", variant=inner)
