@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from matplotlib.figure import Figure
@@ -34,8 +35,12 @@ quick = { seeds = 1, stop_s = 2 }
 rows = { scheme = "RC3", metric = "reduction" }
 setting = [{ name = "10%", load = 0.1 }, { name = "30%" }]
 
-[figure]
+[[panel]]
+rows = { setting = ["10%", "30%"] }
+series = [{ name = "RC3", look = "blue", scheme = "RC3" }, { name = "TCP", look = "grey", scheme = "TCP" }]
+labels = ["10 %", "30 %"]
 axis = "load"
+unit = "reduction (%)"
 
 [[printed]]
 place = "Fig. 8"
@@ -86,18 +91,8 @@ def test_a_file_has_the_papers_numbers_reasons_and_claims_by_the_keys_of_rows(tm
     assert [verdict.holds for verdict in verdicts] == [True, False, True]
 
 
-PANEL = """
-[[panel]]
-rows = { setting = ["10%", "30%"] }
-series = [{ name = "RC3", look = "blue", scheme = "RC3" }, { name = "TCP", look = "grey", scheme = "TCP" }]
-labels = ["10 %", "30 %"]
-axis = "load"
-unit = "reduction (%)"
-"""
-
-
 def test_a_panel_draws_the_rows_of_its_series(tmp_path: Path) -> None:
-    draw = panels.read(read(file(tmp_path, WHOLE + PANEL), METRICS))
+    draw = panels.read(read(file(tmp_path, WHOLE), METRICS))
     rows = tuple(
         Row(replace(cut(setting), scheme=scheme), None, value)
         for setting, scheme, value in (
@@ -108,10 +103,30 @@ def test_a_panel_draws_the_rows_of_its_series(tmp_path: Path) -> None:
         )
     )
     [axes] = draw(Evaluation(rows)).axes
-    plain = panels.read(read(file(tmp_path, WHOLE + PANEL.replace('labels = ["10 %", "30 %"]', "")), METRICS))
+    plain = panels.read(read(file(tmp_path, WHOLE.replace('labels = ["10 %", "30 %"]', "")), METRICS))
     assert [text.get_text() for text in plain(Evaluation(rows)).axes[0].get_xticklabels()] == ["10%", "30%"]
     assert [bar.get_height() for bar in axes.patches if isinstance(bar, Rectangle)] == [4.0, 3.0, 2.0, 1.0]
     assert [text.get_text() for text in axes.get_xticklabels()] == ["10 %", "30 %"]
+
+
+def test_points_have_the_papers_numbers_as_crosses_or_as_a_line_and_rows_without_a_variant_for_missing_ones(
+    tmp_path: Path,
+) -> None:
+    points = 'at = [1, 3]\nkind = "points"\nlimits = [0]\nrotation = 30\nlog = "x"\nlabels = ["10 %", "30 %"]'
+    text = WHOLE.replace('labels = ["10 %", "30 %"]', points).replace(
+        'scheme = "TCP" }]', 'scheme = "TCP", variant = "x" }]'
+    )
+    draw = panels.read(read(file(tmp_path, text), METRICS))
+    rc3 = [Row(cut(setting), 2.0, value) for setting, value in (("10%", 4.0), ("30%", 3.0))]
+    tcp = [Row(replace(cut("10%"), scheme="TCP"), 5.0, 6.0)]
+    [axes] = draw(Evaluation((*rc3, *tcp))).axes
+    lines = {str(line.get_label()): np.column_stack(line.get_data()).tolist() for line in axes.get_lines()}
+    assert lines["paper, RC3"] == [[0.0, 2.0], [1.0, 2.0]]
+    assert lines["paper"] == [[1.0, 5.0]]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["10 %", "30 %"]
+    assert axes.get_ylim()[0] == 0.0
+    legend = [container.get_label() for container in axes.containers]
+    assert legend == ["RC3", "TCP"]
 
 
 @pytest.mark.parametrize(
@@ -124,9 +139,9 @@ def test_a_panel_draws_the_rows_of_its_series(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_in_a_panel_is_an_error(tmp_path: Path, right: str, wrong: str, problem: str) -> None:
-    assert right in PANEL
+    assert right in WHOLE
     with pytest.raises(DeclarationError, match=re.escape(problem)):
-        panels.read(read(file(tmp_path, WHOLE + PANEL.replace(right, wrong)), METRICS))
+        panels.read(read(file(tmp_path, WHOLE.replace(right, wrong)), METRICS))
 
 
 def test_bounds_are_read_as_written(tmp_path: Path) -> None:
@@ -233,7 +248,7 @@ MISTAKES = [
     ('title = "Load"', 'title = "Load"\ntitel = "Load"', '"titel"'),
     ('assumptions = ["Nothing."]', "assumptions = [1]", '"assumptions" must hold texts'),
     ('assumptions = ["Nothing."]', 'shared = ["elsewhere"]', '"shared" has "elsewhere"'),
-    ("[figure]", '[metrics]\n"%" = 3\n\n[figure]', '"%" must be a text'),
+    ("[[panel]]", '[metrics]\n"%" = 3\n\n[[panel]]', '"%" must be a text'),
     ('title = "Load"', 'title = "$load"', "'$load' is not in [values]"),
     ('["10%", 0.125, 45.56]', '["10%", [0.125, 0.135], 45.56]', '"rows" has'),
     ('less_paper = { setting = ["10%", "30%"] }', 'value = "mean"', '"value" is "mean"; allowed: '),
@@ -249,7 +264,7 @@ MISTAKES = [
     ("load = 0.1", 'like = "nothing"', '"like" is "nothing"'),
     ("load = 0.1", 'longer = ["RCP"]', '"longer" has "RCP"'),
     ('axis = "load"', "", '"axis" is missing'),
-    ('axis = "load"', 'axis = "load"\nlabels = ["10"]', '"labels" has 1 entries'),
+    ('"30 %"]', '"30 %", "50 %"]', '"rows" selects 2 rows for 3 positions'),
     ('axis = "load"', 'axis = "load"\nkind = "pie"', '"kind" is "pie"'),
     ('place = "Fig. 8"', "", '"place" is missing'),
     ('["10%", 0.125, 45.56]', '["10%", 0.125]', '"rows" has'),

@@ -1,14 +1,14 @@
 """Draws the figure that an experiment's file describes: its panels, each with series of rows.
 
 A panel's `rows` select the rows of each series, in order: bars in groups, or markers along an axis of numbers. A
-series gives its name, its look and the parts of keys in which it differs. The labels of groups are by default the parts
-of keys in which their rows differ.
+series gives its name, its look and the parts of keys in which it differs. Crosses are the paper's numbers. The labels
+of groups are by default the parts of keys in which their rows differ.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -60,8 +60,9 @@ class Panel:
         unit: the label of the vertical axis.
         both_signs: the line at zero is drawn, with room below.
         log: the axes that are logarithmic, as in `xy`.
-        limits: the ends of the vertical axis; empty for automatic ones.
+        limits: the ends of the vertical axis, or the lower end alone; empty for automatic ones.
         small: small labels of positions.
+        rotation: the rotation of the labels of positions, in degrees.
         columns: the number of columns of the legend; 0 for no legend.
     """
 
@@ -76,6 +77,7 @@ class Panel:
     log: str
     limits: Sequence[float]
     small: bool
+    rotation: float
     columns: int
 
     def on(self, axes: Axes, evaluation: Evaluation) -> None:
@@ -87,30 +89,39 @@ class Panel:
             axes.set_xscale("log")
         if "y" in self.log:
             axes.set_yscale("log")
+        if self.at and self.labels:
+            axes.set_xticks(self.at, self.labels)
+            axes.minorticks_off()
         if self.limits:
             axes.set_ylim(*self.limits)
         if self.small:
             axes.tick_params(axis="x", labelsize=6)
+        if self.rotation:
+            axes.tick_params(axis="x", rotation=self.rotation)
         axes.set_xlabel(self.axis)
         axes.set_ylabel(self.unit)
         if self.columns:
             plots.legend_above(axes, self.columns)
 
 
-def _series(panel: Panel, evaluation: Evaluation) -> list[Bars]:
-    """Returns the rows of each series; a quick effort may lack some of them."""
+def _rows(keys: Sequence[Key], evaluation: Evaluation) -> list[Row]:
+    """Returns the rows with these keys.
+
+    A quick effort may lack some rows. The row without the variant takes the place of a missing row, if there is one.
+    """
     known = {row.key: row for row in evaluation.rows}
-    return [
-        Bars.of_rows(one.name, one.look, [known.get(key) or Row(key, None, None) for key in one.keys])
-        for one in panel.series
-    ]
+    return [known.get(key) or known.get(replace(key, variant="")) or Row(key, None, None) for key in keys]
+
+
+def _series(panel: Panel, evaluation: Evaluation) -> list[Bars]:
+    return [Bars.of_rows(one.name, one.look, _rows(one.keys, evaluation)) for one in panel.series]
 
 
 def _bars(axes: Axes, panel: Panel, evaluation: Evaluation) -> None:
     bars = _series(panel, evaluation)
     plots.grouped_bars(axes, panel.labels, bars)
     if panel.above:
-        plots.reductions_above(axes, [evaluation.find(key).value for key in panel.above], bars)
+        plots.reductions_above(axes, [row.value for row in _rows(panel.above, evaluation)], bars)
 
 
 def _log_points(axes: Axes, panel: Panel, evaluation: Evaluation) -> None:
@@ -118,11 +129,16 @@ def _log_points(axes: Axes, panel: Panel, evaluation: Evaluation) -> None:
 
 
 def _points(axes: Axes, panel: Panel, evaluation: Evaluation) -> None:
-    # A quick effort may lack some of the rows of a curve.
-    found = {row.key: row for row in evaluation.rows}
     for one in panel.series:
-        known = [(at, found[key]) for at, key in zip(panel.at, one.keys, strict=True) if key in found]
-        plots.points(axes, one.name, one.look, [at for at, _ in known], [row for _, row in known])
+        rows = _rows(one.keys, evaluation)
+        plots.points(axes, one.name, one.look, panel.at, rows)
+        papers = {row.paper for row in rows}
+        if len(papers) == 1 and None not in papers:
+            # The paper prints one number for all points.
+            label = f"{plots.PAPER_LABEL}, {one.name}"
+            axes.axhline(papers.pop(), color=one.look.ink, linestyle=":", linewidth=1.0, label=label)  # type: ignore[arg-type]
+        else:
+            plots.crosses(axes, panel.at, rows, label=one is panel.series[-1])
 
 
 KINDS = {"bars": _bars, "log points": _log_points, "points": _points}
@@ -181,6 +197,7 @@ def _panel(part: Section, declared: Declaration) -> Panel:
         part.text("log", ""),
         part.numbers("limits"),
         part.flag("small"),
+        part.number("rotation", 0.0),
         part.whole("columns", 0),
     )
     part.finish()

@@ -9,12 +9,13 @@ from itertools import product
 import polars as pl
 import polars.selectors as cs
 
+from sparelane.papers.engine import panels
 from sparelane.papers.engine.base import Effort, Experiment, Outcome
 from sparelane.papers.engine.cells import Cell, Runs
 from sparelane.papers.engine.declared import Declaration
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, joined, measured
 from sparelane.papers.engine.sections import Section
-from sparelane.papers.rc3 import completion_figure, internet2
+from sparelane.papers.rc3 import internet2
 from sparelane.papers.rc3.analytic import MSS_BYTES
 from sparelane.papers.rc3.internet2 import (
     AVERAGES,
@@ -211,8 +212,7 @@ def experiment(declared: Declaration) -> Experiment:
         rest.flag("by_size"),
         readings,
     )
-    shown = {setting: readings[setting.name].aside if setting.name in readings else "" for setting in settings}
-    draw = completion_figure.read(rest.section("figure"), {one: shown[one] for one in settings if one not in full_only})
+    draw = panels.read(declared)
     rest.finish()
     return declared.study(study.cells, study.evaluate, draw, restate=study.restate)
 
