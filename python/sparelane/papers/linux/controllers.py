@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import polars as pl
 
 from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
 from sparelane.papers.engine.claims import Value, median_difference, unexplained
-from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.declared import Declaration, named, templates
 from sparelane.papers.engine.rows import NOT_EXPLAINED, Evaluation, Key, Row
 from sparelane.papers.engine.rows import measured as mean_row
 from sparelane.papers.linux import measured
 from sparelane.papers.linux.figure import draw
 from sparelane.papers.linux.paths import PATHS, QUICK_RUNS, RUNS, SIDES, Run
-from sparelane.papers.linux.reasons import SMALLER
 from sparelane.papers.linux.rows import FCT
 from sparelane.papers.linux.rows import METRICS as OVER_TIME
 
@@ -41,8 +41,14 @@ def plan(effort: Effort) -> Sequence[Simulation]:
     )
 
 
-def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
-    """Returns our numbers and Linux's, as means over seeds."""
+def evaluate(effort: Effort, outcomes: Outcomes, smaller: Mapping[Key, str]) -> Evaluation:
+    """Returns our numbers and Linux's, as means over seeds.
+
+    Args:
+        effort: the effort.
+        outcomes: the outcomes of the plan.
+        smaller: the reasons for differences that a note lists, by row.
+    """
     runs = _runs(effort)
     tables = [
         measured.rows(run, seed, side, outcomes[run.simulation(seed, side)])
@@ -59,7 +65,7 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
         for row in _rows(run, found.filter(path=run.path.name, controller=run.controller, variant=run.variant))
     )
     curves = {"runs": found} | ({"series": pl.concat(series)} if series else {})
-    return Evaluation(rows, _notes(rows), curves)
+    return Evaluation(rows, _notes(rows, smaller), curves)
 
 
 def _rows(run: Run, found: pl.DataFrame) -> list[Row]:
@@ -85,7 +91,7 @@ def _share(row: Row) -> float:
     return abs(row.value / row.paper - 1)
 
 
-def _notes(rows: Sequence[Row]) -> tuple[str, ...]:
+def _notes(rows: Sequence[Row], smaller: Mapping[Key, str]) -> tuple[str, ...]:
     times = [_share(row) for row in rows if row.key.metric == FCT]
     above = [sum(share > bound for share in times) for bound in (NAMED, 2 * NAMED)]
     notes = [
@@ -96,7 +102,7 @@ def _notes(rows: Sequence[Row]) -> tuple[str, ...]:
     if between:
         listed = "; ".join(
             f"{row.key.words} {100 * (row.value / row.paper - 1):+.1f} %: "  # type: ignore[operator]
-            f"{SMALLER.get(row.key, NOT_EXPLAINED)}"
+            f"{smaller.get(row.key, NOT_EXPLAINED)}"
             for row in between
         )
         notes.append(f"Between 5 and 10 %: {listed}.")
@@ -112,5 +118,11 @@ VALUES: Mapping[str, Callable[..., Value]] = {
 
 
 def experiment(declared: Declaration) -> Experiment:
-    """Returns the experiment that the file declares."""
-    return declared.experiment(plan, evaluate, draw)
+    """Returns the experiment that the file declares.
+
+    Raises:
+        DeclarationError: a key is wrong.
+    """
+    smaller = {key: text for part in templates(declared.rest, "smaller") for key, text in declared.rows.reasons(part)}
+    declared.rest.finish()
+    return declared.experiment(plan, partial(evaluate, smaller=smaller), draw)

@@ -21,8 +21,3 @@ METRICS = (
 def fct(path: Path, controller: str, size: int) -> Key:
     """The row of a completion time; sizes are numbered from 0."""
     return Key(path.name, FCT, controller, traffic=path.sizes[size])
-
-
-def over_time(path: Path, controller: str, metric: Metric) -> Key:
-    """The row of a quantity of the largest flow."""
-    return Key(path.name, metric, controller, traffic=path.sizes[-1])

@@ -70,8 +70,6 @@ def experiment(declared: Declaration) -> Experiment:
     rest = declared.rest
     listed = [_compared(part) for part in rest.sections("compared")]
     by_size = rest.flag("by_size")
-    draw = panels.read(declared)
-    rest.finish()
 
     def chosen(effort: Effort) -> list[Compared]:
         return [one for one in listed if effort.name == "full" or not one.full_only]
@@ -92,7 +90,7 @@ def experiment(declared: Declaration) -> Experiment:
                 rows += internet2.size_rows(frames)
         return Evaluation(tuple(rows), internet2.notes(runs.effort))
 
-    return declared.study(cells, evaluate, draw)
+    return panels.study(declared, cells, evaluate)
 
 
 def _compared(part: Section) -> Compared:

@@ -60,8 +60,6 @@ def experiment(declared: Declaration) -> Experiment:
     rest = declared.rest
     base = rest.one_of("like", internet2.NAMED, "baseline")
     deployments = [_deployment(part) for part in rest.sections("deployment")]
-    draw = panels.read(declared)
-    rest.finish()
 
     def chosen(effort: Effort) -> list[Deployment]:
         return [one for one in deployments if effort.name == "full" or not one.full_only]
@@ -81,7 +79,7 @@ def experiment(declared: Declaration) -> Experiment:
                 rows.append(measured(key, None, internet2.reductions(internet2.of_sizes(frames, sizes))))
         return Evaluation(tuple(rows), internet2.notes(runs.effort))
 
-    return declared.study(cells, evaluate, draw)
+    return panels.study(declared, cells, evaluate)
 
 
 def _deployment(part: Section) -> Deployment:

@@ -64,8 +64,6 @@ def experiment(declared: Declaration) -> Experiment:
     for part in rest.sections("setting"):
         listed.append((internet2.read_setting(part), part.flag("full_only")))
         part.finish()
-    draw = panels.read(declared)
-    rest.finish()
 
     def chosen(effort: Effort) -> list[Setting]:
         return [setting for setting, full_only in listed if effort.name == "full" or not full_only]
@@ -88,4 +86,4 @@ def experiment(declared: Declaration) -> Experiment:
         found = (row for setting in chosen(runs.effort) for row in rows(setting, runs))
         return Evaluation(tuple(found), internet2.notes(runs.effort))
 
-    return declared.study(cells, evaluate, draw)
+    return panels.study(declared, cells, evaluate)

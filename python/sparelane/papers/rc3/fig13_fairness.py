@@ -77,6 +77,4 @@ VALUES = {"medium over large": lambda: _of_alone_over_the_largest}
 
 def experiment(declared: Declaration) -> Experiment:
     """Returns the experiment that the file declares."""
-    draw = panels.read(declared)
-    declared.rest.finish()
-    return declared.study(partial(internet2.both, BASELINE), evaluate, draw)
+    return panels.study(declared, partial(internet2.both, BASELINE), evaluate)

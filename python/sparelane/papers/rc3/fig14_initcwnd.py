@@ -60,6 +60,4 @@ def evaluate(runs: Runs) -> Evaluation:
 
 def experiment(declared: Declaration) -> Experiment:
     """Returns the experiment that the file declares."""
-    draw = panels.read(declared)
-    declared.rest.finish()
-    return declared.study(cells, evaluate, draw)
+    return panels.study(declared, cells, evaluate)
