@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import polars as pl
@@ -13,7 +13,7 @@ from sparelane.papers.engine.cells import Cell, Runs
 from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, joined, measured
 from sparelane.papers.rc3.analytic import reduction
-from sparelane.papers.rc3.internet2 import RC3, REDUCTION, SCHEMES, TCP, WARM_UP_SHARE, Scheme
+from sparelane.papers.rc3.internet2 import RC3, REDUCTION, SCHEMES, TCP, WARM_UP_SHARE
 from sparelane.reports import plots
 
 VIDEO_BYTES = 2_140_000
@@ -22,81 +22,82 @@ METRICS = named(REDUCTION)
 
 # The baseline and its variants: further overrides, and the length of the runs as a multiple of the effort's.
 INTERNET2 = "Internet-2"
-VARIANTS: dict[str, tuple[tuple[str, ...], float]] = {
+VARIANTS: Mapping[str, tuple[tuple[str, ...], float]] = {
     "": ((), 1.0),
     "50 % load": (("workload.0.load=0.5",), 1.0),
     "runs of 10 s": ((), 2.0),
     "even paths": (('routing="single-path"',), 1.0),
 }
-
-# The authors' two servers: one video on an idle path of 20 ms, with Linux's initial window of 10.
+# The authors' two servers, by the rate of their links: one video on an idle path of 20 ms.
 TESTBED = {"testbed at 10 Gb/s": "10Gbps", "testbed at 1 Gb/s": "1Gbps"}
-
-# The columns of the two times in the table of flows.
+# The two times, with their columns in the table of flows.
 TIMED = {"buffering, the first 1.5 MB": "first_write_s", "the whole video": "completion_s"}
 
 
-def on_internet2(variant: str, scheme: Scheme, effort: Effort) -> Cell:
-    """Returns the videos and all other flows under one scheme."""
+def on_internet2(variant: str, effort: Effort) -> list[Cell]:
+    """Returns the videos and all other flows, under TCP and under RC3."""
     overrides, lengths = VARIANTS[variant]
     stop_s = lengths * effort.stop_s
-    return Cell(
-        "rc3-video",
-        (*overrides, f"workload.0.scheme={scheme}", f"workload.1.scheme={scheme}", f"duration={stop_s:g}s"),
-        joined("videos", variant, scheme),
-        cost=0.3 * stop_s,
-        keep_flows=True,
-    )
+    return [
+        Cell(
+            "rc3-video",
+            (*overrides, f"workload.0.scheme={scheme}", f"workload.1.scheme={scheme}", f"duration={stop_s:g}s"),
+            joined("videos", variant, scheme),
+            cost=0.3 * stop_s,
+            keep_flows=True,
+            setting=INTERNET2,
+            variant=variant,
+            stop_s=stop_s,
+        )
+        for scheme in SCHEMES
+    ]
 
 
-def on_testbed(setting: str, scheme: Scheme) -> Cell:
-    """Returns one video between the two servers."""
-    return Cell(
-        "rc3-linux",
-        (
-            f"topology.access_rate={TESTBED[setting]}",
-            f"workload.scheme={scheme}",
-            f"workload.size={VIDEO_BYTES}B",
-            'workload.writes={first="1.5MB",then="64KB",every="100ms"}',
-        ),
-        f"video on the {setting}, {scheme}",
-        cost=0.01,
-        is_random=False,
-    )
+def on_testbed(setting: str) -> list[Cell]:
+    """Returns one video between the two servers, under TCP and under RC3."""
+    return [
+        Cell(
+            "rc3-linux",
+            (
+                f"topology.access_rate={TESTBED[setting]}",
+                f"workload.scheme={scheme}",
+                f"workload.size={VIDEO_BYTES}B",
+                'workload.writes={first="1.5MB",then="64KB",every="100ms"}',
+            ),
+            f"video on the {setting}, {scheme}",
+            cost=0.01,
+            is_random=False,
+            setting=setting,
+        )
+        for scheme in SCHEMES
+    ]
 
 
-def variants(effort: Effort) -> list[str]:
-    """Returns the variants of an effort; a quick one has the baseline only."""
-    return list(VARIANTS)[: 1 if effort.name == "quick" else None]
+def pairs(effort: Effort) -> list[list[Cell]]:
+    """Returns the cells of TCP and RC3 on Internet-2 and on the testbed; a quick effort has no variants."""
+    variants = list(VARIANTS)[: 1 if effort.name == "quick" else None]
+    return [*(on_internet2(variant, effort) for variant in variants), *map(on_testbed, TESTBED)]
 
 
 def cells(effort: Effort) -> Iterable[Cell]:
-    """Yields TCP and RC3 on Internet-2 and on the testbed."""
-    yield from (on_internet2(variant, scheme, effort) for variant in variants(effort) for scheme in SCHEMES)
-    yield from (on_testbed(setting, scheme) for setting in TESTBED for scheme in SCHEMES)
+    """Yields all cells."""
+    return (cell for pair in pairs(effort) for cell in pair)
 
 
 def evaluate(runs: Runs) -> Evaluation:
     """Returns the times of buffering and of the whole video."""
     rows: list[Row] = []
-    for variant in variants(runs.effort):
-        pair = [on_internet2(variant, scheme, runs.effort) for scheme in SCHEMES]
-        counts_from_s = WARM_UP_SHARE * VARIANTS[variant][1] * runs.effort.stop_s
-        for part, column in TIMED.items():
-            found = (_means(tcp, rc3, column, counts_from_s) for tcp, rc3 in runs.together(*pair))
-            rows += _rows(Key(INTERNET2, TIME, "", "mean", part, variant), [times for times in found if times])
-    for setting in TESTBED:
-        [outcomes] = runs.together(*(on_testbed(setting, scheme) for scheme in SCHEMES))
-        for part, column in TIMED.items():
-            tcp_s, rc3_s = (float(outcome.flows[column].item()) for outcome in outcomes)
-            rows += _rows(Key(setting, TIME, "", "mean", part), [(tcp_s, rc3_s)])
+    for pair in pairs(runs.effort):
+        for traffic, column in TIMED.items():
+            means = [_means(tcp, rc3, column, WARM_UP_SHARE * pair[0].stop_s) for tcp, rc3 in runs.together(*pair)]
+            times = [found for found in means if found is not None]
+            key = pair[0].key(TIME, "mean", traffic)
+            rows += [
+                measured(replace(key, scheme=TCP), None, [tcp_s for tcp_s, _ in times]),
+                measured(replace(key, scheme=RC3), None, [rc3_s for _, rc3_s in times]),
+                measured(replace(key, scheme=RC3, metric=REDUCTION), None, [reduction(*both) for both in times]),
+            ]
     return Evaluation(tuple(rows))
-
-
-def _rows(key: Key, times: list[tuple[float, float]]) -> Iterable[Row]:
-    yield measured(replace(key, scheme=TCP), None, [tcp_s for tcp_s, _ in times])
-    yield measured(replace(key, scheme=RC3), None, [rc3_s for _, rc3_s in times])
-    yield measured(replace(key, scheme=RC3, metric=REDUCTION), None, [reduction(*pair) for pair in times])
 
 
 def _means(tcp: Outcome, rc3: Outcome, column: str, counts_from_s: float) -> tuple[float, float] | None:
@@ -111,7 +112,7 @@ def _means(tcp: Outcome, rc3: Outcome, column: str, counts_from_s: float) -> tup
 def draw(evaluation: Evaluation) -> Figure:
     """Draws both times under both schemes; the cross is the time that the paper's reduction leaves of our TCP's."""
     drawing, [axes] = plots.figure(width_inches=plots.PAGE_INCHES)
-    shown = [Key(setting, TIME, "", "mean", part) for setting in (INTERNET2, *TESTBED) for part in TIMED]
+    shown = [Key(setting, TIME, "", "mean", traffic) for setting in (INTERNET2, *TESTBED) for traffic in TIMED]
     tcp, rc3 = ([evaluation.find(replace(key, scheme=scheme)) for key in shown] for scheme in (TCP, RC3))
     cuts = [evaluation.find(replace(key, scheme=RC3, metric=REDUCTION)) for key in shown]
     printed = [
