@@ -111,6 +111,7 @@ NAMED: Mapping[str, Setting] = {
         ),
         gbps=0.1,
     ),
+    "fat tree": Setting("", scenario="rc3-fat-tree", gbps=24),
     # The paths that the core capacities were made for, which load all core links equally.
     "even paths": replace(BASELINE, overrides=('routing="single-path"',), longer=(), variant="even paths"),
 }
