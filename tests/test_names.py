@@ -139,5 +139,5 @@ def test_a_scenario_in_place_of_an_experiment_is_recognised_and_vice_versa() -> 
 
 
 def test_the_index_matches_the_experiments() -> None:
-    text = experiment_index.text(index.of_experiments())
+    text = experiment_index.text(index.entries())
     assert experiment_index.FILE.read_text(encoding="utf-8") == text, "`make goldens` updates it"

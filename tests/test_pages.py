@@ -14,8 +14,8 @@ import sparelane as sl
 from command_line import invoke
 from small_sweeps import BASE, LOADS, do, with_lines
 from sparelane.papers import registry
-from sparelane.papers.engine import answers, saved
-from sparelane.papers.pages import of_experiments
+from sparelane.papers.engine import saved
+from sparelane.papers.pages import answers, html
 from sparelane.reports.charts.panel import Line, Panel, with_looks
 from sparelane.reports.pages.axis import Scale, fitting, shown
 from sparelane.reports.pages.document import document, figures
@@ -108,7 +108,7 @@ def test_the_report_of_a_sweep_has_question_answer_and_commands(reports: dict[st
 def test_the_report_of_an_experiment_has_the_papers_numbers(reports: dict[str, Path]) -> None:
     reader = Reader()
     reader.feed(reports["experiments"].read_text())
-    for text in ("rc3/example-7", "paper", "difference", "What the paper claims", "sparelane reproduce rc3/example-7"):
+    for text in ("rc3/example-7", "paper", "difference", "The paper's claims", "sparelane reproduce rc3/example-7"):
         assert text in reader.text, text
 
 
@@ -155,7 +155,10 @@ def test_the_report_of_interrupted_experiments_names_the_missing_ones(reports: d
     about = tmp_path / "all" / "report.json"
     about.write_text(json.dumps({**json.loads(about.read_text()), "unfinished": ["rc3/model", "rc3/mixed"]}))
     assert invoke("report", tmp_path / "all").exit_code == 0
-    assert "This was interrupted: not done are rc3/mixed." in (tmp_path / "all" / "report.html").read_text()
+    assert (
+        "The work was interrupted before these were finished: rc3/mixed."
+        in (tmp_path / "all" / "report.html").read_text()
+    )
     assert "## Not finished\n\n- rc3/mixed\n" in (tmp_path / "all" / "README.md").read_text()
 
 
@@ -166,7 +169,7 @@ def test_the_report_of_a_papers_experiment_starts_with_an_answer_and_one_number(
     answer = f"Under RC3, flows end {ours:.3g} % sooner on average than under TCP, at 30 % load; the paper has 43.5 %."
     first = text.index(f"<p class='answer'>{answer}</p>")
     # The terms of its rows and each variant are explained before the table, and claims have units.
-    table = text.index("The paper&#x27;s numbers beside ours")
+    table = text.index("The paper&#x27;s numbers and ours")
     variants = set(rows["variant"]) - {""}
     assert variants
     for word in ("FCT", "RC3", "TCP", *variants):
@@ -237,29 +240,29 @@ def test_names_of_rows_are_complete_and_equal_numbers_do_not_overlap(tmp_path: P
     ("counts", "text"),
     [
         ((0, 0), ""),
-        ((1, 0), "The printed number is met."),
-        ((1, 1), "The printed number is not met."),
-        ((9, 0), "All 9 printed numbers are met."),
-        ((30, 1), "29 of 30 printed numbers are met, 1 is not."),
-        ((30, 3), "27 of 30 printed numbers are met, 3 are not."),
+        ((1, 0), "The paper's number is in band."),
+        ((1, 1), "The paper's number is not in band."),
+        ((9, 0), "All 9 numbers are in band."),
+        ((30, 1), "29 of 30 numbers are in band, 1 is not."),
+        ((30, 3), "27 of 30 numbers are in band, 3 are not."),
     ],
 )
-def test_the_number_of_reproduced_numbers_is_a_sentence(counts: tuple[int, int], text: str) -> None:
-    assert of_experiments.numbers_met(*counts) == text
+def test_the_number_of_rows_in_band_is_a_sentence(counts: tuple[int, int], text: str) -> None:
+    assert html.rows_in_band(*counts) == text
 
 
 @pytest.mark.parametrize(
     ("holds", "text"),
     [
         ([], ""),
-        ([True], "The one claim holds."),
+        ([True], "The claim holds."),
         ([True, True], "All 2 claims hold."),
         ([False], "Of 1 claim, 0 hold, 1 fails."),
         ([True, False, None], "Of 3 claims, 1 holds, 1 fails, 1 not checked."),
     ],
 )
 def test_the_number_of_held_claims_is_a_sentence(holds: list[bool | None], text: str) -> None:
-    assert of_experiments.claims_held(holds) == text
+    assert html.claims_held(holds) == text
 
 
 def test_a_report_names_missing_runs(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def plan(effort: Effort) -> Sequence[Simulation]:
 def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     flows = float(sum(outcome.flows.height for outcome in outcomes.values()))
     rows = (
-        Row(Key("flows", Metric("count")), None, flows, said=(1.0, 5.0)),
+        Row(Key("flows", Metric("count")), None, flows, stated=(1.0, 5.0)),
         Row(GAIN, 43.5, 45.0, 0.1),
         Row(FAR, 1.0, 2.0),
         Row(FARTHER, 1.0, 3.0),
@@ -207,7 +207,7 @@ def test_pages_combine_batches_of_different_times_and_summarise_them(
     assert "| [rc3/two](rc3/two/README.md) | quick, 1 seed | 1 of 4 | 1 of 1 |  |" in text
     claims = (tmp_path / "results" / "claims.md").read_text(encoding="utf-8")
     assert "RC3 gains much (section 6) | 45 % | at least 60 | fails: not explained |" in claims
-    assert "[the claims that fail](claims.md)" in text
+    assert "Of 4 claims, 1 fails: [the claims that fail, with our numbers](claims.md)." in text
     links = re.findall(r"\]\((rc3[^)]+)\)", text)
     assert {"rc3/one/README.md", "rc3/two/README.md"} == set(links)
     one, two = ((index.parent / id / "README.md").read_text(encoding="utf-8") for id in ("rc3/one", "rc3/two"))
@@ -238,7 +238,7 @@ def test_experiments_without_differences_are_named_below_the_table(
         report.save_experiment(done(one, one.full), tmp_path)
     assert invoke("report", str(tmp_path)).exit_code == 0
     text = (tmp_path / "README.md").read_text(encoding="utf-8")
-    met_by = "Every row that the paper speaks of is in band, and every claim holds"
+    met_by = "All rows are in band and all claims hold"
     assert f"{met_by}: [rc3/one](rc3/one/README.md).\n" in text
     assert "The paper prints no number, and no claim is checked: [rc3/two](rc3/two/README.md).\n" in text
     assert [line.split(" | ")[:3] for line in text.splitlines() if line.startswith("| **")] == [
@@ -334,7 +334,7 @@ def test_a_claim_without_a_number_states_the_reason() -> None:
     assert claim_cells(verdict)[1:] == (
         "–",
         "0 to 1",
-        'fails: there is no number: there is no row "gone: FCT"',
+        'fails: cannot compute the number: no row "gone: FCT"',
     )
 
 

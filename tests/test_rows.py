@@ -74,7 +74,7 @@ BELOW, ABOVE, BETWEEN, ALIKE = (-math.inf, 100.0), (100.0, math.inf), (400.0, 70
 
 
 @pytest.mark.parametrize(
-    ("said", "value", "deviates"),
+    ("stated", "value", "deviates"),
     [
         (BELOW, 99.9, False),
         (BELOW, 100.0, True),
@@ -90,9 +90,9 @@ BELOW, ABOVE, BETWEEN, ALIKE = (-math.inf, 100.0), (100.0, math.inf), (400.0, 70
     ],
 )
 def test_a_row_with_bounds_instead_of_a_number_is_compared_with_them(
-    said: tuple[float, float], value: float | None, deviates: bool
+    stated: tuple[float, float], value: float | None, deviates: bool
 ) -> None:
-    judged = Row(Key("a", REDUCTION), None, value, said=said)
+    judged = Row(Key("a", REDUCTION), None, value, stated=stated)
     assert judged.counts
     assert judged.deviates is deviates
     assert judged.check == (NOT_EXPLAINED if deviates else "in band")
@@ -181,8 +181,8 @@ def test_a_saved_row_has_a_column_for_each_part_of_its_key() -> None:
     [
         measured(Key("a", FCT), 0.5, []),
         Row(Key("a", LOSS, "TCP", "mean", "b", "c"), 0.1, 0.3, 0.01, reason="because"),
-        Row(Key("a", REDUCTION), None, 45.0, said=(-math.inf, 100.0)),
-        Row(Key("a", REDUCTION), None, 45.0, said=(100.0, 100.0)),
+        Row(Key("a", REDUCTION), None, 45.0, stated=(-math.inf, 100.0)),
+        Row(Key("a", REDUCTION), None, 45.0, stated=(100.0, 100.0)),
     ],
 )
 def test_a_saved_row_is_read_back_equal(saved: Row) -> None:
@@ -201,7 +201,7 @@ def test_a_table_of_rows_has_only_columns_with_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "text"),
+    ("stated", "text"),
     [
         ((-math.inf, 100.0), "below 100 %"),
         ((50.0, math.inf), "above 50 %"),
@@ -209,8 +209,8 @@ def test_a_table_of_rows_has_only_columns_with_values() -> None:
         ((100.0, 100.0), "about 100 %"),
     ],
 )
-def test_bounds_replace_the_papers_number_in_a_table(said: tuple[float, float], text: str) -> None:
-    shown = table([Row(Key("a", REDUCTION), None, 45.0, said=said)])
+def test_bounds_replace_the_papers_number_in_a_table(stated: tuple[float, float], text: str) -> None:
+    shown = table([Row(Key("a", REDUCTION), None, 45.0, stated=stated)])
     assert shown.lines[0][shown.headings.index("paper")] == text
 
 

@@ -242,24 +242,24 @@ def test_a_file_becomes_an_experiment_of_its_kind(tmp_path: Path) -> None:
 MISTAKES = [
     ('kind = "completion"', 'kind = "nonsense"', '"kind"'),
     ('kind = "completion"', 'kind = "analytic"', '"kind"'),
-    ('kind = "completion"', "", '"kind" is "load", which is no module'),
+    ('kind = "completion"', "", '"kind" is "load"; no such module is in the folder'),
     ('title = "Load"', "", '"title" is missing'),
-    ('title = "Load"', "title = 3", '"title" must be a text'),
+    ('title = "Load"', "title = 3", '"title" is 3; allowed: a text'),
     ('title = "Load"', 'title = "Load"\ntitel = "Load"', '"titel"'),
-    ('assumptions = ["Nothing."]', "assumptions = [1]", '"assumptions" must hold texts'),
+    ('assumptions = ["Nothing."]', "assumptions = [1]", '"assumptions" is [1]; allowed: a list of only texts'),
     ('assumptions = ["Nothing."]', 'shared = ["elsewhere"]', '"shared" has "elsewhere"'),
-    ("[[panel]]", '[metrics]\n"%" = 3\n\n[[panel]]', '"%" must be a text'),
+    ("[[panel]]", '[metrics]\n"%" = 3\n\n[[panel]]', '"%" is 3; allowed: a text'),
     ('title = "Load"', 'title = "$load"', "'$load' is not in [values]"),
     ('["10%", 0.125, 45.56]', '["10%", [0.125, 0.135], 45.56]', '"rows" has'),
     ('less_paper = { setting = ["10%", "30%"] }', 'value = "mean"', '"value" is "mean"; allowed: '),
     ("[[reason]]", '[[stated]]\nplace = "abstract"\nrows = { setting = "10%" }\n\n[[reason]]', '"band" is missing'),
-    ("seeds = 10", "seeds = 1.5", '"seeds" must be a whole number'),
-    ("seeds = 10", "seeds = true", '"seeds" must be a whole number'),
+    ("seeds = 10", "seeds = 1.5", '"seeds" is 1.5; allowed: a whole number'),
+    ("seeds = 10", "seeds = true", '"seeds" is True; allowed: a whole number'),
     ("seeds = 10, ", "", '"seeds" is missing'),
-    ("stop_s = 5", 'stop_s = "5"', '"stop_s" must be a number'),
+    ("stop_s = 5", 'stop_s = "5"', "\"stop_s\" is '5'; allowed: a number"),
     ("stop_s = 5", "stops_s = 5", '"stops_s"'),
     ('metric = "reduction" }\nsetting', 'metric = "gain" }\nsetting', '"metric" is "gain"; allowed: FCT, reduction'),
-    ("load = 0.1", 'load = "a tenth"', '"load" must be a number'),
+    ("load = 0.1", 'load = "a tenth"', "\"load\" is 'a tenth'; allowed: a number"),
     ("load = 0.1", "lode = 0.1", '"lode"'),
     ("load = 0.1", 'like = "nothing"', '"like" is "nothing"'),
     ("load = 0.1", 'longer = ["RCP"]', '"longer" has "RCP"'),
@@ -268,10 +268,10 @@ MISTAKES = [
     ('axis = "load"', 'axis = "load"\nkind = "pie"', '"kind" is "pie"'),
     ('place = "Fig. 8"', "", '"place" is missing'),
     ('["10%", 0.125, 45.56]', '["10%", 0.125]', '"rows" has'),
-    ('["10%", 0.125, 45.56]', '["10%", "x", 45.56]', "where a number must be"),
+    ('["10%", 0.125, 45.56]', '["10%", "x", 45.56]', "which must be a number or empty"),
     ('["10%", 0.125, 45.56]', '["11%", 0.125, 45.56]', '"printed" has the setting "11%"'),
     ('columns = ["setting"', 'columns = ["sitting"', '"sitting"'),
-    ('columns = ["setting"', "columns = [3", '"columns" must hold texts and tables'),
+    ('columns = ["setting"', "columns = [3", '"columns" has an entry that is neither'),
     ('text = "because"', "", '"text" is missing'),
     ('rows = { setting = ["10%"', 'rows = { sitting = ["10%"', '"sitting"'),
     ("less_paper", "less", '"claim" has no value; allowed: ours'),
@@ -283,7 +283,7 @@ MISTAKES = [
     ("about = 0, within = 3", "about = 0", '"within" is missing'),
     ("at_least = -8, at_most = 8", "at_least = 8, at_most = -8", "wrong order"),
     ("at_least = -8, at_most = 8", "at_least = -8, at_last = 8", '"at_last"'),
-    ("{paper:g} %", "{papers} %", '"text" has something else in braces'),
+    ("{paper:g} %", "{papers} %", '"text" may have only setting, metric'),
     ("[[claim]]", "[[claim", "cannot read"),
 ]
 
@@ -324,7 +324,7 @@ def test_a_row_gets_the_papers_number_or_words_by_its_key(tmp_path: Path) -> Non
     rows = (Row(cut("10%"), None, 46.0), Row(cut("50%"), None, 40.0), Row(cut("70%"), None, 1.0))
     done = found.experiment(lambda effort: (), lambda effort, outcomes: Evaluation(rows), lambda found: Figure())
     judged = done.judge(found.full, {}).rows
-    assert [(row.paper, row.said) for row in judged] == [(45.56, None), (None, (-math.inf, 56.0)), (None, None)]
+    assert [(row.paper, row.stated) for row in judged] == [(45.56, None), (None, (-math.inf, 56.0)), (None, None)]
     assert found.paper(replace(cut("10%"), variant="longer")) == 45.56
 
 

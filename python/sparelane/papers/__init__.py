@@ -39,10 +39,12 @@ def read(path: Path) -> Experiment:
         if error.name != name:
             raise
         raise DeclarationError(
-            f'{path.parent.name}/{path.name}: "kind" is "{name.rpartition(".")[2]}", which is no module beside the file'
+            f'{path.parent.name}/{path.name}: "kind" is "{name.rpartition(".")[2]}"; no such module is in the folder'
         ) from error
     if not hasattr(kind, "experiment"):
-        raise DeclarationError(f'{path.parent.name}/{path.name}: "kind" names {name}, which is no kind')
+        raise DeclarationError(
+            f'{path.parent.name}/{path.name}: "kind" names {name}, which has no function "experiment"'
+        )
     experiment: Experiment = kind.experiment(declared.read(path, kind.METRICS, getattr(kind, "VALUES", None)))
     return experiment
 

@@ -1,4 +1,7 @@
-"""Writes the index of the experiments: `python -m sparelane.papers.index`."""
+"""Writes the index of the experiments, which commands read instead of importing all experiments.
+
+Run it with `python -m sparelane.papers.index`.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,10 @@ from sparelane.common.experiment_index import FILE, Indexed, text
 from sparelane.papers import registry
 
 
-def of_experiments() -> list[Indexed]:
-    """The entries of all experiments, from the experiments themselves."""
+def entries() -> list[Indexed]:
+    """Returns the entries of all experiments."""
     return [Indexed(id, experiment.title, experiment.source) for id, experiment in registry().items()]
 
 
 if __name__ == "__main__":
-    FILE.write_text(text(of_experiments()), encoding="utf-8")
+    FILE.write_text(text(entries()), encoding="utf-8")

@@ -90,7 +90,7 @@ def _report_experiments(
     extras.require("papers")
     from sparelane.papers import registry
     from sparelane.papers.engine import saved
-    from sparelane.papers.pages import of_experiments, report
+    from sparelane.papers.pages import html, report
     from sparelane.results import manifest
 
     results, unknown = saved.read_all(folder, registry())
@@ -101,7 +101,7 @@ def _report_experiments(
     if redraw:
         report.redraw(results)
     unfinished = report.unfinished(folder, results)
-    folders.replaced(target, lambda path: path.write_text(of_experiments.page(results, unfinished), encoding="utf-8"))
+    folders.replaced(target, lambda path: path.write_text(html.page(results, unfinished), encoding="utf-8"))
     # Markdown pages link to each other relative to the folder of all results.
     if has_pages and next(folder.glob(f"*/*/{manifest.FILE}"), None):
         link = None if see is None else Path(os.path.relpath(see, folder)).as_posix()
@@ -115,7 +115,7 @@ def _report_experiments(
 def _print_status(results: Sequence[Saved], unknown: Sequence[str], target: Path) -> None:
     """Prints the state of the experiments: a summary, and which are partial, outdated, missing or unknown."""
     from sparelane.papers import registry
-    from sparelane.papers.pages.page import SUMMARY_HEADINGS, summary
+    from sparelane.papers.pages.markdown import SUMMARY_HEADINGS, summary
 
     console.show_table("state of the experiments", SUMMARY_HEADINGS, SUMMARY_HEADINGS[:2], summary(results))
     found = {one.experiment.id for one in results}

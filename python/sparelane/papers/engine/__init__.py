@@ -1,1 +1,1 @@
-"""The engine behind all reproductions: declarations of experiments, their runs, rows, claims and saved results."""
+"""The engine of all reproductions: declarations of experiments, their runs, rows, claims and saved results."""

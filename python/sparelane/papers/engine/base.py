@@ -1,4 +1,8 @@
-"""What an experiment is: the simulations it needs, the numbers it compares, and the figure it draws."""
+"""The parts of an experiment: its effort, simulations, outcomes, claims and verdicts.
+
+An `Experiment` is a table or figure of a paper. Its plan lists the simulations it needs; `evaluate` computes rows from
+their outcomes; claims are conditions that the rows must meet. `sparelane.papers.engine.declared` builds it from a file.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much work goes into an experiment.
+    """The amount of work for an experiment.
 
     Attributes:
-        name: the user's word for it.
-        seeds: independent repetitions; their seeds are 1, 2, ...
-        stop_s: simulated seconds of each run, where the experiment has a choice; else 0.
+        name: the name of the effort in the command line.
+        seeds: the number of independent repetitions; their seeds are 1, 2, ...
+        stop_s: the simulated seconds of each run, if the experiment lets the effort choose; else 0.
     """
 
     name: Literal["full", "quick"]
@@ -29,22 +33,22 @@ class Effort:
     stop_s: float = 0.0
 
     def seed_numbers(self) -> range:
-        """The seeds, from 1."""
+        """Returns the seeds, from 1."""
         return range(1, self.seeds + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """One run that an experiment asks for. Equal simulations are made once and shared between experiments.
+    """One run of an experiment. Experiments share equal simulations, which run once.
 
     Attributes:
-        scenario: name of a ready-made scenario.
+        scenario: the name of a ready-made scenario.
         settings: overrides, each `key=value`.
-        seed: of every random draw.
-        label: for people and for file names.
-        cost: expected work, relative to the other simulations.
-        keep_flows: save the table of flows beside the rows.
-        on: what runs it: the simulator, or a kernel that `sparelane linux build` builds.
+        seed: the seed of all random numbers.
+        label: a name for people and for file names.
+        cost: the expected work, relative to other simulations.
+        keep_flows: the table of flows is saved next to the rows.
+        on: the simulator, or a kernel that `sparelane linux build` builds.
     """
 
     scenario: str
@@ -57,23 +61,23 @@ class Simulation:
 
     @property
     def what(self) -> str:
-        """What `sparelane run` takes to do it, but for settings and seed."""
+        """The arguments of `sparelane run` for this simulation, without settings and seed."""
         return self.scenario if self.on == "simulator" else f"{self.scenario} --on {self.on}"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is kept of a simulation.
+    """The part of a simulation's results that experiments read.
 
     Attributes:
         flows: one row per flow, as `Result.flows`.
         drops: one row per direction of a cable and class, as `Result.drops`.
-        delays: how long packets were under way, as `Result.delays`; empty unless the scenario asks for it.
-        series: time series, as `Result.series`; empty unless the scenario asks for any.
-        packets: of one flow, as `Result.packets`; empty unless the scenario asks for any.
-        digest: of the whole run.
-        cpu_s: seconds of processor time that it took, 0 on a kernel: of no matter to any result.
-        counters: what a kernel has counted for each host; empty where none ran.
+        delays: delays of packets, as `Result.delays`; empty unless the scenario enables it.
+        series: time series, as `Result.series`; empty unless the scenario enables any.
+        packets: the packets of one flow, as `Result.packets`; empty unless the scenario names a flow.
+        digest: the digest of the whole run.
+        cpu_s: the processor time in seconds, 0 on a kernel; does not take part in comparisons.
+        counters: the kernel's counters by host; empty for the simulator.
     """
 
     flows: pl.DataFrame
@@ -86,7 +90,7 @@ class Outcome:
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def without_tables(self) -> Outcome:
-        """The same with empty tables, which keep their columns."""
+        """Returns the outcome with empty tables, which keep their columns."""
         return replace(
             self,
             flows=self.flows.clear(),
@@ -102,15 +106,15 @@ Outcomes = Mapping[Simulation, Outcome]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of a claim.
+    """The result of checking a claim.
 
     Attributes:
         text: the claim.
-        value: the number that was found; `None` where there is none, or where the claim was not checked.
-        band: where the number must lie, bounds included; `None` where the claim is not checked at this effort.
-        problem: why there is no number, where one was wanted.
-        reason: why it fails, where it does, at the full effort; empty in a quick run.
-        unit: what the number is in, or from what it is told, as in "points from printed"; may be empty.
+        value: the claim's number; `None` if it could not be computed or the claim was not checked.
+        band: the bounds of the number, both included; `None` if this effort does not check the claim.
+        problem: why the number could not be computed; otherwise empty.
+        reason: why the claim fails at the full effort; empty if it holds, and in a quick run.
+        unit: the unit of the number, or what it is relative to, as in "points from printed"; may be empty.
     """
 
     text: str
@@ -122,7 +126,7 @@ class Verdict:
 
     @property
     def holds(self) -> bool | None:
-        """Whether the number lies in its band; `None` where this was not checked. Without a number, it does not."""
+        """True if the number is within its band, `None` if this was not checked. A claim without a number fails."""
         if self.band is None:
             return None
         low, high = self.band
@@ -131,16 +135,16 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What the paper says of its numbers, as one number of ours and the band that it must lie in.
+    """A statement of the paper, expressed as one number of ours and the band that must contain it.
 
-    An order is a claim about a ratio or a difference. `sparelane.papers.engine.claims` has the usual values and bands.
+    A claim about an order is a ratio or a difference. `sparelane.papers.engine.claims` has the usual values and bands.
 
     Attributes:
         text: the paper's claim with its section, in one sentence.
-        value: one number from an evaluation's rows.
-        full: the band, bounds included, at the full effort.
-        quick: the same at the quick effort; `None` where a quick run says nothing of the claim.
-        reason: why it fails at the full effort, where it does.
+        value: computes the number from an evaluation's rows.
+        full: the band at the full effort, bounds included.
+        quick: the band at the quick effort; `None` if a quick run cannot check the claim.
+        reason: why the claim fails at the full effort, if it does.
     """
 
     text: str
@@ -151,18 +155,18 @@ class Claim:
 
     @property
     def unit(self) -> str:
-        """What the number is in, where that is known."""
+        """The unit of the number; empty if unknown."""
         return str(getattr(self.value, "unit", ""))
 
     def check(self, effort: Effort, evaluation: Evaluation) -> Verdict:
-        """Whether the claim holds. A number that cannot be computed fails it, and is never an error."""
+        """Returns the verdict. If the number cannot be computed, the claim fails and no error is raised."""
         band = self.full if effort.name == "full" else self.quick
         if band is None:
             return Verdict(self.text, None, None)
         try:
             value = self.value(evaluation)
         except (LookupError, ArithmeticError, TypeError, ValueError) as error:
-            return Verdict(self.text, None, band, f"there is no number: {error}")
+            return Verdict(self.text, None, band, f"cannot compute the number: {error}")
         if math.isnan(value):
             return Verdict(self.text, None, band, "the value is not a number")
         low, high = band
@@ -172,26 +176,27 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A table or figure of a paper, and how to redo it.
+    """A table or figure of a paper, and how to reproduce it.
 
     Attributes:
         id: `paper/name`.
-        title: one line.
-        source: where the paper has it.
+        title: the title, one line.
+        source: the place in the paper.
         method: what the authors did.
-        assumptions: what the paper leaves open and how it is settled here.
-        full: the effort that the printed comparison deserves.
-        quick: seconds.
-        plan: the simulations, in order.
-        evaluate: rows from their outcomes.
-        draw: the figure of an evaluation.
-        restate: the rows as they are compared with the paper, made of those that were measured, whenever these were:
-            which of several readings counts, and in which order they stand. Twice is as good as once.
-        reasons: why a row deviates, where it does: checked at the full effort, by a run that anyone can repeat.
-        claims: what must hold of the rows.
-        fitted: sentences that say what was fitted, and on what.
-        needs_kernel: the kernel that simulations of it run on, if any: that of `sparelane linux build`, or with RC3.
-        witness: whose numbers stand beside ours, in a word.
+        assumptions: what the paper leaves open, and what is assumed here.
+        full: the effort of results that are published.
+        quick: an effort that takes seconds.
+        plan: lists the simulations, in order.
+        evaluate: computes rows from the outcomes of the simulations.
+        draw: draws the figure of an evaluation.
+        restate: arranges measured rows, fresh or saved, for the comparison with the paper: chooses which of several
+            readings counts, and orders the rows. Idempotent.
+        reasons: why rows deviate from the paper at the full effort, by row; runs that anyone can repeat show it.
+        claims: conditions that the rows must meet.
+        fitted: sentences that state which values were fitted, and to what.
+        needs_kernel: the kernel that its simulations run on: `linux` for that of `sparelane linux build`, `rc3` for the
+            one with RC3; empty for the simulator.
+        witness: the source of the numbers that ours are compared with, in one word.
     """
 
     id: str
@@ -213,7 +218,7 @@ class Experiment:
 
     @property
     def lacks(self) -> str:
-        """What this machine lacks to do it, with the command that mends it; empty where there is nothing."""
+        """The kernel that this machine lacks, with the command that builds it; empty if nothing is missing."""
         if not self.needs_kernel:
             return ""
         from sparelane.uml import kernel
@@ -224,31 +229,31 @@ class Experiment:
         return f"{self.id} needs the Linux kernel{which}: sparelane linux build{option}"
 
     def is_full(self, effort: Effort) -> bool:
-        """Whether an effort leaves out nothing of the full one; so it is, too, where nothing is simulated."""
+        """Returns true if an effort runs all simulations of the full one, or if the experiment has none."""
         return set(self.plan(effort)) == set(self.plan(self.full))
 
     def is_quick(self, effort: Effort) -> bool:
-        """Whether an effort is a quick one, and less than the full one."""
+        """Returns true if an effort is a quick one that runs less than the full one."""
         return effort.name == "quick" and not self.is_full(effort)
 
     def judge(self, effort: Effort, outcomes: Outcomes) -> Evaluation:
-        """The evaluation of outcomes, explained."""
+        """Returns the evaluation of outcomes, with reasons."""
         return self.explain(effort, self.evaluate(effort, outcomes))
 
     def explain(self, effort: Effort, found: Evaluation) -> Evaluation:
-        """The evaluation with a reason beside each row that deviates from the paper, or the words `NOT_EXPLAINED`.
+        """Returns the evaluation with a reason in each row that deviates from the paper, or `NOT_EXPLAINED`.
 
-        Beside rows of a quick effort stands that reasons are for the full one.
+        Reasons hold for the full effort, so deviating rows of a quick effort get the text `QUICK` instead.
         """
         is_quick, stated = self.is_quick(effort), self.restate(found)
         return replace(stated, rows=tuple(explained(row, self.reasons, is_quick=is_quick) for row in stated.rows))
 
     def check(self, effort: Effort, evaluation: Evaluation) -> tuple[Verdict, ...]:
-        """What becomes of each claim: a quick effort is held to the quick bands, any other to the full ones."""
+        """Returns the verdict on each claim. The quick bands apply to a quick effort, the full ones to any other."""
         held_to = self.quick if self.is_quick(effort) else self.full
         return tuple(replace(claim.check(held_to, evaluation), unit=claim.unit) for claim in self.claims)
 
     def unneeded_reasons(self, evaluation: Evaluation) -> list[Key]:
-        """The keys of the reasons that no row of the evaluation, one at the full effort, needs."""
+        """Returns the keys of the reasons that no row needs. The evaluation must be one at the full effort."""
         needed = {row.key for row in evaluation.rows if row.deviates}
         return [key for key in self.reasons if key not in needed]

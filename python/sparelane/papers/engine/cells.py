@@ -1,7 +1,7 @@
 """The cells of an experiment: the settings that it simulates, once with each seed.
 
-An experiment lists its cells for an effort. The plan of simulations follows from them, and `Runs` gives the outcomes
-back by cell, so that an experiment only states what differs between its settings and how to compute its numbers.
+An experiment lists its cells for an effort. The plan of simulations follows from them, and `Runs` returns the outcomes
+by cell. An experiment therefore states only how its settings differ and how to compute its numbers.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Cell:
         settings: overrides, each `key=value`.
         label: a name for people and for file names, to which the seed is appended; by default the parts of keys below.
         cost: the expected work of one run, relative to other cells.
-        keep_flows: saves the table of flows of the first seed beside the rows.
-        on: what runs it: the simulator, or a kernel that `sparelane linux build` builds.
+        keep_flows: saves the table of flows of the first seed next to the rows.
+        on: the simulator, or a kernel that `sparelane linux build` builds.
         is_random: the run depends on its seed; otherwise it is run once, with seed 1.
         setting: the setting in the keys of its rows.
         scheme: the scheme in the keys of its rows.

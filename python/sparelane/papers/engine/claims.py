@@ -1,7 +1,7 @@
-"""What claims are made of: numbers of an evaluation, and bands.
+"""The values and bands of claims.
 
-A value is a function from an evaluation to one number. It raises `MissingNumberError`, which fails its claim, where a
-row is missing or has no number. A row is named by its key:
+A value is a function from an evaluation to one number. It raises `MissingNumberError` if a row is missing or has no
+number, and then the claim fails. Keys name the rows:
 
     Claim("RC3 cuts the mean over flows by 43.5 % at 30 % load (Fig. 8)", ours(Key("30%", REDUCTION, "RC3", FLOWS)),
           full=(40.5, 46.5), quick=(30, 55))
@@ -19,17 +19,17 @@ from typing import ParamSpec, TypeAlias
 from sparelane.papers.engine.rows import Band, Evaluation, Key, Metric, MissingNumberError, Row
 
 Value: TypeAlias = Callable[[Evaluation], float]
-Given = ParamSpec("Given")
+P = ParamSpec("P")
 
 
-def _in(unit: str | Callable[..., str]) -> Callable[[Callable[Given, Value]], Callable[Given, Value]]:
-    """Notes, with the numbers that a function makes, what they are in, which people are told."""
+def _with_unit(unit: str | Callable[..., str]) -> Callable[[Callable[P, Value]], Callable[P, Value]]:
+    """Decorates a function that makes values: each value gets the attribute `unit`, which tables print."""
 
-    def decorate(make: Callable[Given, Value]) -> Callable[Given, Value]:
+    def decorate(make: Callable[P, Value]) -> Callable[P, Value]:
         @functools.wraps(make)
-        def made(*given: Given.args, **named: Given.kwargs) -> Value:
-            value = make(*given, **named)
-            value.unit = unit if isinstance(unit, str) else unit(*given, **named)  # type: ignore[attr-defined]
+        def made(*args: P.args, **kwargs: P.kwargs) -> Value:
+            value = make(*args, **kwargs)
+            value.unit = unit if isinstance(unit, str) else unit(*args, **kwargs)  # type: ignore[attr-defined]
             return value
 
         return made
@@ -41,8 +41,8 @@ def _unit(key: Key) -> str:
     return key.metric.unit
 
 
-def _apart(key: Key) -> str:
-    """What differences are in."""
+def _unit_of_difference(key: Key) -> str:
+    """Returns the unit of a difference: points for percentages."""
     return "points" if key.metric.unit == "%" else key.metric.unit
 
 
@@ -50,61 +50,63 @@ FACTOR, OF_PRINTED = "×", "× printed"
 
 
 def at_least(low: float) -> Band:
-    """So much or more."""
+    """Returns the band from a number up."""
     return (low, math.inf)
 
 
 def at_most(high: float) -> Band:
-    """So much or less."""
+    """Returns the band up to a number."""
     return (-math.inf, high)
 
 
 def about(centre: float, tolerated: float) -> Band:
-    """Within so much of a number, in the number's unit."""
+    """Returns the band around a number; `tolerated` is half its width, in the number's unit."""
     return (centre - tolerated, centre + tolerated)
 
 
 def within_factor(factor: float) -> Band:
-    """A ratio between 1 / factor and factor."""
+    """Returns the band of ratios from 1 / factor to factor."""
     return (1 / factor, factor)
 
 
-@_in(_unit)
+@_with_unit(_unit)
 def ours(key: Key) -> Value:
     """Our number, in the row's unit."""
     return lambda evaluation: evaluation.ours(key)
 
 
-@_in(OF_PRINTED)
+@_with_unit(OF_PRINTED)
 def over_paper(key: Key) -> Value:
     """Our number as a multiple of the paper's."""
     return lambda evaluation: _quotient(evaluation.ours(key), evaluation.paper(key))
 
 
-@_in(lambda key: f"{_apart(key)} from printed".strip())
+@_with_unit(lambda key: f"{_unit_of_difference(key)} from printed".strip())
 def less_paper(key: Key) -> Value:
-    """Our number less the paper's, in the row's unit: points for percentages."""
+    """Our number minus the paper's, in the row's unit: points for percentages."""
     return lambda evaluation: evaluation.ours(key) - evaluation.paper(key)
 
 
-@_in(FACTOR)
+@_with_unit(FACTOR)
 def ratio(upper: Key, lower: Key) -> Value:
-    """Our number in one row as a multiple of that in another."""
+    """Our number in one row as a multiple of our number in another."""
     return lambda evaluation: _quotient(evaluation.ours(upper), evaluation.ours(lower))
 
 
-@_in(lambda larger, smaller: _apart(larger))
+@_with_unit(lambda larger, smaller: _unit_of_difference(larger))
 def difference(larger: Key, smaller: Key) -> Value:
-    """Our number in one row less that in another, in their unit."""
+    """Our number in one row minus our number in another, in their unit."""
     return lambda evaluation: evaluation.ours(larger) - evaluation.ours(smaller)
 
 
-@_in(lambda keys: _apart(keys[0]))
+@_with_unit(lambda keys: _unit_of_difference(keys[0]))
 def lead_of_difference(keys: Sequence[Key]) -> Value:
-    """By how much the first of several pairs of rows is farther apart than any other: above 0, it is farthest.
+    """The difference within the first pair of rows minus the largest difference within the other pairs.
+
+    Above 0, the first pair has the largest difference.
 
     Args:
-        keys: of the first row and the second of a pair, of the first row and the second of the next, and so on.
+        keys: the two keys of the first pair, then the two keys of the next pair, and so on.
     """
     pairs = list(zip(keys[::2], keys[1::2], strict=True))
 
@@ -115,33 +117,33 @@ def lead_of_difference(keys: Sequence[Key]) -> Value:
     return lead
 
 
-@_in(FACTOR)
+@_with_unit(FACTOR)
 def over_largest(upper: Key, others: Sequence[Key]) -> Value:
-    """Our number in one row as a multiple of the largest among others."""
+    """Our number in one row as a multiple of the largest in other rows."""
     return lambda evaluation: _quotient(evaluation.ours(upper), max(evaluation.ours(key) for key in others))
 
 
-@_in(FACTOR)
+@_with_unit(FACTOR)
 def over_least(upper: Key, others: Sequence[Key]) -> Value:
-    """Our number in one row as a multiple of the smallest among others."""
+    """Our number in one row as a multiple of the smallest in other rows."""
     return lambda evaluation: _quotient(evaluation.ours(upper), min(evaluation.ours(key) for key in others))
 
 
-@_in(FACTOR)
+@_with_unit(FACTOR)
 def least_over(keys: Sequence[Key], lower: Key) -> Value:
-    """The smallest of our numbers as a multiple of that in another row."""
+    """The smallest of our numbers in some rows as a multiple of our number in another row."""
     return lambda evaluation: _quotient(min(evaluation.ours(key) for key in keys), evaluation.ours(lower))
 
 
-@_in(FACTOR)
+@_with_unit(FACTOR)
 def over_median(upper: Key, others: Sequence[Key]) -> Value:
-    """Our number in one row as a multiple of the median of others: above 2, it is more than double of most of them."""
+    """Our number in one row as a multiple of the median of other rows."""
     return lambda evaluation: _quotient(
         evaluation.ours(upper), statistics.median(evaluation.ours(key) for key in others)
     )
 
 
-@_in(FACTOR)
+@_with_unit(FACTOR)
 def spread(keys: Sequence[Key]) -> Value:
     """The largest of our numbers as a multiple of the smallest."""
     return lambda evaluation: _quotient(
@@ -149,11 +151,12 @@ def spread(keys: Sequence[Key]) -> Value:
     )
 
 
-@_in(FACTOR)
+@_with_unit(FACTOR)
 def falling(keys: Sequence[Key]) -> Value:
-    """The smallest ratio of our number in a row to that in the next: `at_least(1)` says that the rows are in order.
+    """The smallest ratio of our number in a row to our number in the next row.
 
-    A factor above 1 in the band says by how much neighbours must differ. For rows that rise, name them in reverse.
+    With the band `at_least(1)`, the claim holds if no number is larger than the previous one. With a larger bound,
+    neighbours must differ by that factor. For rows that rise, name them in reverse.
     """
 
     def smallest(evaluation: Evaluation) -> float:
@@ -163,9 +166,9 @@ def falling(keys: Sequence[Key]) -> Value:
     return smallest
 
 
-@_in(OF_PRINTED)
+@_with_unit(OF_PRINTED)
 def largest_factor(keys: Sequence[Key]) -> Value:
-    """The factor, 1 or more, by which the row that is farthest from the paper's number differs from it."""
+    """The largest factor, 1 or more, between our number and the paper's in these rows."""
 
     def farthest(evaluation: Evaluation) -> float:
         ratios = [_quotient(evaluation.ours(key), evaluation.paper(key)) for key in keys]
@@ -174,27 +177,30 @@ def largest_factor(keys: Sequence[Key]) -> Value:
     return farthest
 
 
-@_in(lambda keys: f"{_apart(keys[0])} from printed".strip())
+@_with_unit(lambda keys: f"{_unit_of_difference(keys[0])} from printed".strip())
 def largest_difference(keys: Sequence[Key]) -> Value:
-    """The largest absolute difference from the paper among these rows, in their unit: points for percentages."""
+    """The largest absolute difference between our number and the paper's in these rows, in points for percentages."""
     return lambda evaluation: max(abs(evaluation.ours(key) - evaluation.paper(key)) for key in keys)
 
 
-@_in(lambda keys: _unit(keys[0]))
+@_with_unit(lambda keys: _unit(keys[0]))
 def least(keys: Sequence[Key]) -> Value:
     """The smallest of our numbers."""
     return lambda evaluation: min(evaluation.ours(key) for key in keys)
 
 
-@_in(lambda keys: _unit(keys[0]))
+@_with_unit(lambda keys: _unit(keys[0]))
 def largest(keys: Sequence[Key]) -> Value:
     """The largest of our numbers."""
     return lambda evaluation: max(evaluation.ours(key) for key in keys)
 
 
-@_in(lambda keys: f"{_apart(keys[0])} inside".strip())
+@_with_unit(lambda keys: f"{_unit_of_difference(keys[0])} inside".strip())
 def inside(keys: Sequence[Key]) -> Value:
-    """How far inside the range of our numbers the printed one lies, the same in all rows; below 0 outside."""
+    """The distance of the printed number from the nearer end of the range of our numbers; below 0 if it is outside.
+
+    All rows have the same printed number.
+    """
 
     def depth(evaluation: Evaluation) -> float:
         found, printed = [evaluation.ours(key) for key in keys], evaluation.paper(keys[0])
@@ -203,9 +209,9 @@ def inside(keys: Sequence[Key]) -> Value:
     return depth
 
 
-@_in("% of rows")
+@_with_unit("% of rows")
 def rows_in_band(*metrics: Metric) -> Value:
-    """The percentage of rows that count that do not deviate from the paper; of these metrics, or of all."""
+    """The percentage of counted rows that do not deviate from the paper. Without metrics, all counted rows."""
 
     def percentage(evaluation: Evaluation) -> float:
         counted = [row for row in evaluation.rows if row.counts and (not metrics or row.key.metric in metrics)]
@@ -215,7 +221,7 @@ def rows_in_band(*metrics: Metric) -> Value:
 
 
 def median_difference(is_included: Callable[[Row], bool]) -> Value:
-    """The median of the absolute differences from the witness, in percent; a missing number differs infinitely."""
+    """The median of the absolute differences from the witness, in percent; a missing number counts as infinite."""
 
     def share(row: Row) -> float:
         if not row.paper or row.value is None:

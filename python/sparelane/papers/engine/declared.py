@@ -1,9 +1,9 @@
 """Reads the TOML files that declare experiments.
 
 Each experiment is a file in its paper's folder. The file holds the texts, the efforts, the paper's numbers with their
-place, the reasons for deviations, and the claims. Its `kind` names the Python module in the same folder that knows
-which simulations to run and how to compute the rows; by default it is the module with the file's name. Texts that
-several experiments share are in the folder's `shared.toml`. A mistake raises an error that names the file and the key.
+place, the reasons for deviations, and the claims. Its `kind` names the Python module in the same folder that lists the
+simulations and computes the rows; by default, the module has the same name as the file. Texts that several experiments
+share are in the folder's `shared.toml`. A mistake raises an error that names the file and the key.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ KERNELS: Mapping[str, Literal["", "linux", "rc3"]] = {"": "", "linux": "linux", 
 
 KEY_PARTS = ("setting", "metric", "scheme", "average", "traffic", "variant")
 
-# What a claim may be about: values of one row, of two, and of any number of rows.
+# The values of claims by their names in files: values of one row, of two rows, and of any number of rows.
 OF_ONE: Mapping[str, Callable[[Key], Value]] = {
     "ours": claims.ours,
     "over_paper": claims.over_paper,
@@ -65,7 +65,7 @@ class Declaration:
         title: one line.
         source: the place in the paper.
         method: what the authors did.
-        assumptions: what the paper leaves open and how it is settled here; shared ones first.
+        assumptions: what the paper leaves open, and what is assumed here; shared texts first.
         fitted: sentences that state which values were fitted, and to what.
         full: the full effort.
         quick: the quick effort.
@@ -97,7 +97,7 @@ class Declaration:
     rest: Section
 
     def paper(self, key: Key) -> float | None:
-        """Returns the paper's number for a row; a varied row is compared with the number of the row that it varies."""
+        """Returns the paper's number for a row. A row with a variant has the number of the row without one."""
         return self.printed.get(key, self.printed.get(replace(key, variant="")))
 
     def experiment(
@@ -108,7 +108,7 @@ class Declaration:
         *,
         restate: Callable[[Evaluation], Evaluation] = lambda found: found,
     ) -> Experiment:
-        """Returns the experiment. Rows of `evaluate` without a number of the paper's get it by their key."""
+        """Returns the experiment. If `evaluate` leaves the paper's number of a row out, the file's number is used."""
         return Experiment(
             id=self.id,
             title=self.title,
@@ -149,11 +149,11 @@ class Declaration:
 
     def _row(self, row: Row) -> Row:
         paper = self.printed.get(row.key) if row.paper is None else row.paper
-        return replace(row, paper=paper, said=row.said or self.stated.get(row.key))
+        return replace(row, paper=paper, stated=row.stated or self.stated.get(row.key))
 
 
 def named(*metrics: Metric) -> Mapping[str, Metric]:
-    """Returns metrics by their names, as `read` takes them."""
+    """Returns metrics by name, in the form that `read` takes."""
     return {metric.name: metric for metric in metrics}
 
 
@@ -169,12 +169,12 @@ def kind_of(path: Path) -> str:
 def read(
     path: Path, metrics: Mapping[str, Metric], values: Mapping[str, Callable[..., Value]] | None = None
 ) -> Declaration:
-    """Returns the declaration in an experiment's file. The keys that only its kind knows are not checked yet.
+    """Returns the declaration in an experiment's file. Keys that belong to its kind are not checked yet.
 
     Args:
         path: the file, in the folder of its paper.
         metrics: the kind's metrics by name.
-        values: functions of the kind that make the values of claims, by name.
+        values: the kind's functions that make values of claims, by name.
 
     Raises:
         DeclarationError: a key is missing, unknown or has a wrong value.
@@ -220,7 +220,7 @@ def read(
 
 
 def templates(root: Section, key: str) -> Iterator[Section]:
-    """Yields the tables of a list. A table with `each` is a template for several.
+    """Yields the tables of a list. A table with the key `each` is a template for several tables.
 
     `each = { load = ["0.6", "0.8"] }` makes two tables, with `{load}` replaced by each value in all texts of the table.
     Values that belong together are a table, as in `each = { run = [{ alpha = 300, delta = 0.1 }] }`.
@@ -297,24 +297,24 @@ def _effort(part: Section, name: Literal["full", "quick"]) -> Effort:
 
 @dataclass(frozen=True, slots=True)
 class RowSelector:
-    """Selects rows by parts of their keys, as files do.
+    """Selects rows by parts of their keys, from tables in files.
 
     Attributes:
         metrics: the known metrics by name.
-        defaults: the parts that apply to all selections that lack them.
+        defaults: parts that complete selections without them.
     """
 
     metrics: Mapping[str, Metric]
     defaults: Mapping[str, tuple[str, ...]]
 
     def within(self, section: Section) -> RowSelector:
-        """Returns a selector to whose selections the parts in a table apply, too."""
+        """Returns a selector with the parts in a table as further defaults."""
         parts = {name: section.texts(name) for name in KEY_PARTS if name in section}
         section.finish()
         return replace(self, defaults={**self.defaults, **parts})
 
     def keys(self, section: Section) -> list[Key]:
-        """The rows that a table of key parts names, each a text or a list of texts."""
+        """Returns the keys of the rows that a table selects. Each part in the table is a text or a list of texts."""
         found = {name: (section.texts(name) if name in section else self.defaults[name]) or ("",) for name in KEY_PARTS}
         section.finish()
         unknown = next((name for name in found["metric"] if name not in self.metrics), None)
@@ -330,11 +330,11 @@ class RowSelector:
         ]
 
     def printed(self, part: Section) -> Iterator[tuple[Key, float]]:
-        """A table of the paper: rows of key parts and numbers.
+        """Yields the keys and numbers in a table of the paper.
 
-        A column is a part, as in `"setting"`, or has numbers, as in `{ scheme = "RC3", metric = "FCT" }`. The place in
-        the paper is for who reads the file.
+        A column holds a part of the keys, as in `"setting"`, or numbers, as in `{ scheme = "RC3", metric = "FCT" }`.
         """
+        # The place in the paper is for readers of the file only.
         part.text("place")
         columns = part.columns("columns")
         shared = {name: list(part.texts(name)) for name in KEY_PARTS if name in part}
@@ -349,12 +349,12 @@ class RowSelector:
                 keys = self.keys(Section(parts | column, f"{part.where}, row {row!r}"))
                 numbers = cell if isinstance(cell, list) else [cell] * len(keys)
                 if not all(isinstance(number, int | float) for number in numbers) or len(numbers) != len(keys):
-                    raise part.fail("rows", f"has {cell!r} under {column!r}, where a number must be, or nothing")
+                    raise part.fail("rows", f"has {cell!r} under {column!r}, which must be a number or empty")
                 yield from zip(keys, map(float, numbers), strict=True)
         part.finish()
 
     def stated(self, part: Section) -> Iterator[tuple[Key, Band]]:
-        """The band of rows whose numbers the paper gives in words, with the words' place."""
+        """Yields the rows whose numbers the paper gives in words, each with the band that the words describe."""
         part.text("place")
         keys = [key for section in part.sections("rows") for key in self.keys(section)]
         band = _band(part, "band")
@@ -362,7 +362,7 @@ class RowSelector:
         return ((key, band) for key in keys)
 
     def reasons(self, part: Section) -> Iterator[tuple[Key, str]]:
-        """A reason and the rows that it stands beside."""
+        """Yields the rows that a reason is for, each with the reason."""
         text = part.text("text")
         keys = [key for section in part.sections("rows") for key in self.keys(section)]
         part.finish()
@@ -378,9 +378,9 @@ def _claims(
 ) -> Iterator[Claim]:
     """Yields the claims of a table.
 
-    A claim about one row or two is made once for each row or pair that the table names; any other claim is made once
-    about all of them. The text may contain parts of the first row's key, and the printed number as `paper`, in braces.
-    `value` names a function of the kind, whose arguments are in `of`. The reason states why the claim fails; by default
+    A value of one row or of two rows makes one claim for each row or pair in the table; any other value makes one claim
+    about all rows. The text may contain parts of the first row's key, and the printed number as `paper`, in braces.
+    `value` names a function of the kind, with its arguments in `of`. The reason states why the claim fails; by default
     it is the reason of the first row.
     """
     text = part.text("text")
@@ -404,11 +404,11 @@ def _claims(
         try:
             yield Claim(text.format(**parts), value, full, quick, reason or reasons.get(key, NOT_EXPLAINED))
         except (KeyError, ValueError, IndexError) as error:
-            raise part.fail("text", f"has something else in braces than {', '.join(parts)}: {error}") from error
+            raise part.fail("text", f"may have only {', '.join(parts)} in braces: {error}") from error
 
 
 def _values(part: Section, name: str, groups: Sequence[Sequence[Key]]) -> list[tuple[Key, Value]]:
-    """What claims are about, each with the first row's key."""
+    """Returns the values of claims, each with the key of its first row."""
     keys = [key for group in groups for key in group]
     if not keys:
         raise part.fail(name, "names no rows")
@@ -418,7 +418,7 @@ def _values(part: Section, name: str, groups: Sequence[Sequence[Key]]) -> list[t
         return [(keys[0], OF_MANY[name](keys))]
     upper, lower = groups if len(groups) == 2 else (keys[:1], keys[1:])
     if len(upper) != len(lower):
-        raise part.fail(name, f"names {len(upper)} and {len(lower)} rows, which are no pairs")
+        raise part.fail(name, f"names {len(upper)} and {len(lower)} rows, which do not form pairs")
     return [(one, OF_TWO[name](one, other)) for one, other in zip(upper, lower, strict=True)]
 
 

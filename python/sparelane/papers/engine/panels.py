@@ -1,8 +1,8 @@
-"""Draws the figure that an experiment's file describes: its panels, each with series of rows.
+"""Draws the figure that an experiment's file describes as panels.
 
-A panel's `rows` select the rows of each series, in order: bars in groups, or markers along an axis of numbers. A
-series gives its name, its look and the parts of keys in which it differs. Crosses are the paper's numbers. The labels
-of groups are by default the parts of keys in which their rows differ.
+A panel shows series of rows as bars in groups, or as markers along an axis of numbers. The panel's `rows` select rows
+by parts of their keys; each series adds its name, its look and the parts in which it differs. By default, the labels of
+groups are the parts in which their rows differ. Crosses are the paper's numbers.
 """
 
 from __future__ import annotations
@@ -51,17 +51,17 @@ class Panel:
     """One panel.
 
     Attributes:
-        draw: draws series at positions with labels: as bars, or as markers.
-        series: what is drawn.
-        labels: the name of each position.
-        at: the positions on an axis of numbers.
-        above: the keys of the numbers in percent above each group of bars; empty for none.
+        draw: draws the series, as bars or as markers.
+        series: the series.
+        labels: the name of each position, for bars.
+        at: the positions on an axis of numbers, for markers.
+        above: the keys of the percentages above the groups of bars; may be empty.
         axis: the label of the horizontal axis.
         unit: the label of the vertical axis.
-        both_signs: the line at zero is drawn, with room below.
-        log: the axes that are logarithmic, as in `xy`.
-        limits: the ends of the vertical axis, or the lower end alone; empty for automatic ones.
-        small: small labels of positions.
+        both_signs: draws a line at zero, with space below for negative numbers.
+        log: the logarithmic axes, as in `xy`.
+        limits: the ends of the vertical axis, or only the lower end; empty for automatic ones.
+        small: uses small labels for positions.
         rotation: the rotation of the labels of positions, in degrees.
         columns: the number of columns of the legend; 0 for no legend.
     """

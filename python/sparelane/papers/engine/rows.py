@@ -1,4 +1,8 @@
-"""Rows: numbers of ours beside the paper's, each told apart by a key of columns."""
+"""Rows: our numbers and the paper's, each with a key that identifies it.
+
+A row is compared with the paper's number, or with bounds that the paper states in words. It is in band, or it deviates
+and needs a reason. Rows are saved as records with one column for each part of the key.
+"""
 
 from __future__ import annotations
 
@@ -16,22 +20,22 @@ if TYPE_CHECKING:
 Json = dict[str, str | float | None]
 Band = tuple[float, float]
 
-# What stands beside a row that deviates from the paper and has no reason; a reason may begin with it and go on.
+# The reason of a row that deviates from the paper for an unknown cause. Such a reason may continue after these words.
 NOT_EXPLAINED = "not explained"
-# What stands there in a quick run: reasons are found, and cite rows, at the full effort.
-QUICK = "a quick run: reasons stand beside full ones"
-# How a row is checked in which something is other than in the paper: it is no row of the paper's, and counts nowhere.
+# The reason of deviating rows in a quick run: reasons are found at the full effort and cite its rows.
+QUICK = "a quick run; only full runs have reasons"
+# The check of a row with a variant: the paper has no such row, so it is not counted.
 VARIED = "varied"
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """What is measured.
+    """A measured quantity.
 
     Attributes:
-        name: in words.
-        unit: of all its numbers; `%` for percentages, whose difference is in percentage points; may be empty.
-        is_loss_rate: it is a share of packets that are lost, which is compared as a ratio at any size.
+        name: the name in words.
+        unit: the unit of its numbers; may be empty. Differences of percentages (`%`) are in percentage points.
+        is_loss_rate: the quantity is a share of lost packets, which is compared as a ratio at any size.
     """
 
     name: str
@@ -41,15 +45,15 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Which number it is: no two rows of an experiment have the same key.
+    """Identifies a row: no two rows of an experiment have the same key.
 
     Attributes:
-        setting: what was done: a column of the paper's table, or a point of its figure.
-        metric: what is measured.
-        scheme: whose number it is; empty where it is of no scheme.
-        average: what kind of number of many it is, such as "mean over flows"; may be empty.
-        traffic: of which flows, where it is not of all.
-        variant: what is other than in the paper, as we read it; empty where nothing is.
+        setting: the setting: a column of the paper's table, or a point of its figure.
+        metric: the measured quantity.
+        scheme: the scheme that was measured; empty if the number belongs to no scheme.
+        average: the statistic, such as "mean over flows"; may be empty.
+        traffic: the flows that were measured; empty for all flows.
+        variant: what differs from the paper as we understand it; empty if nothing does.
     """
 
     setting: str
@@ -67,7 +71,7 @@ class Key:
 
 
 def joined(*parts: str, by: str = ", ") -> str:
-    """Those of the parts that are not empty, in one line."""
+    """Joins the parts that are not empty."""
     return by.join(part for part in parts if part)
 
 
@@ -80,7 +84,7 @@ def each(
     traffic: str = "",
     variant: str = "",
 ) -> list[Key]:
-    """The keys of all combinations, the first varying slowest."""
+    """Returns the keys of all combinations. Settings vary slowest."""
     parts = (
         settings,
         (metrics,) if isinstance(metrics, Metric) else metrics,
@@ -92,53 +96,54 @@ def each(
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One number of the paper, beside ours.
+    """Our number and the paper's for one key.
 
     Attributes:
-        key: which number.
-        paper: the printed number; `None` where the paper prints none.
-        value: ours, the mean over our runs; `None` where no run gave the number.
-        interval: half the width of its 95 % confidence interval; `None` without repetitions.
-        said: bounds that the paper's words give in place of a number, infinite where there is none; equal ones for
-            "about". What is said to be below or above something is neither where it is the same.
-        reason: why ours differs from the paper's, where it does; it begins with `NOT_EXPLAINED` where that is not
-            known.
+        key: identifies the number.
+        paper: the printed number; `None` if the paper prints none.
+        value: our number, the mean over our runs; `None` if no run gave the number.
+        interval: half the width of the 95 % confidence interval of our number; `None` without repetitions.
+        stated: bounds that the paper states in words instead of a number. They are infinite on an open side and equal
+            for "about". For "below" and "above", a number equal to the bound deviates.
+        reason: why our number deviates from the paper's; empty if it does not. It starts with `NOT_EXPLAINED` if the
+            cause is unknown.
     """
 
     key: Key
     paper: float | None
     value: float | None
     interval: float | None = None
-    said: Band | None = None
+    stated: Band | None = None
     reason: str = ""
 
     @property
     def difference(self) -> float | None:
-        """Ours less the paper's, in the row's unit."""
+        """Our number minus the paper's, in the row's unit."""
         return None if self.paper is None or self.value is None else self.value - self.paper
 
     @property
     def is_judged(self) -> bool:
-        """Whether the paper says what it must be, by a number or in words."""
-        return self.paper is not None or self.said is not None
+        """True if the paper gives the number, in print or in words."""
+        return self.paper is not None or self.stated is not None
 
     @property
     def counts(self) -> bool:
-        """Whether it is one of those by which we stand or fall: what is varied is shown beside the paper's, no more."""
+        """True if the row counts in totals. Rows with a variant are only shown."""
         return self.is_judged and not self.key.variant
 
     @property
     def deviates(self) -> bool:
-        """Whether ours is so far from what the paper prints or says, or so missing, that it wants a reason."""
+        """True if our number is missing or so far from the paper's that it needs a reason."""
         if not self.is_judged:
             return False
         if self.value is None:
             return True
         if self.paper is not None:
             return not self._agrees(self.value, self.paper)
-        low, high = self.said or (-math.inf, math.inf)
+        low, high = self.stated or (-math.inf, math.inf)
         if low == high:
             return not self._agrees(self.value, low)
+        # "Below" and "above" exclude the bound itself; a range includes both.
         if math.isinf(low) or math.isinf(high):
             return not low < self.value < high
         return not low <= self.value <= high
@@ -149,12 +154,12 @@ class Row:
 
     @property
     def is_explained(self) -> bool:
-        """Whether the row deviates and has a reason that explains it."""
+        """True if the row deviates and has a reason that explains it."""
         return self.deviates and self.reason not in ("", QUICK) and not self.reason.startswith(NOT_EXPLAINED)
 
     @property
     def check(self) -> str:
-        """How ours stands to the paper's, in a word or two; empty where the paper says nothing."""
+        """The result of the comparison with the paper in a word or two; empty if the paper gives no number."""
         if not self.is_judged:
             return ""
         if not self.counts:
@@ -164,22 +169,22 @@ class Row:
         return "explained" if self.is_explained else "deviates" if self.reason == QUICK else NOT_EXPLAINED
 
 
-def measured(key: Key, paper: float | None, values: Sequence[float], said: Band | None = None) -> Row:
-    """A row from one value per seed; without values, a row that says so."""
+def measured(key: Key, paper: float | None, values: Sequence[float], stated: Band | None = None) -> Row:
+    """Returns a row from one value per seed; without values, a row whose value is `None`."""
     if not values:
-        return Row(key, paper, None, said=said)
+        return Row(key, paper, None, stated=stated)
     ours = estimate(values)
-    return Row(key, paper, ours.mean, ours.ci95, said)
+    return Row(key, paper, ours.mean, ours.ci95, stated)
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What an experiment found.
+    """The results of an experiment.
 
     Attributes:
-        rows: in the order in which to print them.
-        notes: what a reader of the rows should know, found out during the evaluation.
-        curves: further tables, by name, that are saved beside the rows and that the figure may draw.
+        rows: the rows, in the order in which to print them.
+        notes: remarks of the evaluation for readers of the rows.
+        curves: further tables by name, which are saved next to the rows and may appear in the figure.
     """
 
     rows: tuple[Row, ...]
@@ -187,41 +192,41 @@ class Evaluation:
     curves: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
     def find(self, key: Key) -> Row:
-        """The row with this key.
+        """Returns the row with this key.
 
         Raises:
-            MissingRowError: there is none.
+            MissingRowError: the row does not exist.
         """
         for candidate in self.rows:
             if candidate.key == key:
                 return candidate
-        raise MissingRowError(f'there is no row "{key.words}"')
+        raise MissingRowError(f'no row "{key.words}"')
 
     def ours(self, key: Key) -> float:
-        """Our number in the row with this key.
+        """Returns our number in the row with this key.
 
         Raises:
-            MissingRowError: there is no such row.
+            MissingRowError: the row does not exist.
             MissingNumberError: no run gave its number.
         """
         return _present(self.find(key).value, f'no run gave a number for the row "{key.words}"')
 
     def paper(self, key: Key) -> float:
-        """The paper's number in the row with this key.
+        """Returns the paper's number in the row with this key.
 
         Raises:
-            MissingRowError: there is no such row.
+            MissingRowError: the row does not exist.
             MissingNumberError: the paper prints no number for it.
         """
         return _present(self.find(key).paper, f'no printed number in the row "{key.words}"')
 
 
 class MissingNumberError(LookupError):
-    """A number that a claim needs is not there; the message says which."""
+    """A number that a claim needs is missing; the message names its row."""
 
 
 class MissingRowError(MissingNumberError):
-    """Nor is there a row for it."""
+    """No row has the key of the number."""
 
 
 def _present(value: float | None, problem: str) -> float:
@@ -231,9 +236,9 @@ def _present(value: float | None, problem: str) -> float:
 
 
 def explained(row: Row, reasons: Mapping[Key, str], *, is_quick: bool) -> Row:
-    """The row with its reason, or the words `NOT_EXPLAINED`, where it deviates; of a quick run it says so instead.
+    """Returns the row with its reason if it deviates: the declared one, else `NOT_EXPLAINED`.
 
-    What is varied needs no reason, and may have one.
+    In a quick run, the reason is `QUICK`. A row with a variant needs no reason, but may have one.
     """
     if not row.deviates:
         return replace(row, reason="")
@@ -242,7 +247,7 @@ def explained(row: Row, reasons: Mapping[Key, str], *, is_quick: bool) -> Row:
     return replace(row, reason=QUICK if is_quick else reasons.get(row.key, NOT_EXPLAINED))
 
 
-# The columns of saved rows, as tools read them: those of a sweep's rows as far as they are numbers of experiments.
+# The columns of saved rows.
 COLUMNS = (
     "experiment",
     "setting",
@@ -264,8 +269,8 @@ COLUMNS = (
 
 
 def to_record(row: Row, experiment: str) -> Json:
-    """The row as machines read it, by column; `None` where there is no number."""
-    key, (low, high) = row.key, row.said or (-math.inf, math.inf)
+    """Returns the row by column, for saving; a missing number or an infinite bound is `None`."""
+    key, (low, high) = row.key, row.stated or (-math.inf, math.inf)
     values = (
         experiment,
         key.setting,
@@ -288,23 +293,23 @@ def to_record(row: Row, experiment: str) -> Json:
 
 
 def from_record(record: Mapping[str, object]) -> Row:
-    """The row that `to_record` gave.
+    """Returns the row of a record from `to_record`.
 
     Raises:
         KeyError: a column is missing.
-        TypeError: a column holds something else.
+        TypeError: a column has a value of another type.
     """
     texts = {name: _text(record[name]) for name in ("setting", "scheme", "average", "traffic", "variant")}
     metric = Metric(_text(record["metric"]), _text(record["unit"]), record["is_loss_rate"] is True)
     paper, value, interval, low, high = (
         _number(record[name]) for name in ("paper", "value", "interval", "paper_low", "paper_high")
     )
-    said = (
+    stated = (
         None
         if low is None and high is None
         else (-math.inf if low is None else low, math.inf if high is None else high)
     )
-    return Row(Key(metric=metric, **texts), paper, value, interval, said, _text(record["reason"]))
+    return Row(Key(metric=metric, **texts), paper, value, interval, stated, _text(record["reason"]))
 
 
 def _text(value: object) -> str:
@@ -312,10 +317,10 @@ def _text(value: object) -> str:
         return ""
     if isinstance(value, str):
         return value
-    raise TypeError(f"{value!r} is no text")
+    raise TypeError(f"{value!r} is not a text")
 
 
 def _number(value: object) -> float | None:
     if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
         return value
-    raise TypeError(f"{value!r} is no number")
+    raise TypeError(f"{value!r} is not a number")

@@ -1,6 +1,7 @@
-"""Runs the simulations of experiments on several threads; the results do not depend on the number of threads.
+"""Runs the simulations of experiments on several threads, or on a cluster.
 
-The simulator releases the interpreter lock while it works, so threads are enough.
+Experiments that need the same simulation share one run. The results do not depend on the number of threads. Threads
+suffice, because the simulator releases the interpreter while it works.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from sparelane.scenario import library
 from sparelane.simulation.result import Result
 from sparelane.simulation.simulate import run
 
-# How long the main thread sleeps between looks at the workers, seconds: also how long Ctrl-C may take to be seen.
+# Seconds between two checks of the workers by the main thread; the longest delay until Ctrl-C takes effect.
 POLL_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """An experiment, and how hard to try."""
+    """An experiment and the effort to spend on it."""
 
     experiment: Experiment
     effort: Effort
@@ -33,7 +34,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """An experiment that is done, with the simulations that it rests on."""
+    """A finished experiment with the outcomes of its simulations."""
 
     task: Task
     evaluation: Evaluation
@@ -42,17 +43,17 @@ class Finished:
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """What becomes of the experiment's claims."""
+        """The verdicts on the experiment's claims."""
         return self.task.experiment.check(self.task.effort, self.evaluation)
 
     @property
     def unneeded_reasons(self) -> list[Key]:
-        """The keys of reasons that no row needs; none are known where the effort was not the full one."""
+        """The keys of reasons that no row needs; empty unless the effort was the full one."""
         experiment = self.task.experiment
         return experiment.unneeded_reasons(self.evaluation) if experiment.is_full(self.task.effort) else []
 
     def without_tables(self) -> Finished:
-        """The same with empty tables, for when they are saved: those of a full evaluation fill gigabytes."""
+        """Returns a copy whose outcomes have empty tables. Saved tables can be freed: a full effort has gigabytes."""
         emptied = {simulation: outcome.without_tables() for simulation, outcome in self.outcomes.items()}
         return replace(self, outcomes=emptied)
 
@@ -60,20 +61,20 @@ class Finished:
 def reproduce(
     tasks: Sequence[Task], jobs: int, report: Callable[[float], None], cluster: Executor | None = None
 ) -> Generator[Finished]:
-    """Does the tasks and yields them in the order given, each as soon as it and those before it are done.
+    """Runs the tasks and yields them in order, each as soon as it and all earlier tasks are finished.
 
-    Closing the iterator, or an exception in the caller, stops the simulations under way. Ctrl-C stops them, too, and is
-    raised again after the tasks whose simulations are all done, whatever their place in the order.
+    Running simulations stop if the iterator is closed or the caller raises an exception. On Ctrl-C they stop, too; all
+    tasks with complete simulations are yielded, and then `KeyboardInterrupt` is raised.
 
     Args:
-        tasks: what to do.
-        jobs: simulations at the same time, in this process.
-        report: called a few times a second with the share of the whole work that is done, 0 to 1.
-        cluster: does the simulations instead, in other processes.
+        tasks: the experiments and their efforts.
+        jobs: the number of simulations that run at the same time in this process.
+        report: called a few times per second with the finished share of the whole work, 0 to 1.
+        cluster: runs the simulations in other processes instead.
 
     Raises:
         ScenarioError: a scenario cannot be run.
-        PhysicsError: a simulation broke a law of its own.
+        PhysicsError: a simulation failed its physics check.
     """
     plans = [tuple(task.experiment.plan(task.effort)) for task in tasks]
     wanted = list(dict.fromkeys(simulation for plan in plans for simulation in plan))
@@ -86,6 +87,7 @@ def reproduce(
             yield _finished(task, plan, executor, began_s)
             executor.forget_all_but({simulation for later in plans[index + 1 :] for simulation in later})
     except KeyboardInterrupt:
+        # Later tasks may be complete, too, since workers take simulations of all tasks.
         for task, plan in list(zip(tasks, plans, strict=True))[reached:]:
             if executor.has_done(plan):
                 yield _finished(task, plan, executor, began_s)
@@ -156,12 +158,12 @@ class _SimulationExecutor:
 
 
 def simulate(simulation: Simulation, progress: Callable[[float], bool] | None = None) -> Outcome:
-    """What is kept of a simulation."""
+    """Runs a simulation and returns its outcome. It stops once `progress` returns false."""
     path = library.find(simulation.scenario)
     if simulation.on == "linux":
         return _on_linux(path, simulation, progress)
     began_s = time.thread_time()
-    outcome = distil(run(path, seed=simulation.seed, set=simulation.settings, progress=progress))
+    outcome = to_outcome(run(path, seed=simulation.seed, set=simulation.settings, progress=progress))
     return replace(outcome, cpu_s=time.thread_time() - began_s)
 
 
@@ -169,17 +171,17 @@ def _on_linux(path: Path, simulation: Simulation, progress: Callable[[float], bo
     from sparelane.uml import running
 
     def waiting(_: float) -> None:
-        # How far a kernel is, nobody knows from outside.
+        # A kernel does not report its progress, so half is as good as any other number.
         if progress is not None and not progress(0.5):
             raise Cancelled
 
-    # The kernel's processor time is that of other processes, and counted nowhere.
+    # The processor time is not counted: the kernel runs in other processes.
     outcome = running.run(path, seed=simulation.seed, set=simulation.settings, waiting=waiting)
-    return replace(distil(outcome.result), counters=outcome.counters)
+    return replace(to_outcome(outcome.result), counters=outcome.counters)
 
 
-def distil(result: Result) -> Outcome:
-    """The part of a run's results that experiments read."""
+def to_outcome(result: Result) -> Outcome:
+    """Returns the part of a run's results that experiments read."""
     return Outcome(
         flows=result.flows,
         drops=result.drops,

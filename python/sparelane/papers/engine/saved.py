@@ -1,7 +1,7 @@
-"""Results of experiments as files, from which they can be read, explained and judged again.
+"""Saves the results of experiments as files, and reads them back.
 
-Rows are numbers and stay as they were measured. Reasons, claims and all other words are the experiment's as it is when
-the results are read: a reason that is found after a run of hours stands beside its row without another run.
+Saved numbers stay as they were measured. Reasons, claims and all other texts come from the experiment as it is when
+the results are read. A reason that is found after a long run therefore appears without another run.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ SCHEMA: Mapping[str, pl.DataType] = {
     for name in COLUMNS
 }
 
-# What tells a simulation from all others: the scenario, its overrides and the seed.
+# Identifies a simulation: the scenario, its overrides and the seed.
 RunKey = tuple[str, tuple[str, ...], int]
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """An experiment's results, as they were saved.
+    """Saved results of an experiment.
 
     Attributes:
-        experiment: as it is now.
-        effort: what went into the results.
-        evaluation: rows and notes; explained as the experiment is now.
-        cpu_s: the processor time of each simulation, seconds, by what tells it apart.
-        manifest: where they come from.
+        experiment: the experiment in its present form.
+        effort: the effort of the results.
+        evaluation: rows and notes, with the experiment's present reasons.
+        cpu_s: the processor time of each simulation, in seconds.
+        manifest: the origin of the results.
         place: the folder.
     """
 
@@ -66,32 +66,32 @@ class Saved:
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """What becomes of the experiment's claims."""
+        """The verdicts on the experiment's claims."""
         return self.experiment.check(self.effort, self.evaluation)
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the experiment would now ask for other simulations than these results rest on."""
+        """True if the experiment now needs other simulations than those of these results."""
         return {_key(simulation) for simulation in self.experiment.plan(self.effort)} != set(self.cpu_s)
 
     @property
     def is_simulated(self) -> bool:
-        """Whether the results rest on simulations, so that the effort matters."""
+        """True if the results come from simulations, so that the effort matters."""
         return bool(self.cpu_s)
 
     @property
     def is_quick(self) -> bool:
-        """Whether the effort was a quick one."""
+        """True if the effort was a quick one."""
         return self.experiment.is_quick(self.effort)
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing was left out of the full effort."""
+        """True if the results include all simulations of the full effort."""
         return self.experiment.is_full(self.effort)
 
     @property
     def unneeded_reasons(self) -> list[Key]:
-        """The keys of reasons that no row needs; none are known where the effort was not the full one."""
+        """The keys of reasons that no row needs; empty unless the effort was the full one."""
         return self.experiment.unneeded_reasons(self.evaluation) if self.is_full else []
 
 
@@ -140,7 +140,7 @@ def write(finished: Finished, folder: Path) -> None:
 
 
 def command(experiment: Experiment, effort: Effort) -> str:
-    """What to type to make results of this effort again."""
+    """Returns the command that repeats results of this effort."""
     is_quick = experiment.is_quick(effort)
     usual = experiment.quick if is_quick else experiment.full
     is_usual = set(experiment.plan(effort)) == set(experiment.plan(usual))
@@ -158,12 +158,12 @@ def write_rows(id: str, evaluation: Evaluation, folder: Path) -> None:
 
 
 def read_all(folder: Path, known: Mapping[str, Experiment]) -> tuple[list[Saved], list[str]]:
-    """The results below a folder, in the order of the known experiments; and the ids that none of these has.
+    """Returns the results below a folder in the order of the known experiments, and the ids of unknown experiments.
 
-    The folder is that of all results, of one paper, or of one experiment; nothing beside it is looked at.
+    The folder is that of all results, of one paper, or of one experiment.
 
     Raises:
-        SavedResultsError: a file is not as `write` makes it.
+        SavedResultsError: a file is not in the form that `write` gives it.
     """
     places = [path.parent for below in ("", "*/", "*/*/") for path in sorted(folder.glob(f"{below}{manifest.FILE}"))]
     found = {read.name: (place, read) for place in places if (read := manifest.read_any(place)).kind == "experiment"}
@@ -184,12 +184,12 @@ def _read(experiment: Experiment, place: Path, read: Manifest) -> Saved:
 
 
 def _digest(digests: Sequence[str]) -> str:
-    """One fingerprint of those of all runs; empty without runs."""
+    """Returns one digest of the digests of all runs; empty without runs."""
     return hashlib.blake2b("\n".join(digests).encode(), digest_size=16).hexdigest() if digests else ""
 
 
 def _write_curves(evaluation: Evaluation, folder: Path) -> dict[str, str]:
-    """Writes the tables that the figure may draw, and returns the file of each by its name."""
+    """Writes the tables besides the rows, and returns the name of each table's file."""
     files: dict[str, str] = {}
     if evaluation.curves:
         (folder / CURVES).mkdir()
@@ -226,5 +226,5 @@ def _key(simulation: Simulation) -> RunKey:
 
 
 def distinct_cpu_s(saved: Sequence[Saved]) -> float:
-    """The processor time of all simulations, seconds; one that experiments share counts once."""
+    """Returns the processor time of all simulations in seconds. A simulation that experiments share counts once."""
     return sum({key: spent for one in saved for key, spent in one.cpu_s.items()}.values())

@@ -1,4 +1,4 @@
-"""Tables of a TOML file, read key by key and checked: a mistake is an error that names file and key."""
+"""Reads tables of a TOML file key by key and checks them. A mistake raises an error that names the file and the key."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class DeclarationError(ValueError):
-    """A file that declares an experiment is wrong; the message says where, and what is allowed."""
+    """A mistake in a file that declares an experiment; the message names the place and what is allowed."""
 
 
 def filled(value: Any, values: Mapping[str, Any]) -> Any:
@@ -19,7 +19,7 @@ def filled(value: Any, values: Mapping[str, Any]) -> Any:
     placeholder. Inside longer texts, only texts and numbers replace placeholders.
 
     Raises:
-        KeyError: a text begins with `$`, as placeholders do, and is none.
+        KeyError: a text starts with `$` but is not a placeholder.
     """
     if isinstance(value, str):
         if value in values or value.startswith("$"):
@@ -40,7 +40,7 @@ def filled(value: Any, values: Mapping[str, Any]) -> Any:
 
 
 class Section:
-    """A table of the file, read key by key; what is left unread is unknown."""
+    """A table of the file. Each method reads a key; `finish` reports keys that were not read as unknown."""
 
     def __init__(self, values: Mapping[str, Any], where: str) -> None:
         self._left = dict(values)
@@ -57,7 +57,7 @@ class Section:
         return Section(self._left, self.where)
 
     def fail(self, key: str, problem: str) -> DeclarationError:
-        """The error that a key has this problem."""
+        """Returns an error that states the problem of a key."""
         return DeclarationError(f'{self.where}: "{key}" {problem}')
 
     def _take(self, key: str, kind: type[T] | tuple[type, ...], words: str, default: T | None) -> Any:
@@ -67,46 +67,46 @@ class Section:
             return default
         value = self._left.pop(key)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise self.fail(key, f"must be {words}, and is {value!r}")
+            raise self.fail(key, f"is {value!r}; allowed: {words}")
         return value
 
     def text(self, key: str, default: str | None = None) -> str:
-        """A text."""
+        """Returns a text."""
         return str(self._take(key, str, "a text", default))
 
     def number(self, key: str, default: float | None = None) -> float:
-        """A number."""
+        """Returns a number."""
         return float(self._take(key, (int, float), "a number", default))
 
     def whole(self, key: str, default: int | None = None) -> int:
-        """A whole number."""
+        """Returns a whole number."""
         return int(self._take(key, int, "a whole number", default))
 
     def flag(self, key: str) -> bool:
-        """True or false; false where it is not there."""
+        """Returns true or false; false if the key is missing."""
         return bool(self._take(key, bool, "true or false", False))
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """A list of texts, or one text alone; none where it is not there."""
+        """Returns a list of texts; the file may have one text instead of a list. Empty if the key is missing."""
         found = self._take(key, (list, str), "a text or a list of texts", [])
         if isinstance(found, str):
             return (found,)
         if not all(isinstance(one, str) for one in found):
-            raise self.fail(key, f"must hold texts alone, and is {found!r}")
+            raise self.fail(key, f"is {found!r}; allowed: a list of only texts")
         return tuple(found)
 
     def numbers(self, key: str) -> tuple[float, ...]:
-        """A list of numbers; none where it is not there."""
+        """Returns a list of numbers; empty if the key is missing."""
         found = self._take(key, list, "a list of numbers", [])
         if not all(isinstance(one, int | float) and not isinstance(one, bool) for one in found):
-            raise self.fail(key, f"must hold numbers alone, and is {found!r}")
+            raise self.fail(key, f"is {found!r}; allowed: a list of only numbers")
         return tuple(map(float, found))
 
     def lists(self, key: str, default: Sequence[Any] | None = None) -> tuple[list[Any], ...]:
-        """A list of lists."""
+        """Returns a list of lists."""
         found = self._take(key, (list, tuple), "a list of lists", default)
         if not all(isinstance(one, list) for one in found):
-            raise self.fail(key, "must hold lists alone")
+            raise self.fail(key, "has an entry that is not a list")
         return tuple(found)
 
     def arguments(self, key: str) -> tuple[str | int | float | tuple[Any, ...], ...]:
@@ -119,21 +119,21 @@ class Section:
         return tuple(self._take(key, list, "a list", None))
 
     def columns(self, key: str) -> tuple[str | dict[str, Any], ...]:
-        """A list of texts and tables."""
+        """Returns a list of texts and tables."""
         found = self._take(key, list, "a list of texts and tables", None)
         if not all(isinstance(one, str | dict) for one in found):
-            raise self.fail(key, "must hold texts and tables alone")
+            raise self.fail(key, "has an entry that is neither a text nor a table")
         return tuple(found)
 
     def one_of(self, key: str, choices: Mapping[str, T], default: str | None = None) -> T:
-        """What a name of these stands for."""
+        """Reads a name and returns its value in `choices`."""
         name = self.text(key, default)
         if name not in choices:
             raise self.fail(key, f'is "{name}"; allowed: {", ".join(choices)}')
         return choices[name]
 
     def some_of(self, key: str, choices: Mapping[str, T]) -> list[T]:
-        """What names of these stand for."""
+        """Reads names and returns their values in `choices`."""
         names = self.texts(key)
         for name in names:
             if name not in choices:
@@ -145,18 +145,18 @@ class Section:
         return Section(filled(self._left, values), self.where)
 
     def section(self, key: str) -> Section:
-        """A table; an empty one where it is not there."""
+        """Returns a table; an empty one if the key is missing."""
         return Section(self._take(key, dict, "a table", {}), f"{self.where}, {key}")
 
     def sections(self, key: str) -> list[Section]:
-        """A list of tables, or one alone; none where it is not there."""
+        """Returns a list of tables; the file may have one table instead of a list. Empty if the key is missing."""
         found = self._take(key, (list, dict), "a list of tables", [])
         tables = [found] if isinstance(found, dict) else found
         if not all(isinstance(one, dict) for one in tables):
-            raise self.fail(key, "must hold tables alone")
+            raise self.fail(key, "has an entry that is not a table")
         return [Section(one, f"{self.where}, {key} {place}") for place, one in enumerate(tables, 1)]
 
     def finish(self) -> None:
-        """Refuses keys that nobody has read."""
+        """Raises an error if a key was not read."""
         if self._left:
-            raise self.fail(next(iter(self._left)), "is not a key here, or does not go with the others")
+            raise self.fail(next(iter(self._left)), "is not a key here, or cannot be combined with the others")

@@ -1,4 +1,4 @@
-"""Means and confidence intervals over repeated runs, and when two numbers agree."""
+"""Means and confidence intervals over repeated runs, and the rules by which two numbers agree."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from dataclasses import dataclass
 
 CONFIDENCE = 0.95
 
-# How far a number may be from a paper's before it wants a reason: a share of the paper's, or percentage points.
+# A number that differs from the paper's by more needs a reason. The first is a share of the paper's number; the second,
+# for percentages, is in percentage points.
 SHARE_TOLERATED = 0.10
 POINTS_TOLERATED = 5.0
-# Loss rates, and shares that both lie below a bound, say little by their points: they are compared as ratios.
+# Loss rates of any size, and pairs of shares below this bound, are compared as ratios: in points, they hardly differ.
 SMALL_SHARE_PERCENT = 5.0
 FACTOR_TOLERATED = 2.0
-# Less than this counts as this in a ratio of shares: the papers print 0.001 % at the least, and round to it.
+# The lower bound of shares in a ratio. The smallest number that papers print is 0.001 %, maybe rounded up from it.
 SMALLEST_SHARE_PERCENT = 0.0005
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean and how well it is known.
+    """A mean and its uncertainty.
 
     Attributes:
         mean: the arithmetic mean, in the values' unit.
@@ -32,7 +33,7 @@ class Estimate:
 
 
 def estimate(values: Sequence[float]) -> Estimate:
-    """The mean of independent runs with Student's t interval.
+    """Returns the mean of independent runs with Student's t interval.
 
     Raises:
         ValueError: there are no values, or one is not finite.
@@ -51,14 +52,15 @@ def estimate(values: Sequence[float]) -> Estimate:
 def jackknife(statistic: Callable[[Sequence[int]], float | None], count: int) -> float | None:
     """Returns half the width of the 95 % confidence interval of a statistic of several runs together.
 
-    The runs are left out one at a time.
+    The jackknife computes the statistic again without each of the runs in turn.
 
     Args:
-        statistic: computes the number from the runs with these numbers; `None` or no finite number if they have none.
+        statistic: computes the number from some runs, given by their indices; returns `None` or an infinite number if
+            these runs have none.
         count: the number of runs.
 
     Returns:
-        `None` if fewer than two of the parts give a number.
+        `None` if the statistic has no number for all runs, or for fewer than two of the reduced sets.
     """
     whole = statistic(range(count))
     parts = [statistic([at for at in range(count) if at != out]) for out in range(count)]
@@ -69,16 +71,16 @@ def jackknife(statistic: Callable[[Sequence[int]], float | None], count: int) ->
 
 
 def agrees(ours: float, paper: float, *, is_share: bool, is_loss_rate: bool = False) -> bool:
-    """Whether a number needs no reason for how it differs from the paper's.
+    """Returns true if our number is close enough to the paper's to need no reason.
 
-    A number may differ by 10 %; a share by 5 points; a loss rate, and a share where both are below 5 %, by a factor
-    of 2. What is negative, as a reduction may be, has no ratio and is compared in points.
+    A number may differ by 10 %, and a percentage by 5 points. A loss rate may differ by a factor of 2, and so may two
+    percentages below 5 %. Negative percentages, such as a reduction below zero, are compared in points.
 
     Args:
         ours: our number.
-        paper: the paper's, in the same unit.
+        paper: the paper's number, in the same unit.
         is_share: the unit is percent.
-        is_loss_rate: it is a share of lost packets.
+        is_loss_rate: the number is a share of lost packets.
     """
     if not is_share:
         return abs(ours - paper) <= SHARE_TOLERATED * abs(paper)
@@ -88,24 +90,24 @@ def agrees(ours: float, paper: float, *, is_share: bool, is_loss_rate: bool = Fa
 
 
 def compares_as_ratio(ours: float, paper: float, *, is_loss_rate: bool) -> bool:
-    """Whether two shares in percent are compared by their ratio rather than in points."""
+    """Returns true if two shares in percent are compared by their ratio rather than in points."""
     is_small = max(ours, paper) < SMALL_SHARE_PERCENT
     return min(ours, paper) >= 0.0 and (is_loss_rate or is_small)
 
 
 def share_ratio(ours: float, paper: float) -> float:
-    """The ratio of two shares in percent, none of them taken for less than the papers' numbers can show."""
+    """Returns the ratio of two shares in percent. Smaller shares count as `SMALLEST_SHARE_PERCENT`."""
     return max(ours, SMALLEST_SHARE_PERCENT) / max(paper, SMALLEST_SHARE_PERCENT)
 
 
 def jain(values: Sequence[float]) -> float:
-    """Jain's index of fairness: 1 where all values are equal, 1/n where one has everything."""
+    """Returns Jain's index of fairness: 1 if all values are equal, 1/n if all but one are zero."""
     squares = math.fsum(value * value for value in values)
     return math.fsum(values) ** 2 / (len(values) * squares) if squares else 1.0
 
 
 def t_quantile(degrees_of_freedom: int) -> float:
-    """Student's t value that 95 % of the distribution lies within, on both sides."""
+    """Returns Student's t: 95 % of the distribution lies between the negative of this value and this value."""
     from scipy.special import stdtrit
 
     return float(stdtrit(degrees_of_freedom, 0.5 + CONFIDENCE / 2))

@@ -1,4 +1,4 @@
-"""What an experiment leaves on disk: its rows, its figure, its flows, and the report over all of them."""
+"""Writes the results of experiments to disk: rows, figures and flows of each, and the pages and JSON of all."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from sparelane.papers.engine.base import Effort, Experiment, Verdict
 from sparelane.papers.engine.rows import Evaluation, Json, to_record
 from sparelane.papers.engine.runner import Finished
 from sparelane.papers.engine.saved import Saved
-from sparelane.papers.pages import page
+from sparelane.papers.pages import markdown
 from sparelane.papers.pages.text import effort_words
 from sparelane.reports import plots
 from sparelane.results import manifest
 
-# What machines read of all results of a folder.
+# The JSON file with all results of a folder.
 REPORT = "report.json"
 
 
 def rows_json(finished: Sequence[Finished]) -> list[Json]:
-    """Every row of every experiment, as machines read it."""
+    """Returns every row of every experiment as a JSON object."""
     return [to_record(row, done.task.experiment.id) for done in finished for row in done.evaluation.rows]
 
 
 def save_experiment(finished: Finished, folder: Path) -> None:
     """Writes an experiment's rows, manifest, curves, figure and the flows of its first seed into `folder/<id>`.
 
-    All of it appears at once, in place of what was there: an interruption leaves nothing half done.
+    The new folder replaces an existing one at once, so that an interruption leaves no incomplete results.
 
     Raises:
         OSError: the folder cannot be written.
@@ -67,7 +67,7 @@ def _draw(experiment: Experiment, effort: Effort, evaluation: Evaluation, place:
 
 
 def redraw(results: Sequence[Saved]) -> None:
-    """Draws the figures of saved results again, as their experiments draw them now.
+    """Draws the figures of saved results again with the present code.
 
     Raises:
         OSError: a folder cannot be written.
@@ -77,7 +77,7 @@ def redraw(results: Sequence[Saved]) -> None:
 
 
 def save_report(folder: Path, unfinished: Sequence[str]) -> None:
-    """Writes the pages and `report.json` over all results that the folder holds, also those of earlier runs.
+    """Writes the pages and `report.json` for all results in the folder, including those of earlier runs.
 
     Raises:
         OSError: the folder cannot be written.
@@ -94,7 +94,7 @@ def save_report(folder: Path, unfinished: Sequence[str]) -> None:
 
 
 def unfinished(folder: Path, results: Sequence[Saved]) -> list[str]:
-    """Ids of experiments that were not done when the last work on the folder was stopped, nor have been since."""
+    """Returns the ids of experiments that the last interrupted run did not finish and that still have no results."""
     try:
         ids = json.loads((folder / REPORT).read_text(encoding="utf-8"))["unfinished"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -106,27 +106,33 @@ def unfinished(folder: Path, results: Sequence[Saved]) -> list[str]:
 def save_pages(
     results: Sequence[Saved], folder: Path, *, see: str | None = None, unfinished: Sequence[str] = ()
 ) -> Path:
-    """Writes the page of all results of the folder and one beside the rows of each; gives the first.
+    """Writes the page of all results, one page per experiment, and one of the claims that fail.
 
-    Claims that fail have a page of their own.
+    The reasons in saved rows are updated to those that the experiments have now.
 
-    Reasons beside the rows become those that the experiments have now. Without another page to see, the first page goes
-    on naming the one that it has named.
+    Args:
+        results: the results, all from below `folder`.
+        folder: the folder of results.
+        see: another page that the page of all results links to; by default, the page that it already links to.
+        unfinished: the ids of requested experiments without results.
+
+    Returns:
+        The path of the page of all results.
 
     Raises:
         OSError: the folder cannot be written.
     """
     for one in results:
         saved.write_rows(one.experiment.id, one.evaluation, one.place)
-        (one.place / page.PAGE).write_text(page.experiment_page(one), encoding="utf-8")
-    target = folder / page.PAGE
-    see = see or page.seen(target)
-    target.write_text(page.index(results, see=see, unfinished=unfinished), encoding="utf-8")
-    claims = page.failed_claims(results)
+        (one.place / markdown.PAGE).write_text(markdown.experiment_page(one), encoding="utf-8")
+    target = folder / markdown.PAGE
+    see = see or markdown.linked_page(target)
+    target.write_text(markdown.index(results, see=see, unfinished=unfinished), encoding="utf-8")
+    claims = markdown.failed_claims(results)
     if claims is None:
-        (folder / page.CLAIMS).unlink(missing_ok=True)
+        (folder / markdown.CLAIMS).unlink(missing_ok=True)
     else:
-        (folder / page.CLAIMS).write_text(claims, encoding="utf-8")
+        (folder / markdown.CLAIMS).write_text(claims, encoding="utf-8")
     return target
 
 
@@ -155,7 +161,7 @@ def _experiment_json(one: Saved) -> dict[str, Any]:
 
 
 def _claim_json(verdict: Verdict) -> dict[str, Any]:
-    """A claim as machines read it; a bound that is not there is null."""
+    """Returns a verdict as a JSON object; the bound of an open side is null."""
     limits = verdict.band or (-math.inf, math.inf)
     low, high = (None if math.isinf(limit) else limit for limit in limits)
     return {

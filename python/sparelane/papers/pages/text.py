@@ -1,4 +1,4 @@
-"""Rows and claims as people read them: the same words in the terminal and in the report."""
+"""Formats rows, claims and efforts as text, in the same way for the terminal and the pages."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from sparelane.papers.engine.rows import Band, Row
 from sparelane.papers.engine.statistics import SMALLEST_SHARE_PERCENT, compares_as_ratio, share_ratio
 
 HEADINGS = ("setting", "variant", "traffic", "scheme", "metric", "average", "paper", "ours", "difference", "reason")
-# Those of texts, which stand at the left.
+# The columns of texts, which are aligned to the left.
 LEFT = (*HEADINGS[:6], HEADINGS[-1])
 CLAIM_HEADINGS = ("claim", "number", "band", "verdict")
 NOTHING = "–"
-# A reason that is repeated and longer than this stands below the table, once.
+# The title of pages about several experiments.
+TITLE = "The papers' numbers and ours"
+# Repeated reasons with more characters become footnotes.
 SHORT_REASON = 20
 
 
 def effort_words(experiment: Experiment, effort: Effort) -> str:
-    """The effort in a few words: "quick, 1 seed" or "10 seeds"; nothing where nothing is simulated."""
+    """Returns the effort in a few words, such as "quick, 1 seed" or "10 seeds"; empty without simulations."""
     if not experiment.plan(effort):
         return ""
     seeds = f"{effort.seeds} seed{'s' if effort.seeds > 1 else ''}"
@@ -29,7 +31,7 @@ def effort_words(experiment: Experiment, effort: Effort) -> str:
 
 
 def heading(experiment: Experiment, effort: Effort) -> str:
-    """An experiment's id and title; of a quick run it says so, with the number of seeds."""
+    """Returns an experiment's id and title, and the effort of a quick run."""
     words = f" ({effort_words(experiment, effort)})" if experiment.is_quick(effort) else ""
     return f"{experiment.id}: {experiment.title}{words}"
 
@@ -39,9 +41,9 @@ class Table:
     """Rows as texts.
 
     Attributes:
-        headings: those of `HEADINGS` for which any row has a text.
+        headings: the columns of `HEADINGS` that are not empty.
         lines: one text for each of the headings, row by row.
-        footnotes: reasons that stand beside several rows, which name them by number.
+        footnotes: numbered reasons that several rows refer to.
     """
 
     headings: tuple[str, ...]
@@ -50,7 +52,7 @@ class Table:
 
 
 def table(rows: Sequence[Row], witness: str = "paper") -> Table:
-    """The texts of all rows, ours beside the witness's; columns in which nothing stands are left out."""
+    """Returns the texts of all rows. The column of the paper's numbers is named after the witness."""
     counts = Counter(row.reason for row in rows)
     repeated = [reason for reason, count in counts.items() if count > 1 and len(reason) > SHORT_REASON]
     marks = {reason: f"[{index}]" for index, reason in enumerate(repeated, 1)}
@@ -66,13 +68,13 @@ def table(rows: Sequence[Row], witness: str = "paper") -> Table:
 
 
 def claim_cells(verdict: Verdict) -> tuple[str, str, str, str]:
-    """One text for each of `CLAIM_HEADINGS`."""
+    """Returns one text for each of `CLAIM_HEADINGS`."""
     value = NOTHING if verdict.value is None else f"{_plain(verdict.value)}{_spaced(verdict.unit)}"
     return verdict.text, value, NOTHING if verdict.band is None else band(verdict.band), outcome(verdict)
 
 
 def outcome(verdict: Verdict) -> str:
-    """Whether the claim holds, or why that is not known."""
+    """Returns the text of a verdict: whether the claim holds, and the reason if it fails."""
     if verdict.holds is None:
         return "not checked by a quick run"
     if verdict.holds:
@@ -82,7 +84,7 @@ def outcome(verdict: Verdict) -> str:
 
 
 def band(limits: Band) -> str:
-    """A band in words."""
+    """Returns a band in words."""
     low, high = limits
     if math.isinf(low) and math.isinf(high):
         return "any number"
@@ -96,7 +98,7 @@ def _plain(value: float) -> str:
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    """One text for each of `HEADINGS`."""
+    """Returns one text for each of `HEADINGS`."""
     key = row.key
     return (
         key.setting,
@@ -113,9 +115,9 @@ def cells(row: Row) -> tuple[str, ...]:
 
 
 def number(value: float, unit: str) -> str:
-    """A number with as many digits as its unit deserves, with a proper minus sign.
+    """Returns a number with a number of digits that depends on its unit, and with a typographic minus sign.
 
-    Percentages have two decimals, and below 0.1 % two digits: loss rates may be small.
+    Percentages have two decimals. Below 0.1 % they have two significant digits, because loss rates may be small.
     """
     match unit:
         case "%" if SMALLEST_SHARE_PERCENT <= abs(value) < 0.1:
@@ -130,7 +132,10 @@ def number(value: float, unit: str) -> str:
 
 
 def difference(row: Row) -> str:
-    """Ours less the paper's: in points for percentages, with the ratio of small ones; else with the share of it."""
+    """Returns our number minus the paper's.
+
+    Percentages differ in points; small ones also have the ratio. Other numbers also have the difference in percent.
+    """
     if row.difference is None or row.paper is None or row.value is None:
         return NOTHING
     if row.difference == 0.0:
@@ -165,11 +170,11 @@ def _paper(row: Row) -> str:
     unit = row.key.metric.unit
     if row.paper is not None:
         return f"{number(row.paper, unit)}{_spaced(unit)}"
-    return NOTHING if row.said is None else f"{said(row.said)}{_spaced(unit)}"
+    return NOTHING if row.stated is None else f"{stated(row.stated)}{_spaced(unit)}"
 
 
-def said(bounds: Band) -> str:
-    """What the paper's words say of a number."""
+def stated(bounds: Band) -> str:
+    """Returns bounds that a paper states in words, such as "below 100"."""
     low, high = bounds
     if low == high:
         return f"about {_plain(low)}"

@@ -1,4 +1,8 @@
-"""The report of experiments: the papers' numbers beside ours."""
+"""The HTML report of experiments.
+
+Each experiment has an answer in one sentence, its figure, the claims, the paper's numbers with ours, and panels that
+show both. The page ends with the commands that repeat the results.
+"""
 
 from __future__ import annotations
 
@@ -7,32 +11,32 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from sparelane.papers import registry
-from sparelane.papers.engine import answers
 from sparelane.papers.engine.rows import Metric, Row, joined
 from sparelane.papers.engine.saved import Saved, command
-from sparelane.papers.pages.text import CLAIM_HEADINGS, LEFT, claim_cells, effort_words, table
+from sparelane.papers.pages import answers
+from sparelane.papers.pages.text import CLAIM_HEADINGS, LEFT, TITLE, claim_cells, effort_words, table
 from sparelane.reports.charts.panel import Line, Panel, with_looks
 from sparelane.reports.pages import document as html
 
-# A panel has no more rows than this; those beyond go into the next.
-MOST_PLACES = 40
+# The largest number of rows in a panel. Further rows are in the next panel.
+MAX_PLACES = 40
 
 
 def page(saved: Sequence[Saved], unfinished: Sequence[str] = ()) -> str:
-    """The report as one HTML file.
+    """Returns the report as one HTML document.
 
     Args:
-        saved: the experiments.
-        unfinished: ids of those that were asked for with them and were not done when they were stopped.
+        saved: the results of the experiments.
+        unfinished: the ids of requested experiments that were not finished when the work was interrupted.
     """
-    title = saved[0].experiment.title if len(saved) == 1 else "The papers' numbers beside ours"
+    title = saved[0].experiment.title if len(saved) == 1 else TITLE
     parts = []
     number = 1
     for one in saved:
         panels = with_looks(list(_panels(one.evaluation.rows)))
         parts.append(_experiment(one, panels, number, is_alone=len(saved) == 1))
         number += len(panels)
-    stopped = f"This was interrupted: not done are {', '.join(unfinished)}." if unfinished else ""
+    stopped = f"The work was interrupted before these were finished: {', '.join(unfinished)}." if unfinished else ""
     links = [(one.experiment.id, one.experiment.id, " ".join(_answer(one))) for one in saved]
     overview = html.section("Answers", html.contents(links)) if len(saved) > 1 else ""
     repeat = html.section("How to repeat it", *_repeat(saved))
@@ -40,15 +44,15 @@ def page(saved: Sequence[Saved], unfinished: Sequence[str] = ()) -> str:
 
 
 def _answer(one: Saved) -> list[str]:
-    """The answer in words and one number, and how the rest stands to the paper."""
+    """Returns the answer in one sentence, and sentences with the numbers of rows in band and of claims that hold."""
     experiment, rows = one.experiment, one.evaluation.rows
     counted = [row for row in rows if row.counts]
-    said = [
+    sentences = [
         answers.answer(experiment.id, rows, one.verdicts, experiment.witness),
-        numbers_met(len(counted), sum(row.deviates for row in counted)),
+        rows_in_band(len(counted), sum(row.deviates for row in counted)),
         claims_held([verdict.holds for verdict in one.verdicts]),
     ]
-    return [text for text in said if text]
+    return [text for text in sentences if text]
 
 
 def _experiment(one: Saved, panels: Sequence[Panel], number: int, *, is_alone: bool) -> str:
@@ -58,23 +62,23 @@ def _experiment(one: Saved, panels: Sequence[Panel], number: int, *, is_alone: b
     doubts = []
     if one.is_simulated and not one.is_full:
         doubts.append(
-            f"A short form ({effort_words(experiment, one.effort)}): reasons and most claims are of full runs."
+            f"A short run ({effort_words(experiment, one.effort)}): reasons and most claims apply to full runs only."
         )
     if one.is_outdated:
-        doubts.append("The experiment would now ask for other simulations than these results rest on.")
+        doubts.append("Outdated: the experiment now needs other simulations than those of these results.")
     first, *rest = _answer(one) or [""]
-    words = answers.words_of(one.evaluation.rows)
+    terms = answers.glossary(one.evaluation.rows)
     parts = [
         html.paragraph(first, "answer"),
         html.paragraph(" ".join(rest)),
         html.paragraph(f"{experiment.source}. {experiment.method}"),
         *(html.paragraph(text, "warning") for text in doubts),
         _image(one),
-        "<h3>What the words mean</h3>" + html.facts(words) if words else "",
-        html.table(CLAIM_HEADINGS, verdicts, left=("claim", "verdict"), caption="What the paper claims")
+        "<h3>Terms</h3>" + html.facts(terms) if terms else "",
+        html.table(CLAIM_HEADINGS, verdicts, left=("claim", "verdict"), caption="The paper's claims")
         if verdicts
         else "",
-        html.table(rows.headings, rows.lines, left=LEFT, caption="The paper's numbers beside ours"),
+        html.table(rows.headings, rows.lines, left=LEFT, caption="The paper's numbers and ours"),
         *map(html.paragraph, rows.footnotes),
         *map(html.paragraph, one.evaluation.notes),
         html.figures(panels, number),
@@ -83,7 +87,7 @@ def _experiment(one: Saved, panels: Sequence[Panel], number: int, *, is_alone: b
         html.facts(
             [
                 ("version", f"sparelane {one.manifest.program}"),
-                ("day", one.manifest.day),
+                ("date", one.manifest.day),
                 ("effort", effort_words(experiment, one.effort) or "computed"),
                 ("simulations", str(len(one.cpu_s))),
             ]
@@ -93,24 +97,29 @@ def _experiment(one: Saved, panels: Sequence[Panel], number: int, *, is_alone: b
     return html.section(heading, *parts, anchor=experiment.id)
 
 
-def numbers_met(printed: int, off: int) -> str:
-    """How many of the paper's numbers are met, in words."""
+def rows_in_band(printed: int, off: int) -> str:
+    """Returns a sentence with the number of rows in band.
+
+    Args:
+        printed: the number of rows for which the paper gives a number.
+        off: the number of those that deviate.
+    """
     if not printed:
         return ""
     if not off:
-        return f"All {printed} printed numbers are met." if printed > 1 else "The printed number is met."
+        return f"All {printed} numbers are in band." if printed > 1 else "The paper's number is in band."
     if printed == 1:
-        return "The printed number is not met."
-    return f"{printed - off} of {printed} printed numbers are met, {off} {'is' if off == 1 else 'are'} not."
+        return "The paper's number is not in band."
+    return f"{printed - off} of {printed} numbers are in band, {off} {'is' if off == 1 else 'are'} not."
 
 
 def claims_held(holds: Sequence[bool | None]) -> str:
-    """How many of the paper's claims hold, in words."""
+    """Returns a sentence with the number of claims that hold."""
     if not holds:
         return ""
     held, failed, unchecked = (holds.count(value) for value in (True, False, None))
     if held == len(holds):
-        return f"All {held} claims hold." if held > 1 else "The one claim holds."
+        return f"All {held} claims hold." if held > 1 else "The claim holds."
     parts = [f"{held} {'holds' if held == 1 else 'hold'}"]
     parts += [f"{failed} {'fails' if failed == 1 else 'fail'}"] if failed else []
     parts += [f"{unchecked} not checked"] if unchecked else []
@@ -118,7 +127,7 @@ def claims_held(holds: Sequence[bool | None]) -> str:
 
 
 def _image(one: Saved) -> str:
-    """The experiment's own figure."""
+    """Returns the experiment's figure as an HTML element."""
     if not one.figure.exists():
         return ""
     content = base64.b64encode(one.figure.read_bytes()).decode("ascii")
@@ -127,14 +136,14 @@ def _image(one: Saved) -> str:
 
 
 def _panels(rows: Sequence[Row]) -> Iterator[Panel]:
-    """A panel for each metric of which the paper prints several numbers: one alone is seen in the table."""
+    """Yields a panel for each metric with several printed numbers. The table is enough for a single number."""
     printed = [row for row in rows if row.paper is not None]
     for metric in dict.fromkeys(row.key.metric for row in printed):
         some = [row for row in printed if row.key.metric == metric]
         if len(some) < 2:
             continue
-        for first in range(0, len(some), MOST_PLACES):
-            yield _panel(metric, some[first : first + MOST_PLACES], first)
+        for first in range(0, len(some), MAX_PLACES):
+            yield _panel(metric, some[first : first + MAX_PLACES], first)
 
 
 def _panel(metric: Metric, rows: Sequence[Row], first: int) -> Panel:
@@ -153,7 +162,7 @@ def _panel(metric: Metric, rows: Sequence[Row], first: int) -> Panel:
     )
     printed = [row.paper or 0.0 for row in rows]
     paper = Line("paper", list(map(float, range(len(rows)))), printed, is_marked=True, is_joined=False)
-    part = f", from row {first + 1} on" if first else ""
+    part = f", from row {first + 1}" if first else ""
     return Panel(
         metric.name,
         f"{metric.name}: the paper's numbers and ours{part}",
@@ -167,7 +176,7 @@ def _panel(metric: Metric, rows: Sequence[Row], first: int) -> Panel:
 
 
 def _place(row: Row) -> str:
-    """The key but for the metric."""
+    """Returns the parts of the key without the metric."""
     key = row.key
     return joined(key.setting, key.variant, key.traffic, key.scheme, key.average)
 
@@ -188,11 +197,11 @@ def _repeat(saved: Sequence[Saved]) -> list[str]:
 
 
 def commands(saved: Sequence[Saved]) -> list[str]:
-    """What makes the results again, of the same efforts: one command for all of the same effort."""
+    """Returns the commands that repeat the results, one for all experiments with the same options."""
     ids: dict[str, list[str]] = {}
     for one in saved:
-        words = command(one.experiment, one.effort)
-        options = words.partition(one.experiment.id)[2]
+        # The options follow the id.
+        options = command(one.experiment, one.effort).partition(one.experiment.id)[2]
         ids.setdefault(options, []).append(one.experiment.id)
     every = set(registry())
     return [
@@ -202,7 +211,7 @@ def commands(saved: Sequence[Saved]) -> list[str]:
 
 
 def _digests(saved: Sequence[Saved]) -> Iterator[tuple[str, str]]:
-    """A digest of all runs of each experiment."""
+    """Yields the id of each experiment with the digest of its runs."""
     for one in saved:
         if one.manifest.digest:
             yield one.experiment.id, one.manifest.digest

@@ -1,7 +1,7 @@
-"""Pages of results: one that says how all saved experiments stand to the papers, and one for each experiment.
+"""The Markdown pages of results: one that compares all saved experiments with the papers, and one per experiment.
 
-The pages are Markdown files in the folder of results itself, beside the rows that they print: `README.md`, and a
-`README.md` in the folder of each experiment.
+The pages are in the folder of results, next to the rows that they print: `README.md`, and a `README.md` in the folder
+of each experiment. `claims.md` lists the claims that fail.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from pathlib import Path, PurePosixPath
 from sparelane.papers.engine.base import Effort
 from sparelane.papers.engine.saved import FIGURE, Saved, distinct_cpu_s
 from sparelane.papers.engine.statistics import FACTOR_TOLERATED, POINTS_TOLERATED, SHARE_TOLERATED, SMALL_SHARE_PERCENT
-from sparelane.papers.pages.text import CLAIM_HEADINGS, NOTHING, claim_cells, effort_words, heading, table
+from sparelane.papers.pages.text import CLAIM_HEADINGS, NOTHING, TITLE, claim_cells, effort_words, heading, table
 
-# The name of every page but that of the claims that fail, and of that.
 PAGE = "README.md"
+# The page of the claims that fail.
 CLAIMS = "claims.md"
-# What the page of all experiments says of another one.
-SEE = "How fast the simulator is, and how it stands beside ns-3"
+# The text of the link from the page of all experiments to another page.
+SEE = "The simulator's speed, and a comparison with ns-3"
 
 SUMMARY_HEADINGS = (
     "experiment",
     "effort",
-    "rows that the paper speaks of",
+    "rows with a number in the paper",
     "in band",
     "with a reason",
     "not explained",
@@ -37,24 +37,24 @@ SUMMARY_HEADINGS = (
     "failed",
 )
 
-INDEX_HEADINGS = ("experiment", "effort", "in band", "claims held", "what differs, and why")
+INDEX_HEADINGS = ("experiment", "effort", "in band", "claims held", "reasons for differences (rows)")
 
-# The longest reason that the page of all experiments repeats, characters.
+# The length to which the page of all experiments shortens reasons, in characters.
 LONGEST_REASON = 150
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How an experiment, or several, stand to the papers.
+    """Numbers of rows and claims by result, for one or several experiments.
 
     Attributes:
-        printed: rows for which the paper prints a number, or says in words what they must be; without what is varied.
-        in_band: those that do not deviate from that.
-        explained: those that deviate and have a reason; `None` where a quick run leaves that open.
-        unexplained: those that deviate and have none; `None` as above.
-        claims: all that are declared.
-        held: those that hold.
-        failed: those that do not; the rest was not checked.
+        printed: rows for which the paper gives a number or bounds, without variants.
+        in_band: rows that do not deviate.
+        explained: rows that deviate and have a reason; `None` for quick runs, which have no reasons.
+        unexplained: rows that deviate and have no reason; `None` for quick runs.
+        claims: all declared claims.
+        held: claims that hold.
+        failed: claims that fail. The other claims were not checked.
     """
 
     printed: int
@@ -67,7 +67,7 @@ class Tally:
 
     @classmethod
     def of(cls, saved: Sequence[Saved]) -> Tally:
-        """Of some experiments together."""
+        """Counts the rows and claims of some experiments."""
         rows = [row for one in saved for row in one.evaluation.rows if row.counts]
         holds = [verdict.holds for one in saved for verdict in one.verdicts]
         explained = sum(row.is_explained for row in rows)
@@ -84,31 +84,31 @@ class Tally:
         )
 
     def cells(self) -> tuple[str, ...]:
-        """One text for each of `SUMMARY_HEADINGS` but the first two."""
+        """Returns one text for each of `SUMMARY_HEADINGS` except the first two."""
         numbers = (self.printed, self.in_band, self.explained, self.unexplained, self.claims, self.held, self.failed)
         return tuple(NOTHING if number is None else str(number) for number in numbers)
 
 
 def index(saved: Sequence[Saved], *, see: str | None = None, unfinished: Sequence[str] = ()) -> str:
-    """The page of all experiments.
+    """Returns the page of all experiments.
 
     Args:
-        saved: the experiments, those of a paper together.
-        see: another page to name at the beginning, as seen from this one.
-        unfinished: ids of experiments that were asked for and have no results.
+        saved: the results, grouped by paper.
+        see: the relative path of another page to link to at the beginning.
+        unfinished: the ids of requested experiments without results.
     """
     parts = [_introduction(saved, see), _table(INDEX_HEADINGS, _index_lines(saved)), *_nothing_differs(saved)]
     tally = Tally.of(saved)
     if tally.failed:
         are = f"{tally.failed} fail" if tally.failed > 1 else "1 fails"
-        parts.append(f"Of {tally.claims} claims {are}, each with what was found: [the claims that fail]({CLAIMS}).\n")
+        parts.append(f"Of {tally.claims} claims, {are}: [the claims that fail, with our numbers]({CLAIMS}).\n")
     if unfinished:
         parts.append("## Not finished\n\n" + "".join(f"- {id}\n" for id in unfinished))
     return "\n".join(parts)
 
 
 def failed_claims(saved: Sequence[Saved]) -> str | None:
-    """The page of the claims that fail, of all experiments; `None` where all hold."""
+    """Returns the page of all claims that fail; `None` if all hold."""
     failed = [(one, verdict) for one in saved for verdict in one.verdicts if verdict.holds is False]
     if not failed:
         return None
@@ -118,7 +118,7 @@ def failed_claims(saved: Sequence[Saved]) -> str | None:
 
 
 def _index_lines(saved: Sequence[Saved]) -> list[tuple[str, ...]]:
-    """The cells of a table of `INDEX_HEADINGS`: a line for each experiment that differs, and for its paper."""
+    """Returns the lines of the table with `INDEX_HEADINGS`: the experiments that differ, and a total for each paper."""
     lines: list[tuple[str, ...]] = []
     for paper, group in groupby(saved, key=_paper):
         members = list(group)
@@ -129,16 +129,16 @@ def _index_lines(saved: Sequence[Saved]) -> list[tuple[str, ...]]:
 
 
 def _differs(one: Saved) -> bool:
-    """Whether there is something to say of it: a row out of band, a claim that does not hold, or a short form."""
+    """Returns true if a row is out of band, a claim fails, or the results are of a quick run."""
     tally = Tally.of([one])
     return one.is_quick or tally.in_band < tally.printed or tally.failed > 0
 
 
 def _nothing_differs(saved: Sequence[Saved]) -> list[str]:
-    """A sentence each for experiments that meet rows of the paper, claims alone, or nothing, since there is none."""
+    """Returns sentences that list the experiments without differences: with rows, with claims only, or with neither."""
     met: dict[str, list[str]] = {
-        "Every row that the paper speaks of is in band, and every claim holds": [],
-        "The paper prints no number, and every claim holds": [],
+        "All rows are in band and all claims hold": [],
+        "The paper prints no number, and all claims hold": [],
         "The paper prints no number, and no claim is checked": [],
     }
     with_rows, with_claims, bare = met.values()
@@ -159,26 +159,23 @@ def _standing(tally: Tally) -> tuple[str, str]:
 
 
 def _difference(one: Saved) -> str:
-    """What differs from the paper and why, in a few words: the reason that stands beside most rows, and the rest."""
+    """Returns the most frequent reason and the numbers of rows with it, with other reasons and without a reason."""
     off = [row for row in one.evaluation.rows if row.counts and row.deviates]
     if not off or one.is_quick:
         return ""
     reasons = Counter(row.reason for row in off if row.is_explained)
-    words = [f"{_shortened(reason)} ({count})" for reason, count in reasons.most_common(1)]
+    parts = [f"{_shortened(reason)} ({count})" for reason, count in reasons.most_common(1)]
     others = sum(reasons.values()) - sum(count for _, count in reasons.most_common(1))
-    words += [f"other reasons ({others})"] if others else []
+    parts += [f"other reasons ({others})"] if others else []
     unexplained = len(off) - sum(reasons.values())
-    words += [f"not explained ({unexplained})"] if unexplained else []
-    return "; ".join(words)
+    parts += [f"not explained ({unexplained})"] if unexplained else []
+    return "; ".join(parts)
 
 
 def _shortened(reason: str) -> str:
-    return _at_most(reason.partition(": ")[0].partition("; ")[0])
-
-
-def _at_most(text: str) -> str:
-    """What of it has room on the page of all experiments."""
-    return textwrap.shorten(text, LONGEST_REASON, placeholder=" ...")
+    """Returns the first clause of a reason, shortened for the page of all experiments."""
+    clause = reason.partition(": ")[0].partition("; ")[0]
+    return textwrap.shorten(clause, LONGEST_REASON, placeholder=" ...")
 
 
 def _introduction(saved: Sequence[Saved], see: str | None) -> str:
@@ -186,24 +183,26 @@ def _introduction(saved: Sequence[Saved], see: str | None) -> str:
     when = f"on {days[0]}" if len(days) == 1 else f"from {days[0]} to {days[-1]}" if days else ""
     many = "s" if len(saved) != 1 else ""
     lines = [
-        "# The papers' numbers beside ours\n",
-        f"{len(saved)} experiment{many}, simulated {when} in {_duration(distinct_cpu_s(saved))} of processor time; "
-        "a simulation that several share counts once. Written by `sparelane report`.\n",
-        "Intervals hold 95 % (Student's t over the seeds). A difference is ours less the paper's. A row is in band "
-        f"where ours is within {100 * SHARE_TOLERATED:g} % of the printed number; a share, within "
-        f"{POINTS_TOLERATED:g} points; a loss rate, or shares that are both below {SMALL_SHARE_PERCENT:g} %, within a "
-        f"factor of {FACTOR_TOLERATED:g}; and where the paper has words in the place of a number, as they say. What is "
-        "varied is shown beside the paper's number and counts nowhere. What is not in band has its reason on the page "
-        'of its experiment, or the words "not explained", and so has a claim that fails. A claim is what a paper says '
-        "of its numbers, as one number of ours and the band that it must lie in.\n",
+        f"# {TITLE}\n",
+        f"{len(saved)} experiment{many}, simulated {when} in {_duration(distinct_cpu_s(saved))} of processor time. "
+        "Simulations that experiments share count once. Written by `sparelane report`.\n",
+        "Intervals are 95 % confidence intervals (Student's t over the seeds). A difference is our number minus the "
+        "paper's. A row is in band if our number is close to the paper's:\n",
+        f"- a number: within {100 * SHARE_TOLERATED:g} % of the printed one\n"
+        f"- a percentage: within {POINTS_TOLERATED:g} points\n"
+        f"- a loss rate, or two percentages below {SMALL_SHARE_PERCENT:g} %: within a factor of {FACTOR_TOLERATED:g}\n"
+        "- a number that the paper states in words: within the bounds that the words give\n",
+        "Rows with a variant are shown next to the paper's number but not counted. The page of an experiment gives the "
+        'reason for each row that is not in band and each claim that fails, or the words "not explained". A claim is a '
+        "statement of the paper, expressed as one number of ours and the band that must contain it.\n",
     ]
     if see is not None:
         lines.append(f"{SEE}: [{PurePosixPath(see).stem}]({see}).\n")
     return "\n".join(lines)
 
 
-def seen(index: Path) -> str | None:
-    """The other page that a page of all experiments names; `None` where there is no such page, or it names none."""
+def linked_page(index: Path) -> str | None:
+    """Returns the page that an existing page of all experiments links to; `None` if there is no page or no link."""
     try:
         text = index.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -213,7 +212,7 @@ def seen(index: Path) -> str | None:
 
 
 def summary(saved: Sequence[Saved]) -> list[tuple[str, ...]]:
-    """The cells of a table of `SUMMARY_HEADINGS`: a line for each experiment, and after them one for their paper."""
+    """Returns the lines of the table with `SUMMARY_HEADINGS`: the experiments of each paper, then their total."""
     lines: list[tuple[str, ...]] = []
     for paper, group in groupby(saved, key=_paper):
         members = list(group)
@@ -223,7 +222,7 @@ def summary(saved: Sequence[Saved]) -> list[tuple[str, ...]]:
 
 
 def experiment_page(one: Saved) -> str:
-    """The page of one experiment: its figure, the claims, every row with its reason, and how to repeat it."""
+    """Returns the page of one experiment: its figure, the claims, every row with its reason, and the command."""
     experiment = one.experiment
     rows = table(one.evaluation.rows, experiment.witness)
     lines = [
@@ -238,25 +237,25 @@ def experiment_page(one: Saved) -> str:
     lines += [f"Fitted: {sentence}\n" for sentence in experiment.fitted]
     if experiment.assumptions:
         listed = "".join(f"- {assumption}\n" for assumption in experiment.assumptions)
-        lines.append(f"What the paper leaves open, and how it is settled here:\n\n{listed}")
+        lines.append(f"Assumptions, where the paper leaves something open:\n\n{listed}")
     lines.append(f"To repeat it: `{one.manifest.command}`. {_provenance(one)}\n")
     lines.append(f"[All experiments](../../{PAGE})\n")
     return "\n".join(lines)
 
 
 def _provenance(one: Saved) -> str:
-    """What the results rest on, and when they were made."""
+    """Returns sentences about the origin of the results: effort, simulations, version and day."""
     made = f"sparelane {one.manifest.program}, {one.manifest.day}"
     if not one.is_simulated:
         return f"Computed without a simulation: {made}."
     spent = _duration(sum(one.cpu_s.values()))
     count = f"{len(one.cpu_s)} simulation{'s' if len(one.cpu_s) > 1 else ''}"
-    words = f"Effort: {_length(one.effort)}; {count}, {spent} of processor time; {made}."
+    text = f"Effort: {_length(one.effort)}; {count}, {spent} of processor time; {made}."
     if not one.is_full:
-        words += f" **Not the full effort**, which is {_length(one.experiment.full)}."
+        text += f" **Not the full effort**, which is {_length(one.experiment.full)}."
     if one.is_outdated:
-        words += " **Outdated**: the experiment would now ask for other simulations."
-    return words
+        text += " **Outdated**: the experiment now needs other simulations."
+    return text
 
 
 def _length(effort: Effort) -> str:
@@ -269,8 +268,8 @@ def _paper(one: Saved) -> str:
 
 
 def _effort(one: Saved) -> str:
-    words = effort_words(one.experiment, one.effort) or "computed"
-    return f"{words}, outdated" if one.is_outdated else words
+    effort = effort_words(one.experiment, one.effort) or "computed"
+    return f"{effort}, outdated" if one.is_outdated else effort
 
 
 def _duration(seconds: float) -> str:
