@@ -1,1 +1,1 @@
-"""Linux itself beside our controllers, in virtual time; needs the kernel of `sparelane linux build`."""
+"""Comparisons of our controllers with those of Linux. They need the kernel that `sparelane linux build` builds."""

@@ -1,8 +1,8 @@
-"""RTCP and RAPID in the kernel that runs: `python -m sparelane.papers.linux.bpf FOLDER`, as root.
+"""Compares RTCP and RAPID in the running kernel with the simulator.
 
-One connection at a time between two network namespaces, over a path that the simulator carries in real time
-(`emulation`), and the same scenario in virtual time. Windows, round trips and rates as each tells them; gaps between
-packets beside those that were set; and what the programs cost for each acknowledgment.
+Run it as root with `python -m sparelane.papers.linux.bpf FOLDER`. One connection at a time runs between two network
+namespaces over a path that the simulator emulates in real time. The same scenario runs in virtual time. Compared are
+windows, round trips and rates, the gaps between packets, and the processor time per acknowledgment.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import polars as pl
 from sparelane import _native, emulation
 from sparelane.bpf import kernel
 from sparelane.papers.linux import bpf_cost, bpf_page
-from sparelane.simulation import simulate as api
+from sparelane.simulation.simulate import run
 
 if TYPE_CHECKING:
     from sparelane._native import KernelSample
@@ -84,10 +84,11 @@ c, _ = l.accept()
 while c.recv(1 << 20):
     pass
 """
-# A mean of exponential times of which the median is 1.
+# The mean of an exponential distribution over its median.
 MEAN_OVER_MEDIAN = 1 / math.log(2)
-# What may differ between the two paths, one thing at a time, in virtual time.
+# Seeds of each variation in virtual time.
 SEEDS = range(1, 6)
+# A second flow of 200 packets, which fills the queue at 1 s.
 BURST = """\
 [scheme.burst]
 controller = "constant"
@@ -105,16 +106,20 @@ Settings = dict[str, str]
 
 
 def late_departures(late_us: float) -> tuple[str, Settings]:
-    """Packets leave late, by so much on average."""
+    """Returns a variation in which packets leave late, by this many microseconds on average."""
     return f"departures late by {late_us:.0f} us on average", {"host.timer_error": f"{late_us:.1f}us"}
 
 
 def late_stamps(late_us: float) -> tuple[str, Settings]:
-    """Packets are stamped late at the receiver, by so much on average, and their acknowledgments leave then."""
+    """Returns a variation in which the receiver sends acknowledgments late, by this many microseconds on average.
+
+    Packets get their receive timestamps at the same time.
+    """
     what = f"acknowledgments late by {late_us:.0f} us on average, and stamped as they leave"
     return what, {"host.timestamp_at": "acknowledgment", "host.ack_cost": f"{late_us:.1f}us"}
 
 
+# Differences between a real path and the simulated one, to be simulated one at a time. `None` adds the burst.
 VARIED: dict[str, Settings | None] = {
     "nothing": {},
     **dict(late_departures(late_us) for late_us in (50, 100, 200)),
@@ -123,27 +128,29 @@ VARIED: dict[str, Settings | None] = {
     "200 packets of another flow at 1 s": None,
 }
 COMMAND = [sys.executable, "-c", "from sparelane.cli.main import main; main()", "linux"]
-# Gaps that are set one at a time over a cable without delay, microseconds.
+# Gaps to measure over a cable without delay, in microseconds.
 GAPS_US = (386, 193, 77, 40, 20, 10)
-# What a packet of 1448 bytes takes by RAPID's count, bytes.
+# The size of a packet in RAPID's rate: the payload plus 40 bytes of headers.
 GAP_BYTES = 1448 + 40
 
 
 def in_kernel(program: str) -> tuple[pl.DataFrame, float]:
-    """What the program tells of one connection, in the columns of the simulator's series; and how late the path was.
+    """Runs one connection under a program in the kernel.
 
-    The latter is the median over the packets that the path delivered, microseconds.
+    Returns:
+        The program's samples in the columns of the simulator's series, and the median lateness of the packets that the
+        emulated path delivered, in microseconds.
     """
     name = f"x{program}"
     with emulation.network(SCENARIO + SCHEMES[program]) as net, _loaded(net, program, name):
         receiver = net.start("right0", [sys.executable, "-c", RECEIVE], stdout=subprocess.PIPE, text=True)
         assert receiver.stdout is not None
         receiver.stdout.readline()
-        words = [sys.executable, "-c", SEND, name, net.address("right0"), str(LASTS_S)]
-        samples = _watched(name, net.start("left0", words))
+        command = [sys.executable, "-c", SEND, name, net.address("right0"), str(LASTS_S)]
+        samples = _watched(name, net.start("left0", command))
         receiver.kill()
-    told = kernel.to_frame(samples).with_columns(pl.col("probe", "quantity").cast(pl.String))
-    return told, 1e6 * net.outcome().counts["late_median_s"]
+    series = kernel.to_frame(samples).with_columns(pl.col("probe", "quantity").cast(pl.String))
+    return series, 1e6 * net.outcome().counts["late_median_s"]
 
 
 def _watched(name: str, sender: subprocess.Popen[str]) -> list[KernelSample]:
@@ -157,43 +164,44 @@ def _watched(name: str, sender: subprocess.Popen[str]) -> list[KernelSample]:
 
 @contextmanager
 def _loaded(net: emulation.Network, program: str, name: str) -> Iterator[None]:
-    """The program at both ends, each with the route to the other where it wants one."""
+    """Loads the program at the sender, and RAPID also at the receiver with a route that enables its timestamps."""
     route = ["--route", "10.0.0.0/24"] if program == "rapid" else []
-    held = []
+    loaders = []
     try:
         for host in ("left0", "right0") if route else ("left0",):
             own = name if host == "left0" else f"{name}b"
-            held.append(_hold(net, host, program, own, SETTINGS[program], route))
+            loaders.append(_start_loader(net, host, program, own, SETTINGS[program], route))
         yield
     finally:
-        for process in held:
+        for process in loaders:
             process.send_signal(signal.SIGTERM)
             process.wait(20)
 
 
-def _hold(
+def _start_loader(
     net: emulation.Network, host: str, program: str, name: str, settings: dict[str, str], route: Sequence[str]
 ) -> subprocess.Popen[str]:
-    sets = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
-    words = [*COMMAND, "load", program, "--name", name, "--foreground", *route, *sets]
+    """Starts a command that keeps the program loaded until it is stopped, and waits until the program is loaded."""
+    options = [option for key, value in settings.items() for option in ("--set", f"{key}={value}")]
+    command = [*COMMAND, "load", program, "--name", name, "--foreground", *route, *options]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    process = net.start(host, words, stderr=subprocess.PIPE, text=True, env=environment)
+    process = net.start(host, command, stderr=subprocess.PIPE, text=True, env=environment)
     assert process.stderr is not None
-    said = process.stderr.readline()
-    if "is loaded" not in said:
-        raise _native.LinuxError(said.strip())
+    line = process.stderr.readline()
+    if "is loaded" not in line:
+        raise _native.LinuxError(line.strip())
     return process
 
 
 def simulated(program: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The series of the same scenario in virtual time, and its packets."""
-    result = api.run(SCENARIO + SCHEMES[program])
+    """Runs the same scenario in virtual time, and returns its series and packets."""
+    result = run(SCENARIO + SCHEMES[program])
     series = result.series.with_columns(pl.col("probe", "quantity").cast(pl.String))
     return series, result.packets
 
 
 def as_measured(departures_us: float, path_us: float) -> dict[str, Settings | None]:
-    """What differs in the kernel's run, as far as it was measured: how late its sender was, and the path."""
+    """Returns variations with the measured lateness of the kernel's sender and of the path, alone and together."""
     (departures, first), (path, second) = late_departures(departures_us), late_stamps(path_us)
     return {
         f"as measured: {departures}": first,
@@ -203,28 +211,28 @@ def as_measured(departures_us: float, path_us: float) -> dict[str, Settings | No
 
 
 def varied(cases: Mapping[str, Settings | None]) -> pl.DataFrame:
-    """RAPID in virtual time, with one thing after the other that may differ in the kernel's run; means of seeds."""
+    """Runs RAPID in virtual time with each variation, and returns means over seeds."""
     rows = []
     for what, settings in cases.items():
         text = SCENARIO if settings is not None else SCENARIO.replace('[workload]\nkind = "bulk"\n', BURST)
         for seed in SEEDS:
-            series = api.run(text + SCHEMES["rapid"], set=settings or {}, seed=seed).series
+            series = run(text + SCHEMES["rapid"], set=settings or {}, seed=seed).series
             kept = bpf_page.kept("rapid", "simulator", series.with_columns(pl.col("probe", "quantity").cast(pl.String)))
             rows.append(kept.with_columns(pl.lit(what).alias("what"), pl.lit(seed).alias("seed")))
     return bpf_page.varied(pl.concat(rows))
 
 
 def main(folder: Path) -> None:
-    """Measures everything and writes tables, page and figure."""
+    """Measures everything and writes the tables, the page and the figure."""
     folder.mkdir(parents=True, exist_ok=True)
     parts, gaps, measured = [], [], {}
     for program in SCHEMES:
         series, packets = simulated(program)
-        told, path_late_us = in_kernel(program)
-        parts += [bpf_page.kept(program, "simulator", series), bpf_page.kept(program, "kernel", told)]
+        reported, path_late_us = in_kernel(program)
+        parts += [bpf_page.kept(program, "simulator", series), bpf_page.kept(program, "kernel", reported)]
         if program == "rapid":
-            gaps = [bpf_page.gaps_of_packets(packets), bpf_page.gaps_told(told)]
-            measured = as_measured(bpf_page.late_departures_us(told), MEAN_OVER_MEDIAN * path_late_us)
+            gaps = [bpf_page.gaps_of_packets(packets), bpf_page.gaps_in_kernel(reported)]
+            measured = as_measured(bpf_page.late_departures_us(reported), MEAN_OVER_MEDIAN * path_late_us)
     varied(VARIED | measured).write_csv(folder / "varied.csv", float_precision=4)
     pl.concat(parts).write_csv(folder / "series.csv", float_precision=6)
     pl.concat(gaps).write_csv(folder / "gaps.csv", float_precision=3)

@@ -1,4 +1,7 @@
-"""How exact RAPID's gaps are, and what each controller costs for an acknowledgment, over a cable without delay."""
+"""Measures how exact RAPID's gaps are, and the processor time of controllers per acknowledgment.
+
+Both measurements run in the running kernel, over a cable without delay between two network namespaces.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,9 @@ from sparelane.bpf import kernel
 
 SEND_FOR_S = 20.0
 STATISTICS = Path("/proc/sys/kernel/bpf_stats_enabled")
-# Samples of all processors, so many in a second.
+# The rate at which perf samples each processor.
 SAMPLES_HZ = 10_000
-# Under which symbols each controller's own code is.
+# Patterns of the kernel symbols that belong to each controller.
 SYMBOLS = {
     "cubic": r"cubictcp_|bictcp_",
     "bbr": r" bbr_",
@@ -62,7 +65,7 @@ def _ip(*words: str) -> None:
 
 @contextmanager
 def _ends() -> Iterator[tuple[str, str]]:
-    """Two namespaces, joined by a cable, with a receiver in the second; packets go one by one."""
+    """Creates two namespaces with a cable between them, without segmentation offload, and a receiver in the second."""
     ends = tuple(f"sx{os.getpid()}{end}" for end in "ab")
     try:
         for end in ends:
@@ -93,12 +96,12 @@ def _environment() -> dict[str, str]:
 
 @contextmanager
 def _rapid(ends: Sequence[str], *sets: str) -> Iterator[str]:
-    """RAPID at both ends, with the time stamps that it wants; the name of the sender's."""
+    """Loads RAPID at both ends, with a route that enables its timestamps. Yields the name of the sender's program."""
     names = [f"xr{os.getpid()}{end}"[-14:] for end in "ab"]
-    held = []
+    loaders = []
     try:
         for end, name in zip(ends, names, strict=True):
-            words = [
+            command = [
                 *_inside(end),
                 *COMMAND,
                 "load",
@@ -109,22 +112,22 @@ def _rapid(ends: Sequence[str], *sets: str) -> Iterator[str]:
                 "--route",
                 "10.98.1.0/24",
             ]
-            words += [word for setting in sets for word in ("--set", setting)]
-            held.append(subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=_environment()))
-        for process in held:
+            command += [option for setting in sets for option in ("--set", setting)]
+            loaders.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=_environment()))
+        for process in loaders:
             assert process.stderr is not None
-            said = process.stderr.readline()
-            if "is loaded" not in said:
-                raise _native.LinuxError(said.strip())
+            line = process.stderr.readline()
+            if "is loaded" not in line:
+                raise _native.LinuxError(line.strip())
         yield names[0]
     finally:
-        for process in held:
+        for process in loaders:
             process.terminate()
             process.wait(20)
 
 
 def accuracy(gaps_us: Sequence[float], packet_bytes: int) -> pl.DataFrame:
-    """For each gap that is set: what was kept, at the sender's own clock."""
+    """Measures, for each intended gap, the gaps that the sender kept by its own clock."""
     rows = []
     with _ends() as ends:
         for gap_us in gaps_us:
@@ -150,7 +153,7 @@ def accuracy(gaps_us: Sequence[float], packet_bytes: int) -> pl.DataFrame:
 
 
 def costs() -> pl.DataFrame:
-    """For each controller: nanoseconds of its own code for each acknowledgment, as sampled and as the kernel counts."""
+    """Measures the nanoseconds of each controller's own code per acknowledgment, sampled and counted by the kernel."""
     rows = []
     with _ends() as ends:
         for name in ("cubic", "bbr"):
@@ -173,14 +176,14 @@ Cost = tuple[str, int, float | None, float | None, int]
 
 
 def _cost(end: str, name: str, program: str) -> Cost:
-    """One transfer under a controller, with its samples, and then one with the kernel's own counting."""
+    """Runs one transfer under a controller with sampling, and then one with the kernel's statistics."""
     acknowledgments, samples = _sampled(end, name, SYMBOLS[program])
     sampled = None if samples is None else samples / SAMPLES_HZ * 1e9 / max(1, acknowledgments)
     return program, acknowledgments, sampled, _counted(end, name, program), samples or 0
 
 
 def _sampled(end: str, name: str, symbols: str) -> tuple[int, int | None]:
-    """How many acknowledgments came while it sent, and how many samples fell into these symbols."""
+    """Runs a transfer. Returns the numbers of acknowledgments and of samples in these symbols; `None` without perf."""
     send = [*_inside(end), sys.executable, "-c", SEND, name, str(SEND_FOR_S)]
     before = _received(end)
     if shutil.which("perf") is None:
@@ -198,7 +201,7 @@ def _sampled(end: str, name: str, symbols: str) -> tuple[int, int | None]:
 
 
 def _received(end: str) -> int:
-    """TCP segments that came into the namespace."""
+    """Returns the number of TCP segments that the namespace has received."""
     text = subprocess.run(
         [*_inside(end), "cat", "/proc/net/snmp"], check=True, capture_output=True, text=True
     ).stdout.splitlines()
@@ -207,7 +210,7 @@ def _received(end: str) -> int:
 
 
 def _counted(end: str, name: str, program: str) -> float | None:
-    """What the kernel counts of a program's operations for each acknowledgment, its clock included."""
+    """Returns the kernel's count of nanoseconds in a program per acknowledgment, including the cost of its clock."""
     if program not in ("rtcp", "rapid", "scavenger"):
         return None
     before = STATISTICS.read_text()

@@ -1,4 +1,4 @@
-"""The page and the figure of RTCP and RAPID in the kernel that runs."""
+"""Writes the page and the figure that compare RTCP and RAPID in the running kernel with the simulator."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from sparelane.reports import plots
 
-# What is kept of each program: how both sides call it, and how much one of theirs is in the unit of the page.
+# The quantities that are compared, by program: their name on each side, and the factor to the unit of the page.
 KEPT = {
     "rtcp": {
         "window (segments)": {"simulator": ("cwnd_bytes", 1 / 1448), "kernel": ("cwnd_bytes", 1 / 1448)},
@@ -25,13 +25,14 @@ KEPT = {
         "round trip (ms)": {"simulator": ("srtt_s", 1e3), "kernel": ("rtt_ms", 1.0)},
     },
 }
-# Averages are of what comes after so long, seconds, over means of so long.
+# Averages leave out the first seconds.
 SETTLED_S = 2.0
-# So long RTCP's windows are shown, seconds: they go up and down several times in each.
+# The figure shows this many seconds of RTCP, whose window rises and falls several times per second.
 SHOWN_S = 3.0
+# The distance of samples in both series.
 BIN_S = 0.02
-# RAPID's most_lateness, beyond which a new p-stream begins.
-MOST_LATE_US = 1000.0
+# RAPID's `most_lateness`: after a longer delay, a new p-stream starts.
+MAX_LATE_US = 1000.0
 LOOKS = {"simulator": plots.RC3, "kernel": plots.THIRD}
 SHOWN = (
     ("rtcp", "window (segments)"),
@@ -42,10 +43,10 @@ SHOWN = (
 
 
 def kept(program: str, side: str, series: pl.DataFrame) -> pl.DataFrame:
-    """A side's quantities in common units, as each stands every 20 ms.
+    """Returns a side's quantities in common units, each sampled every 20 ms.
 
-    The kernel tells at acknowledgments, of which few come where the window is small: what was told last holds until the
-    next, on both sides.
+    The kernel reports values at acknowledgments, which are rare if the window is small. On both sides, the last
+    reported value holds until the next.
     """
     last_s = float(series["time_s"].max() or 0.0)  # type: ignore[arg-type]
     grid = pl.DataFrame({"time_s": BIN_S * np.arange(1, int(last_s / BIN_S) + 1)})
@@ -54,26 +55,27 @@ def kept(program: str, side: str, series: pl.DataFrame) -> pl.DataFrame:
         quantity, scale = sides[side]
         own = series.filter(pl.col("quantity") == quantity, pl.col("value").is_not_null()).sort("time_s")
         held = grid.join_asof(own.select("time_s", pl.col("value") * scale), on="time_s").drop_nulls()
-        said = {"program": program, "side": side, "quantity": name}
-        parts.append(held.select(*(pl.lit(text).alias(label) for label, text in said.items()), "time_s", "value"))
+        labels = {"program": program, "side": side, "quantity": name}
+        parts.append(held.select(*(pl.lit(text).alias(label) for label, text in labels.items()), "time_s", "value"))
     return pl.concat(parts)
 
 
-def late_departures_us(told: pl.DataFrame) -> float:
-    """How late the kernel's packets left on average, by how the gaps that it kept differ from those that were set.
+def late_departures_us(reported: pl.DataFrame) -> float:
+    """Returns the mean lateness of the kernel's packets, from the differences between intended and kept gaps.
 
-    Times by which packets are late are taken for exponential and independent: the difference of two has a mean absolute
-    value of their mean. A silence, where a new p-stream begins, does not count.
+    Latenesses are assumed to be exponential and independent. The difference of two then has a mean absolute value equal
+    to their mean. Pauses before a new p-stream are left out.
     """
-    own = told.filter(pl.col("time_s") > SETTLED_S)
-    meant = own.filter(pl.col("quantity") == "gap_us")["value"].to_numpy()[:-1]
+    own = reported.filter(pl.col("time_s") > SETTLED_S)
+    # A gap is kept by the packet after the one that reports it.
+    intended_us = own.filter(pl.col("quantity") == "gap_us")["value"].to_numpy()[:-1]
     kept_us = own.filter(pl.col("quantity") == "kept_gap_us")["value"].to_numpy()[1:]
-    apart = np.abs(kept_us[: len(meant)] - meant[: len(kept_us)])
-    return float(apart[apart < MOST_LATE_US].mean())
+    differences_us = np.abs(kept_us[: len(intended_us)] - intended_us[: len(kept_us)])
+    return float(differences_us[differences_us < MAX_LATE_US].mean())
 
 
 def varied(series: pl.DataFrame) -> pl.DataFrame:
-    """Means by what was varied, after the start and in the last second."""
+    """Returns means for each variation, over all samples after the start and over the last second."""
     last_s = series["time_s"].max() - 1  # type: ignore[operator]
     parts = []
     for column, since_s in (("mean", SETTLED_S), ("in_last_second", last_s)):
@@ -83,25 +85,25 @@ def varied(series: pl.DataFrame) -> pl.DataFrame:
 
 
 def gaps_of_packets(packets: pl.DataFrame) -> pl.DataFrame:
-    """Gaps between packets as the simulator's sender lets them go."""
+    """Returns the distribution of the gaps between packets of the simulator's sender."""
     sent = packets.filter(pl.col("sent_s") > SETTLED_S)["sent_s"].sort().to_numpy()
     return _gaps("simulator", np.diff(sent) * 1e6)
 
 
-def gaps_told(told: pl.DataFrame) -> pl.DataFrame:
-    """Gaps that the kernel's sender kept."""
-    own = told.filter(pl.col("quantity") == "kept_gap_us", pl.col("time_s") > SETTLED_S)
+def gaps_in_kernel(reported: pl.DataFrame) -> pl.DataFrame:
+    """Returns the distribution of the gaps that the kernel's sender kept."""
+    own = reported.filter(pl.col("quantity") == "kept_gap_us", pl.col("time_s") > SETTLED_S)
     return _gaps("kernel", own["value"].to_numpy())
 
 
 def _gaps(side: str, values: np.ndarray) -> pl.DataFrame:
-    """A distribution by its percentiles."""
+    """Returns a distribution as its percentiles."""
     shares = np.arange(0, 101)
     return pl.DataFrame({"side": [side] * 101, "percentile": shares, "gap_us": np.percentile(values, shares)})
 
 
 def write(folder: Path) -> None:
-    """The page and the figure of the tables in a folder."""
+    """Writes the page and the figure from the tables in a folder."""
     series, gaps = pl.read_csv(folder / "series.csv"), pl.read_csv(folder / "gaps.csv")
     accuracy, costs = pl.read_csv(folder / "accuracy.csv"), pl.read_csv(folder / "costs.csv")
     (folder / "README.md").write_text("\n".join(_page(folder, series, gaps, accuracy, costs)) + "\n", encoding="utf-8")
@@ -113,12 +115,11 @@ def _page(
     folder: Path, series: pl.DataFrame, gaps: pl.DataFrame, accuracy: pl.DataFrame, costs: pl.DataFrame
 ) -> list[str]:
     lines = [
-        "# RTCP and RAPID in the kernel that runs",
+        "# RTCP and RAPID in the running kernel",
         "",
-        "One connection of 10 s between two network namespaces, under each BPF program, over 10 Mb/s and 40 ms behind",
-        "an interface of 12 Mb/s, which `sparelane emulate` carries in real time; and the same scenario in virtual",
-        "time. The real path is late by up to some milliseconds now and then, where the machine is busy with other",
-        "work; the other never is.",
+        "Under each BPF program, one connection of 10 s runs between two network namespaces. The path has 10 Mb/s and",
+        "40 ms behind an interface of 12 Mb/s; `sparelane emulate` provides it in real time. The same scenario runs in",
+        "virtual time. On a busy machine, the real path delivers some packets up to some milliseconds late.",
         "",
         "![Windows, round trips, rates and gaps](figure.png)",
         "",
@@ -142,9 +143,10 @@ def _page(
         "",
         "## Gaps",
         "",
-        "A rate that stays, over a cable without delay: gaps that were set, and kept, at the sender's own clock.",
+        "RAPID's intended gaps at a constant rate, over a cable without delay, and the gaps that its sender kept by",
+        "its own clock.",
         "",
-        "| gap, us | packets | median kept, us | 90th percentile, us | within 5 us |",
+        "| intended gap, us | packets | median kept, us | 90th percentile, us | within 5 us |",
         "|---|---|---|---|---|",
     ]
     for row in accuracy.iter_rows(named=True):
@@ -154,11 +156,11 @@ def _page(
         "",
         "## Cost",
         "",
-        "Time in a controller's own code for each acknowledgment that came, by samples of all processors (perf),",
-        "10,000 a second, with intervals of 95 % by the number of samples (Poisson); and for programs also as the",
-        "kernel counts it (`kernel.bpf_stats_enabled`), which includes its clock.",
+        "The time in a controller's own code per received acknowledgment, from 10,000 samples per second of each",
+        "processor (perf). The 95 % intervals follow from the number of samples (Poisson). For BPF programs, the",
+        "kernel also counts the time (`kernel.bpf_stats_enabled`); its count includes the cost of its clock.",
         "",
-        "| controller | acknowledgments | samples | ns an acknowledgment, sampled | as the kernel counts |",
+        "| controller | acknowledgments | samples | ns per acknowledgment, sampled | counted by the kernel |",
         "|---|---|---|---|---|",
     ]
     for row in costs.iter_rows(named=True):
@@ -172,17 +174,17 @@ def _page(
 
 
 def _varied(means: pl.DataFrame) -> list[str]:
-    """What late packets do to RAPID's queue."""
+    """Returns the section about RAPID's queue in runs with late packets."""
     lines = [
         "",
-        "## What late packets do to RAPID's queue",
+        "## RAPID's queue and late packets",
         "",
-        "RAPID takes a rate for free where receive gaps do not grow, and noise in the gaps hides that they do. On a",
-        "machine that was busy with other work the kernel's run had a round trip of 211 ms. In virtual time, with one",
-        f"thing after the other that a real run has more of (means of five seeds after {SETTLED_S:g} s; the kernel's",
-        "program leaves TCP's options out, and the link has 9.92 Mb/s by its count):",
+        "RAPID considers a rate available if receive gaps do not grow, and noise in the gaps hides their growth. On a",
+        "machine that was busy with other work, the kernel's run had a round trip of 211 ms. The table has runs in",
+        f"virtual time, each with one difference of a real path (means of five seeds after {SETTLED_S:g} s). The",
+        "kernel's program does not count TCP options, so the link has 9.92 Mb/s in its rates.",
         "",
-        "| what differs | rate (Mb/s) | estimate (Mb/s) | round trip (ms) | in the last second |",
+        "| difference | rate (Mb/s) | estimate (Mb/s) | round trip (ms) | in the last second |",
         "|---|---|---|---|---|",
     ]
     for what in means["what"].unique(maintain_order=True):
@@ -192,10 +194,10 @@ def _varied(means: pl.DataFrame) -> list[str]:
     return [
         *lines,
         "",
-        "A queue alone does not last: after the burst of another flow it drains, as the rate is below that of the",
-        "link. What is measured of the kernel's run is how late its packets left, by the gaps that its sender kept,",
-        "and by how much the emulated path was late (the mean of exponential times with the median that the path",
-        "counted).",
+        "A queue by itself does not last: after the burst of another flow it drains, because the rate is below that of",
+        'the link. The rows "as measured" use two numbers of the kernel\'s run: the lateness of departures, from the',
+        "gaps that its sender kept, and the lateness of the emulated path. For the latter, exponential times with the",
+        "path's median are assumed.",
     ]
 
 

@@ -1,4 +1,4 @@
-"""Each of the kernel's controllers and ours: completion times, data in flight, queues and the use of the link."""
+"""Compares each of the kernel's controllers with ours: completion times, data in flight, queues and link use."""
 
 from __future__ import annotations
 

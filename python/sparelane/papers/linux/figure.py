@@ -1,4 +1,4 @@
-"""Differences between Linux and us by controller, and what is in flight over time."""
+"""Draws the differences between Linux's controllers and ours, and their data in flight over time."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from sparelane.papers.linux.rows import FCT
 from sparelane.reports import plots
 from sparelane.uml.parameters import CONTROLLERS
 
-# Whose flows are drawn.
+# The controllers whose flows the figure shows over time.
 SHOWN = ("bbr", "westwood", "cdg", "vegas", "cubic")
 LOOKS = {"linux": ("Linux", plots.TCP), "simulator": ("ours", plots.RC3)}
 
 
 def draw(evaluation: Evaluation) -> Figure:
-    """The differences of completion times, and what was sampled on one path."""
+    """Draws the differences of completion times and, if sampled, the data in flight on one path."""
     has_series = "series" in evaluation.curves
     drawing, panels = plots.figure(3 if has_series else 1, width_inches=plots.PAGE_INCHES, rows=2 if has_series else 1)
     _differences(panels[0], evaluation)
@@ -36,7 +36,7 @@ def _differences(panel: Axes, evaluation: Evaluation) -> None:
     panel.set_xscale("symlog", linthresh=1)
     panel.set_xticks([-10, -1, 0, 1, 10], ["-10", "-1", "0", "1", "10"])
     panel.set_yticks(range(len(CONTROLLERS)), list(CONTROLLERS), fontsize=6)
-    panel.set_xlabel("completion: ours less Linux (%)")
+    panel.set_xlabel("completion: ours minus Linux's (%)")
     panel.set_ylabel("controller")
     panel.axvspan(-5, 5, color="0.9", zorder=0)
 

@@ -1,4 +1,4 @@
-"""What is kept of a run: a row a flow, and how the largest went and the queue while it lasted."""
+"""Reduces a run to one row per flow, and to averages and series of the largest flow and the bottleneck's queue."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ SCHEMA = {
 }
 BOTTLENECK = "west->east"
 LARGEST = 2
-# Averages of shorter flows would be of too few samples, seconds.
+# Shorter flows have no averages, because they have too few samples.
 LEAST_SAMPLED_S = 0.5
 
 
 def rows(run: Run, seed: int, side: Side, outcome: Outcome) -> pl.DataFrame:
-    """A row a flow. Averages over time are of the largest flow, null where it is short."""
+    """Returns one row per flow. Only the largest flow has averages over time, and only if it lasts long enough."""
     found = []
     for number, (size, flow) in enumerate(zip(run.path.sizes, outcome.flows.iter_rows(named=True), strict=True)):
         lasted_s = flow["completion_s"]
@@ -40,7 +40,7 @@ def rows(run: Run, seed: int, side: Side, outcome: Outcome) -> pl.DataFrame:
 
 
 def series(run: Run, side: Side, outcome: Outcome) -> pl.DataFrame:
-    """What the largest flow has in flight, and the queue, with time from the flow's start."""
+    """Returns the largest flow's data in flight and the bottleneck's queue over the time since the flow's start."""
     chosen = _during(outcome).filter(
         ((pl.col("probe") == f"flow {LARGEST}") & (pl.col("quantity") == "in_flight_bytes"))
         | ((pl.col("probe") == BOTTLENECK) & (pl.col("quantity") == "backlog_bytes"))
@@ -55,14 +55,14 @@ def series(run: Run, side: Side, outcome: Outcome) -> pl.DataFrame:
 
 
 def _during(outcome: Outcome) -> pl.DataFrame:
-    """What was sampled while the largest flow lasted, with time from its start."""
+    """Returns the samples during the largest flow, with the time since its start."""
     start_s, lasted_s = outcome.flows.row(LARGEST, named=True)["start_s"], outcome.flows["completion_s"][LARGEST]
     since = outcome.series.with_columns(pl.col("probe", "quantity").cast(pl.String), pl.col("time_s") - start_s)
     return since.filter(pl.col("time_s").is_between(0, lasted_s))
 
 
 def _averages(path: Path, outcome: Outcome) -> tuple[float | None, ...]:
-    """Mean bytes in flight and in the queue, and the share of the link that was used, of whole intervals."""
+    """Returns the mean bytes in flight, the mean bytes in the queue, and the link use over whole sample intervals."""
     during = _during(outcome)
     sent = during.filter(probe=BOTTLENECK, quantity="sent_bytes")
     used = None
@@ -73,7 +73,7 @@ def _averages(path: Path, outcome: Outcome) -> tuple[float | None, ...]:
 
 
 def _bits(rate: str) -> float:
-    """A rate of a path, bits per second."""
+    """Returns a path's rate in bits per second."""
     number, unit = rate[:-4], rate[-4:]
     return float(number) * {"Mbps": 1e6, "Gbps": 1e9}[unit]
 

@@ -1,4 +1,4 @@
-"""The paths of the comparison with Linux, the runs over them, and which segments are lost on the way."""
+"""The paths of the comparison with Linux, the runs over them, and the segments that are lost."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from sparelane.papers.engine.rows import joined
 from sparelane.uml.parameters import CONTROLLERS
 
 SCENARIO = "linux-controllers"
-# Controllers whose random numbers change anything: TCP-LP draws the beginnings of timestamps, CDG when it gives way. NV
-# draws when it forgets the least round-trip time, after which it measures the same one again.
+# Controllers whose random numbers change results: TCP-LP draws the start of timestamps, CDG its backoffs. NV draws the
+# times at which it discards its minimum round-trip time, but it then measures the same minimum again.
 RANDOM = ("lp", "cdg")
-# Samples at multiples of the round trip would be at the very instants at which windows grow. Long intervals would leave
-# out what the last one of a flow holds, and see a queue that fills and drains at other times than on Linux, which has
-# the path's delay before the queue.
+# Not a divisor or multiple of the round trips: such samples would always fall on the instants at which windows grow.
+# Longer intervals would miss the end of each flow. They would also sample a queue that fills and drains at different
+# phases on both sides, because Linux has the path's delay before the queue.
 SAMPLED_EVERY = "7307us"
 # Payload of a full segment with timestamps, bytes.
 MSS_BYTES = 1448
 
 Side = Literal["simulator", "linux"]
 SIDES: tuple[Side, ...] = ("simulator", "linux")
-# Hosts of Linux acknowledge nearly every packet here, since the receiving program reads each at once.
+# Linux acknowledges nearly every packet here, because the receiving program reads each at once.
 OURS = ("transport.delayed_ack=false",)
-# TCP-LP has other rules with exact clocks, and CDG begins with the first full packet unless it is Linux's. The clock of
-# User-Mode Linux ticks every 10 ms (CONFIG_HZ=100), by which Westwood measures.
+# Settings that make our controllers follow Linux. By default, our TCP-LP has rules for exact clocks, and our CDG starts
+# with the first full packet. Westwood measures by the clock of User-Mode Linux, with ticks of 10 ms (CONFIG_HZ=100).
 LIKE: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(RANDOM, ("scheme.flow.like=linux",)),
     "westwood": ("scheme.flow.tick=10ms",),
 }
-# The receiver of DCTCP echoes every mark.
-ASKS: Mapping[str, tuple[str, ...]] = {"dctcp": ("transport.ecn=dctcp",)}
+# Settings of both sides that a controller needs. DCTCP needs a receiver that echoes every mark.
+NEEDS: Mapping[str, tuple[str, ...]] = {"dctcp": ("transport.ecn=dctcp",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,12 @@ class Path:
     """A dumbbell with one pair of hosts.
 
     Attributes:
-        name: for people.
-        rate: of the bottleneck.
-        round_trip_ms: without any queue.
-        loss: share of segments that are lost before the bottleneck.
-        limit: of the bottleneck's queue.
-        sizes: of the flows that each controller sends, one after the other.
+        name: the name in tables.
+        rate: the rate of the bottleneck.
+        round_trip_ms: the round-trip time without queues.
+        loss: the share of segments that are lost before the bottleneck.
+        limit: the limit of the bottleneck's queue.
+        sizes: the sizes of the flows that each controller sends one after the other.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Path:
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """What is set of the scenario."""
+        """The overrides of the scenario."""
         return (
             f"topology.access_delay={self.round_trip_ms / 20:g}ms",
             f"topology.bottleneck_rate={self.rate}",
@@ -71,7 +71,7 @@ class Path:
         )
 
     def lost(self, seed: int) -> tuple[tuple[int, ...], ...]:
-        """The segments of each flow whose first transmission is lost under a seed: the same for all controllers."""
+        """Returns the segments of each flow whose first transmission is lost with a seed, for all controllers."""
         return tuple(self._lost(size, seed) for size in self.sizes)
 
     def _lost(self, size: str, seed: int) -> tuple[int, ...]:
@@ -80,7 +80,7 @@ class Path:
 
 
 def segments(size: str) -> int:
-    """How many segments a flow has."""
+    """Returns the number of segments of a flow."""
     unit = 1e6 if size.endswith("MB") else 1e3
     return math.ceil(float(size[:-2]) * unit / MSS_BYTES)
 
@@ -101,10 +101,10 @@ class Run:
     """One controller's flows over a path.
 
     Attributes:
-        path: where.
-        controller: whose.
-        variant: what is set of the controller, in words; empty where nothing is.
-        overrides: the same, `key=value` each.
+        path: the path.
+        controller: the controller of all flows.
+        variant: the controller's settings in words; empty for its defaults.
+        overrides: the controller's settings, each `key=value`.
     """
 
     path: Path
@@ -113,12 +113,12 @@ class Run:
     overrides: tuple[str, ...] = ()
 
     def seeds(self, wanted: Sequence[int]) -> Sequence[int]:
-        """Those under which anything differs: where nothing is drawn, the first is enough."""
+        """Returns the seeds with different results: only the first if the run draws no random numbers."""
         draws = self.controller in RANDOM and not self.variant
         return wanted if self.path.loss or draws else wanted[:1]
 
     def simulation(self, seed: int, side: Side) -> Simulation:
-        """The run under a seed. Losses are lists, so that only what draws has need of the seed itself."""
+        """Returns the run with a seed. Losses are listed in the settings, so only random controllers use the seed."""
         drops = ", ".join(
             f'{{ from = "west", to = "east", flow = {flow}, segments = {list(lost)} }}'
             for flow, lost in enumerate(self.path.lost(seed))
@@ -129,7 +129,7 @@ class Run:
             scenario=SCENARIO,
             settings=(
                 f"scheme.flow.controller={self.controller}",
-                *ASKS.get(self.controller, ()),
+                *NEEDS.get(self.controller, ()),
                 *self.overrides,
                 *self.path.settings,
                 *([f"drop=[{drops}]"] if drops else []),
@@ -142,8 +142,7 @@ class Run:
         )
 
 
-# What draws, where nothing is drawn: CDG that never gives way to delays, and CDG that gives way to all but the smallest
-# rises.
+# Variants of CDG without randomness: it never backs off for delays, or backs off at each rise above the smallest.
 WITHOUT_DRAWING = "no backoff for delays"
 AT_EACH_RISE = "a backoff for each rise of delays"
 VARIED_RUNS = (
@@ -151,5 +150,5 @@ VARIED_RUNS = (
     Run(PATHS[0], "cdg", AT_EACH_RISE, ("scheme.flow.backoff_factor=10000",)),
 )
 RUNS = (*(Run(path, controller) for path in PATHS for controller in CONTROLLERS), *VARIED_RUNS)
-# What a quick run does: two paths, one of which loses.
+# The runs of the quick effort: two paths, one of them with losses.
 QUICK_RUNS = tuple(run for run in RUNS if run.path in (PATHS[0], PATHS[-1]) and not run.variant)

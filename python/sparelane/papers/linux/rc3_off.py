@@ -1,7 +1,7 @@
-"""A kernel with the patches of RC3 and without their option, beside the stock one: the same packets, byte by byte.
+"""Shows that RC3's patches change no packet if their option is off.
 
-`python -m sparelane.papers.linux.rc3_off FOLDER` builds both kernels, unless they are there, runs transfers on
-each, compares what went over three cables, and writes a page.
+`python -m sparelane.papers.linux.rc3_off FOLDER` builds a stock kernel and a patched one without the option, if they do
+not exist. It runs the same transfers on both, compares the packets on three cables byte by byte, and writes a page.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import product, zip_longest
 from pathlib import Path
 
-from sparelane.terminal import console as terminal
+from sparelane.terminal import console
 from sparelane.uml import kernel, running
 from sparelane.uml.kernel import Kernel
 
@@ -40,9 +40,9 @@ QUEUES = {
     "marks": ("transport.ecn=classic", "queue={kind='fifo', limit='100packets', mark_at='40packets'}"),
 }
 CONTROLLERS = ("newreno", "cubic")
-# Packets that TCP hands over at once, with segmentation offload and without.
+# Packets that TCP passes to the interface at once, without segmentation offload and with it.
 OFFLOADS = {"off": 1, "on": 44}
-# Where packets are captured: as the sender's TCP lets them go, behind the queue, and before the receiver's TCP.
+# The interfaces where packets are captured: below the sender's TCP, behind the queue, and below the receiver's TCP.
 DEVICES = (("left0", "eth"), ("west", "east"), ("right0", "eth"))
 NAMES = ("stock", "patched")
 
@@ -52,9 +52,9 @@ class Case:
     """One transfer.
 
     Attributes:
-        controller: the sender's.
-        offload: whether TCP hands over many packets at once, a key of `OFFLOADS`.
-        queue: that of the bottleneck, a key of `QUEUES`.
+        controller: the sender's controller.
+        offload: the segmentation offload, a key of `OFFLOADS`.
+        queue: the queue of the bottleneck, a key of `QUEUES`.
     """
 
     controller: str
@@ -63,7 +63,7 @@ class Case:
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """What is set of the scenario."""
+        """The overrides of the scenario."""
         packets = OFFLOADS[self.offload]
         return (
             f"scheme.tcp.controller={self.controller}",
@@ -78,15 +78,15 @@ CASES = tuple(Case(*parts) for parts in product(CONTROLLERS, OFFLOADS, QUEUES))
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A transfer under two kernels.
+    """The comparison of a transfer on two kernels.
 
     Attributes:
-        packets: how many each kernel sent and received, over all devices.
-        differing: packets of which bytes or time are not the same under both, or that only one of them has.
-        counters: what the kernels have counted otherwise for a host; one that a kernel does not have is 0.
-        digests: of all captures together, under each kernel.
-        retransmitted: segments that the sender sent again, under the first kernel.
-        marked: packets that came with a mark, under the first kernel.
+        packets: the number of captured packets on all devices, for each kernel.
+        differing: the number of packets whose bytes or times differ, or that only one kernel has.
+        counters: the number of counters of hosts that differ. A counter that a kernel lacks counts as 0.
+        digests: the digest of all captures, for each kernel.
+        retransmitted: the number of retransmitted segments on the first kernel.
+        marked: the number of packets that arrived with a mark on the first kernel.
     """
 
     packets: tuple[int, int]
@@ -98,7 +98,7 @@ class Compared:
 
 
 def compare(case: Case, kernels: tuple[Kernel, Kernel]) -> Compared:
-    """Runs the transfer under both kernels.
+    """Runs the transfer on both kernels and compares them.
 
     Raises:
         LinuxError: a kernel failed.
@@ -124,12 +124,13 @@ def compare(case: Case, kernels: tuple[Kernel, Kernel]) -> Compared:
 
 
 def records(capture: bytes) -> Iterator[bytes]:
-    """The packets of a pcap file, each with its time and its length."""
+    """Yields the records of a pcap file: each packet with its time and its length."""
+    # The file header has 24 bytes, the header of a record 16.
     at = 24
     while at < len(capture):
-        (kept,) = struct.unpack_from("<I", capture, at + 8)
-        yield capture[at : at + 16 + kept]
-        at += 16 + kept
+        (captured_bytes,) = struct.unpack_from("<I", capture, at + 8)
+        yield capture[at : at + 16 + captured_bytes]
+        at += 16 + captured_bytes
 
 
 def _digest(captures: Sequence[bytes]) -> str:
@@ -137,27 +138,28 @@ def _digest(captures: Sequence[bytes]) -> str:
 
 
 def page(done: Sequence[tuple[Case, Compared]], kernels: tuple[Kernel, Kernel]) -> str:
-    """What was found, as Markdown."""
+    """Returns the results as a Markdown page."""
     total, differing = sum(found.packets[0] for _, found in done), sum(found.differing for _, found in done)
     counters = sum(found.counters for _, found in done)
     lines = [
         "# RC3's patches without their option",
         "",
-        "A kernel with the patches of RC3 (`docs/linux-rc3.md`) and without `CONFIG_TCP_RC3` sends what the",
-        f"stock kernel sends: of {total} captured packets {differing} differ, by a byte or by a nanosecond. Of what",
-        f"kernels count for each host {counters} numbers differ; the patched one has four counters more, which stay 0.",
+        "A kernel with RC3's patches (`docs/linux-rc3.md`) but without `CONFIG_TCP_RC3` sends the same packets as the",
+        f"stock kernel: of {total} captured packets {differing} differ by a byte or a nanosecond. Of the kernels'",
+        f"counters for each host, {counters} differ. The patched kernel has four more counters, which stay 0.",
         "",
-        f"Linux {kernel.RELEASE}, the same configuration, and the same date and name of the build:",
+        f"Both are Linux {kernel.RELEASE} with the same configuration, build date and build name:",
         "",
         *(f"- {name}: {one.key}, SHA-256 {_fingerprint(one)}" for name, one in zip(NAMES, kernels, strict=True)),
         "",
-        "Each transfer is one flow of 2000 packets over IPv4, in virtual time: 20 ms, hosts at 1 Gb/s, a bottleneck of",
-        "400 Mb/s; with segmentation and receive offload, or without either. The bottleneck has a queue of 100 packets",
-        "by priorities, or one that marks from 40 packets on what is ECN-capable. Captured is, both ways, what leaves",
-        "the sender's TCP, the bottleneck's queue, and comes to the receiver's TCP. A packet is the same where its",
-        "time, its length and its first 128 bytes are, which hold all headers.",
+        "Each transfer is one flow of 2000 packets over IPv4 in virtual time. The round trip is 20 ms, hosts have",
+        "1 Gb/s, and the bottleneck has 400 Mb/s. Segmentation and receive offload are both on or both off. The",
+        "bottleneck's queue has strict priorities and 100 packets, or marks ECN-capable packets from 40 packets on.",
+        "Packets of both directions are captured below the sender's TCP, behind the bottleneck's queue, and below the",
+        "receiver's TCP. Two packets are the same if their times, lengths and first 128 bytes, which include all",
+        "headers, are equal.",
         "",
-        "| controller | offload | queue | sent again | marked | packets, stock | packets, patched | that differ "
+        "| controller | offload | queue | retransmitted | marked | packets, stock | packets, patched | differing "
         "| digest, stock | digest, patched |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
@@ -172,8 +174,8 @@ def _fingerprint(one: Kernel) -> str:
 
 
 def main(folder: Path) -> int:
-    """Builds, compares and writes; 1 where a packet differs."""
-    with terminal.progress("the kernels") as meter:
+    """Builds the kernels, compares them and writes the page. Returns 1 if a packet or a counter differs."""
+    with console.progress("the kernels") as meter:
         kernels = (
             kernel.build(lambda share: meter(share / 2), os.cpu_count() or 1),
             kernel.build(lambda share: meter((1 + share) / 2), os.cpu_count() or 1, "off"),

@@ -1,4 +1,4 @@
-"""The quantities that are compared with Linux's, and the keys of their rows."""
+"""The quantities that are compared with Linux, and the keys of their rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ FCT = Metric("completion time", "s")
 FLIGHT = Metric("mean in flight", "kB")
 QUEUE = Metric("mean queue", "kB")
 USE = Metric("use of the link", "%")
-# Each with its column of what is measured, and the factor from there to its unit.
+# Each metric with its column in the measured table, and the factor from the column's unit to the metric's.
 METRICS = (
     (FCT, "completion_s", 1.0),
     (FLIGHT, "mean_in_flight_bytes", 1e-3),
@@ -19,5 +19,5 @@ METRICS = (
 
 
 def fct(path: Path, controller: str, size: int) -> Key:
-    """The row of a completion time; sizes are numbered from 0."""
+    """Returns the key of a completion time. Sizes are numbered from 0."""
     return Key(path.name, FCT, controller, traffic=path.sizes[size])
