@@ -114,7 +114,7 @@ class Verdict:
         band: the bounds of the number, both included; `None` if this effort does not check the claim.
         problem: why the number could not be computed; otherwise empty.
         reason: why the claim fails at the full effort; empty if it holds, and in a quick run.
-        unit: the unit of the number, or what it is relative to, as in "points from printed"; may be empty.
+        unit: the unit of the number, or the number it is relative to, as in "points from printed"; may be empty.
     """
 
     text: str
