@@ -133,7 +133,7 @@ $(VENV)/.built: $(VENV)/.environment $(BUILT_HOW) $(RUST_SOURCES) pyproject.toml
 	PIP_QUIET=1 $(BIN)/maturin develop --release --quiet --extras dev,gym $(if $(LIBBPF),--features libbpf)
 	touch $@
 
-## make check: run formatters, linters and type checks
+## make check: run formatters, linters, type checks and the check of prose
 check: build
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
@@ -141,6 +141,7 @@ check: build
 	$(BIN)/ruff format --check python tests benches docs
 	$(BIN)/ruff check python tests benches docs
 	$(BIN)/mypy
+	$(BIN)/python tests/prose.py
 
 ## make results: copy saved results into results/ and write its pages (FULL=out/full)
 # Copies rows, curves, figures and manifests, and writes the pages. Then fails if a claim fails.

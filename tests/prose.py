@@ -8,6 +8,7 @@ text of the project stays plain. It cannot judge whether a text is clear.
     python tests/prose.py crates/sim docs  # some folders or files
 
 Each line of the output names a place, the phrase, and what to write instead. The exit code is 1 if a limit is exceeded.
+For the whole repository, places are listed only in that case.
 """
 
 from __future__ import annotations
@@ -249,8 +250,8 @@ def main(places: Sequence[str]) -> int:
     for name in tracked(places):
         reader = READERS[Path(name).suffix or Path(name).name]
         report.add(name, reader((ROOT / name).read_text(encoding="utf-8")))
-    for finding in report.findings:
-        print(finding)
+    if places or not report.passes:
+        print(*report.findings, sep="\n")
     print(report)
     return 0 if report.passes else 1
 

@@ -1,6 +1,8 @@
 """Tests that the check of prose finds odd phrases and openings in text, and nothing in code."""
 
+import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -79,6 +81,21 @@ def test_the_limits_hold_for_the_tree_as_a_whole(text: str, passes: bool) -> Non
     report = prose.Report([])
     report.add("file", prose.rust(text))
     assert report.passes is passes
+
+
+def test_the_command_fails_and_lists_places_if_a_limit_is_exceeded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("The transfer runs for ever.\n")
+    subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
+    subprocess.run(["git", "-C", tmp_path, "add", "page.md"], check=True)
+    monkeypatch.setattr(prose, "ROOT", tmp_path)
+    assert prose.main([]) == 1
+    assert capsys.readouterr().out.startswith('page.md:1: "for ever"')
+    page.write_text("The transfer runs forever.\n")
+    assert prose.main([]) == 0
+    assert "page.md" not in capsys.readouterr().out
 
 
 def test_a_finding_names_its_place_and_what_to_write_instead() -> None:
