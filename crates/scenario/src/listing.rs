@@ -76,6 +76,7 @@ pub fn catalogue(catalogue: &Catalogue) -> Vec<Entry> {
     entries.extend(forms("sizes", catalogue.sizes.iter().copied()));
     entries.extend(forms("cross_traffic", cross_traffic::PATTERNS.iter()));
     entries.extend(forms("queue", catalogue.queues.0.iter().copied()));
+    // Tables of the file follow in the order of a scenario. `chosen` is for tables whose kind adds keys.
     let queue_at = [QUEUE_AT, QUEUE_KEYS].concat();
     let by_queue = ("kind", "queue");
     entries.extend([

@@ -316,6 +316,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
     let link = section.need("link")?;
     let overrides = link.tables()?;
 
+    // The network comes first: later sections name its nodes, and limits in `bdp` need its distances.
     let [warnings, emulation_warnings] = [const { Warnings::new() }; 2];
     let place = topology::Context { source, seed, warnings: &warnings };
     let mut network = topology::read(topology.clone(), &catalogue.topologies, &place)?;
@@ -323,6 +324,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
     let distances = distances(&network, &topology)?;
     let bdp_bytes = bdp_bytes(&network, &distances);
 
+    // Schemes start from [transport]. Queues depend on schemes: RC3 needs priorities, and limits need packet sizes.
     let transport = transport::read(section.need("transport")?, Transport::default())?;
     let schemes =
         Schemes::read(&section.need("scheme")?, &catalogue.controllers, transport, slowest_interface(&network))?;
@@ -330,6 +332,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
     let origins = links::apply_limits(&overrides, &mut network, &schemes, bdp_bytes)?;
     queues.check(&network, &schemes, |cable| origins[cable].map_or(&topology, |place| &overrides[place]).clone())?;
 
+    // A queue that differs has the keys of [queue] as defaults.
     let switch = section.maybe("switch", |field| switch::read(field, &queues, &schemes))?;
     let queue_at = section.need("queue_at")?;
     let table = section.need("queue")?;
@@ -343,6 +346,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
     let tables = [&section.need("queue")?, &section.need("nic")?, &section.need("scheme")?];
     rcp_rates::check(&queues, &schemes, &network, tables)?;
 
+    // A load on the core depends on the routing, so workloads come after it.
     let routing = match section.need("routing")?.choice()? {
         "ecmp" => Routing::PerFlowEcmp,
         "first-cable" => Routing::FirstCable,
@@ -356,6 +360,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
     let cross_traffic = cross_traffic::read_all(&section.need("cross_traffic")?, &network, duration)?;
     let drops = section.need("drop")?;
     let drops = drops.tables()?.into_iter().map(|field| drops::read(field, &network)).collect::<Result<_, _>>()?;
+    // Observers and hosts, which affect no other section.
     let sampling = section.given("sample").map(|field| sampling::read(field, &network, duration)).transpose()?;
     let measure = section.maybe("measure", |field| measure::read(field.clone(), &schemes, duration))?;
     let packets = section.given("packets").map(|field| packet_log::read(field, &schemes, duration)).transpose()?;
@@ -382,11 +387,13 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
         workloads: &found,
         cross_traffic: &cross_traffic,
     };
+    // Warnings of the topology apply to a simulation and to an emulation.
     for warning in warnings.list() {
         emulation_warnings.add(warning);
     }
     warnings::of_simulation(&facts, document, &warnings)?;
     warnings::of_emulation(&facts, &emulation_warnings)?;
+    // The saved text states the seed even if it is the default, so that it repeats the run.
     let mut text = document.table().clone();
     *text.entry("seed") = Node { item: Item::Whole(i128::from(seed)), origin: Origin::Set };
     Ok(Scenario {

@@ -242,6 +242,7 @@ pub struct Transport {
 /// Applies `field` to `base`: keys that it does not give stay as they are, unless it gives a preset.
 pub fn read(field: Field<'_>, base: Transport) -> Result<Transport, ScenarioError> {
     let section = field.section(&[TRANSPORT])?;
+    // A preset replaces all settings of the base; the keys after it change single settings.
     let given = section.maybe("preset", preset)?;
     let Transport { preset, config: base } =
         given.map_or(base, |preset| Transport { preset: Some(preset), config: preset.transport() });
@@ -287,6 +288,7 @@ pub fn read(field: Field<'_>, base: Transport) -> Result<Transport, ScenarioErro
             return Err(field.error(format!("{name} is {value}, above max_rto, {}", rto.max)));
         }
     }
+    // These detect losses or count data in flight by the segments that SACK reports.
     let needing_sack = [
         ("prr", config.prr),
         ("rack_tlp", config.rack_tlp),
@@ -298,6 +300,7 @@ pub fn read(field: Field<'_>, base: Transport) -> Result<Transport, ScenarioErro
             return Err(field.error(format!("{name} needs sack = true")));
         }
     }
+    // The two sizes have bounds of their own, but their sum may still be too large.
     if config.packet_bytes() > MAX_PACKET_BYTES
         && let Some(field) = section.given("header").or_else(|| section.given("mss"))
     {
@@ -305,6 +308,7 @@ pub fn read(field: Field<'_>, base: Transport) -> Result<Transport, ScenarioErro
         let message = format!("a packet of {packet}B with its header, {header}B; allowed: up to {MAX_PACKET_BYTES}B");
         return Err(field.error(message));
     }
+    // A buffer below one segment would stop every flow.
     for (name, bytes) in [("receive_window", config.receive_window_bytes), ("send_buffer", config.send_buffer_bytes)] {
         let Some(bytes) = bytes.filter(|&bytes| bytes < config.mss_bytes) else { continue };
         if let Some(field) = section.given(name).or_else(|| section.given("mss")) {

@@ -150,6 +150,7 @@ def _manifest(
         "paired": _is_paired(plan, kept),
         "plan": plan.key,
         "overrides": plan.fixed,
+        # Without a folder: the command reads the scenario that is saved in the folder itself.
         "repeat": _command(plan, None),
         "plugins": [{"file": f"{inputs.FOLDER}/{name}", "sha256": sha256} for name, sha256 in inputs.plugins()],
         "warnings": run_warnings.counted(one.get("warnings", ()) for one in done),

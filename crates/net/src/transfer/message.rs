@@ -131,6 +131,7 @@ pub enum Message {
 impl Coded for Message {
     const KINDS: RangeInclusive<u8> = 1..=11;
 
+    // The numbers of kinds and the order of fields are the protocol; `read` takes the fields in the same order.
     fn write(&self, out: &mut Vec<u8>) {
         match self {
             Message::Offer(offer) => {

@@ -162,12 +162,14 @@ impl TwoEventFabric {
             self.dropped.push(packet);
             return;
         }
+        // The meter and planned drops see every packet, in this order, as in the engine.
         let mut victims = Vec::new();
         let (bytes, _) = port.backlog();
         if let Some(meter) = &mut port.meter {
             meter.pass(now, &mut packet, bytes);
         }
         let planned = port.faults.drops(&mut packet);
+        // An idle link transmits the packet at once, so neither the memory nor the queue's limit applies.
         let idle = port.in_transmission.is_none();
         let refused = !planned && !idle && !self.memory_admits(link, &packet, &mut victims);
         let port = &mut self.ports[link as usize];
@@ -253,6 +255,7 @@ impl Fabric for TwoEventFabric {
             let Reverse(((now, ..), serial)) = self.heap.pop()?;
             self.events += 1;
             match self.kinds.remove(&serial)? {
+                // The packet is now on the wire, and the interface is free for the next one.
                 Kind::TransmissionEnds(link) => {
                     let port = &mut self.ports[link as usize];
                     let arrival = now + port.spec.delay;
@@ -278,6 +281,7 @@ impl Fabric for TwoEventFabric {
                         onward => self.enter(now, onward, packet),
                     }
                 }
+                // Times of wake-ups and alarms may have changed since they were scheduled; old events are ignored.
                 Kind::Wakes(link) => {
                     let port = &mut self.ports[link as usize];
                     if port.wake == now {

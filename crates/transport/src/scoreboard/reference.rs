@@ -233,6 +233,8 @@ impl Pair {
                 board.mark_segment_lost(at);
                 reference.mark_segment_lost(at);
             }
+            // RC3's tail sends segments before the head reaches them. Once the peer has reported the next one, the head
+            // skips it.
             33 => {
                 let seq = *nxt + rng.below(100);
                 board.mark_sent_from_tail(seq);
@@ -252,6 +254,7 @@ impl Pair {
                 let forgets = rng.below(2) == 0;
                 board.time_out(*nxt, forgets);
                 reference.time_out(*nxt, forgets);
+                // A timeout may turn out to be spurious; some segments then count as in flight again.
                 for seq in una..*nxt {
                     if rng.below(8) == 0 {
                         let is_retransmission = rng.below(2) == 0;

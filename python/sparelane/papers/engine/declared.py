@@ -180,12 +180,14 @@ def read(
         DeclarationError: a key is missing, unknown or has a wrong value.
     """
     root = _load(path)
+    # `kind_of` uses this key. It is read here only to mark it as known.
     root.text("kind", "")
     defaults = root.section("rows")
     further = root.section("metrics")
     known = {**metrics, **{name: Metric(name, unit) for unit in further for name in further.texts(unit)}}
     rows = RowSelector(known, {name: defaults.texts(name) for name in KEY_PARTS})
     defaults.finish()
+    # Claims may refer to printed numbers and reasons, so these come first.
     printed: dict[Key, float] = {}
     for part in templates(root, "printed"):
         for key, number in rows.printed(part):

@@ -128,6 +128,7 @@ def _page(
         "| program | quantity | simulator | kernel |",
         "|---|---|---|---|",
     ]
+    # One line for each quantity, with its mean on both sides, and then percentiles of the gaps.
     settled = series.filter(pl.col("time_s") > SETTLED_S)
     for program, quantities in KEPT.items():
         for name in quantities:
@@ -166,6 +167,7 @@ def _page(
     for row in costs.iter_rows(named=True):
         cells = [row["controller"], str(row["acknowledgments"]), str(row["samples"])]
         sampled, counted = row["ns_an_acknowledgment"], row["counted_by_kernel_ns"]
+        # The standard deviation of a Poisson count is its square root.
         within = 0.0 if sampled is None else 1.96 * sampled / max(1, row["samples"]) ** 0.5
         cells.append("" if sampled is None else f"{sampled:.0f} ± {within:.0f}")
         cells.append("" if counted is None else f"{counted:.0f}")

@@ -59,6 +59,7 @@ def _experiment(one: Saved, panels: Sequence[Panel], number: int, *, is_alone: b
     experiment = one.experiment
     rows = table(one.evaluation.rows)
     verdicts = [claim_cells(verdict) for verdict in one.verdicts]
+    # Readers must see these limits before the numbers.
     doubts = []
     if one.is_simulated and not one.is_full:
         doubts.append(
