@@ -13,9 +13,9 @@ pub fn pin_of(name: &str) -> PathBuf {
     Path::new(PINS).join("sparelane").join(name)
 }
 
-/// Returns the path of the pin of the program that chooses a controller for its cgroup number `at`.
+/// Returns the path of the pin of the program that selects the controller `name` in cgroup number `at`.
 ///
-/// Names of controllers contain no hyphen, so it cannot be the pin of another controller.
+/// Names of controllers contain no hyphen, so this path is never the pin of another controller.
 pub fn pin_of_chooser(name: &str, at: usize) -> PathBuf {
     Path::new(PINS).join("sparelane").join(format!("{name}-cgroup{at}"))
 }
@@ -52,7 +52,7 @@ pub fn remove_pins(name: &str) -> Result<(), BpfError> {
             _ => {}
         }
     }
-    // The folder goes with its last pin; if others are left, this fails and changes nothing.
+    // Removes the folder if it is empty. If other pins remain, this call fails and changes nothing.
     let _ = std::fs::remove_dir(Path::new(PINS).join("sparelane"));
     Ok(())
 }

@@ -1,14 +1,14 @@
 //! HyStart++ (RFC 9406): slow start that slows down when delay rises, and resumes if the rise was temporary.
 //!
 //! After eight samples, the minimum round-trip time of a round is compared with that of the previous round. If it is
-//! larger by an eighth, clamped to 4 to 16 ms, conservative slow start (CSS) begins: the window grows at a quarter of
-//! the speed. If the minimum round-trip time of a round in CSS falls below that of the round that began it, slow start
-//! resumes. After five rounds of CSS, including the one in which it began, congestion avoidance begins.
+//! larger by an eighth (at least 4 ms, at most 16 ms), conservative slow start (CSS) begins: the window grows at a
+//! quarter of the speed. If a round in CSS has a smaller minimum round-trip time than the round in which CSS began,
+//! slow start resumes. After five rounds of CSS, including the one in which it began, congestion avoidance begins.
 //!
 //! HyStart++ applies to the first slow start of a connection, as the RFC recommends. For unpaced senders the RFC lets
 //! an acknowledgment count for at most eight segments (L): set `slow_start_limit = 8`.
 //!
-//! Difference from the RFC: acknowledgments that may not grow the window, because it was not full, are ignored.
+//! Difference from the RFC: acknowledgments are ignored while the sender does not fill the window.
 
 use crate::contract::Ack;
 use crate::round::Round;
@@ -76,13 +76,14 @@ impl HyStartPlusPlus {
             self.current = self.current.min(rtt);
             self.samples += 1;
         }
-        // An acknowledgment still counts for the stage in which it arrived.
+        // An acknowledgment that begins or ends CSS still grows the window at the previous speed.
         let divisor = if self.css.is_some() { CSS_GROWTH_DIVISOR } else { 1 };
-        self.judge();
+        self.update_css();
         Some(counted_bytes / divisor)
     }
 
-    fn judge(&mut self) {
+    /// Begins CSS if the delay has risen, or ends it if the rise was temporary.
+    fn update_css(&mut self) {
         if self.samples < N_RTT_SAMPLE {
             return;
         }

@@ -98,7 +98,7 @@ def command(
         options.check()
         harm.check_controllers(controller, other or controller)
         path = partial(namespaces.hosts, mbps, priorities=not fifo, round_trip_s=round_trip_ms * 1e-3)
-        report = _locally(path, given=given, extra=_turns(controller, other, seconds, rounds))
+        report = _locally(path, given=given, extra=_flow_options(controller, other, seconds, rounds))
     else:
         if to is None or tcp is None or keys is None:
             raise click.UsageError("allowed: HOST:PORT with --keys and --tcp, or --local, or --serve")
@@ -146,7 +146,8 @@ for _option in command.params:
         _option.required = False
 
 
-def _turns(controller: str, other: str | None, seconds: float, rounds: int) -> list[str]:
+def _flow_options(controller: str, other: str | None, seconds: float, rounds: int) -> list[str]:
+    """Returns the options of the inner command that describe the TCP flows."""
     flows = ["--tcp-cc", controller, "--other-cc", other or controller]
     return [*flows, "--seconds", str(seconds), "--rounds", str(rounds), "--json"]
 
@@ -193,7 +194,11 @@ def _ms(seconds: float | None) -> str:
 def _locally(
     path: Callable[[], AbstractContextManager[namespaces.Hosts]], *, given: dict[str, Any], extra: list[str]
 ) -> dict[str, Any]:
-    """Runs the receiver, the far end of the TCP flow and the measurement between two namespaces. Returns its JSON."""
+    """Runs the receiver, the far end of the TCP flow and the measurement between two namespaces.
+
+    Returns:
+        The JSON report of the measurement.
+    """
     why_not = namespaces.missing()
     if why_not is not None:
         raise WireError(f"--local {why_not}")
@@ -202,7 +207,7 @@ def _locally(
         Path(folder, "to").mkdir()
         at = f"{namespaces.RECEIVER}:0"
         receiver = ["recv", "--keys", f"{folder}/receiver", "--trust", prints["sender"], "--listen", at, "--json"]
-        # Each measurement ends its transfer early, so the receiver's warnings about that are not errors.
+        # Each measurement ends its transfer early. The receiver would warn about that each time.
         receiver += ["--log-level", "error"]
         processes = []
         try:
