@@ -26,7 +26,7 @@ from sparelane.papers import rapid
 from sparelane.papers.engine import declared
 from sparelane.papers.engine.base import Effort, Outcome, Simulation
 from sparelane.papers.engine.rows import Key, Metric
-from sparelane.papers.engine.runner import distil
+from sparelane.papers.engine.runner import to_outcome
 from sparelane.papers.rapid import table2_mechanisms, table5_burstiness, testbed, transfers, web
 from sparelane.papers.rapid.table5_burstiness import LEVELS, WARM_UP_SHARE, Case
 from sparelane.scenario import library
@@ -156,7 +156,7 @@ def measure(queues: Sequence[str], effort: Effort, jobs: int) -> dict[str, list[
         key = json.dumps([point.simulation.scenario, point.simulation.settings, point.simulation.seed])
         if key not in known:
             simulation = point.simulation
-            outcome = distil(run(library.find(simulation.scenario), seed=simulation.seed, set=simulation.settings))
+            outcome = to_outcome(run(library.find(simulation.scenario), seed=simulation.seed, set=simulation.settings))
             found = point.numbers(outcome, effort)
             known[key] = [found.gbps, found.loss, found.median_ms]
             WORK.parent.mkdir(exist_ok=True)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sparelane.papers.engine.base import Effort
-from sparelane.papers.engine.runner import distil
+from sparelane.papers.engine.runner import to_outcome
 from sparelane.papers.rtcp.datacentre import SCENARIO
 from sparelane.papers.rtcp.statements import GROUPS, STATEMENTS, Numbers, distance, holding, numbers_of, runs_of
 from sparelane.scenario import library
@@ -140,7 +140,7 @@ class Runs:
             for case, one in runs_of(scheme).items():
                 simulation = one.cell(effort).simulation(seed)
                 settings = (*overrides(choice), *simulation.settings)
-                outcome = distil(run(library.find(SCENARIO), seed=seed, set=settings))
+                outcome = to_outcome(run(library.find(SCENARIO), seed=seed, set=settings))
                 found |= numbers_of(case, scheme, outcome, effort.stop_s)
             self._known[key] = found
             self._fresh += 1
