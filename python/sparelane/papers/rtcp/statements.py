@@ -93,7 +93,7 @@ class Statement:
     group: str
 
     def holds(self, numbers: Numbers) -> bool:
-        """Whether the number lies in the band."""
+        """Returns true if the number is within the band."""
         return self.low <= self.value(numbers) <= self.high
 
 
