@@ -111,7 +111,7 @@ class Results:
         """The files of traces: path, number of packets or events, and the error that ended it, if any."""
     @property
     def is_interrupted(self) -> bool:
-        """Whether the run was stopped before its end."""
+        """True if the run was stopped before its end."""
     def flows(self) -> dict[str, Column]:
         """One row per flow, in order of start."""
     def links(self) -> dict[str, Column]:
@@ -352,16 +352,16 @@ class Ack:
         """The one-way delay of the segment in seconds, for controllers that need `one_way_delay`."""
     @property
     def cwnd_limited(self) -> bool:
-        """Whether the window limited the sender, as opposed to a lack of data."""
+        """True if the window limited the sender, as opposed to a lack of data."""
     @property
     def in_recovery(self) -> bool:
-        """Whether a loss is being repaired, for which the window was already cut."""
+        """True while a loss is repaired for which the window was already cut."""
     @property
     def after_timeout(self) -> bool:
-        """Whether a timeout is being repaired."""
+        """True while a timeout is repaired."""
     @property
     def ecn_echo(self) -> bool:
-        """Whether the receiver echoes a congestion mark (ECN)."""
+        """True if the receiver echoes a congestion mark (ECN)."""
 
 class Congestion:
     """An event of congestion, reported once per episode."""
@@ -377,7 +377,7 @@ class Congestion:
         """Bytes that were sent and not cumulatively acknowledged; zero for `lost-syn` and `spurious`."""
     @property
     def is_repeated(self) -> bool:
-        """Whether a timeout is a repeated one for the same data; false for other kinds."""
+        """True for a repeated timeout of the same data; false for other kinds."""
     @property
     def srtt_s(self) -> float | None:
         """The smoothed round-trip time in seconds (RFC 6298); `None` before the first sample."""

@@ -9,17 +9,17 @@ use crate::pins::check_pins;
 pub struct Finding {
     /// The name of the check.
     pub what: &'static str,
-    /// Whether the check passed.
+    /// True if the check passed.
     pub is_well: bool,
     /// The state that was found, in an English phrase.
     pub is: String,
     /// A command or advice that fixes a failed check; empty if the check passed.
     pub remedy: String,
-    /// Whether no controller can be loaded without it.
+    /// True if no controller can be loaded without this requirement.
     pub is_needed: bool,
 }
 
-/// Whether this build can load programs: it has libbpf.
+/// True if this build can load programs, which requires libbpf.
 pub const CAN_LOAD: bool = cfg!(feature = "libbpf");
 
 /// Bits of capabilities (include/uapi/linux/capability.h). CAP_SYS_ADMIN implies CAP_PERFMON and CAP_BPF.

@@ -28,9 +28,9 @@ pub struct Request {
     pub interfaces: Vec<String>,
     /// Cgroups whose connections use the controller.
     pub cgroups: Vec<String>,
-    /// Whether the controller becomes the default, for connections that request none.
+    /// True if the controller becomes the default of connections that request none.
     pub is_default: bool,
-    /// Whether the controller stays loaded after this process ends.
+    /// True if the controller stays loaded after this process ends.
     pub is_pinned: bool,
 }
 

@@ -14,13 +14,13 @@ pub struct Loaded {
     pub name: String,
     /// The name of its program; `None` if the controller is not of this crate, and `gone` if only its record is left.
     pub program: Option<&'static str>,
-    /// Whether it is pinned.
+    /// True if the controller is pinned.
     pub is_pinned: bool,
     /// The ID of the process that holds it, if known.
     pub process: Option<u32>,
     /// Descriptions of the routes, interfaces and defaults that were changed for it.
     pub changed: Vec<String>,
-    /// Whether it is registered; false if only the undo record of a killed process is left.
+    /// True if the controller is registered; false if only the undo record of a killed process is left.
     pub is_registered: bool,
     /// The run time and number of calls of each operation. They are zero unless the kernel counts them.
     pub cost: Vec<Cost>,

@@ -27,9 +27,10 @@ pub struct Program {
     pub constants: fn(&Settings, Rate) -> Result<Constants, BpfError>,
     /// The quantities in the values of its samples.
     pub quantities: &'static [Quantity],
-    /// Whether routes need microsecond time stamps and one acknowledgment per packet, and interfaces single packets.
+    /// True if the program needs routes with microsecond timestamps and one acknowledgment per packet, and interfaces
+    /// without segmentation offload.
     pub needs_route: bool,
-    /// Whether the rate of the interface must be known.
+    /// True if the program needs the rate of the interface.
     pub needs_line_rate: bool,
 }
 
@@ -62,7 +63,7 @@ pub struct Quantity {
     pub slot: usize,
     /// The factor from the sample's integer to the unit in the quantity's name.
     pub unit: f64,
-    /// Whether it is reported with departures; otherwise it is reported with all other events.
+    /// True if the value is reported with departures; otherwise it is reported with all other events.
     pub of_departures: bool,
 }
 

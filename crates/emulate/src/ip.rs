@@ -13,11 +13,11 @@ pub struct Header {
     pub bytes: u16,
     /// The differentiated services code point, 0 to 63.
     pub dscp: u8,
-    /// Whether it can be marked: its ECN field is ECT(0), ECT(1) or CE.
+    /// True if the packet can be marked: its ECN field is ECT(0), ECT(1) or CE.
     pub is_ecn_capable: bool,
     /// A hash of addresses, protocol and ports; for fragments, of addresses and protocol only.
     pub flow: u32,
-    /// Whether it carries data; false only for TCP segments without payload.
+    /// False only for TCP segments without payload.
     pub is_data: bool,
 }
 

@@ -18,7 +18,7 @@ pub struct Results {
     pub results: results::Results,
     /// The files of traces: path, number of packets or events, and the error that ended it, if any.
     pub traced: Vec<(PathBuf, u64, Option<PyErr>)>,
-    /// Whether the run was stopped before its end.
+    /// True if the run was stopped before its end.
     pub is_interrupted: bool,
 }
 
@@ -61,7 +61,7 @@ impl Results {
         self.traced.iter().map(|(path, count, failed)| (path.clone(), *count, failed.as_ref().map(error))).collect()
     }
 
-    /// Whether the run was stopped before its end.
+    /// True if the run was stopped before its end.
     #[getter]
     fn is_interrupted(&self) -> bool {
         self.is_interrupted

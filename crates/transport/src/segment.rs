@@ -39,7 +39,7 @@ pub struct Segment {
     pub payload_bytes: u32,
     /// The priority class; 0 is the highest.
     pub class: u8,
-    /// Whether the segment was sent before in class 0.
+    /// True if the segment was sent before in class 0.
     pub retransmission: bool,
     /// The CWR flag: the sender has reduced its window (RFC 3168 section 6.1.2).
     pub window_reduced: bool,
@@ -58,11 +58,11 @@ pub struct Chunk {
     pub last_payload_bytes: u32,
     /// The priority class of the segments.
     pub class: u8,
-    /// Whether any segment is a retransmission.
+    /// True if any segment is a retransmission.
     pub retransmission: bool,
-    /// Whether any segment carries the CWR flag (RFC 3168).
+    /// True if any segment carries the CWR flag (RFC 3168).
     pub window_reduced: bool,
-    /// Whether any segment carries a congestion mark (CE).
+    /// True if any segment carries a congestion mark (CE).
     pub marked: bool,
 }
 
@@ -73,7 +73,7 @@ pub struct AckSegment {
     pub cumulative: Seq,
     /// The segment whose arrival triggered this acknowledgment.
     pub trigger: Seq,
-    /// Whether that segment was a retransmission.
+    /// True if that segment was a retransmission.
     pub trigger_retransmitted: bool,
     /// The priority class, which is that of the triggering segment.
     pub class: u8,

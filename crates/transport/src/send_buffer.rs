@@ -10,7 +10,7 @@ struct Write {
     end: Seq,
     /// Payload bytes of the last segment.
     last_bytes: u32,
-    /// The first segment that was sent from the tail; `end` if there is none.
+    /// The first segment that was sent from the tail; `end` if no segment was.
     tail: Seq,
     /// The stream offset of the write in bytes.
     offset: u64,

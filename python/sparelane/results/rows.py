@@ -50,9 +50,9 @@ class TidyRow:
         value: the number, or its mean over the seeds; `None` if no run has it.
         low: the lower end of the 95 % interval over the seeds; `None` without repetitions.
         high: the upper end of the interval.
-        paper: the number in a paper; `None` if there is none.
+        paper: the number in a paper; `None` if the paper prints no number.
         unit: the unit of all four numbers.
-        reason: the reason for a difference from the paper; empty if there is none.
+        reason: the reason for a difference from the paper; may be empty.
         check: the outcome of a claim about the number: "holds", "fails" or empty.
         seeds: the seeds of the runs behind the number.
         axes: the value of each key that varies; `None` if the key does not apply to the scheme.

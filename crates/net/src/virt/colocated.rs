@@ -7,12 +7,12 @@ use sparelane_core::{Dur, Time};
 /// The tag of each datagram: its end, and its send time.
 const TAG_BYTES: usize = 1 + 8;
 
-/// An event of one of the two.
+/// An event of one of two participants.
 #[derive(Clone, Debug)]
 pub enum Either<A, B> {
-    /// Of the first.
+    /// An event of the first.
     First(A),
-    /// Of the second.
+    /// An event of the second.
     Second(B),
 }
 

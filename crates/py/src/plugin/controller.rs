@@ -28,13 +28,13 @@ struct Class {
     class: Py<PyType>,
     params: &'static [Param],
     needs: Needs,
-    /// Whether the class overrides `limits`.
+    /// True if the class overrides `limits`.
     has_limits: bool,
     /// Names of the attributes that time series record.
     traced: Vec<&'static str>,
     /// Names of attributes that were checked and can be assigned.
     known: Py<PySet>,
-    /// Whether the first object was checked.
+    /// True once the first object has been checked.
     is_tried: AtomicBool,
 }
 

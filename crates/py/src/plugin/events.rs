@@ -28,13 +28,13 @@ pub struct PyAck {
     pub delivery_rate_bps: Option<f64>,
     /// The one-way delay of the segment in seconds, for controllers that need `one_way_delay`; otherwise `None`.
     pub one_way_delay_s: Option<f64>,
-    /// Whether the window limited the sender, as opposed to a lack of data.
+    /// True if the window limited the sender, as opposed to a lack of data.
     pub cwnd_limited: bool,
-    /// Whether a loss is being repaired, for which the window was already cut.
+    /// True while a loss is repaired for which the window was already cut.
     pub in_recovery: bool,
-    /// Whether a timeout is being repaired.
+    /// True while a timeout is repaired.
     pub after_timeout: bool,
-    /// Whether the receiver echoes a congestion mark (ECN).
+    /// True if the receiver echoes a congestion mark (ECN).
     pub ecn_echo: bool,
 }
 
@@ -85,7 +85,7 @@ pub struct PyCongestion {
     pub kind: &'static str,
     /// Bytes that were sent and not cumulatively acknowledged; zero for `lost-syn` and `spurious`.
     pub flight_bytes: u64,
-    /// Whether a timeout is a repeated one for the same data; false for other kinds.
+    /// True for a repeated timeout of the same data; false for other kinds.
     pub is_repeated: bool,
     /// The smoothed round-trip time in seconds (RFC 6298); `None` before the first sample.
     pub srtt_s: Option<f64>,

@@ -1,7 +1,7 @@
 //! A log of the data packets of one flow: the times at which each was due, sent, on the wire and received, and the
 //! arrival time that its acknowledgment reports.
 //!
-//! Transmissions of the same segment are told apart by their send times.
+//! Send times distinguish transmissions of the same segment.
 
 use super::{Flows, Interest, Kind, Observer, PacketEvent, Step};
 use crate::records::{PacketTable, Records};

@@ -40,13 +40,13 @@ struct Exit {
 /// hops follow from them.
 #[derive(Clone, Debug)]
 pub struct RouterPaths {
-    /// For each node, its index among the routers; [`NO_ROUTER`] for a host.
+    /// The index among the routers of each node; [`NO_ROUTER`] for a host.
     places: Vec<u32>,
     /// The nodes that are routers, in order.
     nodes: Vec<NodeId>,
     /// The cables between routers, by the router they leave from, in order of the one they lead to and then by number.
     exits: Vec<Vec<Exit>>,
-    /// For each router, the distances to it, once computed.
+    /// The distances to each router, once computed.
     towards: Vec<OnceLock<Box<[Distance]>>>,
 }
 

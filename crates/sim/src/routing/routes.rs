@@ -14,7 +14,7 @@ pub(crate) fn link_of(network: &Network, cable: usize, from: NodeId) -> u32 {
 #[derive(Clone, Debug)]
 pub struct Routes {
     routers: RouterPaths,
-    /// For each host, its cable and the node at the other end.
+    /// The cable of each host and the node at its other end.
     attachment: Vec<Option<(usize, NodeId)>>,
     routing: Routing,
     /// Random picks of next hops for spread flows.

@@ -29,7 +29,7 @@ const GAP: Dur = Dur::from_us(12);
 struct Diary {
     /// The send time of each segment, by number.
     sent: Vec<Time>,
-    /// For each acknowledgment: its arrival, the segment that caused it, and the reported arrival of that segment.
+    /// The arrival of each acknowledgment, the segment that caused it, and the reported arrival of that segment.
     heard: Vec<(Time, u64, Time)>,
     delays: Vec<Dur>,
 }

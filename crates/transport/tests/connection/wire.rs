@@ -222,7 +222,7 @@ impl Wire {
         self.now = end;
     }
 
-    /// Processes the next event before `end`. Returns `false` if there is none.
+    /// Processes the next event before `end`. Returns `false` if no event is left before `end`.
     pub fn step(&mut self, end: Time) -> bool {
         let arrival = self.in_flight.keys().next().map_or(Time::NEVER, |&(at, _)| at);
         let late = self.sender.next_timer().saturating_add(self.lateness);
