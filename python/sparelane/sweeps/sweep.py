@@ -31,7 +31,7 @@ class Progress:
         found: the number of runs that were in the folder at the start.
         done: the number of finished runs, including these.
         failed: the errors of failed runs, by name.
-        kept_apart: the folder with results of other runs that were in the folder; `None` if the folder had no other results.
+        kept_apart: the folder with results of other runs that were in the folder; `None` without such results.
     """
 
     wanted: int
