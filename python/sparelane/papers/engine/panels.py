@@ -147,7 +147,7 @@ KINDS = {"bars": _bars, "log points": _log_points, "points": _points}
 def study(
     declared: Declaration, cells: Callable[[Effort], Iterable[Cell]], evaluate: Callable[[Runs], Evaluation]
 ) -> Experiment:
-    """Returns the study whose figure is the panels of its file, all of whose other keys have been read.
+    """Returns a study whose figure consists of the panels in its file. All other keys of the file must have been read.
 
     Raises:
         DeclarationError: a key is wrong or unknown.
