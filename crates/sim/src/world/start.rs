@@ -12,12 +12,32 @@ use crate::records::CLASSES;
 use crate::routing::network::NodeId;
 use crate::wire::link::PlannedDrop;
 use crate::wire::packet::{Flags, Template};
-use sparelane_cc::Blueprint;
-use sparelane_cc::CongestionControl;
+use sparelane_cc::{Blueprint, CongestionControl, Needs};
 use sparelane_core::{Domain, Dur, Seq, Stream, Time};
 use sparelane_transport::{Ecn, Receiver, Sender, TransportConfig};
 use std::cmp::Reverse;
 use std::sync::Arc;
+
+/// The demands of a flow's controller and observers on its packets.
+struct Demands {
+    /// The kind of time that acknowledgments echo.
+    echo: Echo,
+    needs: Needs,
+    uses_tail: bool,
+    requests_rate: bool,
+    /// True if an observer follows single packets of the flow.
+    is_followed: bool,
+    /// True if data packets carry their send time.
+    stamps: bool,
+}
+
+/// The sending end of a new flow.
+struct Source {
+    sender: Sender,
+    application: Option<Box<Application>>,
+    /// The time until the next write, if there is one.
+    next_write: Option<Dur>,
+}
 
 impl<F: Fabric> World<F> {
     pub(super) fn await_next_flow(&mut self) {
@@ -65,65 +85,19 @@ impl<F: Fabric> World<F> {
     pub(super) fn open_flow(&mut self, spec: FlowSpec, [there, back]: [Vec<u32>; 2], cc: Box<dyn CongestionControl>) {
         let id = self.records.flows.id.len() as u32;
         let scheme = &self.settings.schemes[usize::from(spec.scheme)];
-        let rng = Stream::new(self.settings.seed, Domain::Controller, u64::from(id));
-        let (uses_tail, base_class, transport) = (cc.uses_tail(), scheme.class, Arc::clone(&scheme.transport));
-        let (requests_rate, needs) = (cc.desired_rate().is_some(), cc.needs());
-        // First, what the flow's packets carry: these flags decide which fast paths it may use.
-        let echo = Echo::of(needs);
-        // A rate header occupies the field of the send time.
-        let is_followed = !requests_rate && self.observers.follow(id);
-        let measures_delays = !requests_rate && self.observers.wants_receipts;
-        let stamps = echo != Echo::Nothing || measures_delays || is_followed;
-        let stamp = Flags::DATA.with_if(stamps, Flags::STAMPED);
-        // Next, the two ends. Random streams are numbered by flow, so that flows do not disturb each other's draws.
-        let mut sender = Sender::new(Arc::clone(&transport), cc, rng);
-        let (from, to) = (*self.hosts.specs.spec(spec.src), *self.hosts.specs.spec(spec.dst));
-        if !from.timer_error.is_zero() {
-            sender
-                .set_timer_error(from.timer_error, Stream::new(self.settings.seed, Domain::TimerError, u64::from(id)));
-        }
-        let mut application = spec.writes.map(|writes| Box::new(Application::new(writes, spec.size_bytes)));
-        let next_write = match (&mut application, spec.size_bytes) {
-            (Some(application), _) => application.write(&mut sender),
-            (None, Some(bytes)) => {
-                sender.write(bytes);
-                None
-            }
-            (None, None) => {
-                sender.write_without_end();
-                None
-            }
-        };
-        // The size of the first write bounds the number of segments and gives the first completion time to check.
-        let mss_bytes = transport.mss_bytes;
-        let at_once = application.as_ref().map_or(spec.size_bytes, |application| Some(application.first_bytes()));
-        let segments = at_once.map_or(Seq::MAX, |bytes| {
-            let segments = bytes.div_ceil(mss_bytes);
-            assert!(
-                segments <= MAX_FLOW_SEGMENTS,
-                "a flow of {segments} segments; at most {MAX_FLOW_SEGMENTS} have numbers"
-            );
-            segments
-        });
-        let at_once = at_once.map(|bytes| self.ideal(&there, &back, bytes, &transport));
-        let mut ideal = spec.size_bytes.and(at_once);
-        if let Some(application) = &mut application {
-            application.first_least = at_once.unwrap_or_default();
-            if next_write.is_some() {
-                ideal = self.ideal_of_writes(application, &there, &back, &transport);
-            }
-        }
+        let (base_class, transport) = (scheme.class, Arc::clone(&scheme.transport));
+        let demands = self.demands(id, &*cc);
+        let Demands { echo, needs, uses_tail, requests_rate, is_followed, stamps } = demands;
+        let mut source = self.source(id, &spec, &transport, cc);
+        let (segments, ideal) = self.bounds(&spec, &mut source, [&there, &back], &transport);
         // Slots are reused, and with them the memory of the flow that ended.
         let slot = self.free_slots.pop().map_or(self.flows.len() as u32, |Reverse(slot)| slot);
-        let route_lengths = [there.len() as u32, back.len() as u32];
-        let [forward, reverse] = route_lengths.map(|links| self.layout.positions.take(links as usize + 1));
-        let forward_end = if is_followed { AT_INTERFACE } else { self.route_end(spec.dst) };
-        // Packets of a followed flow arrive as events at the interface, so that their arrival can be observed.
-        self.fabric.set_route(self.now, forward, &there, forward_end);
-        self.fabric.set_route(self.now, reverse, &back, self.route_end(spec.src));
+        let [forward, reverse] = self.set_routes(&spec, [&there, &back], is_followed);
         self.plan_drops(id, slot);
+        let (from, to) = (*self.hosts.specs.spec(spec.src), *self.hosts.specs.spec(spec.dst));
         let acks_carry_extras = requests_rate || echo != Echo::Nothing || !to.ack_cost.is_zero() || is_followed;
         let offload = Offload::of(&from, &to, &transport, echo != Echo::Nothing);
+        let stamp = Flags::DATA.with_if(stamps, Flags::STAMPED);
         let wire = OnWire {
             in_network: 0,
             forward,
@@ -133,8 +107,9 @@ impl<F: Fabric> World<F> {
             data: Template::new(stamp.with_if(transport.ecn != Ecn::Off, Flags::ECN_CAPABLE), base_class),
             ack: Template::new(Flags::ACK, base_class),
             sent: [0; CLASSES],
-            route_lengths,
+            route_lengths: [there.len() as u32, back.len() as u32],
         };
+        // These decide which fast paths the flow's packets may use.
         let traits = PathTraits {
             receives_plainly: !acks_carry_extras && offload.is_none(),
             reads_extras: requests_rate || echo != Echo::Nothing || needs.nic_backlog || is_followed,
@@ -151,14 +126,14 @@ impl<F: Fabric> World<F> {
             segments,
             entries: Entries { sender: Time::NEVER, receiver: Time::NEVER },
             receiver: Receiver::new(&transport),
-            sender,
+            sender: source.sender,
             id,
             open: true,
             span: Span { start: self.now, finish: Time::NEVER, ideal: ideal.unwrap_or_default() },
             echoes: Echoes { kind: echo, ns: 0, rate: 0, ack_cost: to.ack_cost },
             at_interface: AtInterface { uses_tail, reads_backlog: needs.nic_backlog, queueing: false, pulling: false },
             offload,
-            application,
+            application: source.application,
             waiter: spec.waiter,
             lost: 0,
         };
@@ -168,21 +143,106 @@ impl<F: Fabric> World<F> {
             Some(old) => *old = flow,
             None => self.flows.push(flow),
         }
-        self.records.flows.open(&spec, self.now, ideal.map_or(u64::MAX, Dur::as_ps));
-        let (scheme, traffic_class) = (spec.scheme, spec.traffic_class);
-        let (start, src, dst) = (self.now, spec.src, spec.dst);
-        let transport = &self.settings.schemes[usize::from(scheme)].transport;
-        let (mss_bytes, header_bytes) = (transport.mss_bytes, transport.header_bytes);
-        let uses_ecn = transport.ecn != Ecn::Off;
-        let opened = Opened { flow: id, start, scheme, traffic_class, src, dst, mss_bytes, header_bytes, uses_ecn };
-        self.observers.open(&opened);
-        self.records.totals.flows += 1;
-        self.tally.open_flows += 1;
-        self.records.totals.peak_open_flows = self.records.totals.peak_open_flows.max(self.tally.open_flows);
-        if let Some(after) = next_write {
+        self.record_start(id, &spec, ideal);
+        if let Some(after) = source.next_write {
             self.enter_timer(Entry { at: self.now + after, flow: id, owner: TimerOwner::Application, slot });
         }
         self.send_allowed(slot);
+    }
+
+    /// Collects the demands of the controller and the observers of flow `id`.
+    fn demands(&self, id: u32, cc: &dyn CongestionControl) -> Demands {
+        let (requests_rate, needs) = (cc.desired_rate().is_some(), cc.needs());
+        let echo = Echo::of(needs);
+        // A rate header occupies the field of the send time, so such flows are neither followed nor measured.
+        let is_followed = !requests_rate && self.observers.follow(id);
+        let measures_delays = !requests_rate && self.observers.wants_receipts;
+        let stamps = echo != Echo::Nothing || measures_delays || is_followed;
+        Demands { echo, needs, uses_tail: cc.uses_tail(), requests_rate, is_followed, stamps }
+    }
+
+    /// Creates the sending end of flow `id` and performs its first write.
+    fn source(&self, id: u32, spec: &FlowSpec, tcp: &Arc<TransportConfig>, cc: Box<dyn CongestionControl>) -> Source {
+        // Random streams are numbered by flow, so that flows do not disturb each other's draws.
+        let stream = |domain| Stream::new(self.settings.seed, domain, u64::from(id));
+        let mut sender = Sender::new(Arc::clone(tcp), cc, stream(Domain::Controller));
+        let timer_error = self.hosts.specs.spec(spec.src).timer_error;
+        if !timer_error.is_zero() {
+            sender.set_timer_error(timer_error, stream(Domain::TimerError));
+        }
+        let mut application = spec.writes.map(|writes| Box::new(Application::new(writes, spec.size_bytes)));
+        let next_write = match (&mut application, spec.size_bytes) {
+            (Some(application), _) => application.write(&mut sender),
+            (None, Some(bytes)) => {
+                sender.write(bytes);
+                None
+            }
+            (None, None) => {
+                sender.write_without_end();
+                None
+            }
+        };
+        Source { sender, application, next_write }
+    }
+
+    /// Returns the number of segments of the first write, `Seq::MAX` without end, and the least completion time of the
+    /// flow, if it has an end. The application gets the least time of its first write.
+    fn bounds(
+        &self,
+        spec: &FlowSpec,
+        source: &mut Source,
+        [there, back]: [&[u32]; 2],
+        tcp: &TransportConfig,
+    ) -> (Seq, Option<Dur>) {
+        let application = source.application.as_deref_mut();
+        let at_once_bytes = application.as_ref().map_or(spec.size_bytes, |application| Some(application.first_bytes()));
+        let segments = at_once_bytes.map_or(Seq::MAX, |bytes| {
+            let segments = bytes.div_ceil(tcp.mss_bytes);
+            assert!(
+                segments <= MAX_FLOW_SEGMENTS,
+                "a flow of {segments} segments; at most {MAX_FLOW_SEGMENTS} have numbers"
+            );
+            segments
+        });
+        let at_once = at_once_bytes.map(|bytes| self.ideal(there, back, bytes, tcp));
+        let mut ideal = spec.size_bytes.and(at_once);
+        if let Some(application) = application {
+            application.first_least = at_once.unwrap_or_default();
+            if source.next_write.is_some() {
+                ideal = self.ideal_of_writes(application, there, back, tcp);
+            }
+        }
+        (segments, ideal)
+    }
+
+    /// Sets the routes of a flow in both directions, and returns their positions.
+    fn set_routes(&mut self, spec: &FlowSpec, [there, back]: [&[u32]; 2], is_followed: bool) -> [u32; 2] {
+        let [forward, reverse] = [there, back].map(|links| self.layout.positions.take(links.len() + 1));
+        // Packets of a followed flow arrive as events at the interface, so that their arrival can be observed.
+        let forward_end = if is_followed { AT_INTERFACE } else { self.route_end(spec.dst) };
+        self.fabric.set_route(self.now, forward, there, forward_end);
+        self.fabric.set_route(self.now, reverse, back, self.route_end(spec.src));
+        [forward, reverse]
+    }
+
+    /// Adds a flow to the records and totals, and notifies the observers.
+    fn record_start(&mut self, id: u32, spec: &FlowSpec, ideal: Option<Dur>) {
+        self.records.flows.open(spec, self.now, ideal.map_or(u64::MAX, Dur::as_ps));
+        let transport = &self.settings.schemes[usize::from(spec.scheme)].transport;
+        self.observers.open(&Opened {
+            flow: id,
+            start: self.now,
+            scheme: spec.scheme,
+            traffic_class: spec.traffic_class,
+            src: spec.src,
+            dst: spec.dst,
+            mss_bytes: transport.mss_bytes,
+            header_bytes: transport.header_bytes,
+            uses_ecn: transport.ecn != Ecn::Off,
+        });
+        self.records.totals.flows += 1;
+        self.tally.open_flows += 1;
+        self.records.totals.peak_open_flows = self.records.totals.peak_open_flows.max(self.tally.open_flows);
     }
 
     /// The least completion time: the handshake, propagation, the serialization of the last segment at every link, and
