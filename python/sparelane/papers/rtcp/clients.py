@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from sparelane.papers.engine.base import Effort, Experiment, Outcome
 from sparelane.papers.engine.cells import Cell, Runs
-from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.declared import Declaration, named, templates
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, joined
 from sparelane.papers.engine.sections import Section
 from sparelane.papers.engine.statistics import jackknife
@@ -422,7 +422,8 @@ def experiment(declared: Declaration) -> Experiment:
             [by_name[name] for name in places],
             [Side.read(side) for side in sides],
         )
-        for setting, metric, statistic, places, *sides in rest.lists("ratios")
+        for part in templates(rest, "ratios")
+        for setting, metric, statistic, places, *sides in part.lists("rows")
     ]
     orders = frozenset(key for key, band in declared.stated.items() if band == (-math.inf, 100.0))
     study = Clients(found, runs, rest.some_of("statistics", STATISTICS), ratios, orders, rest.texts("notes"))

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from sparelane.papers.engine.base import Effort, Experiment
 from sparelane.papers.engine.cells import Cell, Runs
 from sparelane.papers.engine.claims import Value
-from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.declared import Declaration, named, templates
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, measured
 from sparelane.papers.engine.sections import Section
 from sparelane.papers.rtcp import datacentre
@@ -210,7 +210,7 @@ def compared_runs(rest: Section) -> tuple[list[Run], list[Run]]:
     """
     base: list[Run] = []
     null: list[Run] = []
-    for part in rest.sections("runs"):
+    for part in templates(rest, "runs"):
         setting, settings, mix = part.text("setting"), part.texts("settings"), part.one_of("mix", MIXES, "")
         found = [Run(scheme, settings, setting, mix=mix) for scheme in part.texts("scheme")]
         base += found

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from sparelane.papers.engine.base import Effort, Experiment
 from sparelane.papers.engine.cells import Cell, Runs
-from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.declared import Declaration, named, templates
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, measured
 from sparelane.papers.rtcp.datacentre import DELAY, MEAN, THROUGHPUT, Run
 from sparelane.papers.rtcp.statements import (
@@ -112,7 +112,7 @@ def experiment(declared: Declaration) -> Experiment:
     """
     rest = declared.rest
     overrides = {}
-    for part in rest.sections("settings"):
+    for part in templates(rest, "settings"):
         overrides[part.text("name")] = part.texts("overrides")
         part.finish()
     rest.sections("statements")
