@@ -164,6 +164,19 @@ full = { at_most = 1 }
     ]
 
 
+def test_a_band_may_have_another_bound_or_tolerance_for_quick_efforts(tmp_path: Path) -> None:
+    bands = ("{ at_least = 30 }", "{ at_least = 30, quick = 25 }", "{ about = 30, within = 3, quick = 8 }")
+    claims = (f'[[claim]]\ntext = "A"\nours = {{ setting = "10%" }}\nband = {band}\n' for band in bands)
+    text = WHOLE.replace("quick = { seeds = 1, stop_s = 2 }\n", "") + "".join(claims)
+    found = read(file(tmp_path, text), METRICS)
+    assert found.quick == Effort("quick", 10, 5)
+    assert [(claim.full, claim.quick) for claim in found.claims[-3:]] == [
+        ((30, math.inf), (30, math.inf)),
+        ((30, math.inf), (25, math.inf)),
+        ((27, 33), (22, 38)),
+    ]
+
+
 def test_values_that_belong_together_fill_a_template_together(tmp_path: Path) -> None:
     template = """
 [[claim]]
@@ -281,6 +294,7 @@ MISTAKES = [
     ("full = { about = 0, within = 3 }", "", '"full" is missing'),
     ("full = { about = 0, within = 3 }", "full = {}", '"full" has no bound'),
     ("about = 0, within = 3", "about = 0", '"within" is missing'),
+    ("full = { about = 0, within = 3 }", "band = { at_least = 0, at_most = 1, quick = 2 }", '"band" has two bounds'),
     ("at_least = -8, at_most = 8", "at_least = 8, at_most = -8", "wrong order"),
     ("at_least = -8, at_most = 8", "at_least = -8, at_last = 8", '"at_last"'),
     ("{paper:g} %", "{papers} %", '"text" may have only setting, metric'),

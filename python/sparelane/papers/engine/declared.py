@@ -205,7 +205,7 @@ def read(
         assumptions=(*shared.assumptions, *root.texts("assumptions")),
         fitted=(*shared.fitted, *root.texts("fitted")),
         full=full,
-        quick=_effort(root.section("quick"), "quick"),
+        quick=_effort(root.section("quick"), "quick") if "quick" in root else replace(full, name="quick"),
         printed=printed,
         stated={key: band for part in templates(root, "stated") for key, band in rows.stated(part)},
         reasons=reasons,
@@ -386,9 +386,7 @@ def _claims(
     it is the reason of the first row.
     """
     text = part.text("text")
-    both = _band(part, "band") if "band" in part else None
-    full = both or _band(part, "full")
-    quick = _band(part, "quick") if "quick" in part else both
+    full, quick = _bands(part)
     reason = part.text("reason", "")
     if "value" in part:
         value = part.one_of("value", made)(*part.arguments("of"))
@@ -422,6 +420,26 @@ def _values(part: Section, name: str, groups: Sequence[Sequence[Key]]) -> list[t
     if len(upper) != len(lower):
         raise part.fail(name, f"names {len(upper)} and {len(lower)} rows, which do not form pairs")
     return [(one, OF_TWO[name](one, other)) for one, other in zip(upper, lower, strict=True)]
+
+
+def _bands(part: Section) -> tuple[Band, Band | None]:
+    """Returns the bands of a claim at the full and at the quick effort.
+
+    They are in `full` and `quick`, or in `band` if both are the same. `band = { at_least = 30, quick = 25 }` has
+    another bound for quick efforts, and `band = { about = 30, within = 3, quick = 8 }` another tolerance.
+    """
+    if "band" not in part:
+        return _band(part, "full"), _band(part, "quick") if "quick" in part else None
+    band = part.section("band")
+    numbers = {name: band.number(name) for name in band}
+    quick = numbers.pop("quick", None)
+    full = _band(Section({"band": numbers}, part.where), "band")
+    if quick is None:
+        return full, full
+    bounds = [name for name in numbers if name != "about"]
+    if len(bounds) > 1:
+        raise part.fail("band", "has two bounds, so it needs a table of its own for quick efforts")
+    return full, _band(Section({"band": numbers | {bounds[0]: quick}}, part.where), "band")
 
 
 def _band(part: Section, key: str) -> Band:
