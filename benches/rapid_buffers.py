@@ -20,15 +20,18 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from sparelane.papers import rapid
 from sparelane.papers.engine import declared
-from sparelane.papers.engine.base import Effort, Outcome, Simulation
-from sparelane.papers.engine.rows import Key, Metric
+from sparelane.papers.engine.base import Effort, Outcome
+from sparelane.papers.engine.cells import Cell
+from sparelane.papers.engine.rows import Key
 from sparelane.papers.engine.runner import to_outcome
-from sparelane.papers.rapid import table2_mechanisms, table5_burstiness, testbed, transfers, web
-from sparelane.papers.rapid.table5_burstiness import LEVELS, WARM_UP_SHARE, Case
+from sparelane.papers.rapid import testbed, transfers
+from sparelane.papers.rapid.testbed import LINK_USE, LOSS, MEDIAN, THROUGHPUT, WEB_FLOW
+from sparelane.papers.rapid.transfers import WEB, Run
 from sparelane.scenario import library
 from sparelane.simulation.simulate import run
 
@@ -44,13 +47,16 @@ QUEUES: Mapping[str, tuple[str, ...]] = {
     },
     "9MB shared by all ports": ('switch={memory="9MB"}', "queue.limit=9MB"),
 }
-SCHEMES = ("rapid", "newreno", "cubic", "scalable")
+SCHEMES = ("RAPID", "New Reno", "CUBIC", "Scalable")
+# The cross traffic of Table V by its name there, and RAPID's parameters in the web tables.
+LEVELS: Mapping[str, str] = {"UDP": "CBR", "SCT": "SCT", "BCT": "BCT"}
+GENTLE = ("scheme.rapid.tau=50ms", "scheme.rapid.eta=4")
 # The minimum loss in percent for ratios, because the paper prints three digits.
 MIN_LOSS_PERCENT = 0.001
-# Tables VII and VIII: the file of the experiment, the name of the setting in its rows, and the round trip in ms.
+# Tables VII and VIII: the file of the experiment, the name of the setting in its rows, and the delay of two links.
 WEB_TABLES = {
-    "VII": ("table7-web5ms.toml", "round trip 5 ms", 5.0),
-    "VIII": ("table8-web30ms.toml", "round trip 30 ms", 30.0),
+    "VII": ("table7-web5ms.toml", "round trip 5 ms", "1245us"),
+    "VIII": ("table8-web30ms.toml", "round trip 30 ms", "7495us"),
 }
 # The capacity left by the unresponsive cross traffic, in Gb/s.
 LEFT_GBPS = testbed.CAPACITY_BPS / 1e9 - 2.5
@@ -73,23 +79,18 @@ class Point:
         table: The number of the table in the paper.
         scheme: The scheme of the transfer.
         printed: The numbers of the paper.
-        simulation: The corresponding run.
-        span: The end of the run and the start of the measured period, in seconds.
-        beside: The run's web users, if any.
+        cell: The corresponding cell.
     """
 
     table: str
     scheme: str
     printed: Numbers
-    simulation: Simulation
-    span: tuple[float, float]
-    beside: web.Run | None = None
+    cell: Cell
 
-    def numbers(self, outcome: Outcome, effort: Effort) -> Numbers:
+    def numbers(self, outcome: Outcome) -> Numbers:
         """Return the numbers of a run."""
-        stop_s, from_s = self.span
-        median = None if self.beside is None else self.beside.durations(outcome, effort).quantile(0.5)
-        found = Numbers(transfers.gbps(outcome, stop_s - from_s), transfers.loss_percent(outcome))
+        found = Numbers(transfers.gbps(outcome, self.cell), transfers.loss_percent(outcome))
+        median = None if self.printed.median_ms is None else transfers.durations_ms(outcome, self.cell).quantile(0.5)
         return found if median is None else replace(found, median_ms=float(median))
 
 
@@ -110,54 +111,47 @@ def main() -> int:
     return 0
 
 
-def points(queue: str, seed: int, effort: Effort) -> Iterator[Point]:
+def points(queue: str, effort: Effort) -> Iterator[Point]:
     """Yield all cells of the tables with one queue."""
     settings = QUEUES[queue]
-    numbers = _printed("table5-burstiness.toml", table5_burstiness.METRICS)
-    for level in LEVELS:
+    numbers = _printed("table5-burstiness.toml")
+    for level, kind in LEVELS.items():
         for scheme in SCHEMES:
-            case = Case(scheme, level, settings=settings)
-            use, loss = (numbers[case.key(metric)] for metric in (table5_burstiness.LINK_USE, transfers.LOSS))
-            printed = Numbers(use / 100 * LEFT_GBPS, loss)
-            span = testbed.span(scheme, effort, WARM_UP_SHARE)
-            yield Point(f"V, {level}", scheme, printed, case.simulation(seed, effort), span)
-    for table, (file, setting, round_trip_ms) in WEB_TABLES.items():
-        numbers = _printed(file, web.METRICS)
+            run = Run(f"beside {level}", scheme, testbed.scheme(scheme), traffic=kind, overrides=settings)
+            cell = run.cell(effort)
+            printed = Numbers(numbers[cell.key(LINK_USE)] / 100 * LEFT_GBPS, numbers[cell.key(LOSS)])
+            yield Point(f"V, {level}", scheme, printed, cell)
+    for table, (file, setting, delay) in WEB_TABLES.items():
+        round_trip = (f"link.0.delay={delay}", f"link.1.delay={delay}")
         for scheme in SCHEMES:
-            gentle = web.GENTLE if scheme == "rapid" else ()
-            one = web.Run(
-                scheme, (*web.round_trip(round_trip_ms), *gentle, *settings), setting, transfers.SCHEMES[scheme]
-            )
-            printed = Numbers(*(numbers[key] for key in _table_keys(one)))
-            yield Point(table, scheme, printed, one.simulation(seed, effort), one.span(effort), one)
-    full = table2_mechanisms.VARIANTS[table2_mechanisms.FULL]
-    one = web.Run("rapid", (*full.settings, *settings), "beside web users", table2_mechanisms.FULL)
-    numbers = _printed("table2-mechanisms.toml", table2_mechanisms.METRICS)
-    printed = Numbers(*(numbers[key] for key in _table_keys(one)))
-    yield Point("II", "rapid", printed, one.simulation(seed, effort), one.span(effort), one)
+            gentle = GENTLE if scheme == "RAPID" else ()
+            run = Run(setting, scheme, testbed.scheme(scheme), traffic=WEB, overrides=(*round_trip, *gentle, *settings))
+            yield _web_point(table, scheme, file, run.cell(effort))
+    full = Run("beside web users", "full RAPID", "rapid", traffic=WEB, overrides=settings)
+    yield _web_point("II", "RAPID", "table2-mechanisms.toml", full.cell(effort))
 
 
-def _printed(file: str, metrics: Mapping[str, Metric]) -> Mapping[Key, float]:
+def _web_point(table: str, scheme: str, file: str, cell: Cell) -> Point:
+    numbers = _printed(file)
+    keys = cell.key(THROUGHPUT), cell.key(LOSS), cell.key(WEB_FLOW, MEDIAN)
+    return Point(table, scheme, Numbers(*(numbers[key] for key in keys)), cell)
+
+
+def _printed(file: str) -> Mapping[Key, float]:
     """Return the paper's numbers in the file of an experiment."""
-    values = table5_burstiness.VALUES if metrics is table5_burstiness.METRICS else None
-    return declared.read(Path(rapid.__path__[0]) / file, metrics, values).printed
-
-
-def _table_keys(one: web.Run) -> tuple[Key, Key, Key]:
-    """Return the keys of throughput, loss and median web flow of a run."""
-    return one.key(transfers.THROUGHPUT), one.key(transfers.LOSS), one.key(web.WEB_FLOW, web.MEDIAN)
+    return declared.read(Path(rapid.__path__[0]) / file, transfers.METRICS).printed
 
 
 def measure(queues: Sequence[str], effort: Effort, jobs: int) -> dict[str, list[tuple[Point, Numbers]]]:
     """Return our numbers, as means over seeds, for every cell and queue."""
     known: dict[str, list[float | None]] = json.loads(WORK.read_text()) if WORK.exists() else {}
 
-    def one(point: Point) -> Numbers:
-        key = json.dumps([point.simulation.scenario, point.simulation.settings, point.simulation.seed])
+    def one(seed: int, point: Point) -> Numbers:
+        simulation = point.cell.simulation(seed)
+        key = json.dumps([simulation.scenario, simulation.settings, simulation.seed])
         if key not in known:
-            simulation = point.simulation
             outcome = to_outcome(run(library.find(simulation.scenario), seed=simulation.seed, set=simulation.settings))
-            found = point.numbers(outcome, effort)
+            found = point.numbers(outcome)
             known[key] = [found.gbps, found.loss, found.median_ms]
             WORK.parent.mkdir(exist_ok=True)
             WORK.write_text(json.dumps(dict(known)))
@@ -167,9 +161,9 @@ def measure(queues: Sequence[str], effort: Effort, jobs: int) -> dict[str, list[
     result = {}
     with ThreadPoolExecutor(jobs) as pool:
         for queue in queues:
-            by_seed = [list(points(queue, seed, effort)) for seed in effort.seed_numbers()]
-            found = [list(pool.map(one, seed)) for seed in by_seed]
-            result[queue] = [(point, _mean([seed[place] for seed in found])) for place, point in enumerate(by_seed[0])]
+            cells = list(points(queue, effort))
+            found = [list(pool.map(partial(one, seed), cells)) for seed in effort.seed_numbers()]
+            result[queue] = [(point, _mean([seed[place] for seed in found])) for place, point in enumerate(cells)]
             print(f"{queue} is done", file=sys.stderr, flush=True)
     return result
 
@@ -226,14 +220,14 @@ def show(found: Mapping[str, Sequence[tuple[Point, Numbers]]], effort: Effort) -
     for place, (point, _) in enumerate(next(iter(found.values()))):
         ours = [rows[place][1] for rows in found.values()]
         cells = [f"{one.gbps:.2f}, {one.loss:.3f}" for one in (point.printed, *ours)]
-        lines.append(f"| {point.table} | {transfers.SCHEMES[point.scheme]} | {' | '.join(cells)} |")
+        lines.append(f"| {point.table} | {point.scheme} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 CHOICES: Mapping[str, Callable[[Point], bool]] = {
     "all": lambda _: True,
-    "RAPID": lambda point: point.scheme == "rapid",
-    "others": lambda point: point.scheme != "rapid",
+    "RAPID": lambda point: point.scheme == "RAPID",
+    "others": lambda point: point.scheme != "RAPID",
 }
 
 if __name__ == "__main__":

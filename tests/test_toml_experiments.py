@@ -129,6 +129,45 @@ def test_points_have_the_papers_numbers_as_crosses_or_as_a_line_and_rows_without
     assert legend == ["RC3", "TCP"]
 
 
+def test_bars_leave_out_the_groups_that_a_quick_effort_lacks(tmp_path: Path) -> None:
+    draw = panels.read(read(file(tmp_path, WHOLE), METRICS))
+    rows = tuple(Row(replace(cut("30%"), scheme=scheme), None, 2.0) for scheme in ("RC3", "TCP"))
+    [axes] = draw(Evaluation(rows)).axes
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["30 %"]
+
+
+def test_a_panel_draws_rows_at_numbers_and_curves_by_name(tmp_path: Path) -> None:
+    at = 'kind = "KIND"\nlog = "x"\nat = [0.1, 0.3]\nlabels = ["$10^{-1}$", "30 %"]'
+    text = WHOLE.replace('labels = ["10 %", "30 %"]', at)
+    rows = tuple(
+        Row(replace(cut(setting), scheme=scheme), 4.0, value)
+        for setting, value in (("10%", 2.0), ("30%", 8.0))
+        for scheme in ("RC3", "TCP")
+    )
+    for kind, limits in (("filled points", (2 / 1.5, 12.0)), ("marks", (1.1, 8.9))):
+        draw = panels.read(read(file(tmp_path, text.replace("KIND", kind)), METRICS))
+        [axes] = draw(Evaluation(rows)).axes
+        assert axes.get_ylim() == pytest.approx(limits)
+        assert [text.get_text() for text in axes.get_xticklabels()] == ["$10^{-1}$", "30 %"]
+    draw = panels.read(read(file(tmp_path, text.replace("KIND", "curves")), METRICS))
+    curve = pl.DataFrame({"delay_ms": [1.0, 2.0], "share": [0.5, 1.0]})
+    [axes] = draw(Evaluation((), curves={"RC3": curve, "TCP": curve})).axes
+    assert [np.asarray(line.get_xdata()).tolist() for line in axes.lines] == [[1.0, 2.0], [1.0, 2.0]]
+
+
+def test_a_claim_about_groups_of_rows_has_a_table_for_each(tmp_path: Path) -> None:
+    text = """
+[[claim]]
+text = "Times rise"
+least_falling = { each = { one = ["TCP", "RC3"] }, setting = ["30%", "10%"], scheme = "{one}", metric = "FCT" }
+full = { at_least = 1 }
+"""
+    claim = read(file(tmp_path, WHOLE + text), METRICS).claims[-1]
+    numbers = {("10%", "TCP"): 1.0, ("30%", "TCP"): 3.0, ("10%", "RC3"): 1.0, ("30%", "RC3"): 2.0}
+    rows = tuple(Row(Key(setting, FCT, scheme), None, value) for (setting, scheme), value in numbers.items())
+    assert claim.value(Evaluation(rows)) == 2.0
+
+
 @pytest.mark.parametrize(
     ("right", "wrong", "problem"),
     [
@@ -352,7 +391,7 @@ def test_a_claim_takes_its_value_from_a_function_of_the_kind(tmp_path: Path) -> 
 
 
 def test_cells_are_planned_once_per_seed_and_found_again() -> None:
-    fixed = Cell("dumbbell-cubic", ("a=1",), "fixed", is_random=False)
+    fixed = Cell("dumbbell-cubic", ("a=1",), "fixed", most_seeds=1)
     random = Cell("dumbbell-cubic", (), "random", keep_flows=True).varied("faster", "b=2")
     effort = Effort("full", 3)
     planned = plan([fixed, random, fixed], effort)

@@ -257,6 +257,14 @@ def filled_points(axes: Axes, label: str, look: Look, x: Sequence[float], rows: 
     hollow(axes, look, x, [row.paper for row in rows])
 
 
+def marks(axes: Axes, label: str, look: Look, x: Sequence[float], rows: Sequence[Row]) -> None:
+    """Draws simulated values as markers with intervals and without a line, above crosses for the paper's values."""
+    crosses(axes, x, rows)
+    heights, spread = [row.value or 0.0 for row in rows], [row.interval or 0.0 for row in rows]
+    style: Mapping[str, Any] = {"fmt": look.marker, "markersize": 3.5, "zorder": 6, "capsize": 2}
+    axes.errorbar(x, heights, spread, label=label, color=look.ink, **style)
+
+
 def crosses(axes: Axes, x: Sequence[float], rows: Sequence[Row], *, label: bool = True) -> None:
     """Draws the paper's numbers as crosses."""
     printed = [(place, row.paper) for place, row in zip(x, rows, strict=True) if row.paper is not None]

@@ -25,10 +25,11 @@ class Cell:
         cost: the expected work of one run, relative to other cells.
         keep_flows: saves the table of flows of the first seed next to the rows.
         on: the simulator, or a kernel that `sparelane linux build` builds.
-        is_random: the run depends on its seed; otherwise it is run once, with seed 1.
+        most_seeds: the largest number of seeds; 1 if the run does not depend on its seed, `None` for no limit.
         setting: the setting in the keys of its rows.
         scheme: the scheme in the keys of its rows.
         variant: what differs from the paper, in the keys of its rows.
+        from_s: the time in seconds from which on a run is measured, if its statistics need it.
         stop_s: the simulated seconds of a run, if its statistics need them.
     """
 
@@ -38,10 +39,11 @@ class Cell:
     cost: float = 1.0
     keep_flows: bool = False
     on: Literal["simulator", "linux"] = "simulator"
-    is_random: bool = True
+    most_seeds: int | None = None
     setting: str = ""
     scheme: str = ""
     variant: str = ""
+    from_s: float = 0.0
     stop_s: float = 0.0
 
     def key(self, metric: Metric, average: str = "", traffic: str = "") -> Key:
@@ -66,7 +68,7 @@ class Cell:
 
     def simulations(self, effort: Effort) -> list[Simulation]:
         """Returns the runs of this cell, in the order of the seeds."""
-        return [self.simulation(seed) for seed in (effort.seed_numbers() if self.is_random else (1,))]
+        return [self.simulation(seed) for seed in effort.seed_numbers()[: self.most_seeds]]
 
 
 def plan(cells: Iterable[Cell], effort: Effort) -> list[Simulation]:

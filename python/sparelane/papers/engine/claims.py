@@ -117,6 +117,12 @@ def lead_of_difference(keys: Sequence[Key]) -> Value:
     return lead
 
 
+@_with_unit(lambda key, others: _unit_of_difference(key))
+def less_least(key: Key, others: Sequence[Key]) -> Value:
+    """The simulated number in one row less the smallest among others, in their unit: points for percentages."""
+    return lambda evaluation: evaluation.ours(key) - min(evaluation.ours(other) for other in others)
+
+
 @_with_unit(FACTOR)
 def over_largest(upper: Key, others: Sequence[Key]) -> Value:
     """Our number in one row as a multiple of the largest in other rows."""
@@ -164,6 +170,18 @@ def falling(keys: Sequence[Key]) -> Value:
         return min(_quotient(first, second) for first, second in pairwise(numbers))
 
     return smallest
+
+
+@_with_unit(FACTOR)
+def least_falling(groups: Sequence[Sequence[Key]]) -> Value:
+    """The smallest value of `falling` among several groups of rows."""
+    return lambda evaluation: min(falling(keys)(evaluation) for keys in groups)
+
+
+@_with_unit(FACTOR)
+def largest_spread(groups: Sequence[Sequence[Key]]) -> Value:
+    """The largest value of `spread` among several groups of rows."""
+    return lambda evaluation: max(spread(keys)(evaluation) for keys in groups)
 
 
 @_with_unit(OF_PRINTED)

@@ -52,8 +52,15 @@ OF_MANY: Mapping[str, Callable[[Sequence[Key]], Value]] = {
     "over_least": lambda keys: claims.over_least(keys[0], keys[1:]),
     "least_over": lambda keys: claims.least_over(keys[:-1], keys[-1]),
     "over_median": lambda keys: claims.over_median(keys[0], keys[1:]),
+    "less_least": lambda keys: claims.less_least(keys[0], keys[1:]),
     "inside": claims.inside,
 }
+# Values of several groups of rows, each of which is a table.
+OF_GROUPS: Mapping[str, Callable[[Sequence[Sequence[Key]]], Value]] = {
+    "least_falling": claims.least_falling,
+    "largest_spread": claims.largest_spread,
+}
+VALUES = (*OF_ONE, *OF_TWO, *OF_MANY, *OF_GROUPS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,10 +400,10 @@ def _claims(
         part.finish()
         yield Claim(text, value, full, quick, reason or NOT_EXPLAINED)
         return
-    name = next((name for name in (*OF_ONE, *OF_TWO, *OF_MANY) if name in part), None)
+    name = next((name for name in VALUES if name in part), None)
     if name is None:
-        raise part.fail("claim", f"has no value; allowed: {', '.join((*OF_ONE, *OF_TWO, *OF_MANY, 'value'))}")
-    groups = [rows.keys(section) for section in part.sections(name)]
+        raise part.fail("claim", f"has no value; allowed: {', '.join((*VALUES, 'value'))}")
+    groups = [rows.keys(section) for section in templates(part, name)]
     part.finish()
     for key, value in _values(part, name, groups):
         parts = {name: getattr(key, name) for name in KEY_PARTS}
@@ -414,6 +421,8 @@ def _values(part: Section, name: str, groups: Sequence[Sequence[Key]]) -> list[t
         raise part.fail(name, "names no rows")
     if name in OF_ONE:
         return [(key, OF_ONE[name](key)) for key in keys]
+    if name in OF_GROUPS:
+        return [(keys[0], OF_GROUPS[name](groups))]
     if name in OF_MANY:
         return [(keys[0], OF_MANY[name](keys))]
     upper, lower = groups if len(groups) == 2 else (keys[:1], keys[1:])

@@ -91,7 +91,7 @@ class Panel:
             axes.set_yscale("log")
         if self.at and self.labels:
             axes.set_xticks(self.at, self.labels)
-            axes.minorticks_off()
+            axes.xaxis.minorticks_off()
         if self.limits:
             axes.set_ylim(*self.limits)
         if self.small:
@@ -118,10 +118,17 @@ def _series(panel: Panel, evaluation: Evaluation) -> list[Bars]:
 
 
 def _bars(axes: Axes, panel: Panel, evaluation: Evaluation) -> None:
-    bars = _series(panel, evaluation)
-    plots.grouped_bars(axes, panel.labels, bars)
+    rows = [_rows(one.keys, evaluation) for one in panel.series]
+    # A quick effort may lack all rows of a group.
+    shown = [group for group in range(len(panel.labels)) if any(found[group].value is not None for found in rows)]
+    bars = [
+        Bars.of_rows(one.name, one.look, [found[group] for group in shown])
+        for one, found in zip(panel.series, rows, strict=True)
+    ]
+    plots.grouped_bars(axes, [panel.labels[group] for group in shown], bars)
     if panel.above:
-        plots.reductions_above(axes, [row.value for row in _rows(panel.above, evaluation)], bars)
+        cuts = _rows(panel.above, evaluation)
+        plots.reductions_above(axes, [cuts[group].value for group in shown], bars)
 
 
 def _log_points(axes: Axes, panel: Panel, evaluation: Evaluation) -> None:
@@ -141,7 +148,42 @@ def _points(axes: Axes, panel: Panel, evaluation: Evaluation) -> None:
             plots.crosses(axes, panel.at, rows, label=one is panel.series[-1])
 
 
-KINDS = {"bars": _bars, "log points": _log_points, "points": _points}
+def _filled_points(axes: Axes, panel: Panel, evaluation: Evaluation) -> None:
+    """Draws simulated numbers filled and printed numbers hollow, with room for both on a logarithmic axis."""
+    numbers: list[float] = []
+    for one in panel.series:
+        rows = _rows(one.keys, evaluation)
+        plots.filled_points(axes, one.name, one.look, panel.at, rows)
+        numbers += [number for row in rows for number in (row.value, row.paper) if number]
+    axes.set_ylim(min(numbers) / 1.5, 1.5 * max(numbers))
+
+
+def _marks(axes: Axes, panel: Panel, evaluation: Evaluation) -> None:
+    """Draws markers without lines above the crosses of the printed numbers. Wide intervals are cut off."""
+    numbers: list[float] = []
+    for one in panel.series:
+        rows = _rows(one.keys, evaluation)
+        plots.marks(axes, one.name, one.look, panel.at, rows)
+        numbers += [number for row in rows for number in (row.value, row.paper) if number is not None]
+    room = 0.15 * (max(numbers) - min(numbers))
+    axes.set_ylim(min(numbers) - room, max(numbers) + room)
+
+
+def _curves(axes: Axes, panel: Panel, evaluation: Evaluation) -> None:
+    """Draws the first two columns of the evaluation's curves that have the names of the series."""
+    for one in panel.series:
+        x, y, *_ = evaluation.curves[one.name].iter_columns()
+        plots.line(axes, one.name, one.look, x.to_list(), y.to_list())
+
+
+KINDS = {
+    "bars": _bars,
+    "log points": _log_points,
+    "points": _points,
+    "filled points": _filled_points,
+    "marks": _marks,
+    "curves": _curves,
+}
 
 
 def study(
@@ -185,8 +227,9 @@ def _panel(part: Section, declared: Declaration) -> Panel:
     above = keys(part.section("above")) if "above" in part else []
     at = part.numbers("at")
     labels = part.texts("labels") or (() if at else _differences(series[0].keys))
+    draw = part.one_of("kind", KINDS, "bars")
     found = Panel(
-        part.one_of("kind", KINDS, "bars"),
+        draw,
         series,
         labels,
         at,
@@ -201,6 +244,8 @@ def _panel(part: Section, declared: Declaration) -> Panel:
         part.whole("columns", 0),
     )
     part.finish()
+    if draw is _curves:
+        return found
     places = len(at or labels)
     for selected in (*(one.keys for one in series), *([above] if above else [])):
         if len(selected) != places:

@@ -19,10 +19,10 @@ def filled(value: Any, values: Mapping[str, Any]) -> Any:
     placeholder. Inside longer texts, only texts and numbers replace placeholders.
 
     Raises:
-        KeyError: a text starts with `$` but is not a placeholder.
+        KeyError: a text starts with `$` but is neither a placeholder nor a formula, which also ends with `$`.
     """
     if isinstance(value, str):
-        if value in values or value.startswith("$"):
+        if value in values or (value.startswith("$") and not value.endswith("$")):
             return values[value]
         for placeholder, known in values.items():
             if isinstance(known, str | int | float):

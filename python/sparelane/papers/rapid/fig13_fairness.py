@@ -2,67 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import polars as pl
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Effort, Experiment, Outcome, Outcomes, Simulation
+from sparelane.papers.engine.base import Effort, Experiment, Outcome
+from sparelane.papers.engine.cells import Cell, Runs
 from sparelane.papers.engine.declared import Declaration, named
-from sparelane.papers.engine.rows import Evaluation, Key, Metric, measured
+from sparelane.papers.engine.rows import Evaluation, Metric, measured
 from sparelane.papers.engine.statistics import jain
-from sparelane.papers.rapid import testbed, transfers
+from sparelane.papers.rapid import testbed
+from sparelane.papers.rapid.notes import by_scheme
 from sparelane.reports import plots
 
-# The starts of the three transfers, in shares of a run, and when all three count.
-STARTS = (0.0, 0.2, 0.4)
+SETTING = "three transfers"
+PAIRS = 'pairs=[["left0", "right0"], ["left1", "right1"], ["left0", "right0"]]'
+# The time between the starts of two transfers, and the time from which on the run is measured, as shares of the run.
+GAP = 0.2
 COUNTED_FROM = 0.5
-SHARED = 'pairs=[["left0", "right0"], ["left1", "right1"], ["left0", "right0"]]'
+# The number of samples in a run, and of samples in a moving average of the figure.
 INTERVALS = 120
-# So many intervals together make a point of the figure.
 AVERAGED = 6
 FAIRNESS = Metric("Jain's index")
-UTILIZATION = Metric("throughput of the three", "Gb/s")
+TOGETHER = Metric("throughput of the three", "Gb/s")
 
 
-def key(metric: Metric, scheme: str) -> Key:
-    """A number of three transfers, by the scheme's name in the paper."""
-    return Key("three transfers", metric, scheme)
+@dataclass(frozen=True, slots=True)
+class Fairness:
+    """The experiment; `schemes` are the names of the schemes in rows."""
+
+    schemes: Sequence[str]
+
+    def cells(self, effort: Effort) -> Iterable[Cell]:
+        """Yields three transfers of each scheme."""
+        return (cell(scheme, effort) for scheme in self.schemes)
+
+    def evaluate(self, runs: Runs) -> Evaluation:
+        """Returns fairness and total throughput of each scheme; the paper prints only figures."""
+        rows = []
+        curves = {}
+        for scheme in self.schemes:
+            one = cell(scheme, runs.effort)
+            shares = [shares_gbps(outcome, one) for outcome in runs.of(one)]
+            rows.append(measured(one.key(FAIRNESS), None, [jain(each) for each in shares]))
+            rows.append(measured(one.key(TOGETHER), None, [sum(each) for each in shares]))
+            curves[testbed.scheme(scheme)] = throughputs(runs.of(one)[0], one)
+        evaluation = Evaluation(tuple(rows), curves=curves)
+        return replace(evaluation, notes=(order_note(evaluation),))
+
+    def draw(self, evaluation: Evaluation) -> Figure:
+        """Returns the throughput of the three transfers over time, a panel for each scheme."""
+        drawing, panels = plots.figure(3, width_inches=plots.PAGE_INCHES, rows=5)
+        fairness = by_scheme(evaluation, SETTING, FAIRNESS)
+        for axes, scheme in zip(panels, self.schemes, strict=True):
+            for index, look in enumerate((plots.RC3, plots.THIRD, plots.FIFTH)):
+                curve = evaluation.curves[testbed.scheme(scheme)].filter(pl.col("flow") == f"flow {index}")
+                curve = curve.with_columns(pl.col("gbps").rolling_mean(AVERAGED, min_samples=1))
+                plots.line(axes, f"transfer {index + 1}", look, curve["time_s"].to_list(), curve["gbps"].to_list())
+            axes.set_title(f"{scheme}: Jain's index {fairness[scheme].value or 0.0:.2f}")
+            axes.set_ylim(0, 10)
+        for place, axes in enumerate(panels):
+            axes.set_xlabel("time (s), with seed 1").set_visible(place >= len(panels) - 3)
+            axes.set_ylabel("Gb/s").set_visible(place % 3 == 0)
+        drawing.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+        return drawing
 
 
-def simulation(scheme: str, seed: int, effort: Effort) -> Simulation:
-    """Three transfers that start one after another."""
-    gap_s = effort.stop_s * (STARTS[1] - STARTS[0])
-    return testbed.simulation(
-        scheme,
-        seed,
-        effort.stop_s,
-        label=f"three of {scheme}",
-        settings=(
-            f'workload={{kind="bulk", scheme="{scheme}", {SHARED}, size="unlimited", gap="{gap_s:g}s"}}',
-            f"measure.from={effort.stop_s * COUNTED_FROM:g}s",
+def cell(scheme: str, effort: Effort) -> Cell:
+    """Returns three transfers that start one after another."""
+    scheme_name, stop_s = testbed.scheme(scheme), effort.stop_s
+    from_s = stop_s * COUNTED_FROM
+    transfers = f'{{kind="bulk", scheme="{scheme_name}", {PAIRS}, size="unlimited", gap="{stop_s * GAP:g}s"}}'
+    return Cell(
+        testbed.SCENARIO,
+        (
+            *testbed.transfer(scheme_name, stop_s),
+            f"workload={transfers}",
+            f"measure.from={from_s:g}s",
             testbed.QUICK_START,
-            f"sample.interval={effort.stop_s / INTERVALS * 1e3:g}ms",
+            f"sample.interval={stop_s / INTERVALS * 1e3:g}ms",
             "sample.flows=[0, 1, 2]",
         ),
+        cost=stop_s,
+        setting=SETTING,
+        scheme=scheme,
+        from_s=from_s,
+        stop_s=stop_s,
     )
 
 
-def plan(effort: Effort) -> Sequence[Simulation]:
-    """Every scheme with every seed."""
-    return [simulation(scheme, seed, effort) for scheme in transfers.SCHEMES for seed in effort.seed_numbers()]
+def shares_gbps(outcome: Outcome, one: Cell) -> list[float]:
+    """Returns the throughput of each transfer while all three were active, in Gb/s."""
+    measured_bytes = outcome.flows.sort("id")["measured_bytes"].to_list()
+    return [found * 8 / (one.stop_s - one.from_s) / 1e9 for found in measured_bytes]
 
 
-def shares_gbps(outcome: Outcome, effort: Effort) -> list[float]:
-    """What each transfer got while all three were there."""
-    counted_s = effort.stop_s * (1 - COUNTED_FROM)
-    return [bytes_ * 8 / counted_s / 1e9 for bytes_ in outcome.flows.sort("id")["measured_bytes"].to_list()]
-
-
-def throughputs(outcome: Outcome, effort: Effort) -> pl.DataFrame:
-    """Throughput over time: `time_s`, `flow` and `gbps`, of every interval of sampling."""
-    interval_s = effort.stop_s / INTERVALS
+def throughputs(outcome: Outcome, one: Cell) -> pl.DataFrame:
+    """Returns the throughput in each sampling interval: `time_s`, `flow` and `gbps`."""
+    interval_s = one.stop_s / INTERVALS
     held = outcome.series.filter(pl.col("quantity") == "held_bytes").sort("probe", "time_s")
     return held.select(
         pl.col("time_s"),
@@ -71,50 +110,23 @@ def throughputs(outcome: Outcome, effort: Effort) -> pl.DataFrame:
     ).drop_nulls()
 
 
-def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
-    """Fairness and throughput of each scheme; the paper prints figures only."""
-    rows = []
-    curves = {}
-    for scheme, label in transfers.SCHEMES.items():
-        found = [outcomes[simulation(scheme, seed, effort)] for seed in effort.seed_numbers()]
-        shares = [shares_gbps(outcome, effort) for outcome in found]
-        rows.append(measured(key(FAIRNESS, label), None, [jain(each) for each in shares]))
-        rows.append(measured(key(UTILIZATION, label), None, [sum(each) for each in shares]))
-        curves[scheme] = throughputs(found[0], effort)
-    evaluation = Evaluation(tuple(rows), curves=curves)
-    return replace(evaluation, notes=(order_note(evaluation),))
-
-
 def order_note(evaluation: Evaluation) -> str:
-    """The schemes by fairness, with what they use together."""
-    fairness = {label: evaluation.find(key(FAIRNESS, label)).value or 0.0 for label in transfers.SCHEMES.values()}
-    used = {label: evaluation.find(key(UTILIZATION, label)).value or 0.0 for label in fairness}
-    ranked = sorted(fairness, key=lambda label: -fairness[label])
-    return "By fairness: " + ", ".join(f"{one} {fairness[one]:.3f} ({used[one]:.1f} Gb/s)" for one in ranked) + "."
+    """Returns the schemes in the order of their fairness, with their total throughput."""
+    fairness, used = (by_scheme(evaluation, SETTING, metric) for metric in (FAIRNESS, TOGETHER))
+    ranked = sorted(fairness, key=lambda scheme: -(fairness[scheme].value or 0.0))
+    parts = (f"{one} {fairness[one].value or 0.0:.3f} ({used[one].value or 0.0:.1f} Gb/s)" for one in ranked)
+    return f"By fairness: {', '.join(parts)}."
 
 
-def draw(evaluation: Evaluation) -> Figure:
-    """Throughput over time of the three transfers, scheme by scheme."""
-    drawing, panels = plots.figure(3, width_inches=plots.PAGE_INCHES, rows=5)
-    looks = (plots.RC3, plots.THIRD, plots.FIFTH)
-    for axes, (scheme, label) in zip(panels, transfers.SCHEMES.items(), strict=True):
-        for index, look in enumerate(looks):
-            curve = evaluation.curves[scheme].filter(pl.col("flow") == f"flow {index}")
-            curve = curve.with_columns(pl.col("gbps").rolling_mean(AVERAGED, min_samples=1))
-            plots.line(axes, f"transfer {index + 1}", look, curve["time_s"].to_list(), curve["gbps"].to_list())
-        fairness = evaluation.find(key(FAIRNESS, label)).value or 0.0
-        axes.set_title(f"{label}: Jain's index {fairness:.2f}")
-        axes.set_ylim(0, 10)
-    for place, axes in enumerate(panels):
-        axes.set_xlabel("time (s), with seed 1").set_visible(place >= len(panels) - 3)
-        axes.set_ylabel("Gb/s").set_visible(place % 3 == 0)
-    drawing.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
-    return drawing
-
-
-METRICS = named(FAIRNESS, UTILIZATION)
+METRICS = named(FAIRNESS, TOGETHER)
 
 
 def experiment(declared: Declaration) -> Experiment:
-    """Returns the experiment that the file declares."""
-    return declared.experiment(plan, evaluate, draw)
+    """Returns the experiment that the file declares.
+
+    Raises:
+        DeclarationError: a key is wrong.
+    """
+    study = Fairness(declared.rest.texts("schemes"))
+    declared.rest.finish()
+    return declared.study(study.cells, study.evaluate, study.draw)

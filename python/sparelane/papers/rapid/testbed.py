@@ -1,114 +1,93 @@
-"""What RAPID's experiments share: its testbed, the cross traffic on it, and what is assumed about both."""
+"""RAPID's testbed (section V-A): its path, the cross traffic on it, and the times of runs.
+
+The experiments of this paper run on the scenario `rapid-testbed` and differ in the schemes, the traffic and a few
+overrides.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 from sparelane import _native
-from sparelane.papers.engine.base import Effort, Simulation
+from sparelane.papers.engine.base import Effort
+from sparelane.papers.engine.cells import Cell
+from sparelane.papers.engine.rows import Metric
 from sparelane.scenario import library
+from sparelane.scenario.settings import toml_value
 
 SCENARIO = "rapid-testbed"
 
-# The rate of the path, and of the interfaces at its ends, bits per second; its round trip without queues, seconds.
+# The rate of the path and of the interfaces at its ends in bits per second, and its round trip without queues.
 CAPACITY_BPS = 10e9
 RTT_S = 0.030
 
-# A full segment with and without its 40 bytes of headers.
-MSS_BYTES = 8948
-WIRE_BYTES = MSS_BYTES + 40
+# The size of a full packet: a segment of 8948 bytes and 40 bytes of headers.
+WIRE_BYTES = 8948 + 40
 
-# The paper's cross traffic that answers to nothing, and the scenarios that have it.
+# The kinds of unresponsive cross traffic in the paper, with the scenarios that contain them.
 CROSS_TRAFFIC: Mapping[str, str] = {"CBR": "rapid-cbr", "SCT": "rapid-sct", "BCT": "rapid-bct"}
 
-# The mean by which software timers in the kernel are late, exponentially: a figure of ours, as the paper prints none.
-TIMER_ERROR = "2us"
-
-# RAPID starts from 100 kb/s, where its first p-stream of 64 packets takes 46 s: so long runs of RAPID go on before
-# they count, seconds.
+# RAPID starts at 100 kb/s, where its first p-stream of 64 packets takes 46 s. In long runs of RAPID, this start-up
+# comes before the measurement; short runs start at a higher rate.
 START_UP_S = 60.0
-
-# Short runs, and those that look at single p-streams, start from here instead.
 QUICK_START = "scheme.rapid.initial_rate=1Gbps"
 
-# RAPID's answers to losses that the paper leaves open, each as it could be, too.
-LOSSY_STREAMS_SKIPPED = 'scheme.rapid.lossy_streams="skipped"'
-LOSSY_STREAMS = {
-    "lossy p-streams say nothing": LOSSY_STREAMS_SKIPPED,
-    "p-streams with any losses are judged": "scheme.rapid.most_missing=65536",
-}
-START_AFTER_TIMEOUTS = 'scheme.rapid.after_timeout="start"'
+# The metrics of transfers, and of web flows next to them.
+THROUGHPUT = Metric("throughput", "Gb/s")
+LOSS = Metric("loss", "%", is_loss_rate=True)
+LINK_USE = Metric("use of what the cross traffic leaves", "%")
+WEB_FLOW = Metric("web flow", "ms")
+MEDIAN = "median"
 
-# The noise of hosts turned off.
-QUIET_HOSTS = "host_at=[]"
+
+# The schemes of the scenario whose names are not those of the paper in lower case.
+SCHEMES: Mapping[str, str] = {"New Reno": "newreno", "no transfer": ""}
+
+
+def scheme(name: str) -> str:
+    """Returns the name in the scenario of a scheme of the paper; empty for no transfer."""
+    return SCHEMES.get(name, name.lower())
 
 
 def _starts_slowly(effort: Effort) -> bool:
-    """Whether RAPID starts from the paper's 100 kb/s: where runs are not much shorter than that takes."""
+    """Returns true if runs are long enough to start RAPID at the paper's 100 kb/s."""
     return effort.stop_s >= START_UP_S / 2
 
 
-def span(scheme: str | None, effort: Effort, share: float, start_up_s: float = START_UP_S) -> tuple[float, float]:
-    """When a run of `scheme` ends and from when on it counts, seconds.
+def span(scheme: str, effort: Effort, uncounted: float, start_up_s: float = START_UP_S) -> tuple[float, float]:
+    """Returns the end of a run and the time from which on it is measured, both in seconds.
 
     Args:
-        scheme: of the transfer; `None` without one.
-        effort: runs of RAPID with its own start are longer by that, and count after it.
-        share: of other runs, which does not count.
-        start_up_s: what RAPID's start takes at most.
+        scheme: the scheme of the transfer in the scenario; empty without a transfer.
+        effort: the effort. Runs of RAPID that start slowly are longer by the start-up, and measured after it.
+        uncounted: the share of all other runs before the measurement.
+        start_up_s: the longest time that RAPID's start-up takes.
     """
     if scheme == "rapid" and _starts_slowly(effort):
         return effort.stop_s + start_up_s, start_up_s
-    return effort.stop_s, share * effort.stop_s
+    return effort.stop_s, uncounted * effort.stop_s
 
 
 def start(effort: Effort) -> tuple[str, ...]:
-    """Settings for RAPID's start."""
+    """Returns the overrides for RAPID's initial rate."""
     return () if _starts_slowly(effort) else (QUICK_START,)
 
 
-def simulation(
-    scheme: str,
-    seed: int,
-    duration_s: float,
-    *,
-    label: str,
-    cross_traffic: str | None = None,
-    settings: Sequence[str] = (),
-) -> Simulation:
-    """One run of a transfer from left0 to right0.
+def transfer(scheme: str, stop_s: float, kind: str = "") -> tuple[str, ...]:
+    """Returns the overrides for a transfer from left0 to right0.
 
     Args:
-        scheme: of the scenario.
-        seed: of every random draw.
-        duration_s: simulated seconds.
-        label: for people and for file names.
-        cross_traffic: a key of `CROSS_TRAFFIC`; none without it.
-        settings: further overrides, `key=value` each.
+        scheme: the scheme in the scenario.
+        stop_s: the length of the run in seconds.
+        kind: the kind of cross traffic; empty for none.
     """
-    beside = () if cross_traffic is None else (f"cross_traffic={inline(sources(cross_traffic))}",)
-    return Simulation(
-        scenario=SCENARIO,
-        settings=(f"workload.scheme={scheme}", f"duration={duration_s:g}s", *beside, *settings),
-        seed=seed,
-        label=f"{label} seed {seed}",
-        cost=duration_s,
-    )
+    head = (f"workload.scheme={scheme}", f"duration={stop_s:g}s")
+    if not kind:
+        return head
+    sources = _native.tables(library.find(CROSS_TRAFFIC[kind]).read_text("utf-8"), kind)["cross_traffic"]
+    return (*head, f"cross_traffic={toml_value(sources)}")
 
 
-def sources(cross_traffic: str) -> list[dict[str, Any]]:
-    """The `[[cross_traffic]]` of the scenario that has this kind."""
-    text = library.find(CROSS_TRAFFIC[cross_traffic]).read_text("utf-8")
-    found: list[dict[str, Any]] = _native.tables(text, cross_traffic)["cross_traffic"]
-    return found
-
-
-def inline(value: Any) -> str:
-    """A value as overrides take it: TOML on one line."""
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key} = {inline(inner)}" for key, inner in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(inline(inner) for inner in value) + "]"
-    return json.dumps(value)
+def cross_traffic_alone(kind: str, scheme: str, stop_s: float, *settings: str) -> Cell:
+    """Returns the cell of cross traffic next to a transfer of a single packet."""
+    return Cell(SCENARIO, (*transfer(scheme, stop_s, kind), "workload.size=1packets", *settings), cost=stop_s)

@@ -66,7 +66,7 @@ def on_testbed(setting: str) -> list[Cell]:
             ),
             f"video on the {setting}, {scheme}",
             cost=0.01,
-            is_random=False,
+            most_seeds=1,
             setting=setting,
         )
         for scheme in SCHEMES

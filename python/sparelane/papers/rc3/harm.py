@@ -44,7 +44,7 @@ def _cell(inner: str, scheme: Scheme, packets: int) -> Cell:
         f"a flow beside {packets} packets under {scheme}, {inner}",
         cost=5.0,
         on="linux",
-        is_random=False,
+        most_seeds=1,
         setting="beside another flow",
         scheme=SCHEMES[scheme],
         variant=inner,

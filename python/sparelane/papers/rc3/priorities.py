@@ -79,7 +79,7 @@ class Place:
             ),
             cost=5.0 * rate_gbps,
             on="linux",
-            is_random=False,
+            most_seeds=1,
             setting=case,
         )
 

@@ -55,7 +55,7 @@ class Flows:
             joined(self.setting, self.variant, scheme, f"{packets} packets"),
             cost=1.0 if self.on == "linux" else 0.001,
             on=self.on,
-            is_random=False,
+            most_seeds=1,
             setting=self.setting,
             scheme=SCHEMES[scheme],
             variant=self.variant,

@@ -47,7 +47,7 @@ CELLS: Mapping[Cell, str] = {
         ),
         f"tail rate, {access}, {size} beside {neighbour}, {bound}",
         cost=0.02,
-        is_random=False,
+        most_seeds=1,
         setting=access,
         scheme=bound,
     ): f"{size} beside {neighbour}"

@@ -79,7 +79,7 @@ class Walk:
             f"{SCHEMES[scheme]} until {1e3 * stop_s:g} ms",
             cost=0.001,
             keep_flows=stop_s == LONG_ENOUGH_S,
-            is_random=False,
+            most_seeds=1,
         )
 
     def cuts(self, scheme: Scheme) -> list[Cell]:

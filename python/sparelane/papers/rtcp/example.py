@@ -43,7 +43,7 @@ def _cell(example: Example, stop_s: float) -> Cell:
         label=example.name,
         cost=0.1 * stop_s,
         keep_flows=True,
-        is_random=False,
+        most_seeds=1,
     )
 
 
