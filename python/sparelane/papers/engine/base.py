@@ -197,6 +197,8 @@ class Experiment:
         needs_kernel: the kernel that its simulations run on: `linux` for that of `sparelane linux build`, `rc3` for the
             one with RC3; empty for the simulator.
         witness: the source of the numbers that ours are compared with, in one word.
+        answer: the row and the text of the first sentence of reports, if the experiment has its own. `{ours}` and
+            `{paper}` in the text are the numbers of the row.
     """
 
     id: str
@@ -215,6 +217,7 @@ class Experiment:
     fitted: tuple[str, ...] = ()
     needs_kernel: Literal["", "linux", "rc3"] = ""
     witness: str = "paper"
+    answer: tuple[Key, str] | None = None
 
     @property
     def lacks(self) -> str:

@@ -82,6 +82,7 @@ class Declaration:
         claims: conditions that the rows must meet.
         needs_kernel: the kernel that the simulations run on, if any.
         witness: the source of the numbers that ours are compared with.
+        answer: the row and the text of the first sentence of reports.
         rows: selects rows by parts of their keys, as the file's own tables do.
         rest: the remaining keys, which the kind reads.
     """
@@ -100,6 +101,7 @@ class Declaration:
     claims: tuple[Claim, ...]
     needs_kernel: Literal["", "linux", "rc3"]
     witness: str
+    answer: tuple[Key, str] | None
     rows: RowSelector
     rest: Section
 
@@ -133,6 +135,7 @@ class Declaration:
             fitted=self.fitted,
             needs_kernel=self.needs_kernel,
             witness=self.witness,
+            answer=self.answer,
         )
 
     def study(
@@ -223,6 +226,7 @@ def read(
         ),
         needs_kernel=root.one_of("needs_kernel", KERNELS, ""),
         witness=root.text("witness", "paper"),
+        answer=rows.answer(root.section("answer")) if "answer" in root else None,
         rows=rows,
         rest=root,
     )
@@ -369,6 +373,14 @@ class RowSelector:
         band = _band(part, "band")
         part.finish()
         return ((key, band) for key in keys)
+
+    def answer(self, part: Section) -> tuple[Key, str]:
+        """Returns the row and the text of the first sentence of reports."""
+        text, keys = part.text("text"), self.keys(part.section("row"))
+        if len(keys) != 1:
+            raise part.fail("row", f"selects {len(keys)} rows; allowed: one row")
+        part.finish()
+        return keys[0], text
 
     def reasons(self, part: Section) -> Iterator[tuple[Key, str]]:
         """Yields the rows that a reason is for, each with the reason."""

@@ -1,7 +1,7 @@
 """The first sentence of an experiment's report, and the glossary of its rows.
 
-The sentence states one number of the experiment next to the paper's. Both come from `answers.toml`, which names a row
-and a text for each experiment, and explains schemes, metrics and variants.
+The sentence states one number of the experiment next to the paper's; the experiment's file gives its row and text.
+`glossary.toml` explains schemes, metrics and variants.
 """
 
 from __future__ import annotations
@@ -11,50 +11,36 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
-from typing import Any
 
-from sparelane.papers.engine.base import Verdict
+from sparelane.papers.engine.base import Experiment, Verdict
 from sparelane.papers.engine.rows import Row, joined
 from sparelane.papers.pages.text import claim_cells, stated
 
-FILE = "answers.toml"
-# The parts of a row's key.
-PARTS = ("setting", "variant", "traffic", "scheme", "metric", "average")
+FILE = "glossary.toml"
 
 
 @cache
-def _declared() -> Mapping[str, Any]:
-    """Returns the content of the file."""
+def _terms() -> Mapping[str, Mapping[str, str]]:
+    """Returns the content of the file: the meaning of each scheme, metric and variant."""
     text = (resources.files("sparelane.papers") / FILE).read_text(encoding="utf-8")
     return tomllib.loads(text)
 
 
-@cache
-def declared() -> Mapping[str, tuple[Mapping[str, str], str]]:
-    """Returns the row and the text of each experiment that has its own answer."""
-    return {one["experiment"]: (one["row"], one["text"]) for one in _declared()["answer"]}
-
-
-def answer(id: str, rows: Sequence[Row], verdicts: Sequence[Verdict], witness: str = "paper") -> str:
+def answer(experiment: Experiment, rows: Sequence[Row], verdicts: Sequence[Verdict]) -> str:
     """Returns the answer of an experiment in one sentence; empty if no run gave the number.
 
-    An experiment that the file does not list is answered by its first claim that has a number.
+    An experiment whose file has no answer is answered by its first claim that has a number.
     """
-    if id in declared():
-        parts, text = declared()[id]
-        found = next((row for row in rows if all(part(row, name) == parts.get(name, "") for name in PARTS)), None)
+    if experiment.answer is not None:
+        key, text = experiment.answer
+        found = next((row for row in rows if row.key == key), None)
         if found is not None and found.value is not None:
-            return _sentence(found, text, witness)
+            return _sentence(found, text, experiment.witness)
     for verdict in verdicts:
         if verdict.value is not None:
             _, number, band, _ = claim_cells(verdict)
             return f"{verdict.text}: the number is {number}; the claim holds with {band}."
     return ""
-
-
-def part(row: Row, name: str) -> str:
-    """Returns a part of a row's key as text."""
-    return row.key.metric.name if name == "metric" else str(getattr(row.key, name))
 
 
 def _sentence(row: Row, text: str, witness: str) -> str:
@@ -74,7 +60,7 @@ def amount(value: float, unit: str) -> str:
 
 def glossary(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """Returns the schemes, metrics and variants of the rows that need an explanation, each once with its meaning."""
-    content = _declared()
+    content = _terms()
     found: dict[str, str] = {}
     for row in rows:
         key = row.key

@@ -48,7 +48,7 @@ def _answer(one: Saved) -> list[str]:
     experiment, rows = one.experiment, one.evaluation.rows
     counted = [row for row in rows if row.counts]
     sentences = [
-        answers.answer(experiment.id, rows, one.verdicts, experiment.witness),
+        answers.answer(experiment, rows, one.verdicts),
         rows_in_band(len(counted), sum(row.deviates for row in counted)),
         claims_held([verdict.holds for verdict in one.verdicts]),
     ]
