@@ -17,9 +17,9 @@ from sparelane.papers.pages import report
 from sparelane.papers.rapid import testbed
 from sparelane.papers.rc3 import internet2
 from sparelane.papers.rc3.analytic import FLOW_SIZES, MSS_BYTES
-from sparelane.papers.rc3.completion import BY_THE_TIMES, Reading
-from sparelane.papers.rc3.deployments import GROUPS
-from sparelane.papers.rc3.internet2 import BASELINE, FLOWS, REDUCTION, TCP_LONGER
+from sparelane.papers.rc3.comparison import GROUPS
+from sparelane.papers.rc3.completion import BY_THE_TIMES, variant
+from sparelane.papers.rc3.internet2 import BASELINE, BOTH_BY_THE_END, FLOWS, REDUCTION, TCP_LONGER
 from sparelane.reports import plots
 
 # On short paths, some small flows finish within this time.
@@ -127,11 +127,12 @@ def test_a_longer_run_of_tcp_contains_the_shorter_one() -> None:
 
 
 def test_rows_with_the_papers_averaging_rule_count_and_the_others_are_varied() -> None:
-    far = Reading(TCP_LONGER)
-    assert [far.variant(of, {"", "TCP to 10 s"}) for of in ("", "TCP to 10 s")] == ["both by the end", ""]
+    quick = replace(SHORT, name="quick")
+    far = replace(BASELINE, rule=TCP_LONGER.variant)
+    assert [variant(far, rule, SHORT) for rule in (BOTH_BY_THE_END, TCP_LONGER)] == ["both by the end", ""]
     # A quick run has no rows with another rule.
-    assert far.variant("", {""}) == ""
-    assert Reading(aside="another delay").variant("", {""}) == "another delay"
+    assert variant(far, BOTH_BY_THE_END, quick) == ""
+    assert variant(replace(BASELINE, aside="another delay"), BOTH_BY_THE_END, quick) == "another delay"
 
 
 def test_jains_index_is_1_for_equal_shares_and_1_over_n_for_a_single_share() -> None:

@@ -63,6 +63,7 @@ class Panel:
         limits: the ends of the vertical axis, or only the lower end; empty for automatic ones.
         small: uses small labels for positions.
         rotation: the rotation of the labels of positions, in degrees.
+        paper: the name of the paper's numbers in the legend.
         columns: the number of columns of the legend; 0 for no legend.
     """
 
@@ -78,6 +79,7 @@ class Panel:
     limits: Sequence[float]
     small: bool
     rotation: float
+    paper: str
     columns: int
 
     def on(self, axes: Axes, evaluation: Evaluation) -> None:
@@ -100,6 +102,9 @@ class Panel:
             axes.tick_params(axis="x", rotation=self.rotation)
         axes.set_xlabel(self.axis)
         axes.set_ylabel(self.unit)
+        for line in axes.get_lines():
+            if line.get_label() == plots.PAPER_LABEL:
+                line.set_label(self.paper)
         if self.columns:
             plots.legend_above(axes, self.columns)
 
@@ -241,6 +246,7 @@ def _panel(part: Section, declared: Declaration) -> Panel:
         part.numbers("limits"),
         part.flag("small"),
         part.number("rotation", 0.0),
+        part.text("paper", plots.PAPER_LABEL),
         part.whole("columns", 0),
     )
     part.finish()

@@ -1,10 +1,11 @@
 """The model of RC3's gain, NSDI 2014 section 3: completion times without queues, drops or other flows.
 
-Two forms. `*_smooth` is the formula that the paper prints, with a real-valued logarithm for the rounds of slow start;
-Fig. 4 plots it. `*_rounds` counts whole rounds, adds the half round trip that the handshake and the last byte cost
-beyond one, and bytes as they are on the wire; the authors plotted it in Fig. 7 under the name "model".
+The functions `*_smooth` are the paper's formula, in which the number of rounds of slow start is a real-valued
+logarithm; Fig. 4 plots it. The functions `*_rounds` count whole rounds, and add half a round trip each for the
+handshake and for the way of the last byte. They also count bytes as they are on the wire. The authors plotted this form
+in Fig. 7 under the name "model".
 
-Sizes are in segments of 1460 bytes, times in seconds, rates in bits per second.
+Sizes are in segments of 1460 bytes, times in seconds, and rates in bits per second.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 MSS_BYTES = 1460
 WIRE_BYTES = 1500
 
-# Flow sizes of the paper's workload in segments, and the share of flows that have each (Allman, CCR 2013).
+# The flow sizes of the paper's workload in segments, with the share of flows of each size (Allman, CCR 2013).
 FLOW_SIZES: Mapping[int, float] = {
     1: 0.5,
     2: 0.1,
@@ -34,12 +35,12 @@ FLOW_SIZES: Mapping[int, float] = {
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """What a flow meets.
+    """The path of a flow.
 
     Attributes:
-        rtt_s: round-trip time.
-        available_bps: A, the capacity that other flows leave: (1 - load) x bandwidth.
-        initial_window: i, segments.
+        rtt_s: the round-trip time.
+        available_bps: A in the paper, the capacity that other flows leave: (1 - load) x bandwidth.
+        initial_window: i in the paper, in segments.
     """
 
     rtt_s: float
@@ -48,38 +49,38 @@ class Path:
 
     @property
     def segment_s(self) -> float:
-        """Time of one full segment at the available rate."""
+        """Returns the time of one full segment at the available rate."""
         return WIRE_BYTES * 8 / self.available_bps
 
     @property
     def pipe_segments(self) -> float:
-        """A x RTT, segments."""
+        """Returns A x RTT in segments."""
         return self.rtt_s / self.segment_s
 
 
 def reduction(tcp_s: float, rc3_s: float) -> float:
-    """By how much RC3 shortens a completion time, percent of TCP's."""
+    """Returns the difference between TCP's completion time and RC3's, in percent of TCP's."""
     return 100.0 * (tcp_s - rc3_s) / tcp_s
 
 
 def rc3_smooth(segments: float, path: Path) -> float:
-    """RTT + N/A: RC3 fills the pipe in the first round trip."""
+    """Returns RTT + N/A, since RC3 fills the pipe in the first round trip."""
     return path.rtt_s + segments * path.segment_s
 
 
 def tcp_smooth(segments: float, path: Path) -> float:
-    """RC3's time and log2(min(N, A x RTT) / i) round trips of slow start."""
+    """Returns RC3's time and log2(min(N, A x RTT) / i) round trips of slow start."""
     rounds = math.log2(min(segments, path.pipe_segments) / path.initial_window)
     return rc3_smooth(segments, path) + max(rounds, 0.0) * path.rtt_s
 
 
 def rc3_rounds(segments: int, path: Path) -> float:
-    """Handshake, the way to the receiver, and every segment at the available rate."""
+    """Returns the time of the handshake, the way to the receiver, and all segments at the available rate."""
     return 1.5 * path.rtt_s + segments * path.segment_s
 
 
 def tcp_rounds(segments: int, path: Path) -> float:
-    """As RC3, except that rounds of slow start that do not fill the pipe take one RTT each."""
+    """Returns RC3's time, with one RTT for each round of slow start that does not fill the pipe."""
     window, left, time_s = path.initial_window, segments, 1.5 * path.rtt_s
     while left > window and window < path.pipe_segments:
         left -= window
@@ -89,11 +90,11 @@ def tcp_rounds(segments: int, path: Path) -> float:
 
 
 def mean_over_flows(time_s: Mapping[int, float]) -> float:
-    """The workload's mean of a time per size, every flow counting once."""
+    """Returns the workload's mean of a time per size, over flows."""
     return math.fsum(share * time_s[size] for size, share in FLOW_SIZES.items())
 
 
 def mean_over_bytes(time_s: Mapping[int, float]) -> float:
-    """The workload's mean of a time per size, every flow counting as often as it has bytes."""
+    """Returns the workload's mean of a time per size, over bytes."""
     volume = math.fsum(share * size for size, share in FLOW_SIZES.items())
     return math.fsum(share * size * time_s[size] for size, share in FLOW_SIZES.items()) / volume

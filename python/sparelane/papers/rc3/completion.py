@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -48,25 +48,14 @@ RULES: Mapping[str, Rule] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """Which rows of a setting are compared with the paper's numbers, each of which counts once.
-
-    Attributes:
-        rule: the rule of averaging that the paper's numbers follow, if it is not the first.
-        aside: the variant of a setting whose numbers belong to another setting; its rows do not count.
-    """
-
-    rule: Rule | None = None
-    aside: str = ""
-
-    def variant(self, variant: str, measured: set[str]) -> str:
-        """Returns the variant of a row that was measured as `variant`, one of the setting's `measured` ones."""
-        if self.aside and not variant:
-            return self.aside
-        if self.rule is None or self.rule.variant not in measured:
-            return variant
-        return {"": FIRST_RULE, self.rule.variant: ""}.get(variant, variant)
+def variant(setting: Setting, rule: Rule, effort: Effort) -> str:
+    """Returns the variant of a setting's rows by a rule; it is empty if the rows count against the paper's numbers."""
+    if setting.aside and not setting.variant and not rule.variant:
+        return setting.aside
+    if setting.rule and not setting.variant and effort.name == "full":
+        # The rows by the paper's rule count, instead of those by the first rule.
+        return {"": FIRST_RULE, setting.rule: ""}.get(rule.variant, rule.variant)
+    return joined(setting.variant, rule.variant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,71 +65,50 @@ class Study:
     Attributes:
         declared: the experiment's file.
         settings: the settings in order.
-        full_only: the settings that quick efforts leave out.
         rules: the rules of averaging, in the order of the rows.
         time: the metric of completion times.
         per_second: the number of its units in a second.
         changes: pairs of settings whose times are compared.
         redundant: whether the share of redundant packets is a row.
         by_size: whether the reductions of short, medium and long flows are rows.
-        readings: the settings whose rows are not compared as they are measured.
     """
 
     declared: Declaration
-    settings: tuple[Setting, ...]
-    full_only: frozenset[Setting]
-    rules: tuple[Rule, ...]
+    settings: Sequence[Setting]
+    rules: Sequence[Rule]
     time: Metric
     per_second: float
-    changes: tuple[tuple[Setting, Setting], ...]
+    changes: Sequence[tuple[Setting, Setting]]
     redundant: bool
     by_size: bool
-    readings: Mapping[str, Reading]
-
-    def chosen(self, effort: Effort) -> list[Setting]:
-        """Returns the settings of an effort."""
-        return [one for one in self.settings if effort.name == "full" or one not in self.full_only]
 
     def cells(self, effort: Effort) -> Iterable[Cell]:
         """Yields both schemes in every setting."""
-        return (cell for setting in self.chosen(effort) for cell in internet2.both(setting, effort))
+        return (cell for setting in internet2.chosen(self.settings, effort) for cell in internet2.both(setting, effort))
 
     def evaluate(self, runs: Runs) -> Evaluation:
         """Returns completion times and reductions by every rule, and the file's further rows."""
         rows = [row for case in self._cases(runs.effort) for row in self._rows(*case, runs)]
         rows += [row for pair in self.changes for row in _changes(*pair, runs)]
+        if any(setting.rule or setting.aside for setting in self.settings):
+            # Rows that count come first, in the order of the settings.
+            order = {setting.name: place for place, setting in reversed(list(enumerate(self.settings)))}
+            rows.sort(key=lambda row: (1, 0) if row.key.variant else (0, order.get(row.key.setting, len(order))))
         notes = internet2.notes(runs.effort) if runs.effort.stop_s < self.declared.full.stop_s else ()
         return Evaluation(tuple(rows), notes)
 
-    def restate(self, found: Evaluation) -> Evaluation:
-        """Returns the rows by the readings of their settings; rows that count come before varied ones."""
-        if not self.readings:
-            return found
-        variants: dict[str, set[str]] = {}
-        for row in found.rows:
-            variants.setdefault(row.key.setting, set()).add(row.key.variant)
-        rows = [
-            replace(row, key=replace(row.key, variant=reading.variant(row.key.variant, variants[row.key.setting])))
-            if (reading := self.readings.get(row.key.setting)) is not None
-            else row
-            for row in found.rows
-        ]
-        order = {setting.name: place for place, setting in reversed(list(enumerate(self.settings)))}
-        rows.sort(key=lambda row: (1, 0) if row.key.variant else (0, order.get(row.key.setting, len(order))))
-        return replace(found, rows=tuple(rows))
-
     def _cases(self, effort: Effort) -> Iterator[tuple[Rule, Setting]]:
-        for rule, setting in product(self.rules, self.chosen(effort)):
+        for rule, setting in product(self.rules, internet2.chosen(self.settings, effort)):
             if rule == BOTH_BY_THE_END or (effort.name == "full" and rule.applies(setting)):
                 yield rule, setting
 
     def _rows(self, rule: Rule, setting: Setting, runs: Runs) -> Iterator[Row]:
-        variant = joined(setting.variant, rule.variant)
+        of_rule = variant(setting, rule, runs.effort)
         # Both rules of the authors' are compared with the same printed numbers.
         is_printed = rule.is_printed and not setting.variant
         frames = internet2.pairs(runs, setting, rule)
         for row in internet2.completion_rows(
-            setting.name, {RC3: frames}, variant=variant, time=self.time, per_second=self.per_second
+            setting.name, {RC3: frames}, variant=of_rule, time=self.time, per_second=self.per_second
         ):
             yield replace(row, paper=self.declared.paper(row.key) if is_printed else None)
             by_the_times = replace(row.key, metric=BY_THE_TIMES)
@@ -148,7 +116,7 @@ class Study:
                 yield replace(row, key=by_the_times)
         if self.by_size and not setting.variant:
             for group, sizes in GROUPS.items():
-                key = Key(setting.name, REDUCTION, RC3, group, variant=variant)
+                key = Key(setting.name, REDUCTION, RC3, group, variant=of_rule)
                 yield measured(key, None, internet2.reductions(internet2.of_sizes(frames, sizes)))
         if self.redundant:
             for scheme, name in SCHEMES.items():
@@ -185,16 +153,7 @@ def experiment(declared: Declaration) -> Experiment:
         DeclarationError: a key is wrong.
     """
     rest = declared.rest
-    listed = [(internet2.read_setting(part), part) for part in rest.sections("setting")]
-    full_only = frozenset(setting for setting, part in listed if part.flag("full_only"))
-    readings = {
-        setting.name: Reading(part.one_of("rule", RULES, FIRST_RULE), part.text("aside", ""))
-        for setting, part in listed
-        if "rule" in part or "aside" in part
-    }
-    for _, part in listed:
-        part.finish()
-    settings = tuple(setting for setting, _ in listed)
+    settings = internet2.read_settings(rest)
     by_name = {setting.name: setting for setting in settings if not setting.variant}
     for key in declared.printed:
         if key.setting not in by_name:
@@ -203,18 +162,14 @@ def experiment(declared: Declaration) -> Experiment:
     study = Study(
         declared,
         settings,
-        full_only,
-        tuple(rest.some_of("rules", RULES)) or (BOTH_BY_THE_END,),
+        rest.some_of("rules", RULES) or (BOTH_BY_THE_END,),
         time,
         per_second,
-        tuple(_change(part, by_name) for part in rest.sections("change")),
+        [_change(part, by_name) for part in rest.sections("change")],
         rest.flag("redundant"),
         rest.flag("by_size"),
-        readings,
     )
-    draw = panels.read(declared)
-    rest.finish()
-    return declared.study(study.cells, study.evaluate, draw, restate=study.restate)
+    return panels.study(declared, study.cells, study.evaluate)
 
 
 def _change(part: Section, settings: Mapping[str, Setting]) -> tuple[Setting, Setting]:

@@ -59,17 +59,10 @@ def experiment(declared: Declaration) -> Experiment:
     Raises:
         DeclarationError: a key is wrong.
     """
-    rest = declared.rest
-    listed: list[tuple[Setting, bool]] = []
-    for part in rest.sections("setting"):
-        listed.append((internet2.read_setting(part), part.flag("full_only")))
-        part.finish()
-
-    def chosen(effort: Effort) -> list[Setting]:
-        return [setting for setting, full_only in listed if effort.name == "full" or not full_only]
+    settings = internet2.read_settings(declared.rest)
 
     def cells(effort: Effort) -> Iterable[Cell]:
-        return (cell for setting in chosen(effort) for cell in internet2.both(setting, effort))
+        return (cell for setting in internet2.chosen(settings, effort) for cell in internet2.both(setting, effort))
 
     def rows(setting: Setting, runs: Runs) -> Iterable[Row]:
         count = packets_of if setting.variant == OF_THE_WORKLOAD else packets_sent
@@ -83,7 +76,7 @@ def experiment(declared: Declaration) -> Experiment:
             yield replace(row, paper=declared.paper(key) if setting.variant in PRINTED else None)
 
     def evaluate(runs: Runs) -> Evaluation:
-        found = (row for setting in chosen(runs.effort) for row in rows(setting, runs))
+        found = (row for setting in internet2.chosen(settings, runs.effort) for row in rows(setting, runs))
         return Evaluation(tuple(found), internet2.notes(runs.effort))
 
     return panels.study(declared, cells, evaluate)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from matplotlib.figure import Figure
-
 from sparelane.papers.engine import panels
 from sparelane.papers.engine.base import Experiment
 from sparelane.papers.engine.cells import Runs
@@ -14,7 +12,6 @@ from sparelane.papers.engine.rows import Evaluation, Row
 from sparelane.papers.rc3 import internet2
 from sparelane.papers.rc3.analytic import FLOW_SIZES, MSS_BYTES, Path, rc3_rounds, reduction, tcp_rounds
 from sparelane.papers.rc3.internet2 import BASELINE, RC3, REDUCTION
-from sparelane.reports import plots
 
 METRICS = named(REDUCTION)
 MODEL = "RC3 by the model"
@@ -33,17 +30,4 @@ def evaluate(runs: Runs) -> Evaluation:
 
 def experiment(declared: Declaration) -> Experiment:
     """Returns the experiment that the file declares."""
-    draw = panels.read(declared)
-    declared.rest.finish()
-
-    def figure(evaluation: Evaluation) -> Figure:
-        drawing = draw(evaluation)
-        # The crosses are the authors' model: the paper prints no simulated numbers by size.
-        for axes in drawing.axes:
-            for cross in axes.get_lines():
-                if cross.get_label() == plots.PAPER_LABEL:
-                    cross.set_label("the authors' model")
-            plots.legend_above(axes, 3)
-        return drawing
-
-    return declared.study(partial(internet2.both, BASELINE), evaluate, figure)
+    return panels.study(declared, partial(internet2.both, BASELINE), evaluate)

@@ -51,6 +51,9 @@ class Setting:
         scenario: the name of the shipped scenario.
         variant: the difference from the paper in keys of rows.
         part: the length of its runs, as a share of the effort's.
+        full_only: quick efforts leave it out.
+        rule: the variant of the rule of averaging that the paper's numbers follow, if it is not the first.
+        aside: the variant of rows whose numbers belong to another setting, and do not count.
     """
 
     name: str
@@ -62,6 +65,9 @@ class Setting:
     scenario: str = "rc3-internet2"
     variant: str = ""
     part: float = 1.0
+    full_only: bool = False
+    rule: str = ""
+    aside: str = ""
 
     def stop_s(self, effort: Effort) -> float:
         """Returns the time in seconds up to which flows start and, by the first rule, finish."""
@@ -117,19 +123,28 @@ NAMED: Mapping[str, Setting] = {
 }
 
 
-def read_setting(part: Section) -> Setting:
-    """Returns the setting that a file declares by its differences from a named one.
+def read_settings(rest: Section) -> list[Setting]:
+    """Returns the settings that a file lists, each by its differences from a named one.
 
     Raises:
         DeclarationError: a key is wrong.
     """
+    return [_setting(part) for part in rest.sections("setting")]
+
+
+def chosen(settings: Iterable[Setting], effort: Effort) -> list[Setting]:
+    """Returns the settings of an effort."""
+    return [one for one in settings if effort.name == "full" or not one.full_only]
+
+
+def _setting(part: Section) -> Setting:
     base = part.one_of("like", NAMED, "baseline")
     # A setting whose runs of TCP differ from the base's shares none with other experiments, so they need not be longer.
     is_own = any(key in part for key in ("overrides", "load", "scenario", "part"))
     longer = () if is_own else base.longer
     if "longer" in part:
         longer = tuple(part.some_of("longer", {name: scheme for scheme, name in SCHEMES.items()}))
-    return replace(
+    found = replace(
         base,
         name=part.text("name", base.name),
         variant=part.text("variant", base.variant),
@@ -140,7 +155,12 @@ def read_setting(part: Section) -> Setting:
         gbps=part.number("gbps", base.gbps),
         part=part.number("part", base.part),
         longer=longer,
+        full_only=part.flag("full_only"),
+        rule=part.text("rule", ""),
+        aside=part.text("aside", ""),
     )
+    part.finish()
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,16 @@
-"""NSDI 2014, section 3 and Fig. 4: what RC3 and larger initial windows gain, by the model."""
+"""Computes the gain of RC3 and of larger initial windows by the model: NSDI 2014, section 3 and Fig. 4."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
 import polars as pl
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.base import Effort, Experiment
+from sparelane.papers.engine.cells import Cell, Runs
 from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row
 from sparelane.papers.rc3.analytic import MSS_BYTES, Path, rc3_smooth, reduction, tcp_smooth
@@ -16,65 +18,62 @@ from sparelane.papers.rc3.internet2 import RC3, REDUCTION
 from sparelane.reports import plots
 
 PATH = Path(rtt_s=0.040, available_bps=0.7e9)
-WINDOWS = (10, 50)
 SIZES = (1, 4, 10, 40, 100, 400, 1000, 4000, 10_000, 100_000)
-
 PEAK = Key("peak of RC3", Metric("size / (A x RTT)"), RC3)
-
-# The curves reach from one segment to a hundred thousand, in steps of a fifteenth of an octave.
+METRICS = named(PEAK.metric)
+# The sizes of the curves, from one segment to a hundred thousand, in steps of a fifteenth of an octave.
 CURVE_SIZES = [2 ** (step / 15) for step in range(250)]
 
 
 def rc3_gain(segments: float) -> float:
-    """Reduction under RC3, percent."""
+    """Returns the reduction of the completion time under RC3, in percent."""
     return reduction(tcp_smooth(segments, PATH), rc3_smooth(segments, PATH))
 
 
 def window_gain(segments: float, window: int) -> float:
-    """Reduction under TCP with a larger initial window, percent."""
+    """Returns the reduction of the completion time under TCP with a larger initial window, in percent."""
     return reduction(tcp_smooth(segments, PATH), tcp_smooth(segments, replace(PATH, initial_window=window)))
 
 
-def plan(effort: Effort) -> Sequence[Simulation]:
-    """Nothing to simulate."""
+# The gains by size, with their look and their name in the legend.
+GAINS: Mapping[str, tuple[Callable[[float], float], plots.Look, str]] = {
+    RC3: (rc3_gain, plots.RC3, RC3),
+    "window 10": (partial(window_gain, window=10), plots.TCP, "initial window 10"),
+    "window 50": (partial(window_gain, window=50), plots.THIRD, "initial window 50"),
+}
+
+
+def cells(effort: Effort) -> Iterable[Cell]:
+    """Returns nothing: the model needs no simulation."""
     del effort
     return ()
 
 
-def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
-    """Reductions at round sizes, where they peak, and the curves."""
-    del effort, outcomes
-    curve = pl.DataFrame(
-        {
-            "segments": CURVE_SIZES,
-            "RC3": [rc3_gain(segments) for segments in CURVE_SIZES],
-            **{f"window {window}": [window_gain(segments, window) for segments in CURVE_SIZES] for window in WINDOWS},
-        }
-    )
-    rows = [row for segments in SIZES for row in _rows(segments)]
+def evaluate(runs: Runs) -> Evaluation:
+    """Returns the gains at round sizes, the largest gain with its size, and the curves."""
+    del runs
+    rows = [
+        Row(Key(f"{segments * MSS_BYTES} bytes", REDUCTION, scheme), None, gain(segments))
+        for segments in SIZES
+        for scheme, (gain, _, _) in GAINS.items()
+    ]
     peak = max(CURVE_SIZES, key=rc3_gain)
     rows.append(Row(PEAK, None, peak / PATH.pipe_segments))
-    rows.append(Row(Key(PEAK.setting, REDUCTION, RC3), None, rc3_gain(peak)))
-    return Evaluation(tuple(rows), curves={"curve": curve})
-
-
-def _rows(segments: int) -> Sequence[Row]:
-    setting = f"{segments * MSS_BYTES} bytes"
-    gains = {RC3: rc3_gain(segments)} | {f"window {window}": window_gain(segments, window) for window in WINDOWS}
-    return [Row(Key(setting, REDUCTION, scheme), None, gain) for scheme, gain in gains.items()]
+    rows.append(Row(replace(PEAK, metric=REDUCTION), None, rc3_gain(peak)))
+    curves = {scheme: list(map(gain, CURVE_SIZES)) for scheme, (gain, _, _) in GAINS.items()}
+    return Evaluation(tuple(rows), curves={"curve": pl.DataFrame({"segments": CURVE_SIZES, **curves})})
 
 
 def draw(evaluation: Evaluation) -> Figure:
-    """Reduction against flow size."""
+    """Draws the gains against the flow size."""
     drawing, [axes] = plots.figure()
     curve = evaluation.curves["curve"]
-    x = curve["segments"] * MSS_BYTES
-    looks = (plots.RC3, plots.TCP, plots.THIRD)
-    labels = ("RC3", *(f"window {window}" for window in WINDOWS))
-    for label, look in zip(labels, looks, strict=True):
-        plots.line(axes, label if label == "RC3" else f"initial {label}", look, x.to_list(), curve[label].to_list())
-    axes.axvline(PATH.pipe_segments * MSS_BYTES, color="0.5", linewidth=0.8, linestyle=":")
-    axes.annotate("A × RTT", (PATH.pipe_segments * MSS_BYTES, 94), (3, 0), textcoords="offset points")
+    x = (curve["segments"] * MSS_BYTES).to_list()
+    for scheme, (_, look, label) in GAINS.items():
+        plots.line(axes, label, look, x, curve[scheme].to_list())
+    pipe_bytes = PATH.pipe_segments * MSS_BYTES
+    axes.axvline(pipe_bytes, color="0.5", linewidth=0.8, linestyle=":")
+    axes.annotate("A × RTT", (pipe_bytes, 94), (3, 0), textcoords="offset points")
     axes.set_xscale("log")
     axes.set_ylim(0, 100)
     axes.set_xlabel("flow size (bytes)")
@@ -83,9 +82,7 @@ def draw(evaluation: Evaluation) -> Figure:
     return drawing
 
 
-METRICS = named(PEAK.metric)
-
-
 def experiment(declared: Declaration) -> Experiment:
     """Returns the experiment that the file declares."""
-    return declared.experiment(plan, evaluate, draw)
+    declared.rest.finish()
+    return declared.study(cells, evaluate, draw)
