@@ -174,9 +174,9 @@ class Claim:
         return Verdict(self.text, value, band, reason=self.reason if fails and effort.name == "full" else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Experiment:
-    """A table or figure of a paper, and how to reproduce it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """The texts, efforts and conditions of an experiment, which its file states directly.
 
     Attributes:
         id: `paper/name`.
@@ -186,11 +186,6 @@ class Experiment:
         assumptions: what the paper leaves open, and what is assumed here.
         full: the effort of results that are published.
         quick: an effort that takes seconds.
-        plan: lists the simulations, in order.
-        evaluate: computes rows from the outcomes of the simulations.
-        draw: draws the figure of an evaluation.
-        restate: arranges measured rows, fresh or saved, for the comparison with the paper: chooses which of several
-            readings counts, and orders the rows. Idempotent.
         reasons: why rows deviate from the paper at the full effort, by row; runs that anyone can repeat show it.
         claims: conditions that the rows must meet.
         fitted: sentences that state which values were fitted, and to what.
@@ -208,16 +203,30 @@ class Experiment:
     assumptions: tuple[str, ...]
     full: Effort
     quick: Effort
-    plan: Callable[[Effort], Sequence[Simulation]]
-    evaluate: Callable[[Effort, Outcomes], Evaluation]
-    draw: Callable[[Evaluation], Figure]
-    restate: Callable[[Evaluation], Evaluation] = lambda found: found
     reasons: Mapping[Key, str] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
     fitted: tuple[str, ...] = ()
     needs_kernel: Literal["", "linux", "rc3"] = ""
     witness: str = "paper"
     answer: tuple[Key, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment(Description):
+    """A table or figure of a paper, and how to reproduce it.
+
+    Attributes:
+        plan: lists the simulations, in order.
+        evaluate: computes rows from the outcomes of the simulations.
+        draw: draws the figure of an evaluation.
+        restate: arranges measured rows, fresh or saved, for the comparison with the paper: chooses which of several
+            readings counts, and orders the rows. Idempotent.
+    """
+
+    plan: Callable[[Effort], Sequence[Simulation]]
+    evaluate: Callable[[Effort, Outcomes], Evaluation]
+    draw: Callable[[Evaluation], Figure]
+    restate: Callable[[Evaluation], Evaluation] = lambda found: found
 
     @property
     def lacks(self) -> str:

@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from sparelane.papers.engine import claims
-from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.base import Claim, Description, Effort, Experiment, Outcomes, Simulation
 from sparelane.papers.engine.cells import Cell, Runs, plan
 from sparelane.papers.engine.claims import Value
 from sparelane.papers.engine.rows import NOT_EXPLAINED, Band, Evaluation, Key, Metric, Row, each
@@ -63,45 +63,19 @@ OF_GROUPS: Mapping[str, Callable[[Sequence[Sequence[Key]]], Value]] = {
 VALUES = (*OF_ONE, *OF_TWO, *OF_MANY, *OF_GROUPS)
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
-    """The part of an experiment's file that all kinds have in common.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declaration(Description):
+    """The content of an experiment's file.
 
     Attributes:
-        id: `paper/name`, from the path of the file.
-        title: one line.
-        source: the place in the paper.
-        method: what the authors did.
-        assumptions: what the paper leaves open, and what is assumed here; shared texts first.
-        fitted: sentences that state which values were fitted, and to what.
-        full: the full effort.
-        quick: the quick effort.
         printed: the paper's numbers.
         stated: bands for numbers that the paper states in words.
-        reasons: why rows deviate.
-        claims: conditions that the rows must meet.
-        needs_kernel: the kernel that the simulations run on, if any.
-        witness: the source of the numbers that ours are compared with.
-        answer: the row and the text of the first sentence of reports.
         rows: selects rows by parts of their keys, as the file's own tables do.
         rest: the remaining keys, which the kind reads.
     """
 
-    id: str
-    title: str
-    source: str
-    method: str
-    assumptions: tuple[str, ...]
-    fitted: tuple[str, ...]
-    full: Effort
-    quick: Effort
     printed: Mapping[Key, float]
     stated: Mapping[Key, Band]
-    reasons: Mapping[Key, str]
-    claims: tuple[Claim, ...]
-    needs_kernel: Literal["", "linux", "rc3"]
-    witness: str
-    answer: tuple[Key, str] | None
     rows: RowSelector
     rest: Section
 
@@ -118,24 +92,13 @@ class Declaration:
         restate: Callable[[Evaluation], Evaluation] = lambda found: found,
     ) -> Experiment:
         """Returns the experiment. If `evaluate` leaves the paper's number of a row out, the file's number is used."""
+        description = {one.name: getattr(self, one.name) for one in fields(Description)}
         return Experiment(
-            id=self.id,
-            title=self.title,
-            source=self.source,
-            method=self.method,
-            assumptions=self.assumptions,
-            full=self.full,
-            quick=self.quick,
+            **description,
             plan=plan,
             evaluate=lambda effort, outcomes: self._compared(evaluate(effort, outcomes)),
             draw=draw,
             restate=restate,
-            reasons=self.reasons,
-            claims=self.claims,
-            fitted=self.fitted,
-            needs_kernel=self.needs_kernel,
-            witness=self.witness,
-            answer=self.answer,
         )
 
     def study(
