@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from sparelane.common.names import UnknownNameError
-from sparelane.papers.engine import declared
+from sparelane.papers.engine import declared, panels
 from sparelane.papers.engine.base import Experiment
 from sparelane.papers.engine.sections import DeclarationError
 
@@ -41,12 +41,18 @@ def read(path: Path) -> Experiment:
         raise DeclarationError(
             f'{path.parent.name}/{path.name}: "kind" is "{name.rpartition(".")[2]}"; no such module is in the folder'
         ) from error
-    if not hasattr(kind, "experiment"):
+    if not hasattr(kind, "experiment") and not hasattr(kind, "cells"):
         raise DeclarationError(
-            f'{path.parent.name}/{path.name}: "kind" names {name}, which has no function "experiment"'
+            f'{path.parent.name}/{path.name}: "kind" names {name}, which has neither "experiment" nor "cells"'
         )
-    experiment: Experiment = kind.experiment(declared.read(path, kind.METRICS, getattr(kind, "VALUES", None)))
-    return experiment
+    declaration = declared.read(path, kind.METRICS, getattr(kind, "VALUES", None))
+    if hasattr(kind, "experiment"):
+        # The kind reads further keys of the file.
+        experiment: Experiment = kind.experiment(declaration)
+        return experiment
+    draw = kind.draw if hasattr(kind, "draw") else panels.read(declaration)
+    declaration.rest.finish()
+    return declaration.study(kind.cells, kind.evaluate, draw)
 
 
 def select(names: Sequence[str]) -> list[Experiment]:

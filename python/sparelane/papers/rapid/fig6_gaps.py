@@ -9,9 +9,9 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from sparelane import rapid
-from sparelane.papers.engine.base import Effort, Experiment
+from sparelane.papers.engine.base import Effort
 from sparelane.papers.engine.cells import Cell, Runs
-from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.declared import named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, measured
 from sparelane.papers.rapid import testbed
 from sparelane.reports import plots
@@ -101,8 +101,3 @@ def draw(evaluation: Evaluation) -> Figure:
 
 
 METRICS = named(WITHIN)
-
-
-def experiment(declared: Declaration) -> Experiment:
-    """Returns the experiment that the file declares."""
-    return declared.study(cells, evaluate, draw)

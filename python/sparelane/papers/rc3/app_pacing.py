@@ -8,9 +8,9 @@ from dataclasses import replace
 import polars as pl
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Effort, Experiment, Outcome
+from sparelane.papers.engine.base import Effort, Outcome
 from sparelane.papers.engine.cells import Cell, Runs
-from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.declared import named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, joined, measured
 from sparelane.papers.rc3.analytic import reduction
 from sparelane.papers.rc3.internet2 import RC3, REDUCTION, SCHEMES, TCP, WARM_UP_SHARE
@@ -130,9 +130,3 @@ def draw(evaluation: Evaluation) -> Figure:
     axes.set_ylabel("mean time to transfer (s)")
     plots.legend_above(axes, 3)
     return drawing
-
-
-def experiment(declared: Declaration) -> Experiment:
-    """Returns the experiment that the file declares."""
-    declared.rest.finish()
-    return declared.study(cells, evaluate, draw)

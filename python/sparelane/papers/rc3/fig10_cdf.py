@@ -9,9 +9,8 @@ import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Experiment
 from sparelane.papers.engine.cells import Runs
-from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.declared import named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, measured
 from sparelane.papers.rc3 import internet2
 from sparelane.papers.rc3.analytic import reduction
@@ -27,6 +26,10 @@ SCHEMES = ((TCP, "regular_s", plots.TCP), (RC3, "other_s", plots.RC3))
 
 # The percentages of the saved curves.
 CURVE = [step / 4 for step in range(401)]
+
+
+# TCP and RC3 at the baseline.
+cells = partial(internet2.both, BASELINE)
 
 
 def evaluate(runs: Runs) -> Evaluation:
@@ -84,9 +87,3 @@ def draw(evaluation: Evaluation) -> Figure:
 
 
 METRICS = named(REDUCTION, SHORTER)
-
-
-def experiment(declared: Declaration) -> Experiment:
-    """Returns the experiment that the file declares."""
-    declared.rest.finish()
-    return declared.study(partial(internet2.both, BASELINE), evaluate, draw)

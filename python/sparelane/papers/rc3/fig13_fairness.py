@@ -7,10 +7,8 @@ from functools import partial
 
 import polars as pl
 
-from sparelane.papers.engine import panels
-from sparelane.papers.engine.base import Experiment
 from sparelane.papers.engine.cells import Runs
-from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.declared import named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, measured
 from sparelane.papers.engine.statistics import jain
 from sparelane.papers.rc3 import internet2
@@ -27,6 +25,10 @@ METRICS = named(THROUGHPUT)
 def key(size_bytes: int, scheme: str) -> Key:
     """Returns the key of the median throughput of flows of one size."""
     return Key(f"{size_bytes} bytes", THROUGHPUT, scheme, "median")
+
+
+# TCP and RC3 at the baseline.
+cells = partial(internet2.both, BASELINE)
 
 
 def evaluate(runs: Runs) -> Evaluation:
@@ -73,8 +75,3 @@ def _of_alone_over_the_largest(evaluation: Evaluation) -> float:
 
 
 VALUES = {"medium over large": lambda: _of_alone_over_the_largest}
-
-
-def experiment(declared: Declaration) -> Experiment:
-    """Returns the experiment that the file declares."""
-    return panels.study(declared, partial(internet2.both, BASELINE), evaluate)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sparelane.papers.engine import panels
-from sparelane.papers.engine.base import Effort, Experiment
+from sparelane.papers.engine.base import Effort
 from sparelane.papers.engine.cells import Cell, Runs
-from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.declared import named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, measured
 from sparelane.papers.rc3 import internet2
 from sparelane.papers.rc3.analytic import MSS_BYTES, reduction
@@ -56,8 +55,3 @@ def evaluate(runs: Runs) -> Evaluation:
         metric = SLOWER if name == RC3 else SMALL_SLOWER
         rows.append(measured(Key(ALL, metric, name), None, [float(len(sizes)) for sizes in counted]))
     return Evaluation(tuple(rows), internet2.notes(runs.effort))
-
-
-def experiment(declared: Declaration) -> Experiment:
-    """Returns the experiment that the file declares."""
-    return panels.study(declared, cells, evaluate)

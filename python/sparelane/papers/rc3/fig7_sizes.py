@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from sparelane.papers.engine import panels
-from sparelane.papers.engine.base import Experiment
 from sparelane.papers.engine.cells import Runs
-from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.declared import named
 from sparelane.papers.engine.rows import Evaluation, Row
 from sparelane.papers.rc3 import internet2
 from sparelane.papers.rc3.analytic import FLOW_SIZES, MSS_BYTES, Path, rc3_rounds, reduction, tcp_rounds
@@ -18,6 +16,10 @@ MODEL = "RC3 by the model"
 PATH = Path(rtt_s=0.040, available_bps=0.7e9)
 
 
+# TCP and RC3 at the baseline.
+cells = partial(internet2.both, BASELINE)
+
+
 def evaluate(runs: Runs) -> Evaluation:
     """Returns the model's reduction and the simulated one for each size."""
     simulated = internet2.size_rows({RC3: internet2.pairs(runs, BASELINE)})
@@ -26,8 +28,3 @@ def evaluate(runs: Runs) -> Evaluation:
         predicted = reduction(tcp_rounds(segments, PATH), rc3_rounds(segments, PATH))
         rows += [Row(internet2.of_size(segments * MSS_BYTES, MODEL), None, predicted), row]
     return Evaluation(tuple(rows), internet2.notes(runs.effort))
-
-
-def experiment(declared: Declaration) -> Experiment:
-    """Returns the experiment that the file declares."""
-    return panels.study(declared, partial(internet2.both, BASELINE), evaluate)

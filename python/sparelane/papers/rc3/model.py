@@ -9,9 +9,9 @@ from functools import partial
 import polars as pl
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Effort, Experiment
+from sparelane.papers.engine.base import Effort
 from sparelane.papers.engine.cells import Cell, Runs
-from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.declared import named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row
 from sparelane.papers.rc3.analytic import MSS_BYTES, Path, rc3_smooth, reduction, tcp_smooth
 from sparelane.papers.rc3.internet2 import RC3, REDUCTION
@@ -80,9 +80,3 @@ def draw(evaluation: Evaluation) -> Figure:
     axes.set_ylabel("reduction of\ncompletion time (%)")
     plots.legend_above(axes, 3)
     return drawing
-
-
-def experiment(declared: Declaration) -> Experiment:
-    """Returns the experiment that the file declares."""
-    declared.rest.finish()
-    return declared.study(cells, evaluate, draw)

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from sparelane.papers.engine import panels
-from sparelane.papers.engine.base import Effort, Experiment
+from sparelane.papers.engine.base import Effort
 from sparelane.papers.engine.cells import Cell, Runs
-from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.declared import named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, measured
 from sparelane.papers.rc3 import internet2
 from sparelane.papers.rc3.internet2 import AVERAGES, NAMED, RC3, REDUCTION
@@ -44,8 +43,3 @@ def evaluate(runs: Runs) -> Evaluation:
             gains = [pulled - pushed for pushed, pulled in zip(cuts["pushed"], cuts["pulled"], strict=True)]
             rows.append(measured(Key(name, GAIN, RC3, average), None, gains))
     return Evaluation(tuple(rows), internet2.notes(runs.effort))
-
-
-def experiment(declared: Declaration) -> Experiment:
-    """Returns the experiment that the file declares."""
-    return panels.study(declared, cells, evaluate)

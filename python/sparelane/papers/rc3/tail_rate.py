@@ -10,10 +10,9 @@ from itertools import product
 
 import polars as pl
 
-from sparelane.papers.engine import panels
-from sparelane.papers.engine.base import Effort, Experiment
+from sparelane.papers.engine.base import Effort
 from sparelane.papers.engine.cells import Cell, Runs
-from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.declared import named
 from sparelane.papers.engine.rows import Evaluation, Metric, Row
 
 COMPLETION = Metric("completion", "s")
@@ -71,8 +70,3 @@ def evaluate(runs: Runs) -> Evaluation:
         for metric, value in ((COMPLETION, own_s), (DROPPED, low), (NEIGHBOUR, neighbour_s)):
             rows.append(Row(cell.key(metric, traffic=traffic), None, value))
     return Evaluation(tuple(rows))
-
-
-def experiment(declared: Declaration) -> Experiment:
-    """Returns the experiment that the file declares."""
-    return panels.study(declared, cells, evaluate)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from matplotlib.figure import Figure
-
-from sparelane.papers.engine.base import Effort, Experiment
+from sparelane.papers.engine.base import Effort
 from sparelane.papers.engine.cells import Cell, Runs
-from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.declared import named
 from sparelane.papers.engine.rows import Evaluation, Metric, measured
 from sparelane.papers.rtcp import datacentre
-from sparelane.papers.rtcp.datacentre import DELAY, LOOKS, MEAN, THROUGHPUT, Run
-from sparelane.reports import plots
+from sparelane.papers.rtcp.datacentre import DELAY, MEAN, THROUGHPUT, Run
 
 OTHERS = ("RTCP", "NewReno", "BBR")
 # The measured flow, and the other one from the same server to the same receiver, which starts with it.
@@ -24,6 +21,7 @@ PAIR = (
 WEIGHTS = "scheme.rtcp.weights={ first = 24000, second = 24000 }"
 OF_THE_OTHER = Metric("throughput of the other flow", "Mb/s")
 SHARE = Metric("share of what both have", "%")
+METRICS = named(THROUGHPUT, OF_THE_OTHER, SHARE)
 
 
 def _beside(scheme: str, other: str) -> Run:
@@ -53,25 +51,3 @@ def evaluate(runs: Runs) -> Evaluation:
             measured(run.key(DELAY, MEAN), None, datacentre.known(datacentre.values(runs, run, DELAY, MEAN, "first"))),
         ]
     return Evaluation(tuple(rows))
-
-
-def draw(evaluation: Evaluation) -> Figure:
-    """Returns the throughput of RTCP and of the other flow."""
-    drawing, [axes] = plots.figure()
-    bars = [
-        plots.Bars.of_rows(label, look, [evaluation.find(run.key(metric)) for run in WITH_RTCP])
-        for label, look, metric in (("RTCP", LOOKS["RTCP"], THROUGHPUT), ("the other", plots.TCP, OF_THE_OTHER))
-    ]
-    plots.grouped_bars(axes, [f"beside\n{other}" for other in OTHERS], bars)
-    axes.set_xlabel("two flows from each server")
-    axes.set_ylabel("throughput (Mb/s)")
-    plots.legend_above(axes, 2)
-    return drawing
-
-
-METRICS = named(THROUGHPUT, SHARE)
-
-
-def experiment(declared: Declaration) -> Experiment:
-    """Returns the experiment that the file declares."""
-    return declared.study(cells, evaluate, draw)

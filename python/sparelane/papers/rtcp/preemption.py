@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 import polars as pl
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Effort, Experiment
+from sparelane.papers.engine.base import Effort
 from sparelane.papers.engine.cells import Cell, Runs
 from sparelane.papers.engine.claims import Value
-from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.declared import named
 from sparelane.papers.engine.rows import Evaluation, Metric, Row
 from sparelane.papers.rtcp import datacentre
 from sparelane.papers.rtcp.datacentre import DELAY, LOOKS, MEAN, MIXES, TAIL, THROUGHPUT, Run, ratio_row, ratio_to
@@ -114,8 +114,3 @@ def _delay_at(curve: pl.DataFrame, share: float) -> float:
 
 METRICS = {**datacentre.METRICS, **named(BETWEEN_CLASSES)}
 VALUES = {"largest ratio of delays": _largest_ratio}
-
-
-def experiment(declared: Declaration) -> Experiment:
-    """Returns the experiment that the file declares."""
-    return declared.study(cells, evaluate, draw)
