@@ -1,17 +1,22 @@
 """Runs every experiment from its plan to its figure, with runs that are too short for conclusions."""
 
+import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from sparelane import papers
 from sparelane.papers import registry
 from sparelane.papers.engine import runner
 from sparelane.papers.engine.base import Effort, Experiment
 from sparelane.papers.engine.cells import Runs, plan
+from sparelane.papers.engine.declared import SHARED
 from sparelane.papers.engine.rows import Key, MissingRowError
 from sparelane.papers.engine.runner import Finished, Task
+from sparelane.papers.engine.sections import DeclarationError
 from sparelane.papers.engine.statistics import jain
 from sparelane.papers.pages import report
 from sparelane.papers.rapid import testbed
@@ -50,6 +55,37 @@ def test_rapid_has_its_slow_start_only_in_long_runs() -> None:
     assert testbed.span("cubic", paper, 0.25) == (120.0, 30.0)
     assert testbed.start(SHORT) == (testbed.QUICK_START,)
     assert testbed.span("rapid", SHORT, 0.25) == (0.1, 0.025)
+
+
+def test_quick_efforts_of_rapid_leave_out_variants_and_most_schemes() -> None:
+    short, long = (registry()[f"rapid/{id}"] for id in ("table7-web5ms", "table8-web30ms"))
+    quick, full = long.plan(long.quick), long.plan(long.full)
+    assert len(quick) == 5
+    assert [sum("queue.limit=500KB" in one.settings for one in found) for found in (quick, full)] == [0, 6]
+    # Web users without a transfer have the same runs in both tables.
+    assert len(set(full) & set(short.plan(short.full))) == long.full.seeds
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "problem"),
+    [
+        ('at = "beside BCT"', 'at = "beside TCP"', '"at" has "beside TCP"; allowed: beside UDP, beside SCT'),
+        ('kind = "BCT" }', 'kind = "TCP" }', '"kind" is "TCP"; allowed: CBR, SCT, BCT'),
+        ('"first by use"', '"last by use"', '"notes" has "last by use"; allowed: order under loss'),
+        ("quick = true }", "quickly = true }", '"quickly" is not a key here'),
+    ],
+)
+def test_a_mistake_in_a_file_of_transfers_is_an_error(tmp_path: Path, right: str, wrong: str, problem: str) -> None:
+    folder = Path(papers.__file__).parent / "rapid"
+    (tmp_path / "rapid").mkdir()
+    shutil.copy(folder / SHARED, tmp_path / "rapid")
+    text = (folder / "table5-burstiness.toml").read_text(encoding="utf-8")
+    assert right in text
+    path = tmp_path / "rapid" / "wrong.toml"
+    path.write_text(text.replace(right, wrong, 1), encoding="utf-8")
+    with pytest.raises(DeclarationError, match=re.escape(problem)) as caught:
+        papers.read(path)
+    assert "rapid/wrong.toml" in str(caught.value)
 
 
 @pytest.mark.parametrize("id", SIMULATED)
