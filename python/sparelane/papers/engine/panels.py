@@ -29,6 +29,7 @@ LOOKS: Mapping[str, Look] = {
     "violet": plots.FOURTH,
     "green": plots.FIFTH,
 }
+LEGEND_COLUMNS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Panel:
         small: uses small labels for positions.
         rotation: the rotation of the labels of positions, in degrees.
         paper: the name of the paper's numbers in the legend.
-        columns: the number of columns of the legend; 0 for no legend.
+        columns: the number of columns of the legend.
     """
 
     draw: Callable[[Axes, Panel, Evaluation], None]
@@ -105,8 +106,7 @@ class Panel:
         for line in axes.get_lines():
             if line.get_label() == plots.PAPER_LABEL:
                 line.set_label(self.paper)
-        if self.columns:
-            plots.legend_above(axes, self.columns)
+        plots.legend_above(axes, self.columns)
 
 
 def _rows(keys: Sequence[Key], evaluation: Evaluation) -> list[Row]:
@@ -247,7 +247,7 @@ def _panel(part: Section, declared: Declaration) -> Panel:
         part.flag("small"),
         part.number("rotation", 0.0),
         part.text("paper", plots.PAPER_LABEL),
-        part.whole("columns", 0),
+        part.whole("columns", LEGEND_COLUMNS),
     )
     part.finish()
     if draw is _curves:
