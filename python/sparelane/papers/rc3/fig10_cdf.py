@@ -27,7 +27,6 @@ SCHEMES = ((TCP, "regular_s", plots.TCP), (RC3, "other_s", plots.RC3))
 # The percentages of the saved curves.
 CURVE = [step / 4 for step in range(401)]
 
-
 # TCP and RC3 at the baseline.
 cells = partial(internet2.both, BASELINE)
 

@@ -15,7 +15,6 @@ METRICS = named(REDUCTION)
 MODEL = "RC3 by the model"
 PATH = Path(rtt_s=0.040, available_bps=0.7e9)
 
-
 # TCP and RC3 at the baseline.
 cells = partial(internet2.both, BASELINE)
 
