@@ -1,6 +1,7 @@
 """Tests of saved results, their pages, and the command that writes them."""
 
 import json
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +20,7 @@ from sparelane.common.folders import SavedResultsError
 from sparelane.papers import registry
 from sparelane.papers.engine import runner, saved
 from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import at_least, ours
+from sparelane.papers.engine.claims import OF_ONE, OfRows
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row
 from sparelane.papers.engine.runner import Finished, Task
 from sparelane.papers.pages import report
@@ -51,6 +52,10 @@ def evaluate(effort: Effort, outcomes: Outcomes) -> Evaluation:
     return Evaluation(rows, notes=("A note.",))
 
 
+def ours(key: Key) -> OfRows:
+    return OfRows(OF_ONE["ours"], [key])
+
+
 def experiment(id: str, **changes: object) -> Experiment:
     made_up = replace(
         registry()["rc3/example-7"],
@@ -64,8 +69,8 @@ def experiment(id: str, **changes: object) -> Experiment:
         draw=lambda evaluation: registry()["rc3/model"].draw(MODEL),
         reasons={FAR: BECAUSE, FARTHER: BECAUSE, GAIN: "not needed"},
         claims=(
-            Claim("RC3 gains (section 5)", ours(GAIN), full=(40, 47), quick=at_least(30)),
-            Claim("RC3 gains much (section 6)", ours(GAIN), full=at_least(60)),
+            Claim("RC3 gains (section 5)", ours(GAIN), full=(40, 47), quick=(30, math.inf)),
+            Claim("RC3 gains much (section 6)", ours(GAIN), full=(60, math.inf)),
         ),
         fitted=("The moon, on Table I.",),
     )
@@ -120,7 +125,7 @@ def test_curves_keep_their_names_and_have_plain_file_names(tmp_path: Path) -> No
 
 def test_saved_results_get_current_reasons_and_claims(tmp_path: Path) -> None:
     report.save_experiment(done(MADE_UP["rc3/one"], MADE_UP["rc3/one"].full), tmp_path)
-    claim = Claim("new", ours(GAIN), full=at_least(46))
+    claim = Claim("new", ours(GAIN), full=(46, math.inf))
     now = experiment("rc3/one", reasons={LOST: "found since"}, claims=(claim,))
     [read], _ = saved.read_all(tmp_path, {"rc3/one": now})
     assert {row.key.setting: row.reason for row in read.evaluation.rows if row.deviates} == {
@@ -321,7 +326,7 @@ def test_a_reason_of_several_rows_is_a_footnote() -> None:
     [
         ((1.0, 2.5), "1 to 2.5"),
         ((-3.0, 3.0), "−3 to 3"),
-        (at_least(4), "at least 4"),
+        ((4, math.inf), "at least 4"),
         ((float("-inf"), 0.5), "at most 0.5"),
     ],
 )

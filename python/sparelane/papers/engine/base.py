@@ -137,7 +137,7 @@ class Verdict:
 class Claim:
     """A statement of the paper, expressed as one number of ours and the band that must contain it.
 
-    A claim about an order is a ratio or a difference. `sparelane.papers.engine.claims` has the usual values and bands.
+    A claim about an order is a ratio or a difference. `sparelane.papers.engine.claims` has the usual values.
 
     Attributes:
         text: the paper's claim with its section, in one sentence.

@@ -1,241 +1,163 @@
-"""The values and bands of claims.
+"""The values of claims.
 
 A value is a function from an evaluation to one number. It raises `MissingNumberError` if a row is missing or has no
-number, and then the claim fails. Keys name the rows:
-
-    Claim("RC3 cuts the mean over flows by 43.5 % at 30 % load (Fig. 8)", ours(Key("30%", REDUCTION, "RC3", FLOWS)),
-          full=(40.5, 46.5), quick=(30, 55))
+number, and then the claim fails. The files of experiments name a measure and the rows that it is computed from.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import ParamSpec, TypeAlias
+from typing import TypeAlias
 
-from sparelane.papers.engine.rows import Band, Evaluation, Key, Metric, MissingNumberError, Row
+from sparelane.papers.engine.rows import Evaluation, Key, MissingNumberError, Row
 
 Value: TypeAlias = Callable[[Evaluation], float]
-P = ParamSpec("P")
-
-
-def _with_unit(unit: str | Callable[..., str]) -> Callable[[Callable[P, Value]], Callable[P, Value]]:
-    """Decorates a function that makes values: each value gets the attribute `unit`, which tables print."""
-
-    def decorate(make: Callable[P, Value]) -> Callable[P, Value]:
-        @functools.wraps(make)
-        def made(*args: P.args, **kwargs: P.kwargs) -> Value:
-            value = make(*args, **kwargs)
-            value.unit = unit if isinstance(unit, str) else unit(*args, **kwargs)  # type: ignore[attr-defined]
-            return value
-
-        return made
-
-    return decorate
-
-
-def _unit(key: Key) -> str:
-    return key.metric.unit
-
-
-def _unit_of_difference(key: Key) -> str:
-    """Returns the unit of a difference: points for percentages."""
-    return "points" if key.metric.unit == "%" else key.metric.unit
-
 
 FACTOR, OF_PRINTED = "×", "× printed"
 
 
-def at_least(low: float) -> Band:
-    """Returns the band from a number up."""
-    return (low, math.inf)
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A number that is computed from rows.
 
-
-def at_most(high: float) -> Band:
-    """Returns the band up to a number."""
-    return (-math.inf, high)
-
-
-def about(centre: float, tolerated: float) -> Band:
-    """Returns the band around a number; `tolerated` is half its width, in the number's unit."""
-    return (centre - tolerated, centre + tolerated)
-
-
-def within_factor(factor: float) -> Band:
-    """Returns the band of ratios from 1 / factor to factor."""
-    return (1 / factor, factor)
-
-
-@_with_unit(_unit)
-def ours(key: Key) -> Value:
-    """Our number, in the row's unit."""
-    return lambda evaluation: evaluation.ours(key)
-
-
-@_with_unit(OF_PRINTED)
-def over_paper(key: Key) -> Value:
-    """Our number as a multiple of the paper's."""
-    return lambda evaluation: _quotient(evaluation.ours(key), evaluation.paper(key))
-
-
-@_with_unit(lambda key: f"{_unit_of_difference(key)} from printed".strip())
-def less_paper(key: Key) -> Value:
-    """Our number minus the paper's, in the row's unit: points for percentages."""
-    return lambda evaluation: evaluation.ours(key) - evaluation.paper(key)
-
-
-@_with_unit(FACTOR)
-def ratio(upper: Key, lower: Key) -> Value:
-    """Our number in one row as a multiple of our number in another."""
-    return lambda evaluation: _quotient(evaluation.ours(upper), evaluation.ours(lower))
-
-
-@_with_unit(lambda larger, smaller: _unit_of_difference(larger))
-def difference(larger: Key, smaller: Key) -> Value:
-    """Our number in one row minus our number in another, in their unit."""
-    return lambda evaluation: evaluation.ours(larger) - evaluation.ours(smaller)
-
-
-@_with_unit(lambda keys: _unit_of_difference(keys[0]))
-def lead_of_difference(keys: Sequence[Key]) -> Value:
-    """The difference within the first pair of rows minus the largest difference within the other pairs.
-
-    Above 0, the first pair has the largest difference.
-
-    Args:
-        keys: the two keys of the first pair, then the two keys of the next pair, and so on.
-    """
-    pairs = list(zip(keys[::2], keys[1::2], strict=True))
-
-    def lead(evaluation: Evaluation) -> float:
-        first, *others = (evaluation.ours(one) - evaluation.ours(other) for one, other in pairs)
-        return first - max(others)
-
-    return lead
-
-
-@_with_unit(lambda key, others: _unit_of_difference(key))
-def less_least(key: Key, others: Sequence[Key]) -> Value:
-    """The simulated number in one row less the smallest among others, in their unit: points for percentages."""
-    return lambda evaluation: evaluation.ours(key) - min(evaluation.ours(other) for other in others)
-
-
-@_with_unit(FACTOR)
-def over_largest(upper: Key, others: Sequence[Key]) -> Value:
-    """Our number in one row as a multiple of the largest in other rows."""
-    return lambda evaluation: _quotient(evaluation.ours(upper), max(evaluation.ours(key) for key in others))
-
-
-@_with_unit(FACTOR)
-def over_least(upper: Key, others: Sequence[Key]) -> Value:
-    """Our number in one row as a multiple of the smallest in other rows."""
-    return lambda evaluation: _quotient(evaluation.ours(upper), min(evaluation.ours(key) for key in others))
-
-
-@_with_unit(FACTOR)
-def least_over(keys: Sequence[Key], lower: Key) -> Value:
-    """The smallest of our numbers in some rows as a multiple of our number in another row."""
-    return lambda evaluation: _quotient(min(evaluation.ours(key) for key in keys), evaluation.ours(lower))
-
-
-@_with_unit(FACTOR)
-def over_median(upper: Key, others: Sequence[Key]) -> Value:
-    """Our number in one row as a multiple of the median of other rows."""
-    return lambda evaluation: _quotient(
-        evaluation.ours(upper), statistics.median(evaluation.ours(key) for key in others)
-    )
-
-
-@_with_unit(FACTOR)
-def spread(keys: Sequence[Key]) -> Value:
-    """The largest of our numbers as a multiple of the smallest."""
-    return lambda evaluation: _quotient(
-        max(evaluation.ours(key) for key in keys), min(evaluation.ours(key) for key in keys)
-    )
-
-
-@_with_unit(FACTOR)
-def falling(keys: Sequence[Key]) -> Value:
-    """The smallest ratio of our number in a row to our number in the next row.
-
-    With the band `at_least(1)`, the claim holds if no number is larger than the previous one. With a larger bound,
-    neighbours must differ by that factor. For rows that rise, name them in reverse.
+    Attributes:
+        unit: the unit of the number. `{unit}` in it is that of the first row, and `{points}` that of a difference.
+        compute: computes the number from our numbers, or from our numbers and the paper's.
+        needs_paper: passes the paper's numbers to `compute`, too.
     """
 
-    def smallest(evaluation: Evaluation) -> float:
-        numbers = [evaluation.ours(key) for key in keys]
-        return min(_quotient(first, second) for first, second in pairwise(numbers))
-
-    return smallest
+    unit: str
+    compute: Callable[..., float]
+    needs_paper: bool = False
 
 
-@_with_unit(FACTOR)
-def least_falling(groups: Sequence[Sequence[Key]]) -> Value:
-    """The smallest value of `falling` among several groups of rows."""
-    return lambda evaluation: min(falling(keys)(evaluation) for keys in groups)
+@dataclass(frozen=True, slots=True)
+class OfRows:
+    """The value of a measure for some rows."""
+
+    measure: Measure
+    keys: Sequence[Key]
+
+    @property
+    def unit(self) -> str:
+        """The unit of the number. Differences of percentages are in points."""
+        unit = self.keys[0].metric.unit
+        return self.measure.unit.format(unit=unit, points="points" if unit == "%" else unit).strip()
+
+    def __call__(self, evaluation: Evaluation) -> float:
+        """Returns the number for an evaluation."""
+        ours = [evaluation.ours(key) for key in self.keys]
+        if self.measure.needs_paper:
+            return self.measure.compute(ours, [evaluation.paper(key) for key in self.keys])
+        return self.measure.compute(ours)
 
 
-@_with_unit(FACTOR)
-def largest_spread(groups: Sequence[Sequence[Key]]) -> Value:
-    """The largest value of `spread` among several groups of rows."""
-    return lambda evaluation: max(spread(keys)(evaluation) for keys in groups)
+@dataclass(frozen=True, slots=True)
+class OfGroups:
+    """The smallest or the largest of the values of a measure for several groups of rows."""
+
+    choose: Callable[[Sequence[float]], float]
+    values: Sequence[OfRows]
+
+    @property
+    def unit(self) -> str:
+        """The unit of the number."""
+        return self.values[0].unit
+
+    def __call__(self, evaluation: Evaluation) -> float:
+        """Returns the number for an evaluation."""
+        return self.choose([value(evaluation) for value in self.values])
 
 
-@_with_unit(OF_PRINTED)
-def largest_factor(keys: Sequence[Key]) -> Value:
-    """The largest factor, 1 or more, between our number and the paper's in these rows."""
-
-    def farthest(evaluation: Evaluation) -> float:
-        ratios = [_quotient(evaluation.ours(key), evaluation.paper(key)) for key in keys]
-        return max(max(one, _quotient(1.0, one)) for one in ratios)
-
-    return farthest
+def _over(dividend: float, divisor: float) -> float:
+    if divisor == 0.0:
+        raise MissingNumberError(f"cannot divide {dividend:g} by 0")
+    return dividend / divisor
 
 
-@_with_unit(lambda keys: f"{_unit_of_difference(keys[0])} from printed".strip())
-def largest_difference(keys: Sequence[Key]) -> Value:
-    """The largest absolute difference between our number and the paper's in these rows, in points for percentages."""
-    return lambda evaluation: max(abs(evaluation.ours(key) - evaluation.paper(key)) for key in keys)
+def _lead(ours: Sequence[float]) -> float:
+    first, *others = (one - other for one, other in zip(ours[::2], ours[1::2], strict=True))
+    return first - max(others)
 
 
-@_with_unit(lambda keys: _unit(keys[0]))
-def least(keys: Sequence[Key]) -> Value:
-    """The smallest of our numbers."""
-    return lambda evaluation: min(evaluation.ours(key) for key in keys)
+def _factors(ours: Sequence[float], paper: Sequence[float]) -> list[float]:
+    """Returns the factor, 1 or more, between each of our numbers and the paper's."""
+    ratios = [_over(one, printed) for one, printed in zip(ours, paper, strict=True)]
+    return [max(one, _over(1.0, one)) for one in ratios]
 
 
-@_with_unit(lambda keys: _unit(keys[0]))
-def largest(keys: Sequence[Key]) -> Value:
-    """The largest of our numbers."""
-    return lambda evaluation: max(evaluation.ours(key) for key in keys)
+# One claim for each row.
+OF_ONE: Mapping[str, Measure] = {
+    "ours": Measure("{unit}", lambda ours: ours[0]),
+    "over_paper": Measure(OF_PRINTED, lambda ours, paper: _over(ours[0], paper[0]), needs_paper=True),
+    "less_paper": Measure("{points} from printed", lambda ours, paper: ours[0] - paper[0], needs_paper=True),
+}
+# One claim for each pair of rows.
+OF_TWO: Mapping[str, Measure] = {
+    "ratio": Measure(FACTOR, lambda ours: _over(*ours)),
+    "difference": Measure("{points}", lambda ours: ours[0] - ours[1]),
+}
+# One claim for all rows.
+OF_MANY: Mapping[str, Measure] = {
+    "least": Measure("{unit}", min),
+    "largest": Measure("{unit}", max),
+    # The largest of our numbers as a multiple of the smallest.
+    "spread": Measure(FACTOR, lambda ours: _over(max(ours), min(ours))),
+    # The smallest ratio of a number to the next one: 1 or more if no number is larger than the one before it.
+    "falling": Measure(FACTOR, lambda ours: min(_over(*pair) for pair in pairwise(ours))),
+    # The first number compared with the others, or all others with the last one.
+    "over_largest": Measure(FACTOR, lambda ours: _over(ours[0], max(ours[1:]))),
+    "over_least": Measure(FACTOR, lambda ours: _over(ours[0], min(ours[1:]))),
+    "over_median": Measure(FACTOR, lambda ours: _over(ours[0], statistics.median(ours[1:]))),
+    "less_least": Measure("{points}", lambda ours: ours[0] - min(ours[1:])),
+    "least_over": Measure(FACTOR, lambda ours: _over(min(ours[:-1]), ours[-1])),
+    # The rows are pairs. The difference of the first pair minus the largest difference of another pair.
+    "lead_of_difference": Measure("{points}", _lead),
+    # The largest factor, or the largest absolute difference, between our numbers and the paper's.
+    "largest_factor": Measure(OF_PRINTED, lambda ours, paper: max(_factors(ours, paper)), needs_paper=True),
+    "largest_difference": Measure(
+        "{points} from printed",
+        lambda ours, paper: max(abs(one - printed) for one, printed in zip(ours, paper, strict=True)),
+        needs_paper=True,
+    ),
+    # All rows have the same printed number. Its distance from the nearer end of the range of our numbers; below 0 if
+    # it is outside.
+    "inside": Measure(
+        "{points} inside", lambda ours, paper: min(max(ours) - paper[0], paper[0] - min(ours)), needs_paper=True
+    ),
+}
+# One claim for several groups of rows.
+OF_GROUPS: Mapping[str, tuple[str, Callable[[Sequence[float]], float]]] = {
+    "least_falling": ("falling", min),
+    "largest_spread": ("spread", max),
+}
+NAMES = (*OF_ONE, *OF_TWO, *OF_MANY, *OF_GROUPS)
 
 
-@_with_unit(lambda keys: f"{_unit_of_difference(keys[0])} inside".strip())
-def inside(keys: Sequence[Key]) -> Value:
-    """The distance of the printed number from the nearer end of the range of our numbers; below 0 if it is outside.
+def values(name: str, groups: Sequence[Sequence[Key]]) -> list[tuple[Key, Value]]:
+    """Returns the values with a name for rows in groups, each with the key of its first row.
 
-    All rows have the same printed number.
+    Raises:
+        ValueError: there are no rows, or they do not form the pairs that the value needs.
     """
-
-    def depth(evaluation: Evaluation) -> float:
-        found, printed = [evaluation.ours(key) for key in keys], evaluation.paper(keys[0])
-        return min(max(found) - printed, printed - min(found))
-
-    return depth
-
-
-@_with_unit("% of rows")
-def rows_in_band(*metrics: Metric) -> Value:
-    """The percentage of counted rows that do not deviate from the paper. Without metrics, all counted rows."""
-
-    def percentage(evaluation: Evaluation) -> float:
-        counted = [row for row in evaluation.rows if row.counts and (not metrics or row.key.metric in metrics)]
-        return 100.0 * _quotient(sum(not row.deviates for row in counted), len(counted))
-
-    return percentage
+    keys = [key for group in groups for key in group]
+    if not keys:
+        raise ValueError("names no rows")
+    if name in OF_ONE:
+        return [(key, OfRows(OF_ONE[name], [key])) for key in keys]
+    if name in OF_MANY:
+        return [(keys[0], OfRows(OF_MANY[name], keys))]
+    if name in OF_GROUPS:
+        measure, choose = OF_GROUPS[name]
+        return [(keys[0], OfGroups(choose, [OfRows(OF_MANY[measure], group) for group in groups]))]
+    upper, lower = groups if len(groups) == 2 else (keys[:1], keys[1:])
+    if len(upper) != len(lower):
+        raise ValueError(f"names {len(upper)} and {len(lower)} rows, which do not form pairs")
+    return [(one, OfRows(OF_TWO[name], [one, other])) for one, other in zip(upper, lower, strict=True)]
 
 
 def median_difference(is_included: Callable[[Row], bool]) -> Value:
@@ -265,9 +187,3 @@ def unexplained(is_included: Callable[[Row], bool]) -> Value:
         return float(sum((row.value is None or row.deviates) and not row.is_explained for row in rows))
 
     return count
-
-
-def _quotient(dividend: float, divisor: float) -> float:
-    if divisor == 0.0:
-        raise MissingNumberError(f"cannot divide {dividend:g} by 0")
-    return dividend / divisor

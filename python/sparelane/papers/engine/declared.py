@@ -33,35 +33,6 @@ KERNELS: Mapping[str, Literal["", "linux", "rc3"]] = {"": "", "linux": "linux", 
 
 KEY_PARTS = ("setting", "metric", "scheme", "average", "traffic", "variant")
 
-# The values of claims by their names in files: values of one row, of two rows, and of any number of rows.
-OF_ONE: Mapping[str, Callable[[Key], Value]] = {
-    "ours": claims.ours,
-    "over_paper": claims.over_paper,
-    "less_paper": claims.less_paper,
-}
-OF_TWO: Mapping[str, Callable[[Key, Key], Value]] = {"ratio": claims.ratio, "difference": claims.difference}
-OF_MANY: Mapping[str, Callable[[Sequence[Key]], Value]] = {
-    "falling": claims.falling,
-    "largest_factor": claims.largest_factor,
-    "largest_difference": claims.largest_difference,
-    "least": claims.least,
-    "largest": claims.largest,
-    "spread": claims.spread,
-    "lead_of_difference": claims.lead_of_difference,
-    "over_largest": lambda keys: claims.over_largest(keys[0], keys[1:]),
-    "over_least": lambda keys: claims.over_least(keys[0], keys[1:]),
-    "least_over": lambda keys: claims.least_over(keys[:-1], keys[-1]),
-    "over_median": lambda keys: claims.over_median(keys[0], keys[1:]),
-    "less_least": lambda keys: claims.less_least(keys[0], keys[1:]),
-    "inside": claims.inside,
-}
-# Values of several groups of rows, each of which is a table.
-OF_GROUPS: Mapping[str, Callable[[Sequence[Sequence[Key]]], Value]] = {
-    "least_falling": claims.least_falling,
-    "largest_spread": claims.largest_spread,
-}
-VALUES = (*OF_ONE, *OF_TWO, *OF_MANY, *OF_GROUPS)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declaration(Description):
@@ -375,35 +346,22 @@ def _claims(
         part.finish()
         yield Claim(text, value, full, quick, reason or NOT_EXPLAINED)
         return
-    name = next((name for name in VALUES if name in part), None)
+    name = next((name for name in claims.NAMES if name in part), None)
     if name is None:
-        raise part.fail("claim", f"has no value; allowed: {', '.join((*VALUES, 'value'))}")
+        raise part.fail("claim", f"has no value; allowed: {', '.join((*claims.NAMES, 'value'))}")
     groups = [rows.keys(section) for section in templates(part, name)]
     part.finish()
-    for key, value in _values(part, name, groups):
+    try:
+        found = claims.values(name, groups)
+    except ValueError as error:
+        raise part.fail(name, str(error)) from error
+    for key, value in found:
         parts = {name: getattr(key, name) for name in KEY_PARTS}
         parts |= {"metric": key.metric.name, "paper": printed.get(key, math.nan)}
         try:
             yield Claim(text.format(**parts), value, full, quick, reason or reasons.get(key, NOT_EXPLAINED))
         except (KeyError, ValueError, IndexError) as error:
             raise part.fail("text", f"may have only {', '.join(parts)} in braces: {error}") from error
-
-
-def _values(part: Section, name: str, groups: Sequence[Sequence[Key]]) -> list[tuple[Key, Value]]:
-    """Returns the values of claims, each with the key of its first row."""
-    keys = [key for group in groups for key in group]
-    if not keys:
-        raise part.fail(name, "names no rows")
-    if name in OF_ONE:
-        return [(key, OF_ONE[name](key)) for key in keys]
-    if name in OF_GROUPS:
-        return [(keys[0], OF_GROUPS[name](groups))]
-    if name in OF_MANY:
-        return [(keys[0], OF_MANY[name](keys))]
-    upper, lower = groups if len(groups) == 2 else (keys[:1], keys[1:])
-    if len(upper) != len(lower):
-        raise part.fail(name, f"names {len(upper)} and {len(lower)} rows, which do not form pairs")
-    return [(one, OF_TWO[name](one, other)) for one, other in zip(upper, lower, strict=True)]
 
 
 def _bands(part: Section) -> tuple[Band, Band | None]:
@@ -433,7 +391,7 @@ def _band(part: Section, key: str) -> Band:
     low, high = band.number("at_least", -math.inf), band.number("at_most", math.inf)
     if "about" in band:
         centre, tolerated = band.number("about"), band.number("within")
-        low, high = claims.about(centre, tolerated)
+        low, high = centre - tolerated, centre + tolerated
     band.finish()
     if low > high:
         raise part.fail(key, f"has its bounds in the wrong order: {low:g} and {high:g}")
