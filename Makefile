@@ -37,8 +37,14 @@ help:
 run: build
 	$(BIN)/sparelane reproduce rc3/fig8-load --quick -o $(OUT)
 
+# Only `make test-all` runs the Rust tests of these crates: with QUIC, TLS and libbpf, they take as long to compile as all
+# others together. `make test` still tests them through the Python package.
+CRATES_TESTED_LATER = sparelane-net sparelane-bpf sparelane-emulate sparelane-py
+RUST_TESTS = cargo test --workspace --quiet $(addprefix --exclude ,$(CRATES_TESTED_LATER))
+# Further Rust tests of `make test-all`.
+RUST_TESTS_LATER = cargo test --quiet $(addprefix -p ,$(CRATES_TESTED_LATER)) $(if $(LIBBPF),--features sparelane-py/libbpf)
+
 # Tests marked `slow` run only in `make test-all`. Tests marked `machine` run one by one after the others.
-RUST_TESTS = cargo test --workspace --quiet $(if $(LIBBPF),--features sparelane-py/libbpf)
 PYTHON_TESTS = $(BIN)/python -m pytest -q tests
 PARALLEL = --numprocesses auto
 
@@ -51,6 +57,7 @@ test: build
 ## make test-all: run all tests, including the slow ones
 test-all: build
 	$(RUST_TESTS)
+	$(RUST_TESTS_LATER)
 	$(PYTHON_TESTS) -m 'not machine' $(PARALLEL)
 	$(PYTHON_TESTS) -m machine
 

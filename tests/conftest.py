@@ -23,19 +23,15 @@ from wire_processes import Keys
 os.environ.pop("COLUMNS", None)
 os.unsetenv("COLUMNS")
 
-# Files whose tests need real time, network namespaces or programs in the kernel. `make test` runs these tests one by
-# one, after all others.
+# Files whose tests measure real time, or need network namespaces or programs in the kernel. `make test` runs these
+# tests one by one, after all others.
 MACHINE_FILES = {
     "test_emulate",
     "test_linux_bpf",
-    "test_wire",
-    "test_wire_faults",
     "test_wire_harm",
     "test_wire_mtu",
     "test_wire_namespaces",
     "test_wire_path",
-    "test_wire_telemetry",
-    "test_wire_tunnel",
 }
 # Files whose tests share simulation runs. One worker process takes the whole file, so that each run is simulated once.
 SHARED_RUN_FILES = {"test_charts", "test_experiments", "test_pages", "test_quick_claims"}

@@ -43,7 +43,7 @@ REPEATED = {"rapid": 3, "rc3": 10, "rtcp": 10}
 def short_runs() -> dict[str, Finished]:
     """Runs all experiments at full effort, except for shorter runs and fewer seeds."""
     tasks = [
-        Task(experiment, replace(SHORT, stop_s=min(SHORT.stop_s, experiment.full.stop_s / 5)))
+        Task(experiment, replace(SHORT, stop_s=min(SHORT.stop_s, experiment.full.stop_s / 20)))
         for experiment in SIMULATED.values()
     ]
     return {done.task.experiment.id: done for done in runner.reproduce(tasks, 2, lambda share: None)}

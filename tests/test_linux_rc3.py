@@ -92,6 +92,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @with_source
+@pytest.mark.slow
 def test_checkpatch_finds_nothing_in_any_patch(source: Path) -> None:
     for patch in PATCHES:
         words = ["perl", "scripts/checkpatch.pl", "--strict", "--no-summary", str(patch)]
@@ -106,6 +107,7 @@ def test_checkpatch_finds_nothing_in_any_patch(source: Path) -> None:
 
 
 @with_source
+@pytest.mark.slow
 def test_the_series_applies_with_git_am_and_reverts(source: Path, tmp_path: Path) -> None:
     changed = sorted(set(re.findall(r"^diff --git a/(\S+) ", "".join(map(Path.read_text, PATCHES)), re.MULTILINE)))
     for name in changed:
@@ -138,6 +140,7 @@ OBJECTS = [
 
 
 @with_source
+@pytest.mark.slow
 @pytest.mark.skipif(any(shutil.which(tool) is None for tool in kernel.TOOLS), reason="no compiler for a kernel")
 @pytest.mark.parametrize(
     "options", ["", "CONFIG_IPV6=y\n", "CONFIG_TCP_RC3=y\n"], ids=["off", "off-ipv6", "without-ipv6"]

@@ -608,6 +608,7 @@ def test_a_dask_cluster_that_loses_a_worker_gives_the_same_results(tmp_path: Pat
     assert_equal(out, tmp_path / "here")
 
 
+@pytest.mark.slow
 def test_experiments_on_a_dask_cluster_have_the_same_rows(tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="needs the extra dask")
     port = free_port()
