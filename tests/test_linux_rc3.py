@@ -196,7 +196,7 @@ def test_hosts_and_routers_serve_the_levels_by_code_point() -> None:
     assert [line.split()[-1] for line in lines if line.startswith("flow ")] == ["3"]
     assert not any("netem delay" in line and "dev eth" in line for line in lines)
     assert sum("tcp_rc3 1" in line for line in lines) == 4
-    plain = list(plan.lines(mapping.network(simulate.prepare(SCENARIO))))
+    plain = list(plan.lines(mapping.network(simulate.prepare(SCENARIO, set=["workload.scheme=tcp"]))))
     assert not any("rc3" in line or "filter" in line for line in plain)
 
 
