@@ -15,7 +15,6 @@ from sparelane.papers.engine.rows import (
     Key,
     Metric,
     Row,
-    each,
     from_record,
     measured,
     to_record,
@@ -114,7 +113,7 @@ def test_rows_are_restated_before_they_are_explained() -> None:
     assert [row.reason for row in turned.judge(turned.full, {}).rows] == [NOT_EXPLAINED, "because", ""]
 
 
-NEAR, FAR, FARTHER, GONE = each(("near", "far", "farther", "gone"), FCT)
+NEAR, FAR, FARTHER, GONE = (Key(setting, FCT) for setting in ("near", "far", "farther", "gone"))
 ROWS = (Row(NEAR, 1.0, 1.05), Row(FAR, 1.0, 2.0), Row(FARTHER, 1.0, 3.0))
 MADE_UP = replace(
     registry()["rc3/model"],

@@ -20,7 +20,7 @@ from sparelane.papers.engine import claims
 from sparelane.papers.engine.base import Claim, Description, Effort, Experiment, Outcomes, Simulation
 from sparelane.papers.engine.cells import Cell, Runs, plan
 from sparelane.papers.engine.claims import Value
-from sparelane.papers.engine.rows import NOT_EXPLAINED, Band, Evaluation, Key, Metric, Row, each
+from sparelane.papers.engine.rows import NOT_EXPLAINED, Band, Evaluation, Key, Metric, Row
 from sparelane.papers.engine.sections import DeclarationError, Section, filled
 
 if TYPE_CHECKING:
@@ -267,14 +267,15 @@ class RowSelector:
         unknown = next((name for name in found["metric"] if name not in self.metrics), None)
         if unknown is not None:
             raise section.fail("metric", f'is "{unknown}"; allowed: {", ".join(self.metrics)}')
-        found_metrics = [self.metrics[name] for name in found["metric"]]
+        order = ("variant", "traffic", "setting", "metric", "scheme", "average")
         return [
-            key
-            for variant, traffic in product(found["variant"], found["traffic"])
-            for key in each(
-                found["setting"], found_metrics, found["scheme"], found["average"], traffic=traffic, variant=variant
-            )
+            Key(setting, self.metrics[metric], scheme, average, traffic, variant)
+            for variant, traffic, setting, metric, scheme, average in product(*(found[name] for name in order))
         ]
+
+    def all_keys(self, part: Section) -> list[Key]:
+        """Returns the keys of the rows that the tables in `rows` select."""
+        return [key for section in part.sections("rows") for key in self.keys(section)]
 
     def printed(self, part: Section) -> Iterator[tuple[Key, float]]:
         """Yields the keys and numbers in a table of the paper.
@@ -303,8 +304,7 @@ class RowSelector:
     def stated(self, part: Section) -> Iterator[tuple[Key, Band]]:
         """Yields the rows whose numbers the paper gives in words, each with the band that the words describe."""
         part.text("place")
-        keys = [key for section in part.sections("rows") for key in self.keys(section)]
-        band = _band(part, "band")
+        keys, band = self.all_keys(part), _band(part, "band")
         part.finish()
         return ((key, band) for key in keys)
 
@@ -318,8 +318,7 @@ class RowSelector:
 
     def reasons(self, part: Section) -> Iterator[tuple[Key, str]]:
         """Yields the rows that a reason is for, each with the reason."""
-        text = part.text("text")
-        keys = [key for section in part.sections("rows") for key in self.keys(section)]
+        text, keys = part.text("text"), self.all_keys(part)
         part.finish()
         return ((key, text) for key in keys)
 

@@ -7,9 +7,8 @@ and needs a reason. Rows are saved as records with one column for each part of t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 from typing import TYPE_CHECKING
 
 from sparelane.papers.engine.statistics import agrees, estimate
@@ -73,25 +72,6 @@ class Key:
 def joined(*parts: str, by: str = ", ") -> str:
     """Joins the parts that are not empty."""
     return by.join(part for part in parts if part)
-
-
-def each(
-    settings: Iterable[str],
-    metrics: Metric | Iterable[Metric],
-    schemes: str | Iterable[str] = "",
-    averages: str | Iterable[str] = "",
-    *,
-    traffic: str = "",
-    variant: str = "",
-) -> list[Key]:
-    """Returns the keys of all combinations. Settings vary slowest."""
-    parts = (
-        settings,
-        (metrics,) if isinstance(metrics, Metric) else metrics,
-        (schemes,) if isinstance(schemes, str) else schemes,
-        (averages,) if isinstance(averages, str) else averages,
-    )
-    return [Key(*combination, traffic=traffic, variant=variant) for combination in product(*parts)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,49 +227,31 @@ def explained(row: Row, reasons: Mapping[Key, str], *, is_quick: bool) -> Row:
     return replace(row, reason=QUICK if is_quick else reasons.get(row.key, NOT_EXPLAINED))
 
 
-# The columns of saved rows.
-COLUMNS = (
-    "experiment",
-    "setting",
-    "variant",
-    "scheme",
-    "traffic",
-    "metric",
-    "average",
-    "value",
-    "interval",
-    "paper",
-    "paper_low",
-    "paper_high",
-    "unit",
-    "is_loss_rate",
-    "check",
-    "reason",
-)
-
-
 def to_record(row: Row, experiment: str) -> Json:
     """Returns the row by column, for saving; a missing number or an infinite bound is `None`."""
     key, (low, high) = row.key, row.stated or (-math.inf, math.inf)
-    values = (
-        experiment,
-        key.setting,
-        key.variant,
-        key.scheme,
-        key.traffic,
-        key.metric.name,
-        key.average,
-        row.value,
-        row.interval,
-        row.paper,
-        None if math.isinf(low) else low,
-        None if math.isinf(high) else high,
-        key.metric.unit,
-        key.metric.is_loss_rate,
-        row.check,
-        row.reason,
-    )
-    return dict(zip(COLUMNS, values, strict=True))
+    return {
+        "experiment": experiment,
+        "setting": key.setting,
+        "variant": key.variant,
+        "scheme": key.scheme,
+        "traffic": key.traffic,
+        "metric": key.metric.name,
+        "average": key.average,
+        "value": row.value,
+        "interval": row.interval,
+        "paper": row.paper,
+        "paper_low": None if math.isinf(low) else low,
+        "paper_high": None if math.isinf(high) else high,
+        "unit": key.metric.unit,
+        "is_loss_rate": key.metric.is_loss_rate,
+        "check": row.check,
+        "reason": row.reason,
+    }
+
+
+# The columns of saved rows.
+COLUMNS = tuple(to_record(Row(Key("", Metric("")), None, None), ""))
 
 
 def from_record(record: Mapping[str, object]) -> Row:
