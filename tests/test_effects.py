@@ -344,6 +344,8 @@ def settings(changes: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 # Other settings that a key needs to have an effect.
 REQUIREMENTS: dict[str, dict[str, Any]] = {
+    # The path has 20 Mb/s, so R_avg falls from here to its minimum.
+    "controller rapid: min_rate": {"scheme.x.initial_rate": "50Mbps"},
     "controller cubic: hystart_divisor": {"scheme.x.hystart": True},
     "controller cubic: hystart_least_rise": {"scheme.x.hystart": True},
     "controller westwood: tick": {"scheme.x.like": "linux"},
@@ -392,6 +394,7 @@ REQUIREMENTS: dict[str, dict[str, Any]] = {
 
 # Values for keys whose declarations do not imply any.
 VALUES: dict[str, tuple[Any, ...]] = {
+    "controller rapid: min_rate": ("50Mbps",),
     "controller ledbat: base_history": (1,),
     "controller ledbat-plus-plus: base_history": (1,),
     "controller rtcp: weights": ({"urgent": 48000, "high-volume": 1000},),

@@ -11,7 +11,6 @@ from sparelane.papers.engine.runner import Finished, Task
 # The checked experiments with the processor time of their quick effort, seconds. Experiments share simulations, so all
 # of them take less than the sum.
 CHECKED: Mapping[str, float] = {
-    "rapid/fig13-fairness": 1.9,
     "rapid/fig6-gaps": 0.2,
     "rapid/fig7-bass": 0.1,
     "rapid/fig8-timescales": 5.3,

@@ -12,9 +12,10 @@
  *   (gso_max_segs 1).
  * - TCP sends the first ten segments of a connection without pacing. P-streams begin after them.
  * - Times come from TCP timestamps in microseconds (a feature of routes, since Linux 6.7). An acknowledgment contains
- *   the times at which a packet left (TSecr) and arrived (TSval), so only the probed rates have to be stored. Send gaps
- *   are the actual ones, while the reference uses the intended ones: the kernel shortens a gap by up to half to make up
- *   for lateness.
+ *   the time at which the packet left (TSecr) and the time at which the acknowledgment was made (TSval), so only the
+ *   probed rates have to be stored. The paper's receiver records arrivals instead. Without them, this program is its
+ *   variant V3 (Table II): the receiver's processing delays count as queueing. Send gaps are the actual ones, while
+ *   the reference uses the intended ones: the kernel shortens a gap by up to half to make up for lateness.
  * - While a segment is missing, acknowledgments do not identify single packets. P-streams with packets that were sent
  *   before the repair are skipped. A retransmission takes a gap, but is not part of a p-stream.
  */
@@ -35,6 +36,7 @@ CONSTANT struct {
 	u64 gamma;
 	u64 window;
 	u64 initial_bps;
+	u64 lowest_bps;
 	u64 highest_bps;
 	u64 starts_after_timeout;
 	u64 most_lateness_ns;
@@ -117,8 +119,8 @@ static ALWAYS_INLINE struct run *run_of(struct rapid *rapid, u32 number)
 /* Sets R_avg within its bounds, and drops the estimates gathered for the next update. */
 static ALWAYS_INLINE void set_rate(struct rapid *rapid, u64 rate_bps)
 {
-	if (rate_bps < settings.initial_bps)
-		rate_bps = settings.initial_bps;
+	if (rate_bps < settings.lowest_bps)
+		rate_bps = settings.lowest_bps;
 	if (rate_bps > settings.highest_bps)
 		rate_bps = settings.highest_bps;
 	rapid->rate_bps = rate_bps;

@@ -22,11 +22,18 @@ fn set(key: &str, text: &str) -> Vec<(String, String)> {
 #[test]
 fn a_mistake_in_a_request_is_reported_by_every_build() {
     let nonsense = || "nonsense".to_owned();
+    let above_initial = [set("line_rate", "1Gbps"), set("min_rate", "1Mbps")].concat();
     let wrong = [
         (Request { program: nonsense(), ..request() }, "there is no program \"nonsense\""),
         (Request { name: "a b".to_owned(), ..request() }, "\"a b\" is not a controller name"),
         (Request { settings: set("nonsense", "3"), ..request() }, "no setting \"nonsense\""),
+        // The program has the default rules of the counter and the window only.
+        (Request { settings: set("counter", "printed"), ..request() }, "no setting \"counter\""),
         (Request { settings: set("line_rate", "fast"), ..request() }, "line_rate = \"fast\""),
+        (
+            Request { program: "rapid".to_owned(), settings: above_initial, ..request() },
+            "`min_rate` is 1 Mb/s; allowed in the kernel: at most initial_rate, which is 100 kb/s",
+        ),
         (Request { interfaces: vec![nonsense()], ..request() }, "no interface \"nonsense\""),
         (Request { cgroups: vec![nonsense()], ..request() }, "no cgroup \"nonsense\""),
         (Request { routes: vec![nonsense()], ..request() }, "no route to nonsense"),

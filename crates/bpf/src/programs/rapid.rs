@@ -30,7 +30,7 @@ fn params() -> Vec<Param> {
     let probing = ["rates", "packets_per_rate", "spread", "tau", "eta", "gamma", "bass_passes", "spike_factor"];
     let mut all = shared("rapid", &probing);
     all.extend(shared("rapid", &["spike_floor", "excursion_share", "excursion_persistence", "excursion_samples"]));
-    all.extend(shared("rapid", &["window", "initial_rate", "after_timeout", "most_lateness"]));
+    all.extend(shared("rapid", &["window", "initial_rate", "min_rate", "after_timeout", "most_lateness"]));
     all
 }
 
@@ -71,6 +71,11 @@ fn constants(settings: &Settings, line_rate: Rate) -> Result<Constants, BpfError
             &format!("at most {line_rate}, the rate of the interface"),
         ));
     }
+    let lowest = values.some_rate(&param(&all, "min_rate")?);
+    if lowest > initial {
+        let allowed = format!("at most initial_rate, which is {initial}");
+        return Err(out_of_range("min_rate", &lowest.to_string(), &allowed));
+    }
     // The program multiplies its average rate by these ratios. The rate from which they are computed cancels out.
     let shape = Shape::new(rates as u32, per_rate as u32, number("spread")?);
     let average = Rate::from_gbps(100);
@@ -82,6 +87,7 @@ fn constants(settings: &Settings, line_rate: Rate) -> Result<Constants, BpfError
         ("gamma", whole("gamma")?),
         ("window", whole("window")?),
         ("initial_bps", initial.as_bps()),
+        ("lowest_bps", lowest.as_bps()),
         ("highest_bps", line_rate.as_bps()),
         ("starts_after_timeout", u64::from(values.word(&param(&all, "after_timeout")?) == "start")),
         ("most_lateness_ns", ns(values.span(&param(&all, "most_lateness")?))),

@@ -32,6 +32,7 @@
 //! # Points that the paper leaves open, and the choices made
 //! - **Timeout**: R_avg restarts at `initial_rate`, the 100 kb/s of a new connection, because the path's bandwidth is
 //!   no longer known.
+//! - **Minimum of R_avg**: `min_rate`. The paper states none, but a rate of 0 would send no more probes.
 //! - **l** of the filter, if gamma p-streams make an update, is the duration of the last one, "the just-acked
 //!   p-stream" of section II. The rate then rises in gamma tau. With the duration of all of them it would rise in tau,
 //!   and would lose 0.5 % next to constant-rate cross traffic, for which the paper's Table V has 0.000 %. An update is
@@ -116,7 +117,7 @@ pub struct Rapid {
 impl Rapid {
     fn new(config: Config, packets: PacketSize, line_rate: Rate) -> Rapid {
         let shape = Shape::new(config.rates, config.packets_per_rate, config.spread);
-        let adaptor = Adaptor::new(config.filter, config.initial_rate, line_rate);
+        let adaptor = Adaptor::new(config.filter, config.initial_rate, config.min_rate, line_rate);
         Rapid {
             wire_bytes: packets.wire_bytes(),
             window_bytes: config.window * packets.mss_bytes,

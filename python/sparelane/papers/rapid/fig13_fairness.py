@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from sparelane.papers.engine.base import Effort, Experiment, Outcome
 from sparelane.papers.engine.cells import Cell, Runs
 from sparelane.papers.engine.declared import Declaration, named
-from sparelane.papers.engine.rows import Evaluation, Metric, measured
+from sparelane.papers.engine.rows import Evaluation, Metric, Row, measured
 from sparelane.papers.engine.statistics import jain
 from sparelane.papers.rapid import testbed
-from sparelane.papers.rapid.notes import by_scheme
+from sparelane.papers.rapid.notes import RAPID, by_scheme
 from sparelane.reports import plots
 
 SETTING = "three transfers"
@@ -27,6 +27,9 @@ INTERVALS = 120
 AVERAGED = 6
 FAIRNESS = Metric("Jain's index")
 TOGETHER = Metric("throughput of the three", "Gb/s")
+# The variant of RAPID whose rate never falls below its value at the start.
+BOUNDED = "R_avg of at least 1 Gb/s"
+BOUND = "scheme.rapid.min_rate=1Gbps"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +39,8 @@ class Fairness:
     schemes: Sequence[str]
 
     def cells(self, effort: Effort) -> Iterable[Cell]:
-        """Yields three transfers of each scheme."""
-        return (cell(scheme, effort) for scheme in self.schemes)
+        """Yields three transfers of each scheme, and of RAPID's variant."""
+        return (*(cell(scheme, effort) for scheme in self.schemes), bounded(effort))
 
     def evaluate(self, runs: Runs) -> Evaluation:
         """Returns fairness and total throughput of each scheme; the paper prints only figures."""
@@ -45,10 +48,9 @@ class Fairness:
         curves = {}
         for scheme in self.schemes:
             one = cell(scheme, runs.effort)
-            shares = [shares_gbps(outcome, one) for outcome in runs.of(one)]
-            rows.append(measured(one.key(FAIRNESS), None, [jain(each) for each in shares]))
-            rows.append(measured(one.key(TOGETHER), None, [sum(each) for each in shares]))
+            rows += rows_of(runs, one)
             curves[testbed.scheme(scheme)] = throughputs(runs.of(one)[0], one)
+        rows += rows_of(runs, bounded(runs.effort))
         evaluation = Evaluation(tuple(rows), curves=curves)
         return replace(evaluation, notes=(order_note(evaluation),))
 
@@ -91,6 +93,21 @@ def cell(scheme: str, effort: Effort) -> Cell:
         from_s=from_s,
         stop_s=stop_s,
     )
+
+
+def bounded(effort: Effort) -> Cell:
+    """Returns three transfers of RAPID whose rate never falls below its value at the start."""
+    one = cell(RAPID, effort)
+    return replace(one, settings=(*one.settings, BOUND), variant=BOUNDED)
+
+
+def rows_of(runs: Runs, one: Cell) -> list[Row]:
+    """Returns the fairness and the total throughput of a cell."""
+    shares = [shares_gbps(outcome, one) for outcome in runs.of(one)]
+    return [
+        measured(one.key(FAIRNESS), None, [jain(each) for each in shares]),
+        measured(one.key(TOGETHER), None, [sum(each) for each in shares]),
+    ]
 
 
 def shares_gbps(outcome: Outcome, one: Cell) -> list[float]:

@@ -31,10 +31,10 @@ pub struct Adaptor {
 }
 
 impl Adaptor {
-    /// Creates an adaptor whose rate starts at `lowest` and stays between `lowest` and `highest`.
-    pub fn new(filter: Filter, lowest: Rate, highest: Rate) -> Adaptor {
-        let (lowest, highest) = (lowest.as_bps() as f64, highest.as_bps() as f64);
-        Adaptor { filter, lowest, highest, rate: lowest, sum: 0.0, count: 0, duration: Dur::ZERO }
+    /// Creates an adaptor whose rate starts at `initial` and stays between `lowest` and `highest`.
+    pub fn new(filter: Filter, initial: Rate, lowest: Rate, highest: Rate) -> Adaptor {
+        let [rate, lowest, highest] = [initial, lowest, highest].map(|rate| rate.as_bps() as f64);
+        Adaptor { filter, lowest, highest, rate: rate.clamp(lowest, highest), sum: 0.0, count: 0, duration: Dur::ZERO }
     }
 
     /// Returns R_avg.
@@ -80,9 +80,7 @@ mod tests {
 
     fn adaptor(gamma: u32) -> Adaptor {
         let filter = Filter { tau: Dur::from_ms(10), eta: 3.0, gamma, spans_all: false };
-        let mut adaptor = Adaptor::new(filter, Rate::from_bps(100_000), Rate::from_gbps(10));
-        adaptor.set(Rate::from_gbps(4));
-        adaptor
+        Adaptor::new(filter, Rate::from_gbps(4), Rate::from_bps(100_000), Rate::from_gbps(10))
     }
 
     fn after(gamma: u32, estimates: &[u64]) -> u64 {

@@ -128,8 +128,16 @@ const INITIAL_RATE: Param = Param {
     name: "initial_rate",
     kind: Kind::Rate { min: Rate::from_bps(1_000), max: Rate::from_gbps(400) },
     default: DefaultValue::Rate(Some(Rate::from_bps(100_000))),
-    meaning: "R_avg of a new connection and after a timeout, and the minimum of R_avg; a rate on the wire",
+    meaning: "R_avg of a new connection and after a timeout; a rate on the wire",
     source: PAPER,
+};
+
+const MIN_RATE: Param = Param {
+    name: "min_rate",
+    kind: Kind::Rate { min: Rate::from_bps(1_000), max: Rate::from_gbps(400) },
+    default: DefaultValue::Rate(Some(Rate::from_bps(100_000))),
+    meaning: "minimum of R_avg, at most initial_rate; a rate on the wire",
+    source: "sparelane: the paper states none; the default is its initial rate",
 };
 
 const AFTER_TIMEOUT: Param = Param {
@@ -184,6 +192,7 @@ pub(super) const PARAMS: &[Param] = &[
     EXCURSION_SAMPLES,
     WINDOW,
     INITIAL_RATE,
+    MIN_RATE,
     AFTER_TIMEOUT,
     LOSSY_STREAMS,
     MOST_MISSING,
@@ -210,6 +219,7 @@ pub(super) struct Config {
     /// The fixed window in segments.
     pub(super) window: u64,
     pub(super) initial_rate: Rate,
+    pub(super) min_rate: Rate,
     pub(super) starts_after_timeout: bool,
     /// The maximum number of missing packets in a p-stream that is judged once repaired; 0 judges none.
     pub(super) judged_missing: u64,
@@ -220,13 +230,18 @@ impl Config {
     /// Reads the configuration from `values`.
     ///
     /// # Errors
-    /// Fails if `initial_rate` exceeds the rate of the interface.
+    /// Fails if `initial_rate` exceeds the rate of the interface, or is less than `min_rate`.
     pub(super) fn of(values: &Values, plan: &Blueprint<'_>) -> Result<Config, BuildError> {
         let initial_rate = values.some_rate(&INITIAL_RATE);
         if initial_rate > plan.line_rate {
             let allowed = format!("at most {}, the rate of the interface", plan.line_rate);
             let given = initial_rate.to_string();
             return Err(BuildError::Param(ParamError { name: INITIAL_RATE.name, given, allowed }));
+        }
+        let min_rate = values.some_rate(&MIN_RATE);
+        if min_rate > initial_rate {
+            let allowed = format!("at most initial_rate, which is {initial_rate}");
+            return Err(BuildError::Param(ParamError { name: MIN_RATE.name, given: min_rate.to_string(), allowed }));
         }
         Ok(Config {
             rates: values.whole(&RATES) as u32,
@@ -250,6 +265,7 @@ impl Config {
             },
             window: values.whole(&WINDOW),
             initial_rate,
+            min_rate,
             starts_after_timeout: values.word(&AFTER_TIMEOUT) == "start",
             judged_missing: match values.word(&LOSSY_STREAMS) {
                 "until-repaired" => values.whole(&MOST_MISSING),

@@ -261,6 +261,10 @@ fn invalid_parameters_are_rejected_by_name() {
         refused("initial_rate", Value::Rate(Some(Rate::from_gbps(11)))),
         "`initial_rate` is 11 Gb/s; allowed: at most 10 Gb/s, the rate of the interface"
     );
+    assert_eq!(
+        refused("min_rate", Value::Rate(Some(Rate::from_mbps(1)))),
+        "`min_rate` is 1 Mb/s; allowed: at most initial_rate, which is 100 kb/s"
+    );
 }
 
 /// Loses some packets of one p-stream of 64 on a path of 5 Gb/s; returns the minimum R_avg in the tenth of a second
@@ -344,4 +348,18 @@ fn the_estimate_at_5_gbps_is_the_largest_probed_rate_without_a_queue() {
         let estimate = path.traced("estimate_bps") / 1e9;
         assert!((estimate - expected).abs() < 1e-3, "{estimate} Gb/s of {available_mbps} Mb/s");
     }
+}
+
+/// Section II only initializes R_avg. With an estimate of 4.7213 Gb/s, it falls from 5 Gb/s by a third of the difference
+/// with each update (eta = 3).
+#[test]
+fn the_rate_falls_below_its_initial_value_but_not_below_the_minimum() {
+    let path = started(Rate::from_gbps(5), Dur::from_ms(33), Rate::from_gbps(5));
+    assert_eq!(path.traced("streams_judged"), 3.0);
+    assert!((path.gbps() - 4.907_1).abs() < 1e-3, "{} Gb/s", path.gbps());
+    let initial = Rate::from_gbps(5);
+    let set = [("initial_rate", Value::Rate(Some(initial))), ("min_rate", Value::Rate(Some(initial)))];
+    let mut path = Path::new(&set);
+    path.run(ms(100), Rate::from_gbps(3));
+    assert_eq!(path.gbps(), 5.0);
 }
