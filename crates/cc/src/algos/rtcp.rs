@@ -19,10 +19,15 @@
 //! - **H and gamma**, `counter = "coupled"`: both change together between acknowledgments, following eqs. (1) and (6).
 //!   With `counter = "printed"`, each acknowledgment computes gamma by eq. (10), and gamma is constant until the next
 //!   one. An acknowledgment first subtracts the delivered bytes from H, then computes gamma and compares.
+//! - **x** of eq. (1), the actual rate, is that of the delivered bytes. With `actual_rate = "window"` it is the window
+//!   over the minimum round-trip time, the projection of eq. (9).
 //! - **Q and D** are added by eq. (7). So Q is the backlog at the flow's own interface, and D is the rise of the
 //!   round-trip time without the wait at that interface (`interface.rs`). `interface = "twice"` takes the whole rise
 //!   as D in addition to Q, a possible reading of section IV-A. `interface = "delay"` has no Q, as on the paper's
 //!   testbed, where the interface shows up in the round-trip time only.
+//! - **Eq. (9) at each acknowledgment** is the paper's rule (section IV-C). All acknowledgments of a round trip see the
+//!   same congestion, so the window alternates between its bounds. Weights then have less effect on shares than in
+//!   section II. `adjust_per = "round-trip"` spreads a doubling or halving over the acknowledgments of a window.
 //! - **Precision of D**: D is exact, from timestamps in packet headers (section III-B), relative to the smallest
 //!   sample seen. The handshake is excluded because its packets are short: at 10 Gb/s their round trip is shorter by
 //!   about the delay that halves a window.
@@ -156,6 +161,20 @@ const COUNTER: Param = Param {
                eq. (10) at each acknowledgment, without a limit (printed)",
     source: "RTCP eqs. (1), (6) and (10)",
 };
+const ACTUAL_RATE: Param = Param {
+    name: "actual_rate",
+    kind: Kind::Choice(&["delivered", "window"]),
+    default: DefaultValue::Word("delivered"),
+    meaning: "x by which the counter falls: the rate of delivered bytes, or the window over the minimum round-trip time",
+    source: "RTCP eqs. (1) and (9)",
+};
+const ADJUST_PER: Param = Param {
+    name: "adjust_per",
+    kind: Kind::Choice(&["acknowledgment", "round-trip"]),
+    default: DefaultValue::Word("acknowledgment"),
+    meaning: "what doubles or halves the window: each acknowledgment, or those of a whole window together",
+    source: "RTCP eq. (9), section IV-C: each acknowledgment; round-trip is sparelane's",
+};
 const INTERFACE: Param = Param {
     name: "interface",
     kind: Kind::Choice(&["apart", "twice", "delay"]),
@@ -229,6 +248,8 @@ pub const CONTROLLER: Controller = Controller {
         MAX_RATE,
         UNIT_RATE,
         COUNTER,
+        ACTUAL_RATE,
+        ADJUST_PER,
         INTERFACE,
     ],
     wire: Some(WIRE),
@@ -257,6 +278,8 @@ fn config(values: &Values, plan: &Blueprint<'_>) -> Result<RtcpConfig, BuildErro
             "printed" => Target::Printed,
             _ => Target::Coupled,
         },
+        falls_by_window: values.word(&ACTUAL_RATE) == "window",
+        adjusts_per_round_trip: values.word(&ADJUST_PER) == "round-trip",
         interface: match values.word(&INTERFACE) {
             "twice" => Interface::Twice,
             "delay" => Interface::Delay,
@@ -311,6 +334,10 @@ pub struct RtcpConfig {
     pub line_rate: Rate,
     /// The rule that gives the target rate.
     pub target: Target,
+    /// True if the counter falls by the window over the minimum round-trip time, instead of by delivered bytes.
+    pub falls_by_window: bool,
+    /// True if the acknowledgments of a whole window double or halve it, instead of each one.
+    pub adjusts_per_round_trip: bool,
     /// The role of the wait at the sender's own interface in the congestion estimate.
     pub interface: Interface,
 }
@@ -366,10 +393,15 @@ impl Rtcp {
         }
     }
 
-    /// Applies eq. (1) to the time since the last update and to the delivered bytes, and updates the target.
+    /// Applies eq. (1) to the time since the last update, and updates the target.
     fn count(&mut self, delivered_bytes: u64, now: Time) {
-        let then = self.updated.replace(now).unwrap_or(now);
-        self.counter.update(now - then, delivered_bytes);
+        let passed = now - self.updated.replace(now).unwrap_or(now);
+        let fall_bytes = if self.config.falls_by_window && self.base_rtt != Dur::MAX {
+            (self.cwnd_bytes as f64 * (passed.as_secs_f64() / self.base_rtt.as_secs_f64())) as u64
+        } else {
+            delivered_bytes
+        };
+        self.counter.update(passed, fall_bytes);
     }
 
     /// Updates S of eq. (8): S = g S + (1 - g) N with N = Q + delta D (eq. 7).
@@ -435,7 +467,13 @@ impl CongestionControl for Rtcp {
         }
         // Eq. (9).
         let is_congested = self.counter.bytes() < self.config.alpha * self.congestion_kb;
-        self.set_window(if is_congested { self.cwnd_bytes / 2 } else { self.cwnd_bytes.saturating_mul(2) });
+        let cwnd_bytes = self.cwnd_bytes;
+        self.set_window(match (self.config.adjusts_per_round_trip, is_congested) {
+            (false, true) => cwnd_bytes / 2,
+            (false, false) => cwnd_bytes.saturating_mul(2),
+            (true, true) => cwnd_bytes.saturating_sub(ack.delivered_bytes / 2),
+            (true, false) => cwnd_bytes.saturating_add(ack.delivered_bytes),
+        });
     }
 
     fn on_congestion(&mut self, event: Congestion, cx: &mut Cx<'_>) {
@@ -603,6 +641,34 @@ mod tests {
         };
         assert_eq!([735, 737].map(|delay_us| halves(24_000.0, delay_us)), [false, true]);
         assert_eq!([351, 353].map(|delay_us| halves(12_000.0, delay_us)), [false, true]);
+    }
+
+    /// Eq. (1) with x = 8 * 1,000 bytes / 100 us = 80 bytes/us, against a target of 125 bytes/us.
+    #[test]
+    fn the_counter_falls_by_the_window_if_so_configured() {
+        let mut rtcp = rtcp(&[
+            ("actual_rate", Value::Word("window".to_owned())),
+            ("initial_window", Value::Whole(8)),
+            ("x_max", Value::Number(0.64)),
+        ]);
+        acknowledge(&mut rtcp, 100, 100, 0);
+        let before = rtcp.counter.bytes();
+        acknowledge(&mut rtcp, 120, 100, 0);
+        assert_eq!(rtcp.cwnd_bytes, 8 * MSS);
+        assert!((rtcp.counter.bytes() - before - 20.0 * 45.0).abs() < 1e-6, "{}", rtcp.counter.bytes());
+    }
+
+    #[test]
+    fn the_acknowledgments_of_a_round_trip_double_or_halve_the_window_together() {
+        let mut rtcp = rtcp(&[
+            ("adjust_per", Value::Word("round-trip".to_owned())),
+            ("delta", Value::Number(125.0)),
+            ("x_max", Value::Number(100.0)),
+        ]);
+        (0..10).for_each(|at| acknowledge(&mut rtcp, 300 + at, 200, 0));
+        assert_eq!(rtcp.cwnd_bytes, 20 * MSS);
+        (0..20).for_each(|at| acknowledge(&mut rtcp, 500 + at, 5_000, 0));
+        assert_eq!(rtcp.cwnd_bytes, 10 * MSS);
     }
 
     /// Eq. (10): an empty counter has maxRate; after that, no limit applies.

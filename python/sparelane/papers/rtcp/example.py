@@ -21,17 +21,29 @@ EXAMPLES = (
 )
 UNEQUAL = Example("weights 2, 1, 1, second link half", (2.0, 1.0, 1.0), (1.0, 0.5))
 
-# The weight of the backlogs in the rule without packets.
+# The weight of the backlogs in the rule without packets, if the heaviest connection has a weight of 4.
 RULE_ALPHA = 0.1
+# The protocol's round trips without queues, 120 and 80 us, in the rule's unit of time. With a weight of 24,000 bytes,
+# alpha = 500 and delta = 125, the backlog at which a window halves is up to 48,000 bytes. In the rule it is w / alpha =
+# 40 units, so a unit is 1200 bytes, which a link carries in 9.6 us.
+ROUND_TRIPS = (12.5, 8.33, 8.33)
 # The largest weight in runs with packets, in bytes: the paper's weight of urgent flows.
 HEAVIEST_BYTES = 24_000.0
 LINK_BPS = 1e9
+# Overrides of the scenario for a window that doubles or halves once in a round trip. The window must then have room to
+# grow: x_max is four times the rate of the links.
+PER_ROUND_TRIP = ('scheme.rtcp.adjust_per="round-trip"', "scheme.rtcp.x_max=0.4")
 RATE = Metric("rate", "of a link")
 UTILITY = Metric("utility, of the optimum's", "%")
 CLASSES = ("both", "first", "second")
+LATE = "rule, a round trip late"
 
 
-def _cell(example: Example, stop_s: float) -> Cell:
+# The schemes with packets: the names in rows, and their overrides of the scenario.
+PROTOCOLS = {"RTCP": (), "RTCP per round trip": PER_ROUND_TRIP}
+
+
+def _cell(example: Example, scheme: str, stop_s: float) -> Cell:
     heaviest = max(example.weights)
     weights = ", ".join(
         f"{name} = {HEAVIEST_BYTES * weight / heaviest:g}"
@@ -39,8 +51,8 @@ def _cell(example: Example, stop_s: float) -> Cell:
     )
     return Cell(
         "rtcp-two-links",
-        (f"scheme.rtcp.weights={{ {weights} }}", f"duration={stop_s:g}s"),
-        label=example.name,
+        (f"scheme.rtcp.weights={{ {weights} }}", f"duration={stop_s:g}s", *PROTOCOLS[scheme]),
+        label=f"{example.name} {scheme}",
         cost=0.1 * stop_s,
         keep_flows=True,
         most_seeds=1,
@@ -48,20 +60,24 @@ def _cell(example: Example, stop_s: float) -> Cell:
 
 
 def cells(effort: Effort) -> Iterable[Cell]:
-    """Yields the protocol with each set of weights."""
-    return (_cell(example, effort.stop_s) for example in EXAMPLES)
+    """Yields both forms of the protocol with each set of weights."""
+    return (_cell(example, scheme, effort.stop_s) for example in EXAMPLES for scheme in PROTOCOLS)
 
 
 def _evaluate(runs: Runs, note: str) -> Evaluation:
-    """Rates by the solver, by the rule and by the protocol, and their share of the largest utility."""
+    """Rates by the solver, the rules and the protocols, and their share of the largest utility."""
     rows: list[Row] = []
     for example in (*EXAMPLES, UNEQUAL):
         rows += _rows(example, "optimum", example.optimum())
         rows += _rows(example, "rule", average_rates(example, RULE_ALPHA))
     for example in EXAMPLES:
-        [outcome] = runs.of(_cell(example, runs.effort.stop_s))
-        rates = [bytes * 8 / runs.effort.stop_s / LINK_BPS for bytes in outcome.flows["delivered_bytes"]]
-        rows += _rows(example, "RTCP", rates)
+        # The heaviest connection of the protocol has the same weight in every example.
+        alpha = RULE_ALPHA * max(example.weights) / 4
+        rows += _rows(example, LATE, average_rates(example, alpha, round_trips=ROUND_TRIPS))
+        for scheme in PROTOCOLS:
+            [outcome] = runs.of(_cell(example, scheme, runs.effort.stop_s))
+            rates = [bytes * 8 / runs.effort.stop_s / LINK_BPS for bytes in outcome.flows["delivered_bytes"]]
+            rows += _rows(example, scheme, rates)
     return Evaluation(tuple(rows), (note,))
 
 
@@ -79,9 +95,15 @@ def connection(example: Example, number: int, by: str) -> Key:
 
 
 def draw(evaluation: Evaluation) -> Figure:
-    """Returns the three rates of each example: optimum, rule and protocol."""
+    """Returns the three rates of each example: optimum, rules and protocols."""
     drawing, panels = plots.figure(len(EXAMPLES), width_inches=plots.PAGE_INCHES)
-    looks = (("optimum", plots.TCP), ("rule", plots.MODEL), ("RTCP", plots.RC3))
+    looks = (
+        ("optimum", plots.TCP),
+        ("rule", plots.MODEL),
+        (LATE, plots.FIFTH),
+        ("RTCP", plots.RC3),
+        ("RTCP per round trip", plots.THIRD),
+    )
     groups = [f"$x_{number}$" for number in range(3)]
     for axes, example in zip(panels, EXAMPLES, strict=True):
         bars = [
@@ -92,7 +114,7 @@ def draw(evaluation: Evaluation) -> Figure:
         axes.set_yticks(np.linspace(0, 1, 6))
         axes.set_xlabel(example.name)
         axes.set_ylabel("rate, of a link")
-        plots.legend_above(axes, 3)
+    drawing.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     return drawing
 
 

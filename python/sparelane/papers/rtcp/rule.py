@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 # The connections that cross each of the two links.
 LINKS = ((0, 1), (0, 2))
+# The links of each path.
+PATHS = {"both links": (0, 1), "first link": (0,), "second link": (1,)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,25 +40,46 @@ class Example:
         Raises:
             RuntimeError: the solver found no optimum.
         """
-        from scipy.optimize import LinearConstraint, minimize
+        return optimum(self.weights, tuple(PATHS.values()), self.capacities)
 
-        crosses = [[float(connection in link) for connection in range(3)] for link in LINKS]
-        found = minimize(
-            lambda rates: -self.utility(rates),
-            x0=[0.25 * min(self.capacities)] * 3,
-            jac=lambda rates: [-weight / (1 + rate) for weight, rate in zip(self.weights, rates, strict=True)],
-            bounds=[(0.0, None)] * 3,
-            constraints=[LinearConstraint(crosses, -math.inf, self.capacities)],
-            method="SLSQP",
-            options={"ftol": 1e-12, "maxiter": 1000},
-        )
-        if not found.success:
-            raise RuntimeError(f"no optimum for {self.name}: {found.message}")
-        return tuple(float(rate) for rate in found.x)
+
+def optimum(weights: Sequence[float], paths: Sequence[Sequence[int]], capacities: Sequence[float]) -> tuple[float, ...]:
+    """Returns the rates with the largest sum of w log(1 + x) that the links can carry, from a convex solver.
+
+    Args:
+        weights: the weight of each connection; only their ratios matter.
+        paths: the numbers of the links that each connection crosses.
+        capacities: the capacity of each link.
+
+    Raises:
+        RuntimeError: the solver found no optimum.
+    """
+    from scipy.optimize import LinearConstraint, minimize
+
+    shares = [weight / max(weights) for weight in weights]
+    crosses = [[float(link in path) for path in paths] for link in range(len(capacities))]
+    found = minimize(
+        lambda rates: -math.fsum(share * math.log1p(rate) for share, rate in zip(shares, rates, strict=True)),
+        x0=[0.5 * min(capacities) / len(weights)] * len(weights),
+        jac=lambda rates: [-share / (1 + rate) for share, rate in zip(shares, rates, strict=True)],
+        bounds=[(0.0, None)] * len(weights),
+        constraints=[LinearConstraint(crosses, -math.inf, capacities)],
+        method="SLSQP",
+        options={"ftol": 1e-12, "maxiter": 1000},
+    )
+    if not found.success:
+        raise RuntimeError(f"no optimum for weights of {weights}: {found.message}")
+    return tuple(float(rate) for rate in found.x)
 
 
 def average_rates(
-    example: Example, alpha: float, *, rate_max: float = 2.0, rounds: int = 100_000, step: float = 0.02
+    example: Example,
+    alpha: float,
+    *,
+    round_trips: tuple[float, float, float] = (0.0, 0.0, 0.0),
+    rate_max: float = 2.0,
+    rounds: int = 100_000,
+    step: float = 0.02,
 ) -> tuple[float, ...]:
     """Returns the average rates of the paper's rule: eqs. (1), (3) and (4), in small steps of time.
 
@@ -66,6 +89,7 @@ def average_rates(
     Args:
         example: the weights and capacities.
         alpha: the weight of the backlogs. A smaller one brings the rates closer to the optimum, but more slowly.
+        round_trips: the time after which each connection sees the backlogs. The paper's rule sees them at once.
         rate_max: the largest rate, as a share of the larger link's.
         rounds: the number of steps, of which the second half counts.
         step: the step of time; the larger link carries 1 in a unit of time.
@@ -75,12 +99,16 @@ def average_rates(
     """
     counters, backlogs = [0.0, 0.0, 0.0], [0.0, 0.0]
     sent = [0.0, 0.0, 0.0]
+    lags = [round(time / step) for time in round_trips]
+    # The backlogs on the path of each connection, one entry per step.
+    prices: list[tuple[float, float, float]] = []
     for at in range(rounds):
-        prices = (backlogs[0] + backlogs[1], backlogs[0], backlogs[1])
+        prices.append((backlogs[0] + backlogs[1], backlogs[0], backlogs[1]))
         for flow, weight in enumerate(example.weights):
             counter = counters[flow]
             target = rate_max if counter <= 0.0 else min(max(weight / (alpha * counter) - 1.0, 0.0), rate_max)
-            rate = rate_max if counter > prices[flow] else 0.0
+            seen = prices[at - lags[flow]][flow] if at >= lags[flow] else 0.0
+            rate = rate_max if counter > seen else 0.0
             counters[flow] = max(counter + (target - rate) * step, 0.0)
             if at >= rounds // 2:
                 sent[flow] += rate
