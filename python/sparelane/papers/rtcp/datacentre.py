@@ -13,9 +13,8 @@ import polars as pl
 
 from sparelane.papers.engine.base import Effort, Outcome
 from sparelane.papers.engine.cells import Cell, Runs
-from sparelane.papers.engine.claims import Value
 from sparelane.papers.engine.declared import named
-from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, measured
+from sparelane.papers.engine.rows import Key, Metric, Row, measured
 from sparelane.reports import plots
 
 SCENARIO = "rtcp-datacentre"
@@ -218,20 +217,3 @@ def ratio_to(runs: Runs, run: Run, other: Run, metric: Metric, average: str = ""
     """Returns the row of a number of a run in percent of another run's."""
     both = [values(runs, one, metric, average, traffic) for one in (run, other)]
     return ratio_row(run.key(of(metric, other.scheme), average, traffic), *both)
-
-
-def ahead(setting: str) -> Value:
-    """The factor by which RTCP is ahead of a window of one bandwidth-delay product, in throughput or in mean delay.
-
-    The larger of both factors counts; below 1, RTCP is behind in both.
-    """
-    keys = [
-        [Key(setting, THROUGHPUT, scheme), Key(setting, DELAY, scheme, MEAN)]
-        for scheme in ("RTCP", constant(NULL_WINDOWS[0]))
-    ]
-
-    def factor(evaluation: Evaluation) -> float:
-        (rate, delay), (other_rate, other_delay) = ([evaluation.ours(key) for key in pair] for pair in keys)
-        return max(rate / other_rate, other_delay / delay)
-
-    return factor

@@ -164,7 +164,6 @@ METRICS = {**datacentre.METRICS, **named(BEYOND)}
 VALUES: Mapping[str, Callable[..., Value]] = {
     "farthest": _farthest,
     "tail": _tail_of,
-    "ahead of a constant window": datacentre.ahead,
 }
 
 
