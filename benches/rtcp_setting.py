@@ -45,11 +45,15 @@ HOSTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 }
 # Axes of RTCP only.
 OWN: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "counter": {name: (f"scheme.rtcp.counter={name}",) for name in ("coupled", "printed")},
+    "actual_rate": {name: (f"scheme.rtcp.actual_rate={name}",) for name in ("delivered", "window")},
+    "adjust_per": {name: (f"scheme.rtcp.adjust_per={name}",) for name in ("acknowledgment", "round-trip")},
     "x_max": {
-        f"{lines}": (f"scheme.rtcp.x_max={lines}", f"scheme.constant.window={10 * lines}") for lines in (1, 2, 4, 8)
+        f"{lines:g}": (f"scheme.rtcp.x_max={lines:g}", f"scheme.constant.window={10 * lines:g}")
+        for lines in (1, 1.5, 2, 3, 4, 6, 8)
     },
-    "alpha_unit": {f"{unit:g}": (f"scheme.rtcp.alpha_unit={unit:g}",) for unit in (0.5, 1, 1.5, 2)},
-    "delta_unit": {f"{unit:g}": (f"scheme.rtcp.delta_unit={unit:g}",) for unit in (0.03, 0.1, 0.175, 0.2, 0.3)},
+    "alpha_unit": {f"{unit:g}": (f"scheme.rtcp.alpha_unit={unit:g}",) for unit in (0.5, 1, 1.5, 2, 3, 5)},
+    "delta_unit": {f"{unit:g}": (f"scheme.rtcp.delta_unit={unit:g}",) for unit in (0.03, 0.1, 0.175, 0.2, 0.3, 0.6, 1)},
 }
 AXES = NETWORK | HOSTS | OWN
 # The axes on which the runs of each scheme depend.
@@ -188,6 +192,11 @@ def show(judged: Sequence[tuple[Choice, Numbers]], length: Length) -> str:
         "",
         table([max(judged, key=lambda one: (holding(one[1], group), -distance(one[1]))) for group in GROUPS]),
         "",
+        "The frontier: settings of which no other one has as many statements in every group and more in one. Of "
+        "settings with equal counts, the closest one is shown.",
+        "",
+        table(frontier(judged)),
+        "",
         "The statements with the best setting:",
         "",
         "| statement | value | band | holds |",
@@ -209,6 +218,17 @@ def table(judged: Sequence[tuple[Choice, Numbers]]) -> str:
         counts = (holding(numbers), *(holding(numbers, group) for group in GROUPS))
         rows.append((*(choice[axis] for axis in AXES), *map(str, counts), f"{distance(numbers):.3f}"))
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def frontier(judged: Sequence[tuple[Choice, Numbers]]) -> list[tuple[Choice, Numbers]]:
+    """Return the settings that no other setting dominates in the number of statements of each group."""
+    counts = [tuple(holding(numbers, group) for group in GROUPS) for _, numbers in judged]
+    best: dict[tuple[int, ...], tuple[Choice, Numbers]] = {}
+    for own, one in zip(counts, judged, strict=True):
+        is_dominated = any(other != own and all(a >= b for a, b in zip(other, own, strict=True)) for other in counts)
+        if not is_dominated and (own not in best or distance(one[1]) < distance(best[own][1])):
+            best[own] = one
+    return list(best.values())
 
 
 def width(judged: Sequence[tuple[Choice, Numbers]]) -> str:
