@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from statistics import fmean
 
 import numpy as np
@@ -174,15 +173,18 @@ class Statistic:
 
     Attributes:
         metric: the measured quantity.
-        average: the kind of number, such as a percentile, in the keys of rows.
         traffic: the traffic class of the flows or requests; empty for all.
-        reduce: computes the number.
+        percent: the percentile; `None` for the mean.
     """
 
     metric: Metric
-    average: str
-    traffic: str
-    reduce: Callable[[np.ndarray], float]
+    traffic: str = ""
+    percent: int | None = None
+
+    @property
+    def average(self) -> str:
+        """The percentile in the keys of rows; empty for the mean."""
+        return "" if self.percent is None else f"{self.percent}th percentile"
 
     @property
     def name(self) -> str:
@@ -204,26 +206,15 @@ class Statistic:
         """Returns the number for all runs together; not a number without flows."""
         values = [one.values[self.name] for one in samples]
         together = np.concatenate(values) if values else np.empty(0)
-        return self.reduce(together) if together.size else math.nan
-
-
-def percentile(metric: Metric, traffic: str, share: int) -> Statistic:
-    """Returns a percentile of the times of a traffic class."""
-    return Statistic(metric, f"{share}th percentile", traffic, partial(_percentile, share))
-
-
-def _percentile(share: int, values: np.ndarray) -> float:
-    return float(np.percentile(values, share))
-
-
-def _mean(values: np.ndarray) -> float:
-    return float(values.mean())
+        if not together.size:
+            return math.nan
+        return float(together.mean() if self.percent is None else np.percentile(together, self.percent))
 
 
 FCT, RCT = Metric("FCT", "ms"), Metric("RCT", "ms")
-GOODPUT = Statistic(Metric("goodput", "Mb/s"), "", "", _mean)
+GOODPUT = Statistic(Metric("goodput", "Mb/s"))
 STATISTICS: Mapping[str, Statistic] = {
-    one.name: one for one in (*(percentile(metric, name, 99) for metric in (FCT, RCT) for name in CLASSES), GOODPUT)
+    one.name: one for one in (*(Statistic(metric, name, 99) for metric in (FCT, RCT) for name in CLASSES), GOODPUT)
 }
 
 # Computes a statistic for a scheme in a setting.

@@ -19,7 +19,7 @@ from sparelane.papers.engine.declared import Declaration, named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row
 from sparelane.papers.engine.statistics import jackknife
 from sparelane.papers.rtcp import clients
-from sparelane.papers.rtcp.clients import CLASSES, FCT, GOODPUT, RCT, Sample, Setting, Statistic, percentile, sample
+from sparelane.papers.rtcp.clients import CLASSES, FCT, GOODPUT, RCT, Sample, Setting, Statistic, sample
 from sparelane.reports import plots
 
 SCENARIO = "rtcp-linux"
@@ -71,7 +71,7 @@ def other_orders(setting: Setting, scheme: str, effort: Effort) -> list[Cell]:
 def statistics(setting: Setting) -> list[Statistic]:
     """Returns what is measured: percentiles of the times of flows, or of requests of several flows, and goodput."""
     metric = RCT if any("fan_out" in override for override in setting.overrides) else FCT
-    return [*(percentile(metric, name, share) for name in CLASSES for share in PERCENTILES), GOODPUT]
+    return [*(Statistic(metric, name, percent) for name in CLASSES for percent in PERCENTILES), GOODPUT]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class Testbed:
     def draw(self, evaluation: Evaluation) -> Figure:
         """Returns times of both classes and goodput, with a column for each setting."""
         shown = [one for one in self.settings if any(row.key.setting == one.name for row in evaluation.rows)]
-        places = [statistic for statistic in statistics(shown[0]) if statistic.average != "50th percentile"]
+        places = [statistic for statistic in statistics(shown[0]) if statistic.percent != 50]
         size = LABELS_INCHES + COLUMN_INCHES * len(shown), 0.85 * plots.HEIGHT_INCHES * len(places)
         drawing = Figure(figsize=size, layout="constrained")
         panels = drawing.subplots(len(places), len(shown), sharey="row", squeeze=False)
