@@ -578,7 +578,7 @@ WIRE: list[Line] = [
     Line(["path", *_KEYS], "HOST:PORT"),
     Line(["path", *_KEYS, "nowhere"], "is not an address"),
     Line(["path", *_KEYS, "--load", "-1", "127.0.0.1:9"], "--load"),
-    Line(["path", *_KEYS, "--load-rate", "fast", "127.0.0.1:9"], "the load's rate: allowed is a rate"),
+    Line(["path", *_KEYS, "--load-rate", "fast", "127.0.0.1:9"], "cannot read the load's rate; allowed: a rate"),
     Line(["harm"], "HOST:PORT"),
     Line(["harm", *_KEYS, "nowhere"], "--tcp"),
     Line(["harm", "--serve", "nonsense"], "nonsense"),

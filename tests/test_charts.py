@@ -135,7 +135,7 @@ MISTAKES = [
     (("empty",), "which is empty"),
     (("other",), "no results in the folder"),
     (("file",), "is not a folder"),
-    (("run", "-o", "x.gif"), "allowed are files ending in .png, .svg or .pdf"),
+    (("run", "-o", "x.gif"), "allowed: files ending in .png, .svg or .pdf"),
     (("run", "-o", "/nowhere/x.png"), "cannot write the file"),
     (("run", "--only", "windw"), 'there is no panel "windw"; did you mean "window"?'),
     (("run", "--x", "load"), "--x is for sweeps"),

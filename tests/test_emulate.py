@@ -410,7 +410,7 @@ def test_a_scenario_beyond_the_capacity_of_this_machine_is_refused(
     [
         (["--host", "left9", "--", "true"], 'there is no host "left9"; did you mean "left'),
         (["--host", "left0", "--", "no-such-program"], 'there is no program "no-such-program" to run at a host'),
-        (["--host", "left0", "true"], "--host: allowed is --host NAME -- COMMAND ..."),
+        (["--host", "left0", "true"], "--host is incomplete; allowed: --host NAME -- COMMAND ..."),
         (["--host", "left0", "--"], "--host left0 -- without a command"),
         (["--set", "topology.pairs=200"], "400 hosts; an emulation has 2 to 250"),
         (["--set", "transport.mss=400B"], "the largest packet has 440 bytes; an emulation needs 576 or more"),

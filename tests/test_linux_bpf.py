@@ -583,7 +583,7 @@ def test_a_route_without_a_destination_is_refused(ends: tuple[str, str], name: s
     ip("-n", here, "route", "add", "unreachable", "10.67.0.0/16")
     answer = run("load", "rtcp", "--name", name, "--route", "10.67.0.0/16", "--set", "line_rate=1Gbps", inside=here)
     ip("-n", here, "route", "delete", "unreachable", "10.67.0.0/16")
-    assert (answer.returncode, "the route to 10.67.0.0/16 is unreachable; allowed is" in answer.stderr) == (2, True)
+    assert (answer.returncode, "the route to 10.67.0.0/16 is unreachable; allowed:" in answer.stderr) == (2, True)
     assert remaining(name) == []
 
 
@@ -751,7 +751,7 @@ def test_a_signal_ends_the_command_and_unloads_its_controller(
         (["load", "rtcp", "--interface", "nosuch0"], 'there is no interface "nosuch0"'),
         (["load", "rtcp", "--route", "203.0.113.0/24"], "there is no route to 203.0.113.0/24"),
         (["load", "rtcp", "--name", "much-too-long-a-name"], "is not a controller name"),
-        (["load", "rtcp", "--set", "alpha"], "allowed is KEY=VALUE"),
+        (["load", "rtcp", "--set", "alpha"], "allowed: KEY=VALUE"),
         (["load", "rtcp", "--set", "line_rate=1Gbps", "--set", "alfa=1"], 'rtcp has no setting "alfa"'),
         (["load", "rtcp", "--set", "line_rate=1Gbps", "--set", "alpha=-1"], "`alpha` is -1; allowed: a number from 0"),
         (["load", "rtcp", "--set", "line_rate=1Gbps", "--set", "weight.443=1"], "`classify` is no"),

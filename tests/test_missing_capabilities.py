@@ -71,7 +71,7 @@ NEEDS_ROOT = [
     (["harm", "--local", "--window", "32"], "window"),
     (["harm", "--local", "--rate", "0"], "--rate"),
     (["kernel", "load"], "PROGRAM"),
-    (["kernel", "load", "rtcp", "--set", "nonsense"], "allowed is KEY=VALUE"),
+    (["kernel", "load", "rtcp", "--set", "nonsense"], "allowed: KEY=VALUE"),
     (["kernel", "watch", "-o", "samples.txt"], ".parquet or .csv"),
     (["kernel", "watch", "-o", "no/such.csv"], "no/such.csv"),
     (["kernel", "watch", "--seconds", "0"], "--seconds"),

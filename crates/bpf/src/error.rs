@@ -57,7 +57,7 @@ pub enum BpfError {
         loaded: String,
     },
     /// The kernel cannot store the name.
-    #[error("\"{name}\" is not a controller name: allowed are 1 to 15 letters, digits and `_`")]
+    #[error("\"{name}\" is not a controller name; allowed: 1 to 15 letters, digits and `_`")]
     BadName {
         /// The name.
         name: String,
@@ -92,7 +92,7 @@ pub enum BpfError {
         destination: String,
     },
     /// A route leads to no other host, so no connection uses it.
-    #[error("the route to {destination} is {kind}; allowed is a route to another host (unicast)")]
+    #[error("the route to {destination} is {kind}; allowed: a route to another host (unicast)")]
     NotUnicast {
         /// The requested destination.
         destination: String,

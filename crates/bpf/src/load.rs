@@ -126,7 +126,7 @@ type Setting = (String, String);
 fn without_line_rate(settings: &[Setting]) -> Result<(Vec<Setting>, Option<Rate>), BpfError> {
     let (rates, given): (Vec<_>, Vec<_>) = settings.iter().cloned().partition(|(key, _)| key == "line_rate");
     let Some((_, text)) = rates.first() else { return Ok((given, None)) };
-    let refused = || BpfError::Setting(format!("line_rate = \"{text}\": allowed is a rate such as 10Gbps"));
+    let refused = || BpfError::Setting(format!("line_rate = \"{text}\"; allowed: a rate such as 10Gbps"));
     let rate = settings::rate(text).filter(|rate| rate.as_bps() >= 100_000).ok_or_else(refused)?;
     Ok((given, Some(rate)))
 }

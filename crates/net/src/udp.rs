@@ -79,7 +79,7 @@ impl UdpConfig {
             return Some(format!("the code point {large}; 0 to 63 are allowed"));
         }
         let twice = (1..self.dscp.len()).find(|&at| self.dscp[..at].contains(&self.dscp[at]));
-        twice.map(|at| format!("the code point {} for two classes; allowed is each once", self.dscp[at]))
+        twice.map(|at| format!("the code point {} for two classes; allowed: each once", self.dscp[at]))
     }
 }
 
@@ -497,7 +497,7 @@ mod tests {
         assert_eq!(fault(&DEFAULT_DSCP), None);
         assert_eq!(fault(&[]).as_deref(), Some("0 code points; 1 to 8 classes are allowed"));
         assert_eq!(fault(&[0, 64]).as_deref(), Some("the code point 64; 0 to 63 are allowed"));
-        assert_eq!(fault(&[0, 1, 0]).as_deref(), Some("the code point 0 for two classes; allowed is each once"));
+        assert_eq!(fault(&[0, 1, 0]).as_deref(), Some("the code point 0 for two classes; allowed: each once"));
     }
 
     #[test]

@@ -106,7 +106,7 @@ fn routers(list: &Field<'_>, network: &Network) -> Result<BTreeSet<NodeId>, Scen
         let all = all_routers(network);
         let names = || all.iter().map(|id| network.nodes[id.index()].name.as_str());
         let refuse = |what: &str, hint: String| {
-            field.error(format!("{what}; allowed are routers: {}{hint}", nodes::listed(names())))
+            field.error(format!("{what}; allowed: the routers {}{hint}", nodes::listed(names())))
         };
         let id = match network.find(name) {
             None => return Err(refuse("no such router", did_you_mean(name, names()))),

@@ -595,11 +595,11 @@ fn mistakes_in_queues_that_differ() {
         ),
         (
             "routers = [\"wset\"]\nkind = \"fifo\"",
-            "x.toml:5: queue_at.0.routers.0 = \"wset\": no such router; allowed are routers: west, east; did you mean \"west\"?",
+            "x.toml:5: queue_at.0.routers.0 = \"wset\": no such router; allowed: the routers west, east; did you mean \"west\"?",
         ),
         (
             "routers = [\"west\", \"left0\"]\nkind = \"fifo\"",
-            "x.toml:5: queue_at.0.routers.1 = \"left0\": a host; allowed are routers: west, east",
+            "x.toml:5: queue_at.0.routers.1 = \"left0\": a host; allowed: the routers west, east",
         ),
         (
             "routers = [\"west\", \"west\"]\nkind = \"fifo\"",
@@ -882,7 +882,7 @@ fn mistakes_in_workloads() {
         (
             bulk,
             "kind = \"bulk\"\npairs = [[\"left0\", \"west\"]]",
-            "x.toml:13: workload.pairs.0.1 = \"west\": a router; allowed are hosts: left0, right0",
+            "x.toml:13: workload.pairs.0.1 = \"west\": a router; allowed: the hosts left0, right0",
         ),
         (
             bulk,
@@ -1172,7 +1172,7 @@ fn mistakes_in_noisy_hosts() {
         ),
         (
             "[[host_at]]\nhosts = [\"left0\", \"west\"]\nack_cost = \"1us\"",
-            "x.toml:8: host_at.0.hosts.1 = \"west\": a router; allowed are hosts: left0, right0",
+            "x.toml:8: host_at.0.hosts.1 = \"west\": a router; allowed: the hosts left0, right0",
         ),
         (
             "[[host_at]]\nhosts = [\"left0\", \"left0\"]\nack_cost = \"1us\"",
@@ -1286,7 +1286,7 @@ fn mistakes_in_cross_traffic() {
         ),
         (
             constant.replace("right0", "east"),
-            "x.toml:7: cross_traffic.0.to.0 = \"east\": a router; allowed are hosts: left0, right0",
+            "x.toml:7: cross_traffic.0.to.0 = \"east\": a router; allowed: the hosts left0, right0",
         ),
         (
             constant.replace("right0", "left0"),
@@ -1464,7 +1464,7 @@ fn mistakes_in_web_users() {
         (&format!("pairs = []\n{rest}"), "x.toml:14: workload.pairs = []: no pair; allowed: at least one"),
         (
             &pairs.replace("right0", "east"),
-            "x.toml:14: workload.pairs.0.1 = \"east\": a router; allowed are hosts: left0, right0",
+            "x.toml:14: workload.pairs.0.1 = \"east\": a router; allowed: the hosts left0, right0",
         ),
         (
             &pairs.replace("users = 5", "users = 0"),

@@ -171,7 +171,7 @@ fn weights(class_kind: &str, settings: &Settings, default: f64, values: &Values)
 
 /// Returns the number by which the program recognizes flows of a class: a priority, a port, or the ID of a cgroup.
 fn class_id(class_kind: &str, class: &str) -> Result<u64, BpfError> {
-    let refused = |allowed: &str| BpfError::Setting(format!("weight.{class}: allowed is {allowed}"));
+    let refused = |allowed: &str| BpfError::Setting(format!("weight.{class}; allowed: {allowed}"));
     match class_kind {
         "by-priority" => class.parse::<u32>().map(u64::from).map_err(|_| refused("a priority, as in weight.6")),
         "by-port" => class.parse::<u16>().map(u64::from).map_err(|_| refused("a port, as in weight.443")),

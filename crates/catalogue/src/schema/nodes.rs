@@ -25,7 +25,7 @@ pub fn host(field: &Field<'_>, network: &Network) -> Result<NodeId, ScenarioErro
     }
     let hosts = network.hosts();
     let names = hosts.iter().map(|host| network.nodes[host.index()].name.as_str());
-    Err(field.error(format!("a router; allowed are hosts: {}", listed(names))))
+    Err(field.error(format!("a router; allowed: the hosts {}", listed(names))))
 }
 
 /// Returns the two elements of a list.

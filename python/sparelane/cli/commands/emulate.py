@@ -60,7 +60,7 @@ def commands_in(args: Sequence[str]) -> list[HostCommand]:
     starts = [at for at in range(len(args)) if args[at] == HOST and list(args[at + 2 : at + 3]) == ["--"]]
     if not starts or starts[0] != 0:
         raise click.UsageError(
-            "--host: allowed is --host NAME -- COMMAND ..., any number of times, as the last arguments"
+            "--host is incomplete; allowed: --host NAME -- COMMAND ..., any number of times, as the last arguments"
         )
     ends = [*starts[1:], len(args)]
     found = [HostCommand(args[at + 1], tuple(args[at + 3 : end])) for at, end in zip(starts, ends, strict=True)]

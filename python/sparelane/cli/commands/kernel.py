@@ -67,7 +67,7 @@ def _pairs(_: click.Context, __: click.Parameter, settings: Sequence[str]) -> li
     for setting in settings:
         key, equals, text = setting.partition("=")
         if not equals:
-            raise Mistake(f'--set "{setting}": allowed is KEY=VALUE')
+            raise Mistake(f'--set "{setting}"; allowed: KEY=VALUE')
         pairs.append((key, text))
     return pairs
 
@@ -277,7 +277,7 @@ def _samples_file(_: click.Context, __: click.Parameter, path: Path | None) -> P
     if path is None:
         return None
     if path.suffix not in (".parquet", ".csv"):
-        raise Mistake(f'"{path}": allowed is a name that ends in .parquet or .csv')
+        raise Mistake(f'"{path}"; allowed: a name that ends in .parquet or .csv')
     from sparelane.common import folders
 
     return folders.ready_file(path)

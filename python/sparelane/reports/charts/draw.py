@@ -313,4 +313,4 @@ def refuse_other_formats(path: Path) -> None:
         OutputError: the suffix is not that of a format.
     """
     if path.suffix.removeprefix(".").lower() not in FORMATS:
-        raise OutputError(f'cannot draw "{path}": allowed are files ending in .png, .svg or .pdf')
+        raise OutputError(f'cannot draw "{path}"; allowed: files ending in .png, .svg or .pdf')
