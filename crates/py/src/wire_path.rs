@@ -24,7 +24,8 @@ pub fn measure_path<'py>(
     let config = settings.config()?;
     let load = Dur::from_ps((span(load_s)?.as_nanos() as u64).saturating_mul(1000));
     let most_rate = settings::rate(most_rate).filter(|rate| rate.as_bps() > 0);
-    let most_rate = most_rate.ok_or_else(|| failed("cannot read the load's rate; allowed: a rate such as \"100Mbps\""))?;
+    let most_rate =
+        most_rate.ok_or_else(|| failed("cannot read the load's rate; allowed: a rate such as \"100Mbps\""))?;
     let to = address(&to.call0()?.extract::<String>()?)?;
     // The measurement holds no interpreter, so signals are checked in its callback.
     let mut signal = None;

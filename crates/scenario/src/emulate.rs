@@ -190,7 +190,7 @@ mod tests {
         );
         let scenario = scenario.expect("a scenario");
         let network = scenario.network();
-        let told = scenario
+        let described = scenario
             .emulate()
             .changes
             .iter()
@@ -198,7 +198,7 @@ mod tests {
         let loss = Change::Loss(Loss { probability: 0.01, data_only: true });
         let (first, second) = (Time::ZERO + Dur::from_secs(1), Time::ZERO + Dur::from_secs(2));
         assert_eq!(
-            told.collect::<Vec<_>>(),
+            described.collect::<Vec<_>>(),
             [
                 (first, "east", loss),
                 (first, "east", Change::Down(true)),

@@ -286,10 +286,10 @@ fn what_leaves_a_port_is_told_in_order_and_changes_nothing() {
             let (came, dropped) = (count(&with.links.arrived_packets), count(&with.links.dropped_packets));
             // Packets that the wire loses have left the port.
             let (least, most) = if what == "loss" { (came - dropped, came) } else { (came - dropped, came - dropped) };
-            let told = seen.len() as u64;
+            let reported = seen.len() as u64;
             assert!(
-                told > 200 && (least..=most).contains(&told),
-                "{what} {from}: {told}, {came} came, {dropped} dropped"
+                reported > 200 && (least..=most).contains(&reported),
+                "{what} {from}: {reported}, {came} came, {dropped} dropped"
             );
         }
     }

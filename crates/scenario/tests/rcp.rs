@@ -56,15 +56,15 @@ fn long_flows_converge_to_equal_shares_without_a_queue() {
 /// rest of the bound allows for a queue while there are six flows. TCP needs three round trips more.
 #[test]
 fn a_short_flow_has_its_fair_rate_in_its_first_round_trip() {
-    let told = |records: &Records| series(records, 5, "rate_bps");
+    let rates = |records: &Records| series(records, 5, "rate_bps");
     let records = run(&["duration=9s"]);
-    let (at, rate) = told(&records)[0];
+    let (at, rate) = rates(&records)[0];
     assert!(at <= 8_050 * MS && (rate / FAIR_BPS - 1.0).abs() < 0.01, "{rate} at {at}");
     let took = |records: &Records| records.flows.finish_ps[5] - records.flows.start_ps[5];
     let rcp = took(&records);
     assert!((95 * MS..110 * MS).contains(&rcp), "{rcp}");
     let tcp = run(&["duration=9s", "workload.1.scheme=tcp"]);
-    assert!(told(&tcp).is_empty());
+    assert!(rates(&tcp).is_empty());
     assert!(took(&tcp) > 140 * MS, "{}", took(&tcp));
 }
 

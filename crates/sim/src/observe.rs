@@ -255,7 +255,7 @@ impl Observer for QueuesInView {
 /// The observers of a run.
 #[derive(Default)]
 pub(crate) struct Observers {
-    seats: Vec<Seat>,
+    subscriptions: Vec<Subscription>,
     /// True if any observer needs receipts of all flows.
     pub(crate) wants_receipts: bool,
     /// Queues that any observer reads.
@@ -264,7 +264,8 @@ pub(crate) struct Observers {
     pub(crate) ports: BTreeSet<(NodeId, NodeId)>,
 }
 
-struct Seat {
+/// An observer with its interest.
+struct Subscription {
     observer: Box<dyn Observer>,
     packets: Flows,
     receipts: bool,
@@ -280,53 +281,53 @@ impl Observers {
             all.queues.extend(queues);
             all.ports.extend(ports);
             let next_sample = first_sample.unwrap_or(Time::NEVER);
-            all.seats.push(Seat { observer, packets, receipts, next_sample });
+            all.subscriptions.push(Subscription { observer, packets, receipts, next_sample });
         }
         all
     }
 
     /// Returns true if any observer follows the packets of a flow.
     pub(crate) fn follow(&self, flow: u32) -> bool {
-        self.seats.iter().any(|seat| seat.packets.has(flow))
+        self.subscriptions.iter().any(|subscription| subscription.packets.has(flow))
     }
 
     /// The earliest time at which any observer wants a sample.
     pub(crate) fn next_sample(&self) -> Time {
-        self.seats.iter().map(|seat| seat.next_sample).min().unwrap_or(Time::NEVER)
+        self.subscriptions.iter().map(|subscription| subscription.next_sample).min().unwrap_or(Time::NEVER)
     }
 
     pub(crate) fn open(&mut self, flow: &Opened) {
-        self.seats.iter_mut().for_each(|seat| seat.observer.on_open(flow));
+        self.subscriptions.iter_mut().for_each(|subscription| subscription.observer.on_open(flow));
     }
 
     pub(crate) fn close(&mut self, flow: &FlowView<'_>) {
-        self.seats.iter_mut().for_each(|seat| seat.observer.on_close(flow));
+        self.subscriptions.iter_mut().for_each(|subscription| subscription.observer.on_close(flow));
     }
 
     /// Reports a step to the observers that follow the flow and, for received data, to those that need all receipts.
     pub(crate) fn notify(&mut self, packet: &PacketEvent) {
         let is_receipt = matches!((packet.kind, packet.step), (Kind::Data { .. }, Step::Received { .. }));
-        for seat in &mut self.seats {
-            if seat.packets.has(packet.flow) || (seat.receipts && is_receipt) {
-                seat.observer.on_packet(packet);
+        for subscription in &mut self.subscriptions {
+            if subscription.packets.has(packet.flow) || (subscription.receipts && is_receipt) {
+                subscription.observer.on_packet(packet);
             }
         }
     }
 
     pub(crate) fn acknowledged(&mut self, flow: &FlowView<'_>) {
-        let following = self.seats.iter_mut().filter(|seat| seat.packets.has(flow.id));
-        following.for_each(|seat| seat.observer.on_acknowledged(flow));
+        let following = self.subscriptions.iter_mut().filter(|subscription| subscription.packets.has(flow.id));
+        following.for_each(|subscription| subscription.observer.on_acknowledged(flow));
     }
 
     /// Takes the samples that are due.
     pub(crate) fn sample(&mut self, view: &mut View<'_>) {
         let now = view.now();
-        for seat in self.seats.iter_mut().filter(|seat| seat.next_sample <= now) {
-            seat.next_sample = seat.observer.on_sample(view);
+        for subscription in self.subscriptions.iter_mut().filter(|subscription| subscription.next_sample <= now) {
+            subscription.next_sample = subscription.observer.on_sample(view);
         }
     }
 
     pub(crate) fn finish(self, records: &mut Records) {
-        self.seats.into_iter().for_each(|seat| seat.observer.finish(records));
+        self.subscriptions.into_iter().for_each(|subscription| subscription.observer.finish(records));
     }
 }

@@ -26,11 +26,11 @@ const GAP: Dur = Dur::from_us(12);
 
 /// The actions of a sender and the acknowledgments it got.
 #[derive(Debug, Default)]
-struct Diary {
+struct Log {
     /// The send time of each segment, by number.
     sent: Vec<Time>,
     /// The arrival of each acknowledgment, the segment that caused it, and the reported arrival of that segment.
-    heard: Vec<(Time, u64, Time)>,
+    acknowledged: Vec<(Time, u64, Time)>,
     delays: Vec<Dur>,
 }
 
@@ -39,7 +39,7 @@ struct Diary {
 struct Spy {
     pacing: Option<Rate>,
     needs: Needs,
-    diary: Arc<Mutex<Diary>>,
+    log: Arc<Mutex<Log>>,
 }
 
 impl CongestionControl for Spy {
@@ -48,9 +48,9 @@ impl CongestionControl for Spy {
     }
 
     fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
-        let mut diary = self.diary.lock().expect("one thread");
-        diary.heard.extend(ack.received.map(|received| (cx.now, received.segment, received.at)));
-        diary.delays.extend(ack.one_way_delay);
+        let mut log = self.log.lock().expect("one thread");
+        log.acknowledged.extend(ack.received.map(|received| (cx.now, received.segment, received.at)));
+        log.delays.extend(ack.one_way_delay);
     }
 
     fn on_congestion(&mut self, event: Congestion, _cx: &mut Cx<'_>) {
@@ -58,9 +58,9 @@ impl CongestionControl for Spy {
     }
 
     fn on_sent(&mut self, sent: &Sent, cx: &mut Cx<'_>) {
-        let mut diary = self.diary.lock().expect("one thread");
-        assert_eq!(sent.segment as usize, diary.sent.len(), "order");
-        diary.sent.push(cx.now);
+        let mut log = self.log.lock().expect("one thread");
+        assert_eq!(sent.segment as usize, log.sent.len(), "order");
+        log.sent.push(cx.now);
     }
 
     fn limits(&self) -> Limits {
@@ -95,7 +95,7 @@ impl Case {
         Case { left: HostSpec::default(), right, transport, pacing: Some(PACE), needs, segments: 400 }
     }
 
-    fn run(self) -> (Diary, Records) {
+    fn run(self) -> (Log, Records) {
         let mut network = Network::default();
         let router = network.add("router", NodeKind::Router);
         let [left, right] = ["left", "right"].map(|name| network.add(name, NodeKind::Host));
@@ -143,8 +143,8 @@ impl Case {
         };
         let routes = Routes::of(&config.network, config.routing, config.seed);
         let mut world = World::<LinkFabric<64>>::new(config, routes);
-        let diary = Arc::default();
-        let spy = Spy { pacing: self.pacing, needs: self.needs, diary: Arc::clone(&diary) };
+        let log = Arc::default();
+        let spy = Spy { pacing: self.pacing, needs: self.needs, log: Arc::clone(&log) };
         let size_bytes = self.segments * self.transport.mss_bytes;
         let paths = [(left, right), (right, left)]
             .map(|(from, to)| world.layout.routes.links(&world.layout.network, from, to, 0).expect("a path"));
@@ -153,8 +153,8 @@ impl Case {
         assert!(world.flows.iter().all(|flow| !flow.open), "an end");
         assert_eq!(world.blocks_in_use(), 0);
         let records = world.finish().expect("the laws hold");
-        let diary = Arc::into_inner(diary).expect("the flow is over").into_inner().expect("one thread");
-        (diary, records)
+        let log = Arc::into_inner(log).expect("the flow is over").into_inner().expect("one thread");
+        (log, records)
     }
 }
 
@@ -165,9 +165,9 @@ fn gaps(times: impl IntoIterator<Item = Time>) -> Vec<Dur> {
 
 #[test]
 fn without_noise_every_stamp_is_the_instant_of_arrival() {
-    let (diary, _) = Case::to(HostSpec::default()).run();
-    assert_eq!(diary.heard.len(), 400);
-    for (&(now, segment, at), &sent) in diary.heard.iter().zip(&diary.sent) {
+    let (log, _) = Case::to(HostSpec::default()).run();
+    assert_eq!(log.acknowledged.len(), 400);
+    for (&(now, segment, at), &sent) in log.acknowledged.iter().zip(&log.sent) {
         assert_eq!((at, now), (sent + WAY, sent + WAY + WAY_BACK), "segment {segment}");
     }
 }
@@ -177,8 +177,8 @@ fn without_noise_every_stamp_is_the_instant_of_arrival() {
 fn coalescing_turns_even_gaps_into_spikes_and_dips() {
     for cost in [Dur::ZERO, Dur::from_us(1)] {
         let interrupts = Some(Interrupts { packets: 8, after: Dur::from_ms(1), ring: u32::MAX, stalls: None });
-        let (diary, _) = Case::to(HostSpec { interrupts, receive_cost: cost, ..HostSpec::default() }).run();
-        let gaps = gaps(diary.heard.iter().map(|&(_, _, at)| at));
+        let (log, _) = Case::to(HostSpec { interrupts, receive_cost: cost, ..HostSpec::default() }).run();
+        let gaps = gaps(log.acknowledged.iter().map(|&(_, _, at)| at));
         for (number, gap) in gaps.into_iter().enumerate() {
             let expected = if (number + 1) % 8 == 0 { (GAP * 8).saturating_sub(cost * 7) } else { cost };
             assert_eq!(gap, expected, "gap {number}");
@@ -190,10 +190,10 @@ fn coalescing_turns_even_gaps_into_spikes_and_dips() {
 #[test]
 fn an_interrupt_comes_after_the_longest_wait() {
     let interrupts = Some(Interrupts { packets: u32::MAX, after: Dur::from_us(50), ring: u32::MAX, stalls: None });
-    let (diary, _) = Case::to(HostSpec { interrupts, ..HostSpec::default() }).run();
+    let (log, _) = Case::to(HostSpec { interrupts, ..HostSpec::default() }).run();
     // The SYN waits for 50 us. Segments arrive every 12 us, so five of them arrive within 50 us.
-    assert_eq!(diary.sent[0], Time::ZERO + Dur::from_ns(20_064 + 50_000) + WAY_BACK);
-    for batch in diary.sent.chunks(5).zip(diary.heard.chunks(5)) {
+    assert_eq!(log.sent[0], Time::ZERO + Dur::from_ns(20_064 + 50_000) + WAY_BACK);
+    for batch in log.sent.chunks(5).zip(log.acknowledged.chunks(5)) {
         let due = batch.0[0] + WAY + Dur::from_us(50);
         assert!(batch.1.iter().all(|&(_, _, at)| at == due), "{batch:?}");
     }
@@ -205,8 +205,8 @@ fn acknowledgments_are_coalesced_too() {
     let interrupts = Some(Interrupts { packets: 4, after: Dur::from_ms(1), ring: u32::MAX, stalls: None });
     let mut case = Case::to(HostSpec::default());
     case.left = HostSpec { interrupts, receive_cost: Dur::from_us(2), ..HostSpec::default() };
-    let (diary, _) = case.run();
-    let gaps = gaps(diary.heard.iter().map(|&(now, ..)| now));
+    let (log, _) = case.run();
+    let gaps = gaps(log.acknowledged.iter().map(|&(now, ..)| now));
     for (number, gap) in gaps.into_iter().enumerate() {
         let expected = if (number + 1) % 4 == 0 { (GAP * 4).saturating_sub(Dur::from_us(6)) } else { Dur::from_us(2) };
         assert_eq!(gap, expected, "gap {number}");
@@ -216,9 +216,9 @@ fn acknowledgments_are_coalesced_too() {
 #[test]
 fn stamps_are_in_whole_ticks_of_the_clock() {
     for tick in [Dur::from_us(1), Dur::from_ms(1)] {
-        let (diary, _) = Case::to(HostSpec { timestamp_clock: Some(tick), ..HostSpec::default() }).run();
-        assert_eq!(diary.heard.len(), 400);
-        for (&(_, _, at), &sent) in diary.heard.iter().zip(&diary.sent) {
+        let (log, _) = Case::to(HostSpec { timestamp_clock: Some(tick), ..HostSpec::default() }).run();
+        assert_eq!(log.acknowledged.len(), 400);
+        for (&(_, _, at), &sent) in log.acknowledged.iter().zip(&log.sent) {
             let arrived = sent + WAY;
             assert!(at.as_ps() % tick.as_ps() == 0 && at <= arrived && arrived - at < tick, "{at} for {arrived}");
         }
@@ -230,10 +230,10 @@ fn one_way_delays_go_by_the_clocks_of_both_ends() {
     let noisy = HostSpec { timestamp_clock: Some(Dur::from_us(1)), ..HostSpec::default() };
     let mut case = Case { left: noisy, ..Case::to(noisy) };
     case.needs = Needs { segments: true, one_way_delay: true, ..Needs::default() };
-    let (diary, _) = case.run();
+    let (log, _) = case.run();
     let ticks = |at: Time| at.as_ps() / 1_000_000;
-    let expected: Vec<_> = diary.sent.iter().map(|&sent| Dur::from_us(ticks(sent + WAY) - ticks(sent))).collect();
-    assert_eq!((diary.delays.len(), diary.delays), (400, expected));
+    let expected: Vec<_> = log.sent.iter().map(|&sent| Dur::from_us(ticks(sent + WAY) - ticks(sent))).collect();
+    assert_eq!((log.delays.len(), log.delays), (400, expected));
 }
 
 /// Data arrives every 12 us, so the processor is busy with acknowledgments for a third of the time.
@@ -242,10 +242,10 @@ fn acknowledgments_leave_late_by_what_they_cost_and_in_order() {
     let mean = Dur::from_us(4);
     for stamped_at in [TimestampAt::Arrival, TimestampAt::Acknowledgment] {
         let host = HostSpec { ack_cost: mean, timestamp_at: stamped_at, ..HostSpec::default() };
-        let (diary, _) = Case::to(host).run();
-        assert!(diary.heard.iter().map(|&(_, segment, _)| segment).eq(0..400), "order");
+        let (log, _) = Case::to(host).run();
+        assert!(log.acknowledged.iter().map(|&(_, segment, _)| segment).eq(0..400), "order");
         let mut late_us = 0;
-        for (&(now, _, at), &sent) in diary.heard.iter().zip(&diary.sent) {
+        for (&(now, _, at), &sent) in log.acknowledged.iter().zip(&log.sent) {
             let (arrived, left) = (sent + WAY, Time::ZERO + (now - Time::ZERO).saturating_sub(WAY_BACK));
             // Those that leave at the same time queue at the interface for their transmission time.
             assert!(arrived <= left && left - arrived <= mean * 20, "{}", left - arrived);
@@ -266,12 +266,12 @@ fn late_timers_are_late_by_their_mean_and_the_pace_holds() {
     let mut case = Case::to(HostSpec::default());
     case.left = HostSpec { timer_error: mean, ..HostSpec::default() };
     case.segments = 20_000;
-    let (diary, _) = case.run();
-    let due = |number: u64| diary.sent[0] + GAP * number;
-    let lateness = |number: u64| diary.sent[number as usize].saturating_since(due(number));
-    assert!((0..20_000).all(|number| diary.sent[number as usize] >= due(number)), "none is early");
+    let (log, _) = case.run();
+    let due = |number: u64| log.sent[0] + GAP * number;
+    let lateness = |number: u64| log.sent[number as usize].saturating_since(due(number));
+    assert!((0..20_000).all(|number| log.sent[number as usize] >= due(number)), "none is early");
     // Segments that are due by then leave with the late one; every other one waits for its own timer.
-    let timers: Vec<_> = (1..20_000).filter(|&n| diary.sent[n as usize] > diary.sent[n as usize - 1]).collect();
+    let timers: Vec<_> = (1..20_000).filter(|&n| log.sent[n as usize] > log.sent[n as usize - 1]).collect();
     let mean_ns = timers.iter().map(|&number| lateness(number).as_ps() / 1000).sum::<u64>() / timers.len() as u64;
     assert!((4_850..5_150).contains(&mean_ns), "{mean_ns} ns on average");
     // A share of exp(-12/5), or 9 %, of the timers is later than a gap.
@@ -322,17 +322,17 @@ fn jumbo_frames_in_chunks_pass_noisy_hosts() {
     let mut case = Case { left: host, ..Case::to(host) };
     case.transport = TransportConfig { mss_bytes: 8948, send_batch: 4, receive_batch: 3, ..TransportConfig::default() };
     case.pacing = Some(Rate::from_gbps(8));
-    let (diary, records) = case.run();
-    assert_eq!((diary.sent.len(), records.flows.delivered_bytes[0]), (400, 400 * 8948));
+    let (log, records) = case.run();
+    assert_eq!((log.sent.len(), records.flows.delivered_bytes[0]), (400, 400 * 8948));
     // 400 segments in chunks of three are at least 134 chunks, and each has one acknowledgment, in order.
-    assert!((134..=400).contains(&diary.heard.len()), "{}", diary.heard.len());
-    assert!(diary.heard.is_sorted(), "{:?}", diary.heard);
-    for &(now, segment, at) in &diary.heard {
-        let sent = diary.sent[segment as usize];
+    assert!((134..=400).contains(&log.acknowledged.len()), "{}", log.acknowledged.len());
+    assert!(log.acknowledged.is_sorted(), "{:?}", log.acknowledged);
+    for &(now, segment, at) in &log.acknowledged {
+        let sent = log.sent[segment as usize];
         // A frame of 8988 bytes takes 7.2 us on each cable; in addition it waits and is processed.
         assert!(at + tick > sent + Dur::from_ns(34_380) && at < now && at.as_ps() % tick.as_ps() == 0, "{at} {sent}");
     }
-    assert!(diary.heard.last().is_some_and(|&(_, segment, _)| segment == 399));
+    assert!(log.acknowledged.last().is_some_and(|&(_, segment, _)| segment == 399));
 }
 
 /// The memory of a million flows in docs/speed-and-ns3.md depends on this size.

@@ -38,7 +38,7 @@ QUANTILES = {
     "95th percentile": 0.95,
 }
 
-# The beginnings of runs that are not measured, as shares of the runs.
+# The unmeasured start of a run, as a share of the run.
 UNCOUNTED = {"a tenth": 0.1, "a third": 1 / 3}
 # The length of runs that measure the burstiness of cross traffic, and the beginning that is not measured, seconds.
 BURSTINESS_S = 20.0

@@ -404,14 +404,14 @@ def main(place: str) -> None:
         library.mount(kind.encode(), where.encode(), kind.encode(), 0, None)
     Path("/run/shared").mkdir()
     library.mount(b"none", b"/run/shared", b"hostfs", 0, place.encode())
-    told = Path("/run/shared/outcome")
+    result = Path("/run/shared/outcome")
     try:
         # Waits of other programs may end late.
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
         lay_out()
-        told.write_text(outcome(Path("/run/shared/script").read_text()) + "\n")
+        result.write_text(outcome(Path("/run/shared/script").read_text()) + "\n")
     except BaseException as error:
-        told.write_text(f"{type(error).__name__}: {error}\n")
+        result.write_text(f"{type(error).__name__}: {error}\n")
     os.sync()
     # LINUX_REBOOT_CMD_POWER_OFF
     library.reboot(0x4321FEDC)
