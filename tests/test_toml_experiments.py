@@ -315,6 +315,7 @@ MISTAKES = [
     ("load = 0.1", "lode = 0.1", '"lode"'),
     ("load = 0.1", 'like = "nothing"', '"like" is "nothing"'),
     ("load = 0.1", 'longer = ["RCP"]', '"longer" has "RCP"'),
+    ("load = 0.1", 'rule = "all flows"', '"rule" is "all flows"; allowed: both by the end'),
     ('axis = "load"', "", '"axis" is missing'),
     ('"30 %"]', '"30 %", "50 %"]', '"rows" selects 2 rows for 3 positions'),
     ('axis = "load"', 'axis = "load"\nkind = "pie"', '"kind" is "pie"'),

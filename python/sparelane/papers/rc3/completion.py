@@ -20,14 +20,14 @@ from sparelane.papers.rc3.analytic import MSS_BYTES
 from sparelane.papers.rc3.internet2 import (
     AVERAGES,
     BOTH_BY_THE_END,
-    BOTH_LONGER,
     FCT,
+    FIRST_RULE,
     GROUPS,
     RC3,
     REDUCTION,
+    RULES,
     SCHEMES,
     TCP,
-    TCP_LONGER,
     Rule,
     Setting,
 )
@@ -39,13 +39,6 @@ BY_THE_TIMES = Metric("reduction by the printed times", "%")
 METRICS: Mapping[str, Metric] = {metric.name: metric for metric in (FCT, REDUCTION, LONGER_BY, REDUNDANT, BY_THE_TIMES)}
 # The units of completion times, with the number of units in a second.
 TIMES: Mapping[str, tuple[Metric, float]] = {"s": (FCT, 1.0), "µs": (Metric("FCT", "µs"), 1e6)}
-# The variant of rows with the first rule if the paper's numbers follow another one.
-FIRST_RULE = "both by the end"
-RULES: Mapping[str, Rule] = {
-    FIRST_RULE: BOTH_BY_THE_END,
-    TCP_LONGER.variant: TCP_LONGER,
-    BOTH_LONGER.variant: BOTH_LONGER,
-}
 
 
 def variant(setting: Setting, rule: Rule, effort: Effort) -> str:

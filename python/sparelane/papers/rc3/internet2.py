@@ -156,7 +156,7 @@ def _setting(part: Section) -> Setting:
         part=part.number("part", base.part),
         longer=longer,
         full_only=part.flag("full_only"),
-        rule=part.text("rule", ""),
+        rule=part.one_of("rule", RULES, FIRST_RULE).variant,
         aside=part.text("aside", ""),
     )
     part.finish()
@@ -180,13 +180,20 @@ class Rule:
     is_printed: bool = True
 
     def applies(self, setting: Setting) -> bool:
-        """Whether a full effort simulates the setting for as long as the rule needs."""
+        """Returns true if a full effort simulates the setting for as long as the rule needs."""
         return (self.tcp_runs == 1 or "tcp" in setting.longer) and (self.rc3_runs == 1 or "rc3" in setting.longer)
 
 
 BOTH_BY_THE_END = Rule(1, 1, "")
 TCP_LONGER = Rule(LONG_RUN, 1, "TCP to 10 s")
 BOTH_LONGER = Rule(LONG_RUN, LONG_RUN, "both to 10 s", is_printed=False)
+# The variant of rows by the first rule if the paper's numbers follow another one.
+FIRST_RULE = "both by the end"
+RULES: Mapping[str, Rule] = {
+    FIRST_RULE: BOTH_BY_THE_END,
+    TCP_LONGER.variant: TCP_LONGER,
+    BOTH_LONGER.variant: BOTH_LONGER,
+}
 
 
 def notes(effort: Effort) -> tuple[str, ...]:
