@@ -87,14 +87,3 @@ def tcp_rounds(segments: int, path: Path) -> float:
         window *= 2
         time_s += path.rtt_s
     return time_s + left * path.segment_s
-
-
-def mean_over_flows(time_s: Mapping[int, float]) -> float:
-    """Returns the workload's mean of a time per size, over flows."""
-    return math.fsum(share * time_s[size] for size, share in FLOW_SIZES.items())
-
-
-def mean_over_bytes(time_s: Mapping[int, float]) -> float:
-    """Returns the workload's mean of a time per size, over bytes."""
-    volume = math.fsum(share * size for size, share in FLOW_SIZES.items())
-    return math.fsum(share * size * time_s[size] for size, share in FLOW_SIZES.items()) / volume

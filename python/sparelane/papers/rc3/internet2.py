@@ -14,6 +14,7 @@ import polars as pl
 
 from sparelane.papers.engine.base import Effort
 from sparelane.papers.engine.cells import Cell, Runs
+from sparelane.papers.engine.declared import templates
 from sparelane.papers.engine.rows import Key, Metric, Row, joined, measured
 from sparelane.papers.engine.sections import Section
 from sparelane.papers.rc3.analytic import FLOW_SIZES, MSS_BYTES, reduction
@@ -129,7 +130,7 @@ def read_settings(rest: Section) -> list[Setting]:
     Raises:
         DeclarationError: a key is wrong.
     """
-    return [_setting(part) for part in rest.sections("setting")]
+    return [_setting(part) for part in templates(rest, "setting")]
 
 
 def chosen(settings: Iterable[Setting], effort: Effort) -> list[Setting]:
