@@ -62,6 +62,7 @@ class Panel:
         both_signs: draws a line at zero, with space below for negative numbers.
         log: the logarithmic axes, as in `xy`.
         limits: the ends of the vertical axis, or only the lower end; empty for automatic ones.
+        x_limits: the ends of the horizontal axis, or the left end alone; empty for automatic ones.
         small: uses small labels for positions.
         rotation: the rotation of the labels of positions, in degrees.
         paper: the name of the paper's numbers in the legend.
@@ -78,6 +79,7 @@ class Panel:
     both_signs: bool
     log: str
     limits: Sequence[float]
+    x_limits: Sequence[float]
     small: bool
     rotation: float
     paper: str
@@ -97,6 +99,8 @@ class Panel:
             axes.xaxis.minorticks_off()
         if self.limits:
             axes.set_ylim(*self.limits)
+        if self.x_limits:
+            axes.set_xlim(*self.x_limits)
         if self.small:
             axes.tick_params(axis="x", labelsize=6)
         if self.rotation:
@@ -244,6 +248,7 @@ def _panel(part: Section, declared: Declaration) -> Panel:
         part.flag("both_signs"),
         part.text("log", ""),
         part.numbers("limits"),
+        part.numbers("x_limits"),
         part.flag("small"),
         part.number("rotation", 0.0),
         part.text("paper", plots.PAPER_LABEL),

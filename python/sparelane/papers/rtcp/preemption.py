@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import polars as pl
-from matplotlib.figure import Figure
 
 from sparelane.papers.engine.base import Effort
 from sparelane.papers.engine.cells import Cell, Runs
@@ -13,9 +12,7 @@ from sparelane.papers.engine.claims import Value
 from sparelane.papers.engine.declared import named
 from sparelane.papers.engine.rows import Evaluation, Metric, Row
 from sparelane.papers.rtcp import datacentre
-from sparelane.papers.rtcp.datacentre import DELAY, LOOKS, MEAN, MIXES, TAIL, THROUGHPUT, Run, ratio_row, ratio_to
-from sparelane.papers.rtcp.schemes import draw_delays
-from sparelane.reports import plots
+from sparelane.papers.rtcp.datacentre import DELAY, MEAN, MIXES, TAIL, THROUGHPUT, Run, ratio_row, ratio_to
 
 CLASSES = ("high-volume", "urgent")
 SCHEMES = ("NewReno", "DCTCP", "RTCP")
@@ -71,30 +68,6 @@ def evaluate(runs: Runs) -> Evaluation:
         for name in CLASSES
     }
     return Evaluation(tuple(rows), curves=curves)
-
-
-def draw(evaluation: Evaluation) -> Figure:
-    """Returns throughput and mean delay by class, and the distributions of delay of each class."""
-    drawing, panels = plots.figure(4, width_inches=plots.PAGE_INCHES)
-    for axes, metric, average, label in (
-        (panels[0], THROUGHPUT, "", "throughput (Mb/s)"),
-        (panels[1], DELAY, MEAN, "mean one-way delay (us)"),
-    ):
-        bars = [
-            plots.Bars.of_rows(
-                scheme, LOOKS[scheme], [evaluation.find(run.key(metric, average, name)) for name in CLASSES]
-            )
-            for scheme, run in RUNS.items()
-        ]
-        plots.grouped_bars(axes, [name.replace("-", "-\n") for name in CLASSES], bars)
-        axes.set_xlabel("flow")
-        axes.set_ylabel(label)
-        plots.legend_above(axes, 1)
-    for axes, name in zip(panels[2:], CLASSES, strict=True):
-        draw_delays(axes, evaluation, {f"{scheme}, {name}": LOOKS[scheme] for scheme in SCHEMES})
-        axes.set_xlabel(f"one-way delay (us),\n{name}")
-        plots.legend_above(axes, 1)
-    return drawing
 
 
 def _largest_ratio(name: str, other: str) -> Value:
