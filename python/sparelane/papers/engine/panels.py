@@ -66,7 +66,7 @@ class Panel:
         small: uses small labels for positions.
         rotation: the rotation of the labels of positions, in degrees.
         paper: the name of the paper's numbers in the legend.
-        columns: the number of columns of the legend.
+        columns: the number of columns of the legend; 0 for no legend.
     """
 
     draw: Callable[[Axes, Panel, Evaluation], None]
@@ -110,7 +110,8 @@ class Panel:
         for line in axes.get_lines():
             if line.get_label() == plots.PAPER_LABEL:
                 line.set_label(self.paper)
-        plots.legend_above(axes, self.columns)
+        if self.columns:
+            plots.legend_above(axes, self.columns)
 
 
 def _rows(keys: Sequence[Key], evaluation: Evaluation) -> list[Row]:
@@ -209,18 +210,23 @@ def study(
 
 
 def read(declared: Declaration) -> Callable[[Evaluation], Figure]:
-    """Returns the function that draws the panels of an experiment's file side by side.
+    """Returns the function that draws the panels of an experiment's file, in one row or in `panel_rows` rows.
 
     Raises:
         DeclarationError: a key is wrong.
     """
     found = [_panel(part, declared) for part in templates(declared.rest, "panel")]
-    width_inches = declared.rest.number("width", plots.PAGE_INCHES)
+    width_inches, rows = declared.rest.number("width", plots.PAGE_INCHES), declared.rest.whole("panel_rows", 1)
+
+    per_row = len(found) // rows
+    names = [[one.name for one in panel.series] for panel in found]
 
     def draw(evaluation: Evaluation) -> Figure:
-        drawing, all_axes = plots.figure(len(found), width_inches=width_inches)
-        for axes, panel in zip(all_axes, found, strict=True):
-            panel.on(axes, evaluation)
+        drawing, all_axes = plots.figure(per_row, width_inches=width_inches, rows=rows)
+        for number, (axes, panel) in enumerate(zip(all_axes, found, strict=True)):
+            # One legend is enough for panels with the same series below each other.
+            is_repeated = number >= per_row and names[number] == names[number - per_row]
+            (replace(panel, columns=0) if is_repeated else panel).on(axes, evaluation)
         return drawing
 
     return draw

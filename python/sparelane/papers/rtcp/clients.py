@@ -14,28 +14,19 @@ from statistics import fmean
 
 import numpy as np
 import polars as pl
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+from sparelane.papers.engine import panels
 from sparelane.papers.engine.base import Effort, Experiment, Outcome
 from sparelane.papers.engine.cells import Cell, Runs
 from sparelane.papers.engine.declared import Declaration, named, templates
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, joined
 from sparelane.papers.engine.sections import Section
 from sparelane.papers.engine.statistics import jackknife
-from sparelane.reports import plots
 
 SCENARIO = "rtcp-testbed"
 
 # The schemes by their names in the paper, with their names in the scenario.
 SCHEMES: Mapping[str, str] = {"Cubic": "cubic", "DCTCP": "dctcp", "PCC": "pcc", "BBR": "bbr", "RTCP": "rtcp"}
-LOOKS: Mapping[str, plots.Look] = {
-    "Cubic": plots.TCP,
-    "DCTCP": plots.THIRD,
-    "PCC": plots.MODEL,
-    "BBR": plots.MODEL,
-    "RTCP": plots.RC3,
-}
 CLASSES = ("urgent", "high-volume")
 SIZES: Mapping[str, str] = {"web search": "web-search", "data mining": "data-mining"}
 
@@ -191,13 +182,6 @@ class Statistic:
         """The name of its values in a `Sample`."""
         return joined(self.traffic, self.metric.name, by=" ")
 
-    @property
-    def label(self) -> str:
-        """The label of an axis, in two lines."""
-        traffic = f"{self.traffic} flows" if self.traffic else ""
-        first = joined(traffic, self.average.replace(" percentile", ""), by=", ")
-        return joined(first, f"{self.metric.name} ({self.metric.unit})", by="\n")
-
     def key(self, setting: Setting, scheme: str) -> Key:
         """Returns the key of the row of a scheme in a setting."""
         return Key(setting.name, self.metric, scheme, self.average, self.traffic, setting.variant)
@@ -329,52 +313,6 @@ class Clients:
             f"of {len(orders) - above - below} includes a tie."
         )
 
-    def draw(self, evaluation: Evaluation) -> Figure:
-        """Returns times of requests and flows by class, or all statistics by load."""
-        if any(statistic.metric == RCT for statistic in self.statistics):
-            return self._draw_requests(evaluation)
-        sizes = list(dict.fromkeys(setting.sizes for setting in self.settings))
-        drawing, panels = plots.figure(len(self.statistics), width_inches=plots.PAGE_INCHES, rows=len(sizes))
-        places = [(name, statistic) for name in sizes for statistic in self.statistics]
-        for axes, (name, statistic) in zip(panels, places, strict=True):
-            shown = [setting for setting in self.settings if setting.sizes == name]
-            groups = {f"{setting.load:g}": (setting, statistic) for setting in shown}
-            _bars(axes, evaluation, shown[0].schemes, groups)
-            axes.set_xlabel(f"load, {name}")
-            axes.set_ylabel(statistic.label)
-        plots.legend_above(panels[1], 4)
-        return drawing
-
-    def _draw_requests(self, evaluation: Evaluation) -> Figure:
-        drawing, panels = plots.figure(len(CLASSES), width_inches=plots.PAGE_INCHES)
-        [setting] = self.settings
-        for axes, name in zip(panels, CLASSES, strict=True):
-            groups = {
-                group: (setting, STATISTICS[f"{name} {metric.name}"])
-                for group, metric in (("requests", RCT), ("flows", FCT))
-            }
-            _bars(axes, evaluation, setting.schemes, groups)
-            axes.set_xlabel(name)
-            axes.set_ylabel("99th percentile of\ncompletion times (ms)")
-            plots.legend_above(axes, 4)
-        return drawing
-
-
-def _bars(
-    axes: Axes, evaluation: Evaluation, schemes: Sequence[str], groups: Mapping[str, tuple[Setting, Statistic]]
-) -> None:
-    """Draws a bar for each scheme in each group, or a point on a logarithmic axis for urgent traffic."""
-    series = [
-        plots.Bars.of_rows(
-            scheme,
-            LOOKS[scheme],
-            [evaluation.find(statistic.key(setting, scheme)) for setting, statistic in groups.values()],
-        )
-        for scheme in schemes
-    ]
-    is_wide = any(statistic.traffic == "urgent" for _, statistic in groups.values())
-    (plots.grouped_points if is_wide else plots.grouped_bars)(axes, list(groups), series)
-
 
 def _unfinished(samples: Mapping[tuple[Setting, str], Sequence[Sample]]) -> str:
     left = {run: sum(one.unfinished for one in found) for run, found in samples.items()}
@@ -418,5 +356,4 @@ def experiment(declared: Declaration) -> Experiment:
     ]
     orders = frozenset(key for key, band in declared.stated.items() if band == (-math.inf, 100.0))
     study = Clients(found, runs, rest.some_of("statistics", STATISTICS), ratios, orders, rest.texts("notes"))
-    rest.finish()
-    return declared.study(study.cells, study.evaluate, study.draw)
+    return panels.study(declared, study.cells, study.evaluate)
