@@ -31,7 +31,6 @@ from sparelane.papers.engine.rows import Key
 from sparelane.papers.engine.runner import to_outcome
 from sparelane.papers.rapid import testbed, transfers
 from sparelane.papers.rapid.testbed import LINK_USE, LOSS, MEDIAN, THROUGHPUT, WEB_FLOW
-from sparelane.papers.rapid.transfers import WEB, Run
 from sparelane.scenario import library
 from sparelane.simulation.simulate import run
 
@@ -47,16 +46,15 @@ QUEUES: Mapping[str, tuple[str, ...]] = {
     },
     "9MB shared by all ports": ('switch={memory="9MB"}', "queue.limit=9MB"),
 }
-SCHEMES = ("RAPID", "New Reno", "CUBIC", "Scalable")
-# The cross traffic of Table V by its name there, and RAPID's parameters in the web tables.
-LEVELS: Mapping[str, str] = {"UDP": "CBR", "SCT": "SCT", "BCT": "BCT"}
-GENTLE = ("scheme.rapid.tau=50ms", "scheme.rapid.eta=4")
+SCHEMES = ("RAPID", "New Reno", "CUBIC", "Scalable", "full RAPID")
 # The minimum loss in percent for ratios, because the paper prints three digits.
 MIN_LOSS_PERCENT = 0.001
-# Tables VII and VIII: the file of the experiment, the name of the setting in its rows, and the delay of two links.
-WEB_TABLES = {
-    "VII": ("table7-web5ms.toml", "round trip 5 ms", "1245us"),
-    "VIII": ("table8-web30ms.toml", "round trip 30 ms", "7495us"),
+# The files of the tables.
+TABLES: Mapping[str, str] = {
+    "V": "table5-burstiness.toml",
+    "VII": "table7-web5ms.toml",
+    "VIII": "table8-web30ms.toml",
+    "II": "table2-mechanisms.toml",
 }
 # The capacity left by the unresponsive cross traffic, in Gb/s.
 LEFT_GBPS = testbed.CAPACITY_BPS / 1e9 - 2.5
@@ -113,33 +111,24 @@ def main() -> int:
 
 def points(queue: str, effort: Effort) -> Iterator[Point]:
     """Yield all cells of the tables with one queue."""
-    settings = QUEUES[queue]
-    numbers = _printed("table5-burstiness.toml")
-    for level, kind in LEVELS.items():
-        for scheme in SCHEMES:
-            run = Run(f"beside {level}", scheme, testbed.scheme(scheme), traffic=kind, overrides=settings)
-            cell = run.cell(effort)
-            printed = Numbers(numbers[cell.key(LINK_USE)] / 100 * LEFT_GBPS, numbers[cell.key(LOSS)])
-            yield Point(f"V, {level}", scheme, printed, cell)
-    for table, (file, setting, delay) in WEB_TABLES.items():
-        round_trip = (f"link.0.delay={delay}", f"link.1.delay={delay}")
-        for scheme in SCHEMES:
-            gentle = GENTLE if scheme == "RAPID" else ()
-            run = Run(setting, scheme, testbed.scheme(scheme), traffic=WEB, overrides=(*round_trip, *gentle, *settings))
-            yield _web_point(table, scheme, file, run.cell(effort))
-    full = Run("beside web users", "full RAPID", "rapid", traffic=WEB, overrides=settings)
-    yield _web_point("II", "RAPID", "table2-mechanisms.toml", full.cell(effort))
+    for table, file in TABLES.items():
+        declaration = declared.read(Path(rapid.__path__[0]) / file, transfers.METRICS)
+        runs = [one for one in transfers.read_runs(declaration.rest) if one.label in SCHEMES]
+        # Only settings with other traffic have a queue.
+        for setting in dict.fromkeys(one.setting for one in runs if one.traffic):
+            for one in runs:
+                if one.setting == setting and not one.variant:
+                    cell = replace(one, overrides=(*one.overrides, *QUEUES[queue])).cell(effort)
+                    level = f", {setting.removeprefix('beside ')}" if table == "V" else ""
+                    scheme = one.label.removeprefix("full ")
+                    yield Point(f"{table}{level}", scheme, _printed(declaration.printed, cell), cell)
 
 
-def _web_point(table: str, scheme: str, file: str, cell: Cell) -> Point:
-    numbers = _printed(file)
-    keys = cell.key(THROUGHPUT), cell.key(LOSS), cell.key(WEB_FLOW, MEDIAN)
-    return Point(table, scheme, Numbers(*(numbers[key] for key in keys)), cell)
-
-
-def _printed(file: str) -> Mapping[Key, float]:
-    """Return the paper's numbers in the file of an experiment."""
-    return declared.read(Path(rapid.__path__[0]) / file, transfers.METRICS).printed
+def _printed(numbers: Mapping[Key, float], cell: Cell) -> Numbers:
+    """Return the paper's numbers of a cell. Table V has the use of the remaining capacity instead of throughput."""
+    use = numbers.get(cell.key(LINK_USE))
+    gbps = numbers[cell.key(THROUGHPUT)] if use is None else use / 100 * LEFT_GBPS
+    return Numbers(gbps, numbers[cell.key(LOSS)], numbers.get(cell.key(WEB_FLOW, MEDIAN)))
 
 
 def measure(queues: Sequence[str], effort: Effort, jobs: int) -> dict[str, list[tuple[Point, Numbers]]]:

@@ -263,7 +263,7 @@ def experiment(declared: Declaration) -> Experiment:
     rest = declared.rest
     study = Transfers(
         declared,
-        list(_runs(rest)),
+        list(read_runs(rest)),
         [_cross_traffic(part) for part in rest.sections("cross_traffic")],
         rest.texts("averages") or tuple(QUANTILES),
         rest.flag("distributions"),
@@ -274,10 +274,13 @@ def experiment(declared: Declaration) -> Experiment:
     return declared.study(study.cells, study.evaluate, draw, restate=study.restate)
 
 
-def _runs(rest: Section) -> Iterator[Run]:
-    """Yields every transfer at its points.
+def read_runs(rest: Section) -> Iterator[Run]:
+    """Yields every transfer of a file at its points.
 
     Quick efforts leave out variants without the key `quick`, and schemes that `quick_schemes` does not list.
+
+    Raises:
+        DeclarationError: a key is wrong.
     """
     uncounted = rest.one_of("uncounted", UNCOUNTED, "a tenth")
     common, quick = rest.texts("overrides"), rest.texts("quick_schemes")
