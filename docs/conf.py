@@ -10,6 +10,7 @@ from sphinx.application import Sphinx
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+import mechanisms  # noqa: E402
 from reference import generate  # noqa: E402
 
 project = "sparelane"
@@ -72,3 +73,4 @@ def setup(app: Sphinx) -> None:
 
 
 generate(HERE / "generated")
+mechanisms.generate(HERE / "generated" / "mechanisms")

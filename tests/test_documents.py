@@ -115,6 +115,9 @@ def test_the_page_of_commands_lists_all_commands() -> None:
 # paper's), and the format.
 SYSTEMS = ("docs/systems/rc3.md", "docs/systems/rapid.md", "docs/systems/rtcp.md")
 AT_30 = {"setting": "30%", "variant": None, "average": "mean over flows"}
+AT_70 = {"setting": "70%", "variant": None, "average": "mean over bytes"}
+BESIDE_RC3 = {"setting": "hosts with TCP", "scheme": "half RC3, half TCP", "average": "mean over flows"}
+BUFFERING = {"setting": "Internet-2", "variant": None, "traffic": "buffering, the first 1.5 MB"}
 LOSS = {"setting": "loss 1e-05", "variant": None, "metric": "throughput"}
 WEB = {"setting": "round trip 30 ms", "variant": None, "scheme": "RAPID"}
 INCAST = {"setting": "95 to 1", "variant": None, "average": "99th percentile"}
@@ -124,6 +127,10 @@ NUMBERS_IN_DOCUMENTS = [
     (SYSTEMS[:1], "rc3/fig8-load", {**AT_30, "scheme": "RC3", "metric": "reduction"}, "paper", "{:.1f} %"),
     (SYSTEMS[:1], "rc3/fig8-load", {**AT_30, "scheme": "TCP", "metric": "FCT"}, "value", "{:.3f} s"),
     (SYSTEMS[:1], "rc3/fig8-load", {**AT_30, "scheme": "RC3", "metric": "FCT"}, "value", "{:.3f} s"),
+    (SYSTEMS[:1], "rc3/fig8-load", {**AT_70, "scheme": "RC3", "metric": "reduction"}, "value", "[{:.0f} %]"),
+    (SYSTEMS[:1], "rc3/mixed", {**BESIDE_RC3, "metric": "reduction"}, "value", "[{:.1f} % shorter]"),
+    (SYSTEMS[:1], "rc3/app-pacing", {**BUFFERING, "metric": "reduction"}, "value", "[{:.0f} %]"),
+    (SYSTEMS[:1], "rc3/fig7-sizes", {"setting": "1460 bytes", "scheme": "RC3"}, "value", "{:.0f} % for a single"),
     (SYSTEMS[1:2], "rapid/table3-loss10g", {**LOSS, "scheme": "RAPID"}, "value", "{:.2f} Gb/s"),
     (SYSTEMS[1:2], "rapid/table3-loss10g", {**LOSS, "scheme": "RAPID"}, "paper", "{:.2f} Gb/s"),
     (SYSTEMS[1:2], "rapid/table3-loss10g", {**LOSS, "scheme": "CUBIC"}, "value", "{:.2f} Gb/s"),

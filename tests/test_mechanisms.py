@@ -1,0 +1,38 @@
+"""Tests of the figures that show how each system works."""
+
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import mechanisms
+
+ROUND_S = 1e-3 * mechanisms.RC3_ROUND_TRIP_MS
+
+
+def test_the_run_of_rc3_is_the_example_of_the_paper() -> None:
+    sent, received, lost = mechanisms.rc3_packets()
+    start_s = sent[0].time_s
+    counts = Counter((int((one.time_s - start_s) / ROUND_S), one.dscp) for one in sent)
+    # NSDI 2014, section 2.2: 4 packets at priority 0, 40 at 1 and 6 at 2, then 8 at priority 0. Packets 13 to 20 leave
+    # at priority 2 in the second round trip, and TCP repeats them in the third, because they are not yet acknowledged.
+    expected = {(0, 0): 4, (0, 3): 40, (0, 11): 6, (1, 0): 8, (1, 11): 8, (2, 0): 10}
+    assert counts == expected
+    assert sorted(lost) == [20, 21]
+    tail = [one.sequence for one in sent if one.dscp > 0]
+    assert tail == sorted(tail, reverse=True)
+    assert len(set(tail)) == len(tail) == 54
+    # Once the hole is filled, one acknowledgment covers packets 22 to 66.
+    jumps = [(later.acknowledgment - earlier.acknowledgment) // 1460 for earlier, later in pairwise(received)]
+    assert max(jumps) == 45
+    assert received[-1].acknowledgment == 1 + 66 * 1460
+
+
+def test_a_p_stream_of_the_run_of_rapid_reaches_the_available_bandwidth() -> None:
+    _, _, rates, estimate = mechanisms.rapid_p_stream()
+    free_bps = 1e9 * (mechanisms.CAPACITY_GBPS - mechanisms.CROSS_GBPS)
+    assert estimate < free_bps < rates.max()
+
+
+def test_each_system_has_a_figure(tmp_path: Path) -> None:
+    mechanisms.generate(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"rc3.png", "rapid.png", "rtcp.png"}
