@@ -5,8 +5,18 @@ from itertools import pairwise
 from pathlib import Path
 
 import mechanisms
+import polars as pl
+
+import sparelane as sl
+
+ROOT = Path(__file__).parents[1]
 
 ROUND_S = 1e-3 * mechanisms.RC3_ROUND_TRIP_MS
+
+
+def page(name: str) -> str:
+    """Returns the text of a system's page as one line."""
+    return " ".join((ROOT / "docs" / "systems" / f"{name}.md").read_text(encoding="utf-8").split())
 
 
 def test_the_run_of_rc3_is_the_example_of_the_paper() -> None:
@@ -31,6 +41,14 @@ def test_a_p_stream_of_the_run_of_rapid_reaches_the_available_bandwidth() -> Non
     _, _, rates, estimate = mechanisms.rapid_p_stream()
     free_bps = 1e9 * (mechanisms.CAPACITY_GBPS - mechanisms.CROSS_GBPS)
     assert estimate < free_bps < rates.max()
+    # The page names both rates.
+    assert f"{estimate / 1e9:.2f} Gb/s, because the next rate, {rates.max() / 1e9:.2f} Gb/s" in page("rapid")
+
+
+def test_the_page_of_rapid_names_the_peak_of_the_queue() -> None:
+    links = sl.run(mechanisms.RAPID_SCENARIO).links
+    peak_bytes = links.filter(pl.col("from") == "west", pl.col("to") == "east")["peak_backlog_bytes"].item()
+    assert f"a queue of {peak_bytes / 1e6:.1f} MB" in page("rapid")
 
 
 def test_each_system_has_a_figure(tmp_path: Path) -> None:
