@@ -54,3 +54,16 @@ def test_the_page_of_rapid_names_the_peak_of_the_queue() -> None:
 def test_each_system_has_a_figure(tmp_path: Path) -> None:
     mechanisms.generate(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"rc3.png", "rapid.png", "rtcp.png"}
+
+
+def test_the_page_of_rtcp_names_the_rates_of_the_two_flows() -> None:
+    long = {**mechanisms.RTCP_SCENARIO, "duration": "200ms"}
+    long["workload"] = [{**flow, "start": "0ms"} for flow in long["workload"]]
+    rates = {}
+    for counter in mechanisms.COUNTERS:
+        flows = sl.run(long, set={"scheme.rtcp.counter": counter}).flows
+        delivered = dict(flows.select("traffic_class", "delivered_bytes").iter_rows())
+        rates[counter] = [f"{8 * delivered[name] / 0.2 / 1e6:.0f}" for name in ("urgent", "high-volume")]
+    (urgent, other), (printed_urgent, printed_other) = rates["coupled"], rates["printed"]
+    words = f"{urgent} and {other} Mb/s with the coupled counter, and {printed_urgent} and {printed_other} Mb/s"
+    assert words in page("rtcp")
