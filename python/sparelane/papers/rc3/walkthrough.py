@@ -98,7 +98,7 @@ class Walk:
         return [later - earlier for earlier, later in pairwise(totals)]
 
     def round_trips(self, scheme: Scheme, runs: Runs) -> float | None:
-        """Returns the round trips from the first simulated data to the last acknowledgment; `None` if there is none."""
+        """Returns the round trips from the first simulated data to the last acknowledgment; `None` without it."""
         finish_s: float | None = runs.of(self.cell(scheme))[0].flows["finish_s"].item()
         if finish_s is None:
             return None
