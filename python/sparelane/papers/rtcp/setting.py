@@ -65,7 +65,7 @@ class Settings:
     def draw(self, evaluation: Evaluation) -> Figure:
         """Returns the number of statements that hold under each setting, by group."""
         drawing, [axes] = plots.figure(width_inches=plots.PAGE_INCHES)
-        looks = (plots.RC3, plots.TCP, plots.THIRD, plots.MODEL, plots.FIFTH)
+        looks = (plots.RC3, plots.TCP, plots.THIRD, plots.MODEL, plots.FIFTH, plots.FOURTH)
         bars = [
             plots.Bars.of_rows(setting, look, [evaluation.find(held_key(setting, group)) for group in GROUPS])
             for setting, look in zip(self.overrides, looks, strict=False)
