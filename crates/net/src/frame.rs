@@ -326,6 +326,7 @@ impl Frame {
                 out.put_u16(*code);
                 out
             }
+            // Frames that measure a path are padded to the size under test.
             Frame::Train { number, last, bytes } => {
                 let mut out = begin(TRAIN, *number, *bytes);
                 out.put_u8(u8::from(*last) * LAST_OF_TRAIN);

@@ -185,11 +185,13 @@ pub fn read_differing(
     let usual_kind = queue::kind_of(&usual.discipline);
     let kind = section.given("kind");
     let kind = kind.as_ref().map(|field| field.word(kinds.names())).transpose()?.unwrap_or(usual_kind);
+    // Parameters of another kind do not apply, so the table's are defaults only if the kind is the same.
     let discipline = match table.filter(|_| kind == usual_kind) {
         Some(table) => kinds.read(&section.or(table), kind, bdp)?,
         None => kinds.read(section, kind, bdp)?,
     };
     let limit = section.maybe("limit", |field| read_limit(field, schemes, bdp))?.unwrap_or(usual.limit);
+    // A law that stores packets in cells needs more space for a packet than its bytes.
     if let (Some(law), Limit::Bytes(bytes)) = (discipline.active(), limit) {
         let least = law.least_limit_bytes(schemes.largest_packet_bytes());
         if bytes < least {
@@ -197,6 +199,7 @@ pub fn read_differing(
             return Err(section.given("limit").unwrap_or_else(|| section.whole_table().clone()).error(message));
         }
     }
+    // Keys that have no effect under this discipline are mistakes.
     let is_plain = matches!(discipline, Discipline::Fifo | Discipline::Priority);
     if let (Some(field), false) = (section.given("mark_at"), is_plain) {
         return Err(field.error(format!("a {kind} queue marks by its own law; allowed: with kind = fifo or priority")));

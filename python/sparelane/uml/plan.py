@@ -20,6 +20,7 @@ TAILS = (3 << 2, 11 << 2, 19 << 2)
 def lines(network: Network, captures: Sequence[tuple[str, str]] = ()) -> Iterator[str]:
     """The lines of the plan. `captures` are pairs of a node and its device."""
     plan = SIX if network.is_ipv6 else FOUR
+    # The kernel's own limits on memory and backlog must never take effect.
     yield "set - /proc/sys/net/ipv4/tcp_mem 4000000 4000000 4000000"
     yield "set - /proc/sys/net/core/netdev_max_backlog 1000000"
     for name in (*network.routers, *(host.name for host in network.hosts)):
@@ -35,6 +36,7 @@ def lines(network: Network, captures: Sequence[tuple[str, str]] = ()) -> Iterato
         yield from _offload(network.offload, host.name, router)
     yield from _access(network)
     yield from _queues(network)
+    # Forwarding and TCP's settings follow once all devices exist.
     for router in network.routers:
         yield f"set {router} {plan.forwarding} 1"
     for host in network.hosts:
@@ -47,6 +49,7 @@ def lines(network: Network, captures: Sequence[tuple[str, str]] = ()) -> Iterato
         yield f"flow {flow.controller} {ends} {flow.start_ns} {flow.size_bytes or 0} {service} {flow.rc3_levels}"
     for loss in network.losses:
         yield f"lose {loss.flow} {loss.byte} {loss.copies}"
+    # One end of each cable is enough: its device sees the packets of both directions.
     for near, far, _ in network.ports()[::2]:
         yield f"watch {near} {far}"
     for node, device in captures:

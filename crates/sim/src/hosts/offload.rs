@@ -76,6 +76,7 @@ impl Offload {
                 && old.class == fresh.class
                 && !(splits_at_marks && old.marked != marked)
         };
+        // A segment that does not continue the waiting chunk completes that chunk, and starts the next one.
         let (before, chunk) = match self.waiting.take() {
             Some(Received { chunk: old, .. }) if continues(&old) => {
                 let joined = Chunk {
@@ -93,6 +94,7 @@ impl Offload {
                 (old, fresh)
             }
         };
+        // Nothing can follow the largest chunk, and a segment that is not full ends the sender's data for now.
         if chunk.segments >= self.most || segment.payload_bytes < self.full_bytes {
             return [before, Some(Received { chunk, sent_ns })];
         }

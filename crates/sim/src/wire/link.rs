@@ -156,9 +156,11 @@ impl Link {
             Limit::Packets(packets) => packets,
         };
         let ingress = Ingress::new(spec, seed, number).map(Box::new);
+        // Only a plain FIFO link can skip the exact check of its limit.
         let is_plain = spec.queue.discipline == Discipline::Fifo && spec.min_time.is_zero() && ingress.is_none();
         let from_packets = spec.queue.mark_at.map_or(u64::MAX, packets_in).min(packets_in(limit));
         let from_wait = exact_check_wait(spec);
+        // A fused link makes no events, but a shared memory and observers need them.
         let can_fuse = is_plain && spec.memory.is_none() && !spec.is_watched;
         let one_fits = from_wait > rate.time_for(spec.largest_bytes);
         let mut link = Link {

@@ -261,6 +261,7 @@ def _panel(part: Section, declared: Declaration) -> Panel:
         part.whole("columns", LEGEND_COLUMNS),
     )
     part.finish()
+    # Curves are tables of their own, so their rows need no positions.
     if draw is _curves:
         return found
     places = len(at or labels)

@@ -104,6 +104,7 @@ def write(finished: Finished, folder: Path) -> None:
     experiment, effort, evaluation = finished.task.experiment, finished.task.effort, finished.evaluation
     write_rows(experiment.id, evaluation, folder)
     files = _write_curves(evaluation, folder)
+    # The seeds are those of the effort; experiments without randomness have runs for the first one only.
     Manifest(
         kind="experiment",
         name=experiment.id,
