@@ -50,7 +50,7 @@ impl Settings {
 pub const MAX_WEIGHT_BYTES: f64 = 1_073_741_824.0;
 
 fn not_allowed(key: &str, text: &str, allowed: &str) -> BpfError {
-    BpfError::Setting(format!("{key} = \"{text}\": allowed is {allowed}"))
+    BpfError::Setting(format!("{key} = \"{text}\"; allowed: {allowed}"))
 }
 
 /// Parses the value of a parameter. Returns `None` if the text is not of the parameter's kind.
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn mistakes_name_the_setting_the_value_and_what_is_allowed() {
         assert_eq!(refused("tua", "1ms"), "rapid has no setting \"tua\"; it has tau, count");
-        assert_eq!(refused("tau", "1"), "tau = \"1\": allowed is a time from 1us to 1s");
+        assert_eq!(refused("tau", "1"), "tau = \"1\"; allowed: a time from 1us to 1s");
         assert_eq!(refused("count", "10"), "`count` is 10; allowed: a whole number from 1 to 9 segments");
     }
 
