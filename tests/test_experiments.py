@@ -10,11 +10,11 @@ import pytest
 
 from sparelane import papers
 from sparelane.papers import registry
-from sparelane.papers.engine import runner
+from sparelane.papers.engine import runner, saved
 from sparelane.papers.engine.base import Effort, Experiment
 from sparelane.papers.engine.cells import Runs, plan
 from sparelane.papers.engine.declared import SHARED
-from sparelane.papers.engine.rows import Key, MissingRowError
+from sparelane.papers.engine.rows import Evaluation, Key, MissingRowError
 from sparelane.papers.engine.runner import Finished, Task
 from sparelane.papers.engine.sections import DeclarationError
 from sparelane.papers.engine.statistics import jain
@@ -86,6 +86,15 @@ def test_a_mistake_in_a_file_of_transfers_is_an_error(tmp_path: Path, right: str
     with pytest.raises(DeclarationError, match=re.escape(problem)) as caught:
         papers.read(path)
     assert "rapid/wrong.toml" in str(caught.value)
+
+
+def test_results_of_rapid_that_lack_rows_can_be_read() -> None:
+    results, _ = saved.read_all(Path(__file__).parents[1] / "results" / "rapid", registry())
+    assert len(results) == 11
+    for one in results:
+        rows = one.evaluation.rows
+        for kept in ((), rows[:1], rows[: len(rows) // 2], rows[1:]):
+            assert one.experiment.restate(Evaluation(kept)).rows == kept
 
 
 @pytest.mark.parametrize("id", SIMULATED)

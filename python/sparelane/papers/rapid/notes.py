@@ -94,7 +94,7 @@ def order_by_gain(evaluation: Evaluation) -> Iterator[str]:
 
 def fastest_with_web_users(evaluation: Evaluation) -> Iterator[str]:
     """Yields RAPID's throughput relative to the fastest scheme, and to the fastest that is as gentle to web users."""
-    setting = next(row.key.setting for row in evaluation.rows if row.key.metric == THROUGHPUT)
+    [setting, *_] = [row.key.setting for row in evaluation.rows if row.key.metric == THROUGHPUT]
     rates = {name: _number(row) for name, row in by_scheme(evaluation, setting, THROUGHPUT).items()}
     medians = {name: _number(row) for name, row in by_scheme(evaluation, setting, WEB_FLOW, MEDIAN).items()}
     others = [name for name in rates if name != RAPID]

@@ -17,7 +17,7 @@ from sparelane.papers.engine import panels
 from sparelane.papers.engine.base import Effort, Experiment, Outcome
 from sparelane.papers.engine.cells import Cell, Runs
 from sparelane.papers.engine.declared import Declaration, named, templates
-from sparelane.papers.engine.rows import Evaluation, Metric, MissingRowError, Row, joined, measured
+from sparelane.papers.engine.rows import Evaluation, Metric, Row, joined, measured
 from sparelane.papers.engine.sections import Section
 from sparelane.papers.rapid import notes, testbed
 from sparelane.papers.rapid.testbed import LINK_USE, LOSS, MEDIAN, THROUGHPUT, WEB_FLOW
@@ -246,7 +246,7 @@ class Transfers:
         """Returns the evaluation with the notes on its rows."""
         try:
             return replace(found, notes=tuple(line for note in self.notes for line in note(found)))
-        except MissingRowError:
+        except (LookupError, ValueError):
             # Saved results of an earlier plan may lack rows.
             return found
 

@@ -85,7 +85,7 @@ class Schemes:
         drawing, panels = plots.figure(count, width_inches=plots.PAGE_INCHES) if count > 1 else plots.figure()
         if self.has_throughput:
             self._draw_throughput(panels[0], evaluation)
-        draw_delays(panels[self.has_throughput], evaluation, self.looks, is_wide=self.has_throughput)
+        _draw_delays(panels[self.has_throughput], evaluation, self.looks, is_wide=self.has_throughput)
         if self.windows:
             self._draw_windows(panels[2], evaluation)
         return drawing
@@ -124,7 +124,7 @@ class Schemes:
         plots.legend_above(axes, 2)
 
 
-def draw_delays(axes: Axes, evaluation: Evaluation, looks: Mapping[str, Look], *, is_wide: bool = False) -> None:
+def _draw_delays(axes: Axes, evaluation: Evaluation, looks: Mapping[str, Look], *, is_wide: bool = False) -> None:
     """Draws the evaluation's distributions of delay with these names; a wide range gets a logarithmic axis."""
     for name, look in looks.items():
         curve = evaluation.curves[name]
