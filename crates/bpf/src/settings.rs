@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_name_the_setting_the_value_and_what_is_allowed() {
+    fn mistakes_name_the_setting_the_value_and_the_allowed_values() {
         assert_eq!(refused("tua", "1ms"), "rapid has no setting \"tua\"; it has tau, count");
         assert_eq!(refused("tau", "1"), "tau = \"1\"; allowed: a time from 1us to 1s");
         assert_eq!(refused("count", "10"), "`count` is 10; allowed: a whole number from 1 to 9 segments");

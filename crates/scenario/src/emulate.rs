@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_place() {
+    fn mistakes_are_reported_with_their_place() {
         let refused = |table: &str| parse(table).expect_err("a mistake");
         let change = "[[emulate.change]]\nat = \"1s\"\nbetween = [\"west\", \"east\"]\n";
         assert!(refused("[emulate]\nclasses = [0, 3, 3]").contains("3 is listed twice"));

@@ -183,7 +183,7 @@ mod tests {
     use sparelane_catalogue::schema::Fallback;
 
     #[test]
-    fn every_entry_is_there_once_and_says_what_it_is() {
+    fn every_entry_is_listed_once_and_has_a_description() {
         let entries = catalogue(&Catalogue::built_in());
         let mut names: Vec<_> = entries.iter().map(|entry| (entry.kind, entry.name.as_str())).collect();
         assert!(names.contains(&("controller", "rc3")) && names.contains(&("topology", "internet2")));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_default_is_a_value_or_says_what_silence_means() {
+    fn a_default_is_a_value_or_describes_the_missing_key() {
         let limit = &ROUTER_QUEUE[1];
         assert_eq!(parameter(limit).default, "1bdp");
         assert_eq!(Fallback::Required.to_string(), "required");

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_behind_one_router_or_on_one_cable_count_where_there_are_no_others() {
+    fn hosts_behind_one_router_or_on_one_cable_count_if_no_others_exist() {
         let mut network = Network::default();
         let [a, b] = ["a", "b"].map(|name| network.add(name, NodeKind::Host));
         network.connect(a, b, Rate::from_mbps(8), Dur::from_ms(5));

@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preset_is_where_keys_start_from_and_what_is_given_beside_it_holds() {
+    fn a_preset_sets_all_keys_and_other_given_keys_override_it() {
         let linux = parse("prr = false\npreset = \"linux\"\nmin_rto = \"50ms\"").expect("valid");
         assert_eq!((linux.mss_bytes, linux.header_bytes, linux.rto.min), (1448, 66, Dur::from_ms(50)));
         assert!(linux.rack_tlp && !linux.prr && linux.flight_size == FlightSize::Window);

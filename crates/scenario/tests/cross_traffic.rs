@@ -53,7 +53,7 @@ fn a_constant_rate_arrives_and_leaves_the_rest_to_others() {
 /// The queue drops packets beyond the capacity of the cable, and counts them like any others. No source reduces its
 /// rate.
 #[test]
-fn what_does_not_fit_is_dropped_and_nobody_slows_down() {
+fn packets_that_do_not_fit_are_dropped_and_no_source_slows_down() {
     let records = run(CONSTANT, &["cross_traffic.rate=200Mbps", "workload.size=1packets"]);
     let cross = &records.cross_traffic;
     let share = cross.dropped_packets[0] as f64 / cross.offered_packets[0] as f64;
@@ -89,7 +89,7 @@ fn columns_have_packets_and_bytes_of_every_source() {
 
 /// The bytes between two samples: the cable is full, and the sum of all samples is everything that it carried.
 #[test]
-fn samples_of_a_cable_add_up_to_what_it_sent() {
+fn samples_of_a_cable_add_up_to_the_sent_bytes() {
     let sample = "[sample]\ninterval = \"1ms\"\nlinks = [[\"west\", \"east\"]]\n";
     let records = run(&format!("{CONSTANT}{sample}"), &["cross_traffic.rate=200Mbps"]);
     let values = &records.series.value;

@@ -30,7 +30,7 @@ fn pairs(flows: &[FlowSpec]) -> Vec<(u32, u32)> {
 }
 
 #[test]
-fn bulk_flows_go_from_half_to_half_unless_told_otherwise() {
+fn bulk_flows_connect_the_halves_of_the_hosts_by_default() {
     let halves = flows("kind = \"bulk\"");
     assert_eq!(pairs(&halves), [(0, 2), (1, 3)]);
     assert!(halves.iter().all(|flow| flow.size_bytes.is_none() && flow.start == Time::ZERO && flow.scheme == 0));
@@ -113,7 +113,7 @@ fn several_workloads_share_one_run_in_order_of_start() {
 }
 
 #[test]
-fn queues_are_by_priority_where_a_scheme_needs_it_and_hold_one_product() {
+fn queues_have_priorities_if_a_scheme_needs_them_and_hold_one_product() {
     let workload = "[topology]\nkind = \"dumbbell\"\n[workload]\nkind = \"bulk\"\nscheme = \"tcp\"\n";
     let tcp = build(&format!("{workload}[scheme.tcp]\ncontroller = \"newreno\"\n"));
     assert_eq!((tcp.router_queue.discipline, tcp.router_queue.limit), (Discipline::Fifo, Limit::Bytes(500_000)));
@@ -124,7 +124,7 @@ fn queues_are_by_priority_where_a_scheme_needs_it_and_hold_one_product() {
 }
 
 #[test]
-fn chosen_cables_take_what_is_given_and_the_product_follows() {
+fn chosen_cables_take_the_given_values_and_the_product_follows() {
     let text = format!(
         "[topology]\nkind = \"dumbbell\"\n{SCHEMES}[workload]\nkind = \"bulk\"\nscheme = \"tcp\"\n\
          [[link]]\nselect = \"core\"\nrate = \"10Mbps\"\nloss = \"0.01%\"\nlimit = \"2bdp\"\n\

@@ -48,7 +48,7 @@ fn bulk(keys: &str) -> String {
 
 /// 1500 bytes take 12 us on each of two links, and 1 us on each wire.
 #[test]
-fn a_packet_alone_takes_what_its_links_take() {
+fn a_single_packet_takes_the_time_of_its_links() {
     let workload = bulk("scheme = \"tcp\"\npairs = [[\"h1\", \"h2\"]]\nsize = \"1packets\"");
     let results = run(&format!("[measure]\ndelays = true\n{TCP}{workload}"));
     let (flows, delays) = (flow_columns(&results), delay_columns(&results));
@@ -136,7 +136,7 @@ fn flows_are_in_the_class_of_their_workload_or_size() {
 
 /// RTCP's weights depend on the class: of two flows on one link, the heavier gets more.
 #[test]
-fn a_controller_hears_the_class_of_its_flow() {
+fn a_controller_is_given_the_class_of_its_flow() {
     let flow = |class: &str, src: &str| bulk(&format!("pairs = [[\"{src}\", \"h5\"]]\ntraffic_class = \"{class}\""));
     let scheme = "[scheme.rtcp]\ncontroller = \"rtcp\"\ndelta = 125\nweights = { light = 6000, heavy = 24000 }\n";
     let workloads = [flow("light", "h1"), flow("heavy", "h2")].concat();

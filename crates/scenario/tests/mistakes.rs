@@ -35,7 +35,8 @@ fn message(text: &str, overrides: &[&str]) -> String {
     }
 }
 
-/// `message` with short names for the tests' folder and for the lists of all controllers, and of those that contain none.
+/// Shortens a message: replaces the path of the tests' folder, the list of all controllers, and the list of controllers
+/// without a controller inside.
 fn shorten(message: &str) -> String {
     let contains_another =
         |controller: &&Controller| controller.params.iter().any(|param| param.kind == Kind::Controller);
@@ -432,7 +433,7 @@ fn mistakes_in_queues() {
 }
 
 #[test]
-fn a_full_interface_drops_or_makes_wait_or_cuts() {
+fn a_full_interface_drops_packets_or_blocks_senders_or_cuts_windows() {
     let full = |value: &str| changed("[nic]", &format!("[nic]\nfull = \"{value}\""));
     assert_eq!(full("block"), "x.toml:6: nic.full = \"block\": unknown; allowed: drop, wait, cut");
     for value in ["drop", "wait", "cut"] {
@@ -959,7 +960,7 @@ fn mistakes_in_workloads() {
 }
 
 #[test]
-fn what_no_memory_holds_is_refused_before_the_run() {
+fn a_scenario_beyond_the_memory_is_refused_before_the_run() {
     let bulk = GOOD.replace("kind = \"bulk\"", "kind = \"bulk\"\nflows = 10000000\nsize = \"9packets\"");
     assert_eq!(
         message(&bulk, &[]),
@@ -1022,7 +1023,7 @@ fn mistakes_in_classes_of_traffic() {
 }
 
 #[test]
-fn a_class_without_a_weight_is_refused_where_its_scheme_has_weights() {
+fn a_class_without_a_weight_is_refused_if_its_scheme_has_weights() {
     let with = |workload: &str| {
         let rtcp = "[scheme.a]\ncontroller = \"rtcp\"\n[scheme.b]\ncontroller = \"rc3\"\ninner = { controller = \"rtcp\", \
                     weights = { bulk = 1.0 } }\n";

@@ -144,7 +144,7 @@ impl Observer for Counter {
 }
 
 #[test]
-fn an_observer_hears_every_packet_and_changes_nothing() {
+fn an_observer_is_notified_of_every_packet_and_changes_nothing() {
     let without = Simulation::new(config()).expect("a run").run().expect("no law is broken");
     let counter = Counter::default();
     let mut config = config();
@@ -259,7 +259,7 @@ impl Observer for AtPort {
 }
 
 #[test]
-fn what_leaves_a_port_is_told_in_order_and_changes_nothing() {
+fn packets_that_leave_a_port_are_reported_in_order_and_change_nothing() {
     let finite =
         TEXT.replace("duration = \"2s\"", "duration = \"60s\"").replace("kind = \"poisson\"", "kind = \"bulk\"");
     let finite =

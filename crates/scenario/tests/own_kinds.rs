@@ -157,7 +157,7 @@ fn one_of_each_kind_is_added_and_runs() {
 }
 
 #[test]
-fn own_keys_are_checked_listed_and_told_from_others() {
+fn own_keys_are_checked_and_listed_and_differ_from_others() {
     let error = |settings: &[&str]| parse(&own(), TEXT, settings).expect_err("a mistake").to_string();
     assert_eq!(error(&["queue.nth=1"]), "--set queue.nth = 1: out of range; allowed: a whole number from 2 to 1000");
     assert!(

@@ -102,7 +102,7 @@ fn a_lost_packet_has_no_arrival_and_its_retransmission_has_a_row() {
 }
 
 #[test]
-fn stamps_are_what_acknowledgments_say_and_arrivals_are_before_interrupts() {
+fn timestamps_equal_those_in_acknowledgments_and_arrivals_are_before_interrupts() {
     let rapid = PACED.replace(
         "controller = \"constant\"\nwindow = 1000\npace = \"1Gbps\"",
         "controller = \"rapid\"\ninitial_rate = \"100Mbps\"",

@@ -47,7 +47,7 @@ const GIGABIT_SECONDS: f64 = 2.26;
 /// because of it. 10 MB take 0.836 s of a full link; the handshake and slow start take the rest, computed round by
 /// round.
 #[test]
-fn loss_based_controllers_of_linux_keep_a_link_full_while_they_repair_what_slow_start_lost() {
+fn loss_based_controllers_of_linux_keep_a_link_full_while_they_repair_the_losses_of_slow_start() {
     let path =
         "bottleneck_rate = \"100Mbps\"\nbottleneck_delay = \"5ms\"\n[queue]\nkind = \"fifo\"\nlimit = \"150packets\"";
     for controller in LOSS_BASED {

@@ -120,7 +120,7 @@ fn two_bbr_flows_share_the_link_with_a_queue_of_a_bandwidth_delay_product() {
 }
 
 #[test]
-fn bbr_keeps_its_rate_where_random_loss_takes_it_from_newreno() {
+fn bbr_keeps_its_rate_under_random_loss_that_slows_newreno() {
     let lossy = format!("{WAN}{LOSS}");
     let bps = |controller: &str| Seen::of(controller, &lossy, &["0s"], 10_000, 40_000).bps[0];
     assert!(bps(BBR) > 0.93 * WAN_BPS, "{}", bps(BBR));
@@ -237,7 +237,7 @@ fn bbr3_bears_random_loss_below_two_per_cent_and_not_above() {
 }
 
 #[test]
-fn bbr3_halves_what_is_in_flight_every_five_seconds() {
+fn bbr3_halves_the_data_in_flight_every_five_seconds() {
     let seen = Seen::of(BBR3, WAN, &["0s"], 1_000, 21_500);
     // At least half of the payload that 20 Mb/s and 40 ms hold.
     let half = WAN_BPS / 8.0 * 0.04 / 2.0;

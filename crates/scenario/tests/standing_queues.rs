@@ -164,7 +164,7 @@ fn ledbat_plus_plus_is_at_its_target_but_for_the_slowdowns() {
 /// With RFC 6817, a late flow attributes the queue of the first flow to the path and displaces it. Slowdowns let both
 /// measure the empty path (section 4.4 of the draft of LEDBAT++).
 #[test]
-fn slowdowns_give_the_first_flow_a_share_beside_a_late_comer() {
+fn slowdowns_give_the_first_flow_a_share_next_to_a_later_one() {
     let first_to_second = |name| {
         let records = run_with(2, 60, &ledbat(name, 20), "gap = \"10s\"\n");
         let window = |flow| mean(&series(&records, flow, "cwnd_bytes", 40_000));

@@ -34,7 +34,7 @@ inactive_off_least = "20ms"
 
 /// With one user per client, the objects of a client never overlap. Only pauses separate them.
 #[test]
-fn a_user_has_one_object_at_a_time_also_beside_other_workloads() {
+fn a_user_has_one_object_at_a_time_also_next_to_other_workloads() {
     let beside = "[[workload]]\nkind = \"bulk\"\npairs = [[\"left2\", \"right2\"]]\n\
                   [[workload]]\nkind = \"poisson\"\nload = 0.1\nsources = [\"left2\"]\nsizes = { kind = \"rc3\" }\n";
     for text in [SLOW.to_owned(), format!("{SLOW}{beside}")] {

@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_write_counts_its_tail_anew() {
+    fn a_later_write_counts_its_tail_from_zero() {
         let mut buffer = SendBuffer::new(1000, None, false);
         buffer.write(2_000, 0, 0);
         buffer.sent_from_tail(1);

@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn every_error_states_what_is_wrong_and_what_is_allowed() {
+    fn every_error_states_the_mistake_and_the_allowed_values() {
         let times = "ps, ns, us, ms, s, min";
         let rates = "bps, kbps, Mbps, Gbps, Tbps, b/s, kb/s, Mb/s, Gb/s, Tb/s";
         let sizes = "B, kB, KB, MB, GB, KiB, MiB, GiB";

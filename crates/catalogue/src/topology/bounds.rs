@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bounds_are_inclusive_and_errors_state_what_is_allowed() {
+    fn bounds_are_inclusive_and_errors_state_the_allowed_values() {
         for bps in [MIN_RATE_BPS, MAX_RATE_BPS] {
             assert_eq!(rate(None, "the rate", Rate::from_bps(bps)), Ok(Rate::from_bps(bps)));
         }

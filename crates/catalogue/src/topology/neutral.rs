@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn each_error_states_its_line_and_what_is_allowed() {
+    fn each_error_states_its_line_and_the_allowed_values() {
         for (text, expected) in [
             ("switch 0", "line 1: `switch` is not known; allowed: host, router, link"),
             ("host 0\nhost 0", "line 2: node 0 is on line 1 already; allowed: each id once"),

@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn each_error_states_what_is_allowed() {
+    fn each_error_states_the_allowed_values() {
         let given =
             |pairs: &[(u32, u32)]| Pairs::Given(pairs.iter().map(|&(src, dst)| (NodeId(src), NodeId(dst))).collect());
         let endless = Starts::Every { first: Time::ZERO, gap: Dur::MAX };

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn each_error_in_neutral_text_states_its_line_and_what_is_allowed() {
+    fn each_error_in_neutral_text_states_its_line_and_the_allowed_values() {
         for (text, expected) in [
             ("0 0 1 5\n0 0 1", "line 2: 3 fields; allowed: exactly 4: start in ns, src, dst, bytes"),
             ("-1 0 1 5", "line 1: the start in ns is `-1`; allowed: a whole number from 0 to 18446744073709550"),
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn each_error_in_csv_states_its_line_and_what_is_allowed() {
+    fn each_error_in_csv_states_its_line_and_the_allowed_values() {
         const COLUMNS: &str = "allowed: start, src, dst, size, each once, and optionally scheme";
         for (header, expected) in [
             ("start,src,dst", format!("line 1: column `size` is missing; {COLUMNS}")),

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn each_row_ends_where_the_formulas_reach_the_next_whole_segment() {
+    fn each_row_ends_when_the_formulas_reach_the_next_whole_segment() {
         assert!(ROWS.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 >= pair[1].1));
         for (row, &(window, decrease)) in ROWS.iter().enumerate() {
             let (b, a) = formulas(window as f64);

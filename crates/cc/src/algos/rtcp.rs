@@ -735,7 +735,7 @@ mod tests {
     }
 
     #[test]
-    fn the_counter_settles_where_the_target_equals_the_rate() {
+    fn the_counter_settles_at_the_value_whose_target_equals_the_rate() {
         // H = w / (1 + x) is 16,000 bytes at half the line rate. Just after an acknowledgment it is half a segment
         // lower.
         let rtcp = settled(&[]);

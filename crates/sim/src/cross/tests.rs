@@ -115,7 +115,7 @@ fn a_bucket_lets_no_more_pass_than_its_depth_and_rate() {
 }
 
 #[test]
-fn a_bucket_passes_what_conforms_at_once() {
+fn a_bucket_passes_conforming_packets_at_once() {
     let plain = sent(constant(4, 0.0), seconds(1));
     let bucket = TokenBucket { rate: RATE, depth_bytes: 6_000 };
     assert_eq!(sent(CrossTraffic { bucket: Some(bucket), ..constant(4, 0.0) }, seconds(1)), plain);

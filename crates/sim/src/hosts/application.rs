@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_fits_the_first_write_takes_what_it_takes_at_once() {
+    fn a_flow_that_fits_the_first_write_takes_as_long_as_one_write() {
         assert_eq!(least_ms(4_000, 1), 11);
         assert_eq!(Application::new(WRITES, Some(4_000)).first_bytes(), 4_000);
     }

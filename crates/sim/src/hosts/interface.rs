@@ -153,7 +153,7 @@ mod tests {
 
     /// A packet every 10 us for 20 s; the ring holds 100.
     #[test]
-    fn a_stall_holds_interrupts_back_and_the_ring_loses_what_it_cannot_hold() {
+    fn a_stall_delays_interrupts_and_a_full_ring_loses_packets() {
         let means = Stalls { every: Dur::from_ms(50), length: Dur::from_ms(2) };
         let interrupts = Interrupts { packets: 4, after: Dur::from_us(50), ring: 100, stalls: Some(means) };
         let mut interfaces = Interfaces::new(1);

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_highest_priority_goes_first_and_equals_take_turns() {
+    fn the_highest_priority_is_sent_first_and_equal_ones_take_turns() {
         let mut pullers = Pullers::default();
         let puller = |slot| Puller { slot, flow: slot };
         assert!(pullers.wait(7, 2, puller(0)));

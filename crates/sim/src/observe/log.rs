@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_goes_to_the_packet_that_caused_the_acknowledgment() {
+    fn a_timestamp_belongs_to_the_packet_that_caused_the_acknowledgment() {
         let mut log = log(Time::ZERO, 10);
         for segment in 0..4 {
             send(&mut log, segment, us(u64::from(segment)), false);

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn ties_go_to_the_first_cable_of_each_router_where_that_is_the_rule() {
+    fn the_first_cable_of_each_router_decides_ties_under_that_rule() {
         // The first cable of router 0 leads to 2, and that of router 3 to 1.
         let network = graph(4, &[(0, 2, 1), (1, 3, 1), (0, 1, 1), (2, 3, 1)]);
         let paths = RouterPaths::of(&network);

@@ -46,7 +46,7 @@ mod tests {
 
     /// With alpha = 1, one queue alone may grow to half of the memory, and two to a third each.
     #[test]
-    fn a_queue_grows_to_its_share_of_what_is_free() {
+    fn a_queue_grows_to_its_share_of_the_free_memory() {
         let memory = SwitchSpec { memory_bytes: 12_000, share: 1.0 };
         assert!(memory.admits(5_999, 0, 1_000) && !memory.admits(6_000, 0, 1_000));
         assert!(memory.admits(3_999, 4_000, 1_000) && !memory.admits(4_000, 4_000, 1_000));

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn routers_only_ever_lower_what_a_sender_asks_for() {
+    fn routers_only_lower_the_requested_rate() {
         let mut packet = packet(Flags::DATA);
         assert!(!packet.requests_rate());
         packet.request_rate(Rate::from_bps(10_000_999), Some(Dur::from_us(40)));
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_header_cannot_say_is_said_as_its_bounds() {
+    fn values_beyond_a_header_are_sent_as_its_bounds() {
         let mut syn = packet(Flags::SYN);
         syn.request_rate(Rate::from_bps(u64::MAX), None);
         assert_eq!((syn.trigger(), syn.rtt_estimate()), (u32::MAX, None));

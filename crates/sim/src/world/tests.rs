@@ -238,7 +238,7 @@ fn one_way_delays_go_by_the_clocks_of_both_ends() {
 
 /// Data arrives every 12 us, so the processor is busy with acknowledgments for a third of the time.
 #[test]
-fn acknowledgments_leave_late_by_what_they_cost_and_in_order() {
+fn acknowledgments_leave_late_by_their_cost_and_in_order() {
     let mean = Dur::from_us(4);
     for stamped_at in [TimestampAt::Arrival, TimestampAt::Acknowledgment] {
         let host = HostSpec { ack_cost: mean, timestamp_at: stamped_at, ..HostSpec::default() };

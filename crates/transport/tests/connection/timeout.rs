@@ -124,7 +124,7 @@ fn a_sender_that_discards_sack_information_retransmits_reported_segments() {
 }
 
 #[test]
-fn without_sack_a_timeout_goes_back_to_the_first_segment() {
+fn without_sack_a_timeout_returns_to_the_first_segment() {
     let wire = Wire::transfer(without_sack(), newreno(10), 10, lose(&[0, 5, 0]));
     let resent: Vec<_> = wire.resent().into_iter().map(|(_, seq)| seq).collect();
     // The fast retransmission is lost, and the one after the timeout arrives. All below 5 is acknowledged, and the

@@ -105,7 +105,7 @@ fn half_the_earth_is_a_hundred_milliseconds() {
 }
 
 #[test]
-fn each_error_states_its_line_and_what_is_allowed() {
+fn each_error_states_its_line_and_the_allowed_values() {
     for (from, to, expected) in [
         (
             "5ms",

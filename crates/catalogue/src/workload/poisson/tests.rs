@@ -170,7 +170,7 @@ fn explicit_rates_hold_per_source() {
 }
 
 #[test]
-fn each_error_states_what_is_allowed() {
+fn each_error_states_the_allowed_values() {
     let network = internet2();
     let good = paper(&network, 1);
     let error = |spec| Poisson::new(&network, spec, 1).unwrap_err().to_string();

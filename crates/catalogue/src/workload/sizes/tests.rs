@@ -159,7 +159,7 @@ fn no_draw_is_above_the_largest_size_and_some_come_close() {
 }
 
 #[test]
-fn each_error_states_what_is_allowed() {
+fn each_error_states_the_allowed_values() {
     use SizeDistribution as Sizes;
     for (result, expected) in [
         (Sizes::fixed(0), "the size is 0 bytes; allowed: 1 to 1000000000000000"),

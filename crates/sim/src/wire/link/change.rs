@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unsent_goes_at_the_new_rate() {
+    fn unsent_packets_leave_at_the_new_rate() {
         for discipline in disciplines() {
             let spec = spec(discipline);
             let mut link = Link::new(&spec, 1, 0);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shorter_delay_hurries_what_is_on_the_wire_and_nothing_overtakes() {
+    fn a_shorter_delay_advances_packets_on_the_wire_without_reordering() {
         for discipline in disciplines() {
             let spec = spec(discipline);
             let mut link = Link::new(&spec, 1, 0);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_delay_is_of_what_is_unsent() {
+    fn a_longer_delay_applies_to_unsent_packets() {
         for discipline in disciplines() {
             let spec = spec(discipline);
             let mut link = Link::new(&spec, 1, 0);

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn without_push_out_the_newcomer_goes_whatever_its_class() {
+    fn without_push_out_the_arriving_packet_is_dropped_in_any_class() {
         let mut queue = PriorityQueue::new(Room::of(Limit::Packets(2)), false, None);
         let mut dropped = Vec::new();
         for (class, seq) in [(4, 0), (2, 1), (0, 2), (4, 3)] {
