@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import polars as pl
 
@@ -25,9 +26,23 @@ LONGER = [
     {scheme: run.varied(f"runs {lengths} times as long", lengths=lengths) for scheme, run in RUNS.items()}
     for lengths in (2, 5)
 ]
+# The counter's target by eq. (10) as printed, with the setting that has most of the paper's statements then.
+AS_PRINTED = ("counter=printed", "x_max=4", "alpha_unit=1.5", "delta_unit=0.3")
+PRINTED = RTCP.varied("eq. (10) as printed", *(f"scheme.rtcp.{text}" for text in AS_PRINTED))
+# The same with another scheme for high-volume flows, which has half of x_max.
+HALF_X_MAX = (
+    'scheme.half={ controller="rtcp", transport={ rtt_granularity="exact" }, min_window=1 }',
+    *(f"scheme.half.{text}" for text in (*AS_PRINTED, "x_max=2")),
+)
+BY_CLASS = replace(
+    PRINTED.varied("eq. (10) as printed, half of x_max for high-volume", *HALF_X_MAX),
+    mix=MIXES["preemption"].replace("SCHEME", "half", 1),
+)
 VARIANTS = (
     RUNS["DCTCP"].varied("marks at servers' interfaces, too", "nic.mark_at=65packets"),
     RTCP.varied("equal weights", "scheme.rtcp.weights={ urgent = 24000, high-volume = 24000 }"),
+    PRINTED,
+    BY_CLASS,
 )
 WITH_ROWS = (*RUNS.values(), *datacentre.null_runs(RTCP), *VARIANTS)
 BETWEEN_CLASSES = Metric("throughput of the urgent flow, of the high-volume one's", "%")
