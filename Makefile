@@ -27,7 +27,7 @@ SECONDS ?= 600
 .DEFAULT_GOAL := help
 
 .PHONY: help run test test-all test-bpf test-linux test-linux-rc3 linux-controllers linux-rtcp linux-rc3-off linux-bpf bpf-objects explore fuzz build check \
-	results goldens docs bench bench-sweep bench-peers bench-controllers bench-windows bench-wire clean
+	stubs results goldens docs bench bench-sweep bench-peers bench-controllers bench-windows bench-wire clean
 
 ## make help: list the targets
 help:
@@ -139,6 +139,11 @@ $(BUILT_HOW): $(VENV)/.environment
 $(VENV)/.built: $(VENV)/.environment $(BUILT_HOW) $(RUST_SOURCES) pyproject.toml
 	PIP_QUIET=1 $(BIN)/maturin develop --release --quiet --extras dev,gym $(if $(LIBBPF),--features libbpf)
 	touch $@
+
+# Writes the types of the wire's settings, which follow from their declaration, for mypy and editors.
+stubs: build
+	$(BIN)/python -c 'from sparelane.wire.settings import stub; print(stub(), end="")' > $(VENV)/declared.pyi
+	mv $(VENV)/declared.pyi python/sparelane/wire/declared.pyi
 
 ## make check: run formatters, linters, type checks and the check of prose
 check: build

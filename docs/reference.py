@@ -16,6 +16,7 @@ from sparelane import Result, Sweep
 from sparelane.cli.commands.list import KINDS, Entry, catalogue
 from sparelane.simulation import columns
 from sparelane.simulation.summary import Summary
+from sparelane.wire.settings import SETTINGS
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
@@ -35,6 +36,7 @@ def generate(folder: Path) -> None:
     for kind in PAGES:
         _write_kind(folder / kind, kind, [entry for entry in entries if entry.kind == kind])
     (folder / "tables.md").write_text(_tables_page(), encoding="utf-8")
+    (folder / "wire-settings.md").write_text(_wire_settings_page(), encoding="utf-8")
     _write_results(folder / "results")
     for name, file in CHAPTERS.items():
         # Links in these files are relative to the root of the repository; the copies are two folders below it.
@@ -62,6 +64,17 @@ def _tables_page() -> str:
                 _table(("column", "type", "unit", "null", "meaning"), rows),
             ]
     return "\n".join(parts)
+
+
+def _wire_settings_page() -> str:
+    """Returns the page of the settings of transfers and tunnels."""
+    rows = [
+        (f"`{one.option}`", f"`{one.name}`", one.default_text, one.allowed, one.option_meaning, ", ".join(one.commands))
+        for one in SETTINGS
+    ]
+    headings = ("option", "attribute of `Options`", "default", "allowed", "meaning", "commands")
+    text = "The settings of transfers, tunnels and measurements on the command line and in Python.\n"
+    return "\n".join(["# Settings of the wire\n", text, _table(headings, rows)])
 
 
 def _write_kind(folder: Path, kind: str, entries: Sequence[Entry]) -> None:

@@ -34,7 +34,7 @@ SEND = {
     "a tail's rate of zero": (["--tail-rate", "0Mbps", "{file}", UNREACHABLE], "allowed is a rate"),
     "a pace of zero": (["--cc", "constant", "--set", "pace=0Mbps", "{file}", UNREACHABLE], "pace"),
     "a rate without unit": (["--tail-rate", "100", "{file}", UNREACHABLE], "allowed is a rate"),
-    "no window": (["--window", "0MB", "{file}", UNREACHABLE], "the window"),
+    "no window": (["--window", "0MB", "{file}", UNREACHABLE], 'window = "0MB": allowed is a size'),
     "classes that repeat": (["--dscp", "0,3,3", "{file}", UNREACHABLE], "the code point 3 for two classes"),
     "too many classes": (["--dscp", "0,1,2,3,4,5,6,7,8", "{file}", UNREACHABLE], "9 code points"),
     "no code point": (["--dscp", "64", "{file}", UNREACHABLE], "the code point 64"),

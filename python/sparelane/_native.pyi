@@ -577,6 +577,9 @@ def rapid_estimates(
 class WireError(RuntimeError):
     """A key, an address, a file, a setting or the peer is invalid, or a transfer failed."""
 
+def wire_settings() -> list[dict[str, Any]]:
+    """Returns the declared settings of the wire, in the order of help texts; `Setting` describes the keys."""
+
 class WireSettings(TypedDict):
     """Settings of both sides of a transfer."""
 
@@ -584,23 +587,10 @@ class WireSettings(TypedDict):
     trust: list[str]
     controller: str
     set: list[tuple[str, str]]
-    tail_rate: str | None
-    tail_rate_cap: str | None
-    unmarked: str
-    mtu: int | None
-    window: str | None
-    dscp: list[int]
-    busy_wait: bool
-    line_rate: str | None
-    offload: bool
-    gso: str
-    connect_timeout_s: float
-    idle_timeout_s: float
-    stall_timeout_s: float
-    first_contact: bool
-    sample_s: float | None
+    # Pairs of name and text of the declared settings.
+    declared: list[tuple[str, str]]
+    has_series: bool
     qlog: str | None
-    qlog_events: int
 
 class TunnelSettings(TypedDict):
     """Settings of a tunnel."""

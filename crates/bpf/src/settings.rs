@@ -64,7 +64,7 @@ fn value(param: &Param, text: &str) -> Option<Value> {
         Kind::OptionalRate if text == "none" => Some(Value::Rate(None)),
         Kind::OptionalRate | Kind::Rate { .. } => rate(text).map(|rate| Value::Rate(Some(rate))),
         Kind::Size { .. } => number_with_unit(text, &SIZES).map(Value::Size),
-        Kind::Weights | Kind::Increasing { .. } | Kind::Controller => None,
+        Kind::Weights | Kind::Increasing { .. } | Kind::Numbers | Kind::Controller => None,
     }
 }
 

@@ -85,6 +85,8 @@ pub enum Kind {
         /// The longest list allowed.
         max_len: usize,
     },
+    /// Whole numbers, at least one.
+    Numbers,
     /// A whole number, or [`UNBOUNDED`].
     Bound {
         /// Smallest allowed value.
@@ -115,6 +117,7 @@ impl fmt::Display for Kind {
                 f.write_str("a table of names with numbers above zero, such as { urgent = 2.0, bulk = 1.0 }")
             }
             Kind::Increasing { max_len } => write!(f, "at most {max_len} increasing whole numbers"),
+            Kind::Numbers => f.write_str("whole numbers such as 0,3,11,19"),
             Kind::Bound { min, unit } => write!(f, "a whole number from {min} {unit}, or \"unbounded\""),
             Kind::Controller => f.write_str("the name of a controller"),
         }
@@ -155,7 +158,7 @@ pub enum DefaultValue {
     Size(u64),
     /// Value of [`Kind::Weights`] parameters.
     Weights(&'static [(&'static str, f64)]),
-    /// Value of [`Kind::Increasing`] parameters.
+    /// Value of [`Kind::Increasing`] and [`Kind::Numbers`] parameters.
     List(&'static [u64]),
 }
 
@@ -178,7 +181,7 @@ pub enum Value {
     Size(u64),
     /// Value of [`Kind::Weights`] parameters.
     Weights(Vec<(String, f64)>),
-    /// Value of [`Kind::Increasing`] parameters.
+    /// Value of [`Kind::Increasing`] and [`Kind::Numbers`] parameters.
     List(Vec<u64>),
 }
 
@@ -216,6 +219,7 @@ impl Param {
             (Kind::Increasing { max_len }, Value::List(list)) => {
                 list.len() <= *max_len && list.windows(2).all(|pair| pair[0] < pair[1])
             }
+            (Kind::Numbers, Value::List(list)) => !list.is_empty(),
             (Kind::Controller, Value::Word(_)) => true,
             _ => false,
         };
@@ -385,7 +389,7 @@ impl Values {
         if let Value::Weights(x) = self.of(param) { x } else { self.mistyped(param) }
     }
 
-    /// The value of a [`Kind::Increasing`].
+    /// The value of a [`Kind::Increasing`] or [`Kind::Numbers`].
     pub fn list(&self, param: &Param) -> Vec<u64> {
         if let Value::List(x) = self.of(param) { x } else { self.mistyped(param) }
     }

@@ -389,6 +389,7 @@ fn out_of_range(param: &Param) -> Vec<Value> {
         Kind::Weights => {
             [0.0, -1.0, f64::NAN, f64::INFINITY].map(|x| Value::Weights(vec![("a".to_owned(), x)])).to_vec()
         }
+        Kind::Numbers => vec![Value::List(vec![])],
         Kind::Increasing { max_len } => {
             vec![Value::List(vec![3, 3]), Value::List(vec![3, 2]), Value::List((0..=max_len as u64).collect())]
         }

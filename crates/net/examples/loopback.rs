@@ -5,7 +5,7 @@
 
 use sparelane_cc::Registry;
 use sparelane_net::identity::{Identity, Trusted};
-use sparelane_net::node::{ControllerChoice, settings};
+use sparelane_net::node::ControllerChoice;
 use sparelane_net::service::{FileReceiver, FileSender, ReceiverEvent, WireConfig};
 use sparelane_net::transfer::collect;
 use std::error::Error;
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let receiver = WireConfig::new(two, Trusted::from_iter([one.fingerprint()]));
     sender.node.controller = ControllerChoice::parse(&controller, &[], &Registry::built_in())?;
     if let Some(rate) = arguments.next() {
-        sender.node.tail = settings::tail(&rate)?;
+        sender.apply(&[("tail_rate".to_owned(), rate)])?;
     }
     let folder = std::env::temp_dir().join(format!("sparelane-loopback-{}", std::process::id()));
     std::fs::create_dir_all(folder.join("to"))?;

@@ -19,6 +19,7 @@ mod weights;
 pub use crate::flow::FlowId;
 pub use config::{FlowKind, NodeConfig};
 pub use controller::ControllerChoice;
+pub(crate) use controller::parse_value;
 pub use frames::CODE_VIOLATION;
 pub use gaps::GapAccuracy;
 pub use settings::ChoiceError;

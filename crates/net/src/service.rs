@@ -6,12 +6,14 @@ mod config;
 mod error;
 mod receiver;
 mod sender;
+mod settings;
 mod stall_schedule;
 
 pub use config::WireConfig;
 pub use error::WireError;
 pub use receiver::{FileReceiver, ReceiverEvent};
 pub use sender::{FileSender, Progress};
+pub use settings::{SETTINGS, Setting};
 
 use std::time::Duration;
 

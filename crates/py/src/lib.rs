@@ -21,6 +21,7 @@ mod walk;
 mod wire;
 mod wire_controller;
 mod wire_path;
+mod wire_settings;
 
 /// The allocator. The wire allocates one buffer per packet, which takes a tenth of the time of glibc's allocator.
 /// Transfers need a fifth less processor time.
@@ -64,6 +65,8 @@ mod _native {
     use crate::wire::{PyReceiver, PySender, PyTunnel, check_wire, new_key, show_keys, trust, untrust};
     #[pymodule_export]
     use crate::wire_path::measure_path;
+    #[pymodule_export]
+    use crate::wire_settings::wire_settings;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

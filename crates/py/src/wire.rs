@@ -5,16 +5,14 @@ use crate::results::to_dict;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sparelane_cc::Registry;
-use sparelane_core::Dur;
-use sparelane_net::host::{Host, Waiting};
+use sparelane_net::host::Host;
 use sparelane_net::identity::{Fingerprint, Identity, Trusted};
 use sparelane_net::metrics::exposition;
-use sparelane_net::node::{ControllerChoice, settings};
+use sparelane_net::node::ControllerChoice;
 use sparelane_net::service::{self, FileReceiver, FileSender, ReceiverEvent, WireConfig};
 use sparelane_net::transfer::collect;
 use sparelane_net::tunnel::Target;
-use sparelane_net::tunnel::host::{Tunnel, TunnelConfig, TunnelEvent, WINDOW_BYTES};
-use sparelane_net::udp::{Gso, UdpConfig};
+use sparelane_net::tunnel::host::{Tunnel, TunnelConfig, TunnelEvent};
 use sparelane_scenario::columns::Column;
 use sparelane_scenario::results::bounded;
 use std::collections::BTreeMap;
@@ -67,40 +65,13 @@ pub struct Settings {
     controller: String,
     #[pyo3(item)]
     set: Vec<(String, String)>,
+    /// Pairs of name and text of the declared settings.
     #[pyo3(item)]
-    tail_rate: Option<String>,
+    declared: Vec<(String, String)>,
     #[pyo3(item)]
-    tail_rate_cap: Option<String>,
-    #[pyo3(item)]
-    unmarked: String,
-    #[pyo3(item)]
-    mtu: Option<u16>,
-    #[pyo3(item)]
-    window: Option<String>,
-    #[pyo3(item)]
-    dscp: Vec<u8>,
-    #[pyo3(item)]
-    busy_wait: bool,
-    #[pyo3(item)]
-    line_rate: Option<String>,
-    #[pyo3(item)]
-    offload: bool,
-    #[pyo3(item)]
-    gso: String,
-    #[pyo3(item)]
-    connect_timeout_s: f64,
-    #[pyo3(item)]
-    idle_timeout_s: f64,
-    #[pyo3(item)]
-    stall_timeout_s: f64,
-    #[pyo3(item)]
-    first_contact: bool,
-    #[pyo3(item)]
-    sample_s: Option<f64>,
+    has_series: bool,
     #[pyo3(item)]
     qlog: Option<PathBuf>,
-    #[pyo3(item)]
-    qlog_events: u64,
 }
 
 /// Loads the key and the trusted peers of a folder, and adds the peers in `trust`.
@@ -116,50 +87,23 @@ fn load(folder: &Path, trust: &[String]) -> PyResult<(Identity, Trusted)> {
 impl Settings {
     pub(crate) fn config(&self) -> PyResult<WireConfig> {
         let (identity, trusted) = load(&self.keys, &self.trust)?;
-        if trusted.is_empty() && !self.first_contact {
+        let has_peers = !trusted.is_empty();
+        let config = self.applied_to(WireConfig::new(identity, trusted))?;
+        if !has_peers && !config.first_contact {
             return Err(failed("no peer is trusted: name at least one fingerprint"));
         }
-        self.applied_to(WireConfig::new(identity, trusted))
+        Ok(config)
     }
 
     /// Returns the configuration with all settings except the keys.
     fn applied_to(&self, mut config: WireConfig) -> PyResult<WireConfig> {
         let controller = ControllerChoice::parse(&self.controller, &self.set, &Registry::built_in());
         config.node.controller = controller.map_err(failed)?;
-        if let Some(text) = &self.tail_rate {
-            config.node.tail = settings::tail(text).map_err(failed)?;
-        }
-        if let Some(text) = &self.tail_rate_cap {
-            config.node.tail.cap = settings::tail_cap(text).map_err(failed)?;
-        }
-        config.node.unmarked = settings::unmarked(&self.unmarked).map_err(failed)?;
-        if let Some(mtu) = self.mtu {
-            // An IPv6 header with a UDP header; those of IPv4 are smaller.
-            config.udp_payload_bytes = mtu.saturating_sub(48);
-        }
-        if let Some(text) = &self.window {
-            config.node.window_bytes = settings::window(text).map_err(failed)?;
-        }
-        if let Some(text) = &self.line_rate {
-            config.line_rate = Some(settings::line_rate(text).map_err(failed)?);
-        }
-        config.waits = if self.busy_wait { Waiting::Busy } else { Waiting::Sleep };
-        config.first_contact = self.first_contact;
-        let gso = match self.gso.as_str() {
-            "auto" => Gso::Auto,
-            "require" => Gso::Require,
-            "off" => Gso::Off,
-            other => return Err(failed(format!("gso is \"{other}\"; allowed: auto, require, off"))),
-        };
-        config.udp = UdpConfig { dscp: self.dscp.clone(), offload: self.offload, gso };
+        config.apply(&self.declared).map_err(failed)?;
         if let Some(fault) = config.udp.fault() {
             return Err(failed(fault));
         }
-        let interval = self.sample_s.map(span).transpose()?;
-        config.sample_interval = interval.map(|interval| Dur::from_ns(interval.as_nanos() as u64));
-        config.qlog = self.qlog.clone().map(|path| (path, self.qlog_events));
-        (config.connect_timeout, config.idle_timeout) = (span(self.connect_timeout_s)?, span(self.idle_timeout_s)?);
-        config.stall_timeout = span(self.stall_timeout_s)?;
+        (config.has_series, config.qlog) = (self.has_series, self.qlog.clone());
         Ok(config)
     }
 }
@@ -413,10 +357,6 @@ pub struct TunnelSettings {
 impl TunnelSettings {
     fn config(&self, settings: &Settings) -> PyResult<TunnelConfig> {
         let mut config = TunnelConfig::new(settings.config()?);
-        config.wire.node.window_bytes = match &settings.window {
-            Some(text) => settings::window(text).map_err(failed)?,
-            None => WINDOW_BYTES,
-        };
         (config.max_connections, config.waits) = (self.max_connections, self.waits);
         config.longest_pause = span(self.longest_pause_s)?;
         Ok(config)

@@ -5,6 +5,7 @@ Connections are encrypted and use any of the controllers. Hosts identify each ot
 
 from __future__ import annotations
 
+import inspect
 import os
 import socket
 import time
@@ -19,6 +20,8 @@ from typing import Any, Generic, Self, TypeVar
 from sparelane import _native
 from sparelane._native import WireError
 from sparelane.wire.controller import Gaps
+from sparelane.wire.declared import Declared
+from sparelane.wire.settings import as_texts, docstring_section
 from sparelane.wire.telemetry import Telemetry
 
 __all__ = ["Item", "Options", "Progress", "Receiver", "Report", "Tunnel", "WireError", "send"]
@@ -26,62 +29,23 @@ __all__ = ["Item", "Options", "Progress", "Receiver", "Report", "Tunnel", "WireE
 # The longest native call, seconds. Python handles signals only between native calls.
 STEP_S = 0.1
 
-# DSCPs of class 0 and of the lower classes: best effort, and three that Linux's default queue serves last.
-DEFAULT_DSCP = (0, 3, 11, 19)
 
-
-@dataclass(frozen=True, slots=True)
-class Options:
+@dataclass(frozen=True, kw_only=True)
+class Options(Declared):
     """Settings of a host in transfers and tunnels.
 
     Attributes:
         controller: the congestion controller of sent data.
         settings: parameters of the controller as texts; those of an inner controller have the prefix `inner.`.
-        tail_rate: the highest rate of the tail, such as `100Mbps`. By default, a train of packets measures it when the
-            connection starts.
-        tail_rate_cap: the upper bound of a measured tail rate.
-        unmarked: the tail on paths that change the DSCP: `none` sends no tail, `scavenger` sends one that backs off
-            when a queue grows, and `ignore` sends it as if the DSCP arrived unchanged.
-        mtu: the largest IP packet that is sent, bytes.
-        window: the receive window of a flow, such as `32MB`, which bounds the memory of the flow.
-        dscp: the DSCP of each class, highest class first.
-        busy_wait: wait in a busy loop if a packet is due within half a millisecond, so that gaps of RAPID are exact to
-            a few microseconds.
-        line_rate: the line rate of this host, such as `100Mbps`, for controllers that need it (RTCP, RAPID); by default
-            the speed of the interface.
-        offload: send and receive batches of datagrams.
-        gso: send batches: `auto` if kernel and interface support it, `require`, or `off`.
-        connect_timeout_s: a sender gives up after this time without an answer, seconds.
-        idle_timeout_s: a silent peer is disconnected after this time, seconds.
-        stall_timeout_s: a peer without progress is disconnected after this time, seconds.
-        first_contact: if no peer is trusted, trust the first one from then on.
         telemetry: a Parquet file for time series, with the simulator's columns.
-        sample_interval_s: the time between samples, seconds.
         qlog: a file for the events of all flows as qlog.
-        qlog_events: the maximum number of events in that file.
         metrics: `PORT` or `ADDR:PORT` of `/metrics` for Prometheus; a port alone means localhost.
     """
 
     controller: str = "rc3"
     settings: Mapping[str, str] = field(default_factory=dict)
-    tail_rate: str | None = None
-    tail_rate_cap: str | None = None
-    unmarked: str = "none"
-    mtu: int | None = None
-    window: str | None = None
-    dscp: Sequence[int] = DEFAULT_DSCP
-    busy_wait: bool = False
-    line_rate: str | None = None
-    offload: bool = True
-    gso: str = "auto"
-    connect_timeout_s: float = 10.0
-    idle_timeout_s: float = 30.0
-    stall_timeout_s: float = 300.0
-    first_contact: bool = False
     telemetry: Path | str | None = None
-    sample_interval_s: float = 0.01
     qlog: Path | str | None = None
-    qlog_events: int = 1_000_000
     metrics: str | None = None
 
     def native(self, keys: Path | str, trust: Sequence[str]) -> _native.WireSettings:
@@ -103,33 +67,19 @@ class Options:
         _native.check_wire(self._unchecked("", ()), has_keys=False)
 
     def _unchecked(self, keys: Path | str, trust: Sequence[str]) -> _native.WireSettings:
-        if any(not 0 <= dscp <= 255 for dscp in self.dscp):
-            raise WireError(f"DSCPs are from 0 to 63, not {', '.join(map(str, self.dscp))}")
-        if not 1e-4 <= self.sample_interval_s <= 3600:
-            raise WireError(f"the time between samples is from 0.0001 to 3600 s, not {self.sample_interval_s}")
         return {
             "keys": str(keys),
             "trust": list(trust),
             "controller": self.controller,
             "set": list(self.settings.items()),
-            "tail_rate": self.tail_rate,
-            "tail_rate_cap": self.tail_rate_cap,
-            "unmarked": self.unmarked,
-            "mtu": self.mtu,
-            "window": self.window,
-            "dscp": list(self.dscp),
-            "busy_wait": self.busy_wait,
-            "line_rate": self.line_rate,
-            "offload": self.offload,
-            "gso": self.gso,
-            "connect_timeout_s": self.connect_timeout_s,
-            "idle_timeout_s": self.idle_timeout_s,
-            "stall_timeout_s": self.stall_timeout_s,
-            "first_contact": self.first_contact,
-            "sample_s": None if self.telemetry is None else self.sample_interval_s,
+            "declared": as_texts(self),
+            "has_series": self.telemetry is not None,
             "qlog": None if self.qlog is None else str(self.qlog),
-            "qlog_events": self.qlog_events,
         }
+
+
+if Options.__doc__ is not None:  # `python -OO` removes docstrings.
+    Options.__doc__ = f"{inspect.cleandoc(Options.__doc__)}\n{docstring_section()}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ impl Field<'_> {
                 let weight = |(name, weight): (&str, Field<'_>)| Ok((name.to_owned(), weight.number()?));
                 Value::Weights(self.named()?.into_iter().map(weight).collect::<Result<_, _>>()?)
             }
-            (Kind::Increasing { .. }, _) => {
+            (Kind::Increasing { .. } | Kind::Numbers, _) => {
                 Value::List(self.list(self.kind())?.iter().map(Field::any_whole).collect::<Result<_, _>>()?)
             }
             _ => return Err(self.refuse("of the wrong type")),

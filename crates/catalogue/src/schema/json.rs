@@ -297,6 +297,7 @@ fn declared(kind: &Declared) -> Json {
         Declared::Increasing { max_len } => {
             Json::list_of(whole(0, u64::MAX)).with("maxItems", Json::whole(*max_len as u64))
         }
+        Declared::Numbers => Json::list_of(whole(0, u64::MAX)).with("minItems", Json::Whole(1)),
         Declared::Bound { min, .. } => Json::any_of(vec![whole(*min, u64::MAX), Json::words(["unbounded"])]),
         Declared::Controller => Json::any_of(vec![Json::reference("controller"), Json::reference("table.inner")]),
     }

@@ -199,7 +199,7 @@ fn set(
         let allowed = "weight.NAME=BYTES for one name at a time, with classify=by-size or classify=by-port";
         return Err(ChoiceError::Form { key: key.to_owned(), text: text.to_owned(), allowed: allowed.to_owned() });
     }
-    let value = value(param, key, text)?;
+    let value = parse_value(param, key, text)?;
     if let Some((fixed, reason)) = fixed(controller, param)
         && value != fixed.into()
     {
@@ -223,7 +223,11 @@ fn param<'a>(controller: &'a Controller, key: &str) -> Result<&'a Param, ChoiceE
     })
 }
 
-fn value(param: &Param, key: &str, text: &str) -> Result<Value, ChoiceError> {
+/// Parses the text of a parameter and checks it against the declaration.
+///
+/// # Errors
+/// The text is not of the parameter's kind, or the value is out of range.
+pub(crate) fn parse_value(param: &Param, key: &str, text: &str) -> Result<Value, ChoiceError> {
     let parsed = match param.kind {
         Kind::Whole { .. } => text.parse().ok().map(Value::Whole),
         Kind::Bound { .. } if text == "unbounded" => Some(Value::Whole(UNBOUNDED)),
@@ -236,6 +240,7 @@ fn value(param: &Param, key: &str, text: &str) -> Result<Value, ChoiceError> {
         Kind::OptionalRate | Kind::Rate { .. } => rate(text).map(|rate| Value::Rate(Some(rate))),
         Kind::Size { .. } => size(text).map(Value::Size),
         Kind::Increasing { .. } => numbers(text).map(Value::List),
+        Kind::Numbers => numbers(text).filter(|list| !list.is_empty()).map(Value::List),
         // Weights are set one by one: see `WeightSettings`.
         Kind::Weights => None,
     };

@@ -1,12 +1,10 @@
-//! Settings as texts, as on a command line: units, the settings of a node, and errors.
+//! Settings as texts, as on a command line: units and errors.
 
-use super::path::Unmarked;
-use crate::flow::{MAX_WINDOW_BYTES, TailConfig};
 use sparelane_cc::ParamError;
 use sparelane_core::{Dur, Rate};
 use thiserror::Error;
 
-/// A setting of a controller that is refused.
+/// A setting of a controller or of the wire that is refused.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ChoiceError {
     /// The controller does not exist.
@@ -25,6 +23,14 @@ pub enum ChoiceError {
         /// The key.
         key: String,
         /// Its parameters.
+        known: String,
+    },
+    /// The wire has no such setting.
+    #[error("there is no setting \"{key}\"; there are {known}")]
+    Setting {
+        /// The key.
+        key: String,
+        /// The names of all settings.
         known: String,
     },
     /// The text is not a value of the parameter's kind.
@@ -76,73 +82,6 @@ pub fn rate(text: &str) -> Option<Rate> {
 pub fn size(text: &str) -> Option<u64> {
     let units = [("B", 1.0), ("KB", 1e3), ("MB", 1e6), ("GB", 1e9), ("KiB", 1024.0), ("MiB", 1048576.0)];
     scaled(text, &units)
-}
-
-/// A setting of the node that is refused.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{what} \"{text}\": allowed is {allowed}")]
-pub struct SettingError {
-    what: &'static str,
-    text: String,
-    allowed: &'static str,
-}
-
-fn rate_of(what: &'static str, text: &str) -> Result<Rate, SettingError> {
-    let rate = rate(text).filter(|&rate| rate >= Rate::from_mbps(1) && rate <= Rate::from_gbps(1000));
-    let allowed = "a rate such as \"100Mbps\", from 1Mbps to 1000Gbps";
-    rate.ok_or_else(|| SettingError { what, text: text.to_owned(), allowed })
-}
-
-/// Parses the line rate of this host.
-///
-/// # Errors
-/// The text is not a rate from 1 Mb/s to 1 Tb/s.
-pub fn line_rate(text: &str) -> Result<Rate, SettingError> {
-    rate_of("the line's rate", text)
-}
-
-/// Parses the maximum rate of the tail, which is then not measured.
-///
-/// # Errors
-/// The text is not a rate from 1 Mb/s to 1 Tb/s.
-pub fn tail(text: &str) -> Result<TailConfig, SettingError> {
-    let rate = rate_of("the tail's rate", text)?;
-    Ok(TailConfig { rate, measured: false, ..TailConfig::default() })
-}
-
-/// Parses the maximum rate of a measured tail.
-///
-/// # Errors
-/// The text is not a rate from 1 Mb/s to 1 Tb/s.
-pub fn tail_cap(text: &str) -> Result<Rate, SettingError> {
-    Ok(tail(text)?.rate)
-}
-
-/// Parses the policy for the tail on a path that does not keep marks.
-///
-/// # Errors
-/// The text is not one of the policies.
-pub fn unmarked(text: &str) -> Result<Unmarked, SettingError> {
-    match text {
-        "none" => Ok(Unmarked::NoTail),
-        "scavenger" => Ok(Unmarked::Scavenger),
-        "ignore" => Ok(Unmarked::Ignore),
-        _ => Err(SettingError {
-            what: "the tail of a path without marks",
-            text: text.to_owned(),
-            allowed: "none, scavenger or ignore",
-        }),
-    }
-}
-
-/// Parses the receive window of a flow; returns bytes.
-///
-/// # Errors
-/// The text is not a size in the allowed range.
-pub fn window(text: &str) -> Result<u64, SettingError> {
-    let size = size(text).filter(|size| (20_000..=MAX_WINDOW_BYTES).contains(size));
-    let allowed = "a size such as \"32MB\", from 20KB to 1073MB";
-    size.ok_or_else(|| SettingError { what: "the window", text: text.to_owned(), allowed })
 }
 
 #[cfg(test)]

@@ -31,6 +31,8 @@ pub struct WireConfig {
     pub node: NodeConfig,
     /// Configuration of the socket.
     pub udp: UdpConfig,
+    /// The receive window of a flow, bytes; the default depends on the service.
+    pub window_bytes: Option<u64>,
     /// The UDP payload of full packets, bytes.
     pub udp_payload_bytes: u16,
     /// The line rate of this host; defaults to that of the interface.
@@ -43,10 +45,14 @@ pub struct WireConfig {
     pub idle_timeout: Duration,
     /// The time without progress after which a transfer ends, although the peer is connected.
     pub stall_timeout: Duration,
-    /// The interval of the time series; none without it.
-    pub sample_interval: Option<Dur>,
-    /// The file of a qlog of all flows, and its maximum number of events.
-    pub qlog: Option<(PathBuf, u64)>,
+    /// Samples time series.
+    pub has_series: bool,
+    /// The time between samples of the time series.
+    pub sample_interval: Dur,
+    /// The file of a qlog of all flows.
+    pub qlog: Option<PathBuf>,
+    /// The maximum number of events in the qlog.
+    pub qlog_events: u64,
 }
 
 impl WireConfig {
@@ -58,14 +64,17 @@ impl WireConfig {
             first_contact: false,
             node: NodeConfig::default(),
             udp: UdpConfig::default(),
+            window_bytes: None,
             udp_payload_bytes: 1452,
             line_rate: None,
             waits: Waiting::default(),
             connect_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(30),
             stall_timeout: Duration::from_nanos(STALL_TIMEOUT.as_ps() / 1000),
-            sample_interval: None,
+            has_series: false,
+            sample_interval: Dur::from_ms(10),
             qlog: None,
+            qlog_events: 1_000_000,
         }
     }
 
@@ -104,13 +113,14 @@ impl WireConfig {
         let node = NodeConfig { classes: classes.max(1), ..node };
         let mut host = Host::bind(at, UdpConfig { offload, ..self.udp.clone() }, quic, node)?;
         host.set_waiting(self.waits);
-        if self.sample_interval.is_some() || self.qlog.is_some() {
-            let log = self.qlog.as_ref().map(|(path, most)| {
+        if self.has_series || self.qlog.is_some() {
+            let log = self.qlog.as_ref().map(|path| {
                 let file = File::create(path).map_err(|error| WireError::Log { path: path.clone(), error })?;
                 let out: Box<dyn Write + Send> = Box::new(BufWriter::with_capacity(1 << 16, file));
-                Ok::<_, WireError>((out, *most))
+                Ok::<_, WireError>((out, self.qlog_events))
             });
-            host.enable_telemetry(TelemetryConfig { interval: self.sample_interval, log: log.transpose()? });
+            let interval = self.has_series.then_some(self.sample_interval);
+            host.enable_telemetry(TelemetryConfig { interval, log: log.transpose()? });
         }
         Ok(host)
     }

@@ -35,12 +35,13 @@ pub struct TunnelConfig {
 }
 
 /// The default receive window of a connection in each direction, bytes.
-pub const WINDOW_BYTES: u64 = 1 << 20;
+const WINDOW_BYTES: u64 = 1 << 20;
 
 impl TunnelConfig {
-    /// Creates the default configuration: 256 connections with windows of 1 MiB.
+    /// Creates the default configuration: 256 connections, with windows of 1 MiB unless `wire` sets another size.
     pub fn new(wire: WireConfig) -> TunnelConfig {
-        let node = NodeConfig { window_bytes: WINDOW_BYTES, ..wire.node.clone() };
+        let window_bytes = wire.window_bytes.unwrap_or(WINDOW_BYTES);
+        let node = NodeConfig { window_bytes, ..wire.node.clone() };
         let wire = WireConfig { node, ..wire };
         TunnelConfig { wire, max_connections: 256, waits: true, longest_pause: Duration::from_secs(10) }
     }

@@ -17,7 +17,7 @@ import click
 
 from sparelane import _native
 from sparelane._native import WireError
-from sparelane.cli.commands.wire_options import common, options_of
+from sparelane.cli.commands.wire_options import options_of, wire_options
 from sparelane.cli.main import Incomplete
 from sparelane.common import percentiles
 from sparelane.emulation import namespaces
@@ -27,7 +27,7 @@ SPARELANE = [sys.executable, "-c", "from sparelane.cli.main import main; main()"
 
 
 @click.command("harm")
-@common
+@wire_options("harm")
 @click.option("--serve", metavar="ADDR:PORT", help="Serve as the far end of the TCP flow until stopped; needs no keys.")
 @click.option("--tcp", metavar="HOST:PORT", help="Far end of the TCP flow: a host with --serve.")
 @click.option("--local", is_flag=True, help="Measure between two network namespaces of this machine (as root).")

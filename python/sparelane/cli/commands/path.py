@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sparelane.cli.commands.wire_options import common, options_of
+from sparelane.cli.commands.wire_options import options_of, wire_options
 from sparelane.wire import path as wire_path
 
 VERDICTS = {
@@ -20,14 +20,7 @@ VERDICTS = {
 
 
 @click.command("path")
-@common
-@click.option(
-    "--connect-timeout",
-    type=click.FloatRange(0.1, 3600),
-    default=10.0,
-    show_default=True,
-    help="Give up after this many seconds without an answer.",
-)
+@wire_options("path")
 @click.option(
     "--load",
     "load_s",

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from sparelane.cli.commands.long_lived import Log, Signals, long_lived
-from sparelane.cli.commands.wire_options import IDLE_TIMEOUT, STALL_TIMEOUT, FirstContact, common, options_of, telemetry
+from sparelane.cli.commands.wire_options import FirstContact, options_of, telemetry, wire_options
 from sparelane.cli.main import Incomplete
 from sparelane.terminal.streams import STREAMS
 from sparelane.wire import transfer
@@ -43,10 +43,8 @@ class Once:
 
 
 @click.command("recv")
-@common
+@wire_options("recv")
 @telemetry
-@IDLE_TIMEOUT
-@STALL_TIMEOUT
 @long_lived
 @click.option("--listen", required=True, metavar="ADDR:PORT", help="Address to listen on; port 0 takes any free one.")
 @click.option(

@@ -15,15 +15,7 @@ from typing import Any
 import click
 
 from sparelane.cli.commands.stopping import terminated_as_interrupted
-from sparelane.cli.commands.wire_options import (
-    CONNECT_TIMEOUT,
-    IDLE_TIMEOUT,
-    STALL_TIMEOUT,
-    FirstContact,
-    common,
-    options_of,
-    telemetry,
-)
+from sparelane.cli.commands.wire_options import FirstContact, options_of, telemetry, wire_options
 from sparelane.cli.main import Incomplete
 from sparelane.terminal import console
 from sparelane.terminal.streams import STREAMS
@@ -44,11 +36,8 @@ def _standard_input(name: str) -> Iterator[str]:
 
 
 @click.command("send")
-@common
+@wire_options("send")
 @telemetry
-@CONNECT_TIMEOUT
-@IDLE_TIMEOUT
-@STALL_TIMEOUT
 @click.option("--name", help="Name of the file that is read from standard input (-).")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.argument("to", metavar="HOST:PORT")

@@ -8,14 +8,7 @@ from typing import Any
 import click
 
 from sparelane.cli.commands.long_lived import Log, Signals, long_lived
-from sparelane.cli.commands.wire_options import (
-    CONNECT_TIMEOUT,
-    IDLE_TIMEOUT,
-    FirstContact,
-    common,
-    options_of,
-    telemetry,
-)
+from sparelane.cli.commands.wire_options import FirstContact, options_of, telemetry, wire_options
 from sparelane.terminal.streams import STREAMS
 from sparelane.wire import transfer
 
@@ -33,10 +26,8 @@ def _forwards(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> 
 
 
 @click.command("tunnel")
-@common
+@wire_options("tunnel")
 @telemetry
-@CONNECT_TIMEOUT
-@IDLE_TIMEOUT
 @long_lived
 @click.option("--listen", metavar="ADDR:PORT", help="Serve: address to listen on for other sites (UDP).")
 @click.option("--allow", multiple=True, metavar="HOST:PORT", help="Serve: target that other sites may reach (TCP).")

@@ -10,8 +10,9 @@ import click
 
 from sparelane import _native
 from sparelane.cli import completion
-from sparelane.cli.commands.options import with_options
-from sparelane.wire.transfer import DEFAULT_DSCP, Options
+from sparelane.cli.commands.options import Decorator, with_options
+from sparelane.wire.settings import SETTINGS, Setting
+from sparelane.wire.transfer import Options
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -28,14 +29,43 @@ def _settings(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> 
     return settings
 
 
-def _dscp(_: click.Context, __: click.Parameter, text: str) -> tuple[int, ...]:
+def _numbers(_: click.Context, parameter: click.Parameter, text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
-        raise click.BadParameter(f'"{text}" is not a list of numbers such as 0,3,11,19') from None
+        raise click.BadParameter(f'"{text}" is not a list of numbers such as {parameter.default}') from None
 
 
-_OPTIONS = (
+def _declared(setting: Setting) -> Decorator:
+    """Returns the option of a declared setting."""
+    kind: dict[str, Any] = {}
+    if setting.kind == "flag":
+        # The option reverses the default.
+        kind = {"is_flag": True, "callback": lambda _, __, is_given: is_given is not setting.default}
+    elif setting.kind == "choice":
+        kind = {"type": click.Choice(setting.choices)}
+    elif setting.bounds is not None:
+        # Whole bounds print without a fraction.
+        least, most = (int(bound) if bound == int(bound) else bound for bound in setting.bounds)
+        if setting.kind == "whole":
+            kind = {"type": click.IntRange(int(least), int(most))}
+        else:
+            kind = {"type": click.FloatRange(least, most)}
+        kind["metavar"] = setting.unit.upper()
+    else:
+        kind = {"metavar": setting.unit.upper()}
+    if setting.kind == "numbers":
+        kind["callback"] = _numbers
+    text = setting.meaning
+    if setting.unset is not None:
+        text += f"  [default: {setting.unset}]"
+    elif setting.kind != "flag":
+        default = setting.default if setting.bounds is not None else setting.default_text
+        kind |= {"default": default, "show_default": True}
+    return click.option(setting.name, setting.option, help=text, **kind)
+
+
+_KEYS = (
     click.option("--keys", required=True, metavar="D", help="Folder of this host's key."),
     click.option("--trust", multiple=True, metavar="FINGERPRINT", help="Also trust this peer; repeatable."),
     click.option(
@@ -54,82 +84,19 @@ _OPTIONS = (
         metavar="KEY=VALUE",
         help="Set a parameter of the controller; repeatable.",
     ),
-    click.option("--tail-rate", metavar="RATE", help="Highest rate of the tail, such as 100Mbps.  [default: measured]"),
-    click.option("--tail-rate-cap", metavar="RATE", help="Upper bound of the measured rate of the tail."),
-    click.option(
-        "--unmarked",
-        type=click.Choice(["none", "scavenger", "ignore"]),
-        default="none",
-        show_default=True,
-        help="Tail if the path clears the DSCP of lower classes: send none, back off when queues grow, or send anyway.",
-    ),
-    click.option(
-        "--mtu",
-        type=click.IntRange(1280, 9048),
-        help="Largest IP packet, bytes.  [default: 1500, or less if the path carries less]",
-    ),
-    click.option("--window", metavar="SIZE", help="Largest memory of a flow, such as 32MB."),
-    click.option(
-        "--dscp",
-        default=",".join(map(str, DEFAULT_DSCP)),
-        show_default=True,
-        callback=_dscp,
-        metavar="LIST",
-        help="DSCP of each class, highest class first; a single value turns the lower classes off.",
-    ),
-    click.option(
-        "--trust-on-first-contact",
-        "first_contact",
-        is_flag=True,
-        help="If no peer is trusted yet, trust the first one and save its key.",
-    ),
-    click.option("--line-rate", metavar="RATE", help="Line rate of this host.  [default: the interface's speed]"),
-    click.option(
-        "--busy-wait", is_flag=True, help="Time RAPID's gaps with a busy loop, which is exact but occupies a core."
-    ),
-    click.option("--no-offload", is_flag=True, help="Use one system call per datagram."),
-    click.option(
-        "--gso",
-        type=click.Choice(["auto", "require", "off"]),
-        default="auto",
-        show_default=True,
-        help="Send batches (GSO): if kernel and interface support it, or fail if they do not, or never.",
-    ),
-    click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line."),
 )
 
-
-CONNECT_TIMEOUT = click.option(
-    "--connect-timeout",
-    type=click.FloatRange(0.1, 3600),
-    default=10.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Give up after this many seconds without an answer.",
-)
-
-IDLE_TIMEOUT = click.option(
-    "--idle-timeout",
-    type=click.FloatRange(1, 3600),
-    default=30.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Disconnect a peer after this many seconds of silence.",
-)
-
-STALL_TIMEOUT = click.option(
-    "--stall-timeout",
-    type=click.FloatRange(1, 86_400),
-    default=300.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Disconnect a peer that makes no progress for this many seconds.",
-)
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
 
 
-def common(command: Command) -> Command:
-    """Adds the options that all these commands share."""
-    return with_options(command, _OPTIONS)
+def wire_options(name: str) -> Callable[[Command], Command]:
+    """Adds the options of the wire that the command of this name has: keys, controller and declared settings."""
+
+    def add(command: Command) -> Command:
+        declared = [_declared(setting) for setting in SETTINGS if name in setting.commands]
+        return with_options(command, (*_KEYS, *declared, _JSON))
+
+    return add
 
 
 _TELEMETRY = (
@@ -140,26 +107,10 @@ _TELEMETRY = (
         help="Write time series of all flows as Parquet, with the simulator's columns.",
     ),
     click.option(
-        "--sample-interval",
-        type=click.FloatRange(1e-4, 3600),
-        default=0.01,
-        show_default=True,
-        metavar="SECONDS",
-        help="Time between samples of --telemetry.",
-    ),
-    click.option(
         "--qlog",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE",
         help="Write the events of all flows as qlog.",
-    ),
-    click.option(
-        "--qlog-events",
-        type=click.IntRange(1, 1_000_000_000),
-        default=1_000_000,
-        show_default=True,
-        metavar="COUNT",
-        help="Maximum number of events that --qlog writes.",
     ),
     click.option(
         "--metrics",
@@ -175,30 +126,9 @@ def telemetry(command: Command) -> Command:
 
 
 def options_of(given: dict[str, Any]) -> Options:
-    """The transfer options from the options of the command line."""
-    return Options(
-        controller=given["cc"],
-        settings=given["settings"],
-        tail_rate=given["tail_rate"],
-        tail_rate_cap=given["tail_rate_cap"],
-        unmarked=given["unmarked"],
-        mtu=given["mtu"],
-        window=given["window"],
-        dscp=given["dscp"],
-        busy_wait=given["busy_wait"],
-        line_rate=given["line_rate"],
-        offload=not given["no_offload"],
-        gso=given["gso"],
-        connect_timeout_s=given.get("connect_timeout", 10.0),
-        idle_timeout_s=given.get("idle_timeout", 30.0),
-        stall_timeout_s=given.get("stall_timeout", 300.0),
-        first_contact=given["first_contact"],
-        telemetry=given.get("telemetry"),
-        sample_interval_s=given.get("sample_interval", 0.01),
-        qlog=given.get("qlog"),
-        qlog_events=given.get("qlog_events", 1_000_000),
-        metrics=given.get("metrics"),
-    )
+    """The transfer options from the options of the command line. Settings that the command lacks have their default."""
+    named = {setting.name for setting in SETTINGS} | {"settings", "telemetry", "qlog", "metrics"}
+    return Options(controller=given["cc"], **{name: value for name, value in given.items() if name in named})
 
 
 class FirstContact:
