@@ -72,15 +72,15 @@ fn invented(input: &mut Input<'_>) -> Vec<u8> {
             let chunks = vec![[input.byte(); 32]; usize::from(input.byte() % 4)];
             Message::Accept { item, have: number(input), chunks }
         }
-        2 => Message::Refuse { item, reason: "no".to_owned() },
+        2 => Message::Refuse { item, reason: "no".into() },
         3 => {
             let again = (0..input.byte() % 3).map(|_| u16::from(input.byte() % 4)).collect();
             Message::Begin { item, flow: u32::from(input.byte() % 4), from: number(input), again }
         }
         4 => Message::Whole { item, digest: [input.byte(); 32] },
-        5 => Message::Abort { item, reason: "over".to_owned() },
+        5 => Message::Abort { item, reason: "over".into() },
         6 => Message::Stored { item },
-        7 => Message::Failed { item, reason: "failed".to_owned() },
+        7 => Message::Failed { item, reason: "failed".into() },
         8 => Message::Exists { item },
         9 => Message::Checked { item, bytes: number(input) },
         _ => Message::End,

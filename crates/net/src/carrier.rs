@@ -7,6 +7,7 @@
 //! different classes overtake each other.
 
 use crate::identity::Fingerprint;
+use crate::peer_text::PeerText;
 use bytes::Bytes;
 use sparelane_core::{Dur, Time};
 use std::net::SocketAddr;
@@ -118,7 +119,7 @@ pub enum CloseReason {
         /// The peer's code.
         code: u64,
         /// The peer's message.
-        reason: String,
+        reason: PeerText,
     },
     /// This host does not trust the peer's key.
     #[error("the peer's key is {0}, which is not trusted")]
@@ -129,9 +130,9 @@ pub enum CloseReason {
     /// The idle timeout expired.
     #[error("the peer was silent for too long")]
     IdleTimeout,
-    /// Any other failure.
+    /// Any other failure. The text may contain a message of the peer.
     #[error("the connection failed: {0}")]
-    Failed(String),
+    Failed(PeerText),
 }
 
 /// An error of a carrier.

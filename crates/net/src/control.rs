@@ -4,6 +4,7 @@
 //! network byte order; a text has its length in bytes (2) before it. The first message of a listening site has kind 0
 //! and one byte that identifies the service it offers.
 
+use crate::peer_text::PeerText;
 use bytes::{BufMut, Bytes};
 use std::ops::RangeInclusive;
 use thiserror::Error;
@@ -80,7 +81,8 @@ pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
 }
 
 /// Appends a reason, cut between characters if it is too long.
-pub(crate) fn put_reason(out: &mut Vec<u8>, reason: &str) {
+pub(crate) fn put_reason(out: &mut Vec<u8>, reason: &PeerText) {
+    let reason = reason.as_str();
     let end = (0..=reason.len().min(MAX_REASON_BYTES)).rfind(|&at| reason.is_char_boundary(at));
     put_text(out, &reason[..end.unwrap_or(0)]);
 }
@@ -108,6 +110,12 @@ impl Fields<'_> {
         self.take().map(u64::from_be_bytes)
     }
 
+    /// A text for people.
+    pub(crate) fn reason(&mut self) -> Option<PeerText> {
+        Some(PeerText::from(self.text()?))
+    }
+
+    /// A text that the caller validates, such as a name.
     pub(crate) fn text(&mut self) -> Option<String> {
         let length = usize::from(self.u16()?);
         let (text, rest) = self.0.split_at_checked(length)?;

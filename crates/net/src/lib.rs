@@ -18,6 +18,7 @@ pub mod line;
 #[cfg(target_os = "linux")]
 pub mod metrics;
 pub mod node;
+pub mod peer_text;
 pub mod probe;
 pub mod quic;
 #[cfg(target_os = "linux")]

@@ -18,6 +18,7 @@ pub use settings::{DEFAULT_BATCH, QuicConfig};
 use crate::carrier::{Arrival, AssociationId, Carrier, CarrierError, CarrierEvent, CloseReason, Datagram};
 use crate::flow::MAX_CLASSES;
 use crate::identity::{Fingerprint, Identity, Trusted};
+use crate::peer_text::PeerText;
 use bytes::{Bytes, BytesMut};
 use hello::{HELLO_BYTES, Hello, Secret};
 use quinn_proto::{
@@ -640,23 +641,22 @@ fn close_reason(error: ConnectionError, settings: &Settings, config: &QuicConfig
         ConnectionError::LocallyClosed => CloseReason::Here,
         ConnectionError::TimedOut => CloseReason::IdleTimeout,
         ConnectionError::ApplicationClosed(close) => {
-            let reason = String::from_utf8_lossy(&close.reason).chars().filter(|c| !c.is_control()).take(200).collect();
-            CloseReason::Peer { code: close.error_code.into_inner(), reason }
+            CloseReason::Peer { code: close.error_code.into_inner(), reason: PeerText::of_bytes(&close.reason) }
         }
         ConnectionError::ConnectionClosed(close) if REFUSED_KEY.contains(&u64::from(close.error_code)) => {
             CloseReason::NotTrusted(own)
         }
         ConnectionError::ConnectionClosed(close) if u64::from(close.error_code) == NO_COMMON_PROTOCOL => {
-            CloseReason::Failed("the peer speaks another version of this protocol".to_owned())
+            CloseReason::Failed("the peer speaks another version of this protocol".into())
         }
         ConnectionError::TransportError(error) if u64::from(error.code) == NO_COMMON_PROTOCOL => {
-            CloseReason::Failed("the peer speaks another version of this protocol".to_owned())
+            CloseReason::Failed("the peer speaks another version of this protocol".into())
         }
         ConnectionError::TransportError(error) => match settings.verifier.last_refused() {
             Some(peer) => CloseReason::Untrusted(peer),
-            None => CloseReason::Failed(error.to_string()),
+            None => CloseReason::Failed(error.to_string().into()),
         },
-        other => CloseReason::Failed(other.to_string()),
+        other => CloseReason::Failed(other.to_string().into()),
     }
 }
 

@@ -206,7 +206,7 @@ fn a_peer_is_disconnected_with_a_reason_after_a_hundred_wrong_frames() {
     }
     let Some(CloseReason::Peer { code, reason }) = closed else { panic!("{closed:?} after {sent}") };
     assert_eq!((sent, code), (100, CODE_VIOLATION.into()));
-    assert!(reason.starts_with("100 frames were wrong; the last: "), "{reason}");
+    assert!(reason.as_str().starts_with("100 frames were wrong; the last: "), "{reason}");
 }
 
 #[test]

@@ -23,6 +23,7 @@
 
 use super::chunks::{Digest, MAX_CHUNKS};
 use crate::control::{Coded, Fields, put_reason, put_text};
+use crate::peer_text::PeerText;
 use bytes::BufMut;
 use std::ops::RangeInclusive;
 
@@ -73,7 +74,7 @@ pub enum Message {
         /// The item.
         item: u32,
         /// The reason.
-        reason: String,
+        reason: PeerText,
     },
     /// Announces the flow of an item.
     Begin {
@@ -98,7 +99,7 @@ pub enum Message {
         /// The item.
         item: u32,
         /// The reason.
-        reason: String,
+        reason: PeerText,
     },
     /// Confirms that the item is stored under its name.
     Stored {
@@ -110,7 +111,7 @@ pub enum Message {
         /// The item.
         item: u32,
         /// The reason.
-        reason: String,
+        reason: PeerText,
     },
     /// Announces that no more items follow.
     End,
@@ -218,18 +219,18 @@ impl Coded for Message {
                 let chunks = (0..count.min(MAX_CHUNKS)).map(|_| fields.take()).collect::<Option<_>>()?;
                 Message::Accept { item, have, chunks }
             }
-            3 => Message::Refuse { item, reason: fields.text()? },
+            3 => Message::Refuse { item, reason: fields.reason()? },
             4 => {
                 let (flow, from, count) = (fields.u32()?, fields.u64()?, usize::from(fields.u16()?));
                 let again = (0..count.min(MAX_CHUNKS)).map(|_| fields.u16()).collect::<Option<_>>()?;
                 Message::Begin { item, flow, from, again }
             }
             5 => Message::Whole { item, digest: fields.take()? },
-            6 => Message::Abort { item, reason: fields.text()? },
+            6 => Message::Abort { item, reason: fields.reason()? },
             7 => Message::Stored { item },
             10 => Message::Exists { item },
             11 => Message::Checked { item, bytes: fields.u64()? },
-            _ => Message::Failed { item, reason: fields.text()? },
+            _ => Message::Failed { item, reason: fields.reason()? },
         })
     }
 }
@@ -241,7 +242,7 @@ mod tests {
     use sparelane_core::{Domain, Stream};
 
     fn all() -> Vec<Message> {
-        let (item, digest, reason) = (0x0102_0304, [9; 32], "naïve".to_owned());
+        let (item, digest, reason) = (0x0102_0304, [9; 32], PeerText::from("naïve"));
         let name = vec!["a".to_owned(), "b ü".to_owned()];
         vec![
             Message::Offer(Offer { item, kind: Kind::File, size: 1 << 40, mode: 0o644, modified_ns: -5, name }),
@@ -292,7 +293,7 @@ mod tests {
         assert_eq!(hex(&Message::Exists { item: 1 }), "000000050a00000001");
         assert_eq!(hex(&Message::Checked { item: 1, bytes: 2 }), "0000000d0b000000010000000000000002");
         assert_eq!(
-            hex(&Message::Refuse { item: 1, reason: "no".to_owned() }),
+            hex(&Message::Refuse { item: 1, reason: "no".into() }),
             "000000090300000001".to_owned() + "00026e6f"
         );
         assert_eq!(hex(&Message::End), "0000000109");
@@ -320,9 +321,9 @@ mod tests {
 
     #[test]
     fn long_reasons_are_cut_between_characters() {
-        let message = Message::Abort { item: 1, reason: "ü".repeat(1000) };
+        let message = Message::Abort { item: 1, reason: "ü".repeat(1000).into() };
         let mut inbox = Inbox::default();
         inbox.push(&message.encode());
-        assert_eq!(inbox.pop(), Ok(Some(Message::Abort { item: 1, reason: "ü".repeat(250) })));
+        assert_eq!(inbox.pop(), Ok(Some(Message::Abort { item: 1, reason: "ü".repeat(250).into() })));
     }
 }

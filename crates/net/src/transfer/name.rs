@@ -1,6 +1,7 @@
 //! Names of transferred files. They come from another host. None may lead out of the folder, resemble another name, or
 //! exceed the limits of file systems.
 
+use crate::peer_text::is_invisible;
 use thiserror::Error;
 
 /// The maximum number of parts.
@@ -118,13 +119,6 @@ fn is_separator(c: char) -> bool {
         '/', '\\', ':', '\u{2044}', '\u{2215}', '\u{2216}', '\u{29f5}', '\u{29f8}', '\u{fe68}', '\u{ff0f}', '\u{ff3c}',
     ];
     LIKE_SLASHES.contains(&c) || c == '\u{ff1a}'
-}
-
-fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
-        | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-        | '\u{ffa0}' | '\u{fff0}'..='\u{fffd}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Device names of Windows, with any extension.

@@ -277,7 +277,7 @@ impl ReceiveTransfer {
                     }
                     Err(reason) => {
                         self.settle(active, item, Some(reason.clone()));
-                        Message::Refuse { item, reason }
+                        Message::Refuse { item, reason: reason.into() }
                     }
                 };
                 node.write_control(self.association, reply.encode())?;
@@ -305,7 +305,7 @@ impl ReceiveTransfer {
                     }
                     Err(reason) => {
                         self.settle(active, item, Some(reason.clone()));
-                        Message::Refuse { item, reason }
+                        Message::Refuse { item, reason: reason.into() }
                     }
                 };
                 node.write_control(self.association, reply.encode())?;
@@ -315,14 +315,17 @@ impl ReceiveTransfer {
             // The disk is full, for example. The sender stops this file only.
             Answer::Failed { opening, reason } => {
                 let Some(item) = self.by_opening.get(&opening).copied() else { return Ok(()) };
-                node.write_control(self.association, Message::Failed { item, reason: reason.clone() }.encode())?;
+                node.write_control(
+                    self.association,
+                    Message::Failed { item, reason: reason.as_str().into() }.encode(),
+                )?;
                 self.settle(active, item, Some(reason));
             }
             Answer::Stored { opening, result } => {
                 let Some(item) = self.by_opening.get(&opening).copied() else { return Ok(()) };
                 let reply = match &result {
                     Ok(()) => Message::Stored { item },
-                    Err(reason) => Message::Failed { item, reason: reason.clone() },
+                    Err(reason) => Message::Failed { item, reason: reason.as_str().into() },
                 };
                 self.settle(active, item, result.err());
                 node.write_control(self.association, reply.encode())?;
@@ -368,7 +371,7 @@ impl ReceiveTransfer {
                 let Some(peer) = node.peer(self.association) else { return Ok(()) };
                 let item = offer.item;
                 if let Err(reason) = self.open(active, peer, offer) {
-                    node.write_control(self.association, Message::Refuse { item, reason }.encode())?;
+                    node.write_control(self.association, Message::Refuse { item, reason: reason.into() }.encode())?;
                 }
             }
             Message::Begin { item, flow, from, again } => {
@@ -401,7 +404,7 @@ impl ReceiveTransfer {
             // A complete file has its name already, or will get it.
             Message::Abort { item, .. } if self.items.get(&item).is_some_and(|item| item.state == State::Finishing) => {
             }
-            Message::Abort { item, reason } => self.settle(active, item, Some(reason)),
+            Message::Abort { item, reason } => self.settle(active, item, Some(reason.into())),
             Message::End => self.ended = true,
             _ => return Err(TransferError::Peer("sends what only a receiver says")),
         }

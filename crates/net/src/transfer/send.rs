@@ -257,7 +257,7 @@ impl SendTransfer {
                     // The unsent rest would be discarded.
                     node.reset(active.flow);
                 }
-                self.settle(item, Some(reason));
+                self.settle(item, Some(reason.into()));
             }
             _ => return Err(TransferError::Peer("sends what only a sender says")),
         }
@@ -330,7 +330,7 @@ impl SendTransfer {
 
     fn abort<C: Carrier>(&mut self, node: &mut Node<C>, item: u32, error: &io::Error) -> Result<(), TransferError> {
         let reason = error.to_string();
-        node.write_control(self.association, Message::Abort { item, reason: reason.clone() }.encode())?;
+        node.write_control(self.association, Message::Abort { item, reason: reason.as_str().into() }.encode())?;
         self.settle(item, Some(reason));
         Ok(())
     }

@@ -582,7 +582,7 @@ fn an_idle_peer_is_disconnected_after_the_stall_timeout() {
         let Some(CloseReason::Peer { code, reason }) = reason_seen else { panic!("{reason_seen:?}") };
         assert_eq!(code, u64::from(CODE_STALLED));
         assert_eq!(
-            reason,
+            reason.as_str(),
             format!(
                 "the transfer has made no progress for {seconds} s, although the peer is connected (--stall-timeout)"
             )

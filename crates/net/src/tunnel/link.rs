@@ -226,7 +226,7 @@ impl Link {
             }
             Message::Refused { connection, reason } if !self.serves => {
                 if self.forget(node, connection) {
-                    self.events.push_back(LinkEvent::Refused { connection, reason });
+                    self.events.push_back(LinkEvent::Refused { connection, reason: reason.into() });
                 }
             }
             Message::Reset { connection, reason } => {
@@ -297,7 +297,7 @@ impl Link {
         reason: &str,
     ) -> Result<(), TunnelError> {
         if self.forget(node, connection) {
-            let reason = reason.to_owned();
+            let reason = reason.into();
             node.write_control(self.association, Message::Refused { connection, reason }.encode())?;
         }
         Ok(())
@@ -334,7 +334,7 @@ impl Link {
         reason: &str,
     ) -> Result<(), TunnelError> {
         if self.forget(node, connection) {
-            let reason = reason.to_owned();
+            let reason = reason.into();
             node.write_control(self.association, Message::Reset { connection, reason }.encode())?;
         }
         Ok(())
@@ -398,7 +398,10 @@ impl Link {
             let reason = reason.to_owned();
             self.events.push_back(LinkEvent::Reset { connection: id, reason: reason.clone() });
             if notifies_peer {
-                node.write_control(self.association, Message::Reset { connection: id, reason }.encode())?;
+                node.write_control(
+                    self.association,
+                    Message::Reset { connection: id, reason: reason.into() }.encode(),
+                )?;
             }
         }
         Ok(())

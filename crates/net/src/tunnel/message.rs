@@ -11,6 +11,7 @@
 
 use super::Target;
 use crate::control::{Coded, Fields, put_reason, put_text};
+use crate::peer_text::PeerText;
 use bytes::BufMut;
 use std::ops::RangeInclusive;
 
@@ -38,14 +39,14 @@ pub enum Message {
         /// The connection.
         connection: u32,
         /// The reason.
-        reason: String,
+        reason: PeerText,
     },
     /// The connection is broken.
     Reset {
         /// The connection.
         connection: u32,
         /// The reason.
-        reason: String,
+        reason: PeerText,
     },
 }
 
@@ -82,8 +83,8 @@ impl Coded for Message {
                 Message::Open { connection, flow, target: Target::new(&fields.text()?, port)? }
             }
             33 => Message::Opened { connection, flow: fields.u32()? },
-            34 => Message::Refused { connection, reason: fields.text()? },
-            _ => Message::Reset { connection, reason: fields.text()? },
+            34 => Message::Refused { connection, reason: fields.reason()? },
+            _ => Message::Reset { connection, reason: fields.reason()? },
         })
     }
 }
@@ -99,8 +100,8 @@ mod tests {
         let all = [
             Message::Open { connection: 1, flow: 2, target },
             Message::Opened { connection: 1, flow: 7 },
-            Message::Refused { connection: 1, reason: "no".to_owned() },
-            Message::Reset { connection: 1, reason: "näher".to_owned() },
+            Message::Refused { connection: 1, reason: "no".into() },
+            Message::Reset { connection: 1, reason: "näher".into() },
         ];
         let mut inbox = Inbox::default();
         for message in &all {

@@ -345,7 +345,7 @@ fn a_site_that_violates_the_rules_is_refused() {
         }
         link.map_or("no link".to_owned(), |link| format!("{} connections", link.len()))
     };
-    let reset = || Message::Reset { connection: 9, reason: "x".to_owned() };
+    let reset = || Message::Reset { connection: 9, reason: "x".into() };
     let cases: [(usize, Vec<Message>, &str); 8] = [
         (0, vec![open(0, 0), open(1, 1)], "2 connections"),
         (0, vec![open(0, 0), open(1, 1), open(2, 2), open(3, u32::MAX)], "2 connections"),

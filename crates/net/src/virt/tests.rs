@@ -341,7 +341,7 @@ fn the_control_stream_is_reliable_in_both_directions() {
         }
     }
     assert!(got[0] == message && got[1] == message, "{} and {}", got[0].len(), got[1].len());
-    assert_eq!(reason, Some(CloseReason::Peer { code: 77, reason: "enough".to_owned() }));
+    assert_eq!(reason, Some(CloseReason::Peer { code: 77, reason: "enough".into() }));
 }
 
 /// Losses do not slow the tail down, nor does a lost datagram of acknowledgments. The simulator takes 2.3 s for the
