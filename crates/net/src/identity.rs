@@ -3,7 +3,8 @@
 //! A host has an Ed25519 key. Peers identify each other only by the SHA-256 of the public key (its
 //! SubjectPublicKeyInfo). TLS uses the raw keys (RFC 7250), without certificates, names or authorities. A folder of
 //! keys holds the private key (`key.pem`, PKCS #8) and the fingerprints of trusted peers (`trusted`, one per line,
-//! followed by a remark). Both files are accessible to their owner only.
+//! followed by a remark). Both files are accessible to their owner only, and nobody else can write to the folder or to
+//! one above it, since that suffices to replace the files (as `StrictModes` of OpenSSH).
 
 use ring::rand::SystemRandom;
 use ring::signature::Ed25519KeyPair;
@@ -13,9 +14,9 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::sign::{CertifiedKey, SigningKey};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -105,6 +106,22 @@ pub enum IdentityError {
         /// Its permission bits.
         mode: u32,
     },
+    /// Other users can write to the folder or to one above it, and so replace the key.
+    #[error("{}: others can write to it (mode {mode:04o}); only its owner may: chmod go-w", path.display())]
+    FolderRights {
+        /// The folder.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// A file or folder belongs to another user, who can change it.
+    #[error("{}: it belongs to user {owner}, who can change it; allowed is this user or root", path.display())]
+    Owner {
+        /// The file or folder.
+        path: PathBuf,
+        /// The number of its owner.
+        owner: u32,
+    },
     /// The file has no Ed25519 key.
     #[error("{}: the file has no Ed25519 private key in PKCS #8", .0.display())]
     NoKey(PathBuf),
@@ -164,7 +181,7 @@ impl Identity {
     /// Loads the key pair from a folder.
     ///
     /// # Errors
-    /// The key is missing or invalid, or other users have access to it.
+    /// The key is missing or invalid, or other users have access to it or to its folder.
     pub fn load(folder: &Path) -> Result<Identity, IdentityError> {
         let path = folder.join(KEY_FILE);
         let text = read_private(&path).map_err(|error| match error {
@@ -180,9 +197,10 @@ impl Identity {
     /// Writes the key pair into a folder, which is created if it does not exist.
     ///
     /// # Errors
-    /// The folder has a key already or cannot be written.
+    /// The folder has a key already, cannot be written, or can be written by other users.
     pub fn save(&self, folder: &Path) -> Result<(), IdentityError> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed(folder))?;
+        check_folder(folder)?;
         let path = folder.join(KEY_FILE);
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         let mut file = file.map_err(|error| match error.kind() {
@@ -300,7 +318,12 @@ impl FromIterator<Fingerprint> for Trusted {
 /// Reads a text file, and checks that only its owner has access.
 fn read_private(path: &Path) -> Result<String, IdentityError> {
     let file = File::open(path).map_err(failed(path))?;
-    let mode = file.metadata().map_err(failed(path))?.permissions().mode() & 0o777;
+    if let Some(folder) = path.parent() {
+        check_folder(folder)?;
+    }
+    let metadata = file.metadata().map_err(failed(path))?;
+    check_owner(path, &metadata)?;
+    let mode = metadata.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
         return Err(IdentityError::Rights { path: path.to_owned(), mode });
     }
@@ -308,6 +331,31 @@ fn read_private(path: &Path) -> Result<String, IdentityError> {
     file.take(MAX_FILE_BYTES).read_to_string(&mut text).map_err(failed(path))?;
     // Some editors write a byte order mark.
     Ok(text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), str::to_owned))
+}
+
+/// Checks that only this user and root can write to a folder and to all folders above it. A sticky folder, such as
+/// `/tmp`, lets everybody write but only owners rename, so it may be above the folder of keys.
+fn check_folder(folder: &Path) -> Result<(), IdentityError> {
+    const STICKY: u32 = 0o1000;
+    let folder = folder.canonicalize().map_err(failed(folder))?;
+    for path in folder.ancestors() {
+        let metadata = std::fs::metadata(path).map_err(failed(path))?;
+        let mode = metadata.permissions().mode() & 0o7777;
+        let is_sticky = mode & STICKY != 0 && path != folder;
+        if mode & 0o022 != 0 && !is_sticky {
+            return Err(IdentityError::FolderRights { path: path.to_owned(), mode });
+        }
+        check_owner(path, &metadata)?;
+    }
+    Ok(())
+}
+
+fn check_owner(path: &Path, metadata: &Metadata) -> Result<(), IdentityError> {
+    match metadata.uid() {
+        0 => Ok(()),
+        owner if owner == nix::unistd::geteuid().as_raw() => Ok(()),
+        owner => Err(IdentityError::Owner { path: path.to_owned(), owner }),
+    }
 }
 
 /// Removes all permissions on `path` except the owner's.
@@ -387,6 +435,38 @@ mod tests {
         std::fs::write(&path, "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n").expect("a file");
         assert!(matches!(Identity::load(&folder.0), Err(IdentityError::NoKey(_))));
         assert!(matches!(Identity::load(&folder.0.join("elsewhere")), Err(IdentityError::Missing(_))));
+    }
+
+    #[test]
+    fn a_folder_that_others_can_write_to_is_refused() {
+        let above = Folder::new("writable");
+        let folder = above.0.join("keys");
+        Identity::generate().expect("a key").save(&folder).expect("a folder");
+        Trusted::append(&folder, fingerprint('a'), "").expect("a line");
+        let set = |path: &Path, mode| std::fs::set_permissions(path, Permissions::from_mode(mode)).expect("rights");
+        for mode in [0o777, 0o720, 0o702, 0o1777] {
+            set(&folder, mode);
+            for refused in [Identity::load(&folder).err(), Trusted::load(&folder).err()] {
+                let refused = refused.expect("others can write").to_string();
+                let end = format!("others can write to it (mode {mode:04o}); only its owner may: chmod go-w");
+                assert!(refused.ends_with(&end), "{refused}");
+            }
+            let trusts = Trusted::append(&folder, fingerprint('b'), "");
+            assert!(matches!(trusts, Err(IdentityError::FolderRights { .. })), "{trusts:?}");
+        }
+        set(&folder, 0o755);
+        Identity::load(&folder).expect("others can only read");
+        // The right to rename the folder suffices to replace it.
+        set(&above.0, 0o777);
+        assert!(matches!(Identity::load(&folder), Err(IdentityError::FolderRights { path, .. }) if path == above.0));
+        set(&above.0, 0o1777);
+        Identity::load(&folder).expect("only owners can rename in a sticky folder");
+        set(&above.0, 0o700);
+        let open = above.0.join("open");
+        std::fs::create_dir(&open).expect("a folder");
+        set(&open, 0o770);
+        let saved = Identity::generate().expect("a key").save(&open);
+        assert!(matches!(saved, Err(IdentityError::FolderRights { .. })), "{saved:?}");
     }
 
     #[test]
