@@ -216,6 +216,12 @@ impl Identity {
         Fingerprint::of(&self.public_key)
     }
 
+    /// Returns an identity that presents the public key of `other` without its private key.
+    #[cfg(test)]
+    pub(crate) fn pretending_to_be(&self, other: &Identity) -> Identity {
+        Identity { public_key: other.public_key.clone(), ..self.clone() }
+    }
+
     /// The key pair in the form that TLS needs.
     pub(crate) fn certified(&self) -> Arc<CertifiedKey> {
         Arc::new(CertifiedKey::new(vec![self.public_key.clone().into()], Arc::clone(&self.key)))

@@ -653,8 +653,8 @@ fn close_reason(error: ConnectionError, settings: &Settings, config: &QuicConfig
             CloseReason::Failed("the peer speaks another version of this protocol".into())
         }
         ConnectionError::TransportError(error) => match settings.verifier.last_refused() {
-            Some(peer) => CloseReason::Untrusted(peer),
-            None => CloseReason::Failed(error.to_string().into()),
+            Some(peer) if REFUSED_KEY.contains(&u64::from(error.code)) => CloseReason::Untrusted(peer),
+            _ => CloseReason::Failed(error.to_string().into()),
         },
         other => CloseReason::Failed(other.to_string().into()),
     }

@@ -74,6 +74,38 @@ fn an_unvalidated_address_gets_one_retry_per_attempt_and_no_state_is_kept() {
     assert_eq!((server.poll_event(), server.next_timer()), (None, Time::NEVER));
 }
 
+/// Returns the reason for which the server refused this client.
+fn refusal(server: &mut Quic, client: &Identity, listening: &Identity) -> CloseReason {
+    let address = SocketAddr::from((Ipv4Addr::new(192, 0, 2, 7), 1000));
+    let mut client = quic(client, &[listening], false);
+    client.connect(after(0), address_of(1)).expect("room");
+    for _ in 0..8 {
+        carry(&mut client, server, address, after(0), |datagram| datagram.class == 0);
+        carry(server, &mut client, address_of(1), after(0), |datagram| datagram.to == address);
+    }
+    let closed = std::iter::from_fn(|| client.poll_event()).find_map(|event| match event {
+        CarrierEvent::Closed { reason, .. } => Some(reason),
+        _ => None,
+    });
+    closed.expect("the server refuses")
+}
+
+/// A public key is no secret. A peer that presents it without the private key must not bring it into the log, from which
+/// an operator may trust it, and must not learn whether it is trusted.
+#[test]
+fn a_stranger_is_reported_after_its_proof_and_all_strangers_get_one_answer() {
+    let [trusted, known, stranger, listening] = keys();
+    let mut server = quic(&listening, &[&trusted], true);
+    let unproven = [stranger.pretending_to_be(&trusted), stranger.pretending_to_be(&known)];
+    for liar in &unproven {
+        assert_eq!(refusal(&mut server, liar, &listening), CloseReason::NotTrusted(liar.fingerprint()));
+        assert_eq!(server.take_refused_peer(), None, "the key is not proven");
+    }
+    assert_eq!(refusal(&mut server, &stranger, &listening), CloseReason::NotTrusted(stranger.fingerprint()));
+    assert_eq!(server.take_refused_peer(), Some(stranger.fingerprint()));
+    assert_eq!((server.take_refused_peer(), server.association_count()), (None, 0));
+}
+
 /// One address answers each Retry, which validates it, and then leaves the handshake open.
 #[test]
 fn half_open_handshakes_of_one_address_keep_no_other_out() {

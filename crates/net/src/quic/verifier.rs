@@ -1,4 +1,8 @@
 //! Authentication of peers by their raw public keys: a key is valid if its fingerprint is trusted.
+//!
+//! A public key is no secret, so a peer can present the key of another. The check therefore waits for the signature of
+//! the handshake: only a peer that has proved possession of its key is reported by name, and all strangers get the same
+//! answer at the same point. The answers do not reveal which public keys are trusted.
 
 use crate::identity::{Fingerprint, Trusted};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -14,9 +18,9 @@ pub(super) struct KeyVerifier {
     trusted: RwLock<Trusted>,
     /// Trusts the first peer if no peer is trusted yet.
     first_contact: bool,
-    /// The last key that was refused, for the error of the side that dialed.
+    /// The last proven key that was refused, for the error of the side that dialed. None if the proof was wrong.
     refused: Mutex<Option<Fingerprint>>,
-    /// The last key that was refused, until it is reported.
+    /// The last proven key that was refused, until it is reported.
     unreported: Mutex<Option<Fingerprint>>,
     algorithms: WebPkiSupportedAlgorithms,
 }
@@ -37,7 +41,7 @@ impl KeyVerifier {
         trusted.contains(peer)
     }
 
-    /// Returns, once, the last key that was refused.
+    /// Returns, once, the last proven key that was refused.
     pub(super) fn take_refused_peer(&self) -> Option<Fingerprint> {
         self.unreported.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -52,30 +56,33 @@ impl KeyVerifier {
         self.trusted.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The last key that was refused.
+    /// The last proven key that was refused; none if a peer without a proof was refused after it.
     pub(super) fn last_refused(&self) -> Option<Fingerprint> {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn check(&self, key: &CertificateDer<'_>) -> Result<(), Error> {
-        let peer = Fingerprint::of(key);
-        let trusted = self.trusted.read().unwrap_or_else(PoisonError::into_inner);
-        if trusted.contains(peer) || self.first_contact && trusted.is_empty() {
-            return Ok(());
-        }
-        *self.unreported.lock().unwrap_or_else(PoisonError::into_inner) = Some(peer);
-        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(peer);
-        Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
-    }
-
-    fn check_signature(
+    /// Checks the peer's signature of the handshake, and then whether its key is trusted. Both failures send the same
+    /// alert.
+    fn check(
         &self,
         message: &[u8],
         key: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
+        let peer = Fingerprint::of(key);
         let key = SubjectPublicKeyInfoDer::from(key.as_ref());
-        verify_tls13_signature_with_raw_key(message, &key, signature, &self.algorithms)
+        let proof = verify_tls13_signature_with_raw_key(message, &key, signature, &self.algorithms);
+        let trusted = self.trusted.read().unwrap_or_else(PoisonError::into_inner);
+        let proven = match proof {
+            Ok(valid) if trusted.contains(peer) || self.first_contact && trusted.is_empty() => return Ok(valid),
+            Ok(_) => Some(peer),
+            Err(_) => None,
+        };
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = proven;
+        if proven.is_some() {
+            *self.unreported.lock().unwrap_or_else(PoisonError::into_inner) = proven;
+        }
+        Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
     }
 }
 
@@ -84,13 +91,14 @@ const ONLY_TLS13: Error = Error::PeerMisbehaved(PeerMisbehaved::SignedHandshakeW
 impl ServerCertVerifier for KeyVerifier {
     fn verify_server_cert(
         &self,
-        key: &CertificateDer<'_>,
+        _: &CertificateDer<'_>,
         _: &[CertificateDer<'_>],
         _: &ServerName<'_>,
         _: &[u8],
         _: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        self.check(key).map(|()| ServerCertVerified::assertion())
+        // The signature, which follows, is checked together with the key.
+        Ok(ServerCertVerified::assertion())
     }
 
     fn verify_tls12_signature(
@@ -108,7 +116,7 @@ impl ServerCertVerifier for KeyVerifier {
         key: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.check_signature(message, key, signature)
+        self.check(message, key, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
@@ -127,11 +135,12 @@ impl ClientCertVerifier for KeyVerifier {
 
     fn verify_client_cert(
         &self,
-        key: &CertificateDer<'_>,
+        _: &CertificateDer<'_>,
         _: &[CertificateDer<'_>],
         _: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        self.check(key).map(|()| ClientCertVerified::assertion())
+        // The signature, which follows, is checked together with the key.
+        Ok(ClientCertVerified::assertion())
     }
 
     fn verify_tls12_signature(
@@ -149,7 +158,7 @@ impl ClientCertVerifier for KeyVerifier {
         key: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.check_signature(message, key, signature)
+        self.check(message, key, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
