@@ -170,6 +170,19 @@ def test_every_path_that_a_guide_names_exists(name: str) -> None:
     assert missing == []
 
 
+def test_every_promise_of_the_threat_model_names_a_test_that_exists() -> None:
+    text = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
+    table = text.partition("## Promises")[2].partition("\n## ")[0]
+    rows = [line.split("|")[3] for line in table.splitlines() if line.startswith("| ") and "---" not in line][1:]
+    sources = [*ROOT.glob("crates/net/**/*.rs"), *ROOT.glob("tests/*.py")]
+    defined = {name for path in sources for name in re.findall(r"(?:fn|def) (\w+)\(", path.read_text(encoding="utf-8"))}
+    assert len(rows) > 5
+    for row in rows:
+        names = re.findall(r"`([^`]+)`", row)
+        assert names, row
+        assert not [name for name in names if name not in defined and not (ROOT / name).exists()]
+
+
 def test_no_crate_up_to_scenario_uses_clocks_the_environment_sockets_or_undeclared_files() -> None:
     forbidden = re.compile(
         r"\bstd::(env|fs|process)\b|\b(Udp|Tcp)(Socket|Stream|Listener)\b|\bSystemTime\b|\bInstant::now\b"

@@ -16,6 +16,8 @@ import pytest
 
 from command_line import SPARELANE
 from hangs import HANG_S, wait_until
+from sparelane import _native
+from sparelane.wire import transfer
 from wire_processes import Keys, call, running
 
 # How many times each side is killed; WIRE_KILLS sets more.
@@ -317,3 +319,29 @@ def test_two_receivers_on_one_folder_never_mix_their_files(keys: Keys, tmp_path:
         sender.communicate(timeout=HANG_S)
         assert sender.returncode == 0
     assert (tmp_path / "to" / "file").read_bytes() == contents[0]
+
+
+FORGED = "done\r\nsparelane: info: keys reloaded\x07\x1b]0;owned\x1b\\ \u202egpj.exe\u2066\u2028"
+
+
+def test_a_peers_reason_cannot_forge_lines_of_the_log(keys: Keys, tmp_path: Path) -> None:
+    (tmp_path / "to").mkdir()
+    file = tmp_path / "file"
+    file.touch()
+    os.truncate(file, 300_000_000)
+    with running(*receiving(keys, tmp_path / "to", "--once")) as receiver:
+        address = receiver.until("listening")["address"]
+        settings = transfer.Options().native(keys.folder["sender"], [keys.fingerprint["receiver"]])
+        sender = _native.FileSender(settings, [str(file)], [address])
+        while not sender.progress()["connected"]:
+            sender.step(0.1)
+        part = tmp_path / "to" / ".file.sparelane-part"
+        while not part.exists():
+            sender.step(0.05)
+        sender.close(FORGED)
+        events, errors = receiver.rest()
+    reasons = [event["error"] for event in events if event.get("error")]
+    assert any("keys reloaded" in reason for reason in reasons), events
+    for text in [*reasons, *errors.splitlines()]:
+        assert text.isprintable(), ascii(text)
+    assert not any(line.startswith("sparelane: info: keys") for line in errors.splitlines())
