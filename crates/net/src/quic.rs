@@ -7,6 +7,7 @@
 //! connection is established, and none waits for another. [`hello`] describes how the connections are bound to one
 //! association.
 
+mod admission;
 mod hello;
 pub mod plain;
 mod settings;
@@ -19,28 +20,29 @@ use crate::carrier::{Arrival, AssociationId, Carrier, CarrierError, CarrierEvent
 use crate::flow::MAX_CLASSES;
 use crate::identity::{Fingerprint, Identity, Trusted};
 use crate::peer_text::PeerText;
+use admission::{Admission, HalfOpen};
 use bytes::{Bytes, BytesMut};
 use hello::{HELLO_BYTES, Hello, Secret};
 use quinn_proto::{
-    Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint, Event, Incoming,
-    StreamId, Transmit, VarInt,
+    Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointEvent, Event,
+    Incoming, StreamId, Transmit, VarInt,
 };
 use rustls::pki_types::CertificateDer;
 use settings::Settings;
 use sparelane_core::{Dur, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// The time in which a connection has to send its hello.
+/// The time in which an authenticated connection has to send its hello.
 const HELLO_TIMEOUT: Dur = Dur::from_secs(30);
 
-/// The maximum number of connections without a hello.
-const MAX_UNBOUND: usize = 256;
+/// The maximum number of authenticated connections of one peer without a hello.
+const MAX_UNBOUND_PER_PEER: usize = 64;
 
-/// The maximum number of such connections from one network, so that a single user cannot keep all others out.
-const MAX_UNBOUND_PER_NETWORK: usize = 96;
+/// The maximum number of closed connections of strangers that still answer late packets.
+const MAX_CLOSING: usize = 256;
 
 /// The maximum number of bytes read at once from the control stream.
 const CONTROL_CHUNK: usize = 64 << 10;
@@ -66,6 +68,8 @@ const QUIC_BYTES: usize = 1 + settings::CONNECTION_ID_BYTES + 4 + 16 + 9;
 /// A QUIC connection.
 struct Channel {
     quic: Connection,
+    /// Distinguishes connections that have the same handle one after another.
+    serial: u64,
     is_client: bool,
     connected: bool,
     peer: Option<Fingerprint>,
@@ -120,7 +124,13 @@ pub struct Quic {
     next_association: u64,
     /// Connections by the time of their next timer.
     timers: BTreeSet<(Time, usize)>,
-    /// Connections not yet bound to an association, with their deadline.
+    /// Connections of peers that have not proved a trusted key.
+    half_open: HalfOpen,
+    /// Closed connections of strangers, oldest first, with their serial numbers.
+    closing: VecDeque<(usize, u64)>,
+    /// The serial number of the next connection.
+    next_serial: u64,
+    /// Authenticated connections not yet bound to an association, with their deadline.
     unbound: BTreeMap<usize, Time>,
     /// Associations by the time of their next idle check.
     idle_checks: BTreeSet<(Time, AssociationId)>,
@@ -156,6 +166,9 @@ impl Quic {
             associations: BTreeMap::new(),
             next_association: 1,
             timers: BTreeSet::new(),
+            half_open: HalfOpen::default(),
+            closing: VecDeque::new(),
+            next_serial: 0,
             unbound: BTreeMap::new(),
             idle_checks: BTreeSet::new(),
             dirty: BTreeSet::new(),
@@ -222,8 +235,11 @@ impl Quic {
     }
 
     fn add(&mut self, handle: ConnectionHandle, quic: Connection, bound_to: Option<(AssociationId, u8)>) {
+        let serial = self.next_serial;
+        self.next_serial += 1;
         let channel = Channel {
             quic,
+            serial,
             is_client: bound_to.is_some(),
             connected: false,
             peer: None,
@@ -250,17 +266,11 @@ impl Quic {
             }
             return;
         }
-        let most = self.config.max_associations * usize::from(self.config.classes) + MAX_UNBOUND;
-        let from = network(incoming.remote_address().ip());
-        let of_address = |at: &&usize| {
-            self.channels.get(at).is_some_and(|channel| network(channel.quic.remote_address().ip()) == from)
-        };
-        // One network may not exhaust the connections that all others need.
-        let is_flood = self.unbound.keys().filter(of_address).count() >= MAX_UNBOUND_PER_NETWORK;
-        if is_flood || self.unbound.len() >= MAX_UNBOUND || self.channels.len() >= most {
-            let transmit = self.endpoint.refuse(incoming, &mut answer);
-            self.put(transmit, class, answer);
-            return;
+        let address = incoming.remote_address().ip();
+        match self.half_open.admit(now, address) {
+            Admission::Accept => {}
+            Admission::Replace(oldest) => self.reject(now, oldest, "too many handshakes"),
+            Admission::Ignore => return self.endpoint.ignore(incoming),
         }
         match self.endpoint.accept(incoming, self.instant(now), &mut answer, None) {
             Ok((handle, quic)) => {
@@ -268,7 +278,7 @@ impl Quic {
                 if let Some(channel) = self.channels.get_mut(&handle.0) {
                     (channel.arrival_class, channel.received_at) = (class, now);
                 }
-                self.unbound.insert(handle.0, now + HELLO_TIMEOUT);
+                self.half_open.insert(now, handle.0, address);
             }
             Err(error) => {
                 if let Some(transmit) = error.response {
@@ -321,10 +331,31 @@ impl Quic {
             }
             // A drained connection has answered late packets for long enough (RFC 9000 section 10.2).
             if is_drained {
-                self.timers.remove(&(channel.timer, at));
-                self.channels.remove(&at);
-                self.unbound.remove(&at);
-                self.dirty.remove(&at);
+                self.forget(at);
+            }
+        }
+    }
+
+    /// Removes a connection whose endpoint has forgotten it.
+    fn forget(&mut self, at: usize) {
+        let Some(channel) = self.channels.remove(&at) else { return };
+        self.timers.remove(&(channel.timer, at));
+        self.half_open.remove(at);
+        self.unbound.remove(&at);
+        self.dirty.remove(&at);
+    }
+
+    /// Limits the closed connections of strangers: this one was closed now, and the oldest ones are dropped.
+    fn add_closing(&mut self, now: Time, at: usize) {
+        let Some(channel) = self.channels.get(&at) else { return };
+        self.closing.push_back((at, channel.serial));
+        while self.closing.len() > MAX_CLOSING {
+            let Some((oldest, serial)) = self.closing.pop_front() else { return };
+            if self.channels.get(&oldest).is_some_and(|channel| channel.serial == serial) {
+                // The peer may still get the reason.
+                self.drain(now, oldest);
+                self.endpoint.handle_event(ConnectionHandle(oldest), EndpointEvent::drained());
+                self.forget(oldest);
             }
         }
     }
@@ -333,6 +364,16 @@ impl Quic {
     fn handle_connected(&mut self, now: Time, at: usize) {
         let Some(channel) = self.channels.get_mut(&at) else { return };
         channel.peer = peer_of(&channel.quic);
+        let peer = channel.peer;
+        if self.half_open.remove(at) {
+            // The peer has proved a trusted key; it still has to say which association it wants.
+            let of_peer = |at: &&usize| self.channels.get(at).is_some_and(|channel| channel.peer == peer);
+            if self.unbound.keys().filter(of_peer).count() >= MAX_UNBOUND_PER_PEER {
+                return self.reject(now, at, "too many connections without a hello");
+            }
+            self.unbound.insert(at, now + HELLO_TIMEOUT);
+        }
+        let Some(channel) = self.channels.get_mut(&at) else { return };
         let Some((id, class)) = channel.bound_to.filter(|_| channel.is_client) else { return };
         let Some(association) = self.associations.get_mut(&id) else { return };
         if class > 0 {
@@ -470,11 +511,14 @@ impl Quic {
     }
 
     fn reject(&mut self, now: Time, at: usize, reason: &'static str) {
-        let now = self.instant(now);
+        let instant = self.instant(now);
         if let Some(channel) = self.channels.get_mut(&at) {
-            channel.quic.close(now, VarInt::from_u32(CODE_PROTOCOL), Bytes::from_static(reason.as_bytes()));
+            channel.quic.close(instant, VarInt::from_u32(CODE_PROTOCOL), Bytes::from_static(reason.as_bytes()));
             self.unbound.remove(&at);
             self.dirty.insert(at);
+            if self.half_open.remove(at) {
+                self.add_closing(now, at);
+            }
         }
     }
 
@@ -483,6 +527,10 @@ impl Quic {
         let Some(channel) = self.channels.get_mut(&at) else { return };
         let Some(reason) = channel.lost.take() else { return };
         self.unbound.remove(&at);
+        if self.half_open.remove(at) {
+            self.add_closing(now, at);
+        }
+        let Some(channel) = self.channels.get_mut(&at) else { return };
         match channel.bound_to.take() {
             Some((id, 0)) => self.end(now, id, reason),
             Some((id, class)) => {
@@ -559,14 +607,6 @@ impl Quic {
         if let Some(channel) = self.channels.get_mut(&at) {
             drain(&mut self.out, &mut self.spare, channel, now, most, self.config.udp_payload_bytes);
         }
-    }
-}
-
-/// The part of an address that identifies one user: for IPv6, the /64 network.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
-        address => address,
     }
 }
 
@@ -716,6 +756,9 @@ impl Carrier for Quic {
                 self.process(now, index);
             }
         }
+        while let Some(at) = self.half_open.expired(now) {
+            self.reject(now, at, "no proof of a key in time");
+        }
         let late: Vec<usize> = self.unbound.iter().filter(|(_, until)| **until <= now).map(|(at, _)| *at).collect();
         late.into_iter().for_each(|at| self.reject(now, at, "no hello in time"));
         while let Some(&(at, id)) = self.idle_checks.first().filter(|(at, _)| *at <= now) {
@@ -727,7 +770,8 @@ impl Carrier for Quic {
     fn next_timer(&self) -> Time {
         let unbound = self.unbound.values().min().copied().unwrap_or(Time::NEVER);
         let idle_check = self.idle_checks.first().map_or(Time::NEVER, |(at, _)| *at);
-        self.timers.first().map_or(Time::NEVER, |(at, _)| *at).min(unbound).min(idle_check)
+        let timer = self.timers.first().map_or(Time::NEVER, |(at, _)| *at);
+        timer.min(unbound).min(self.half_open.next_deadline()).min(idle_check)
     }
 
     fn poll_event(&mut self) -> Option<CarrierEvent> {
