@@ -273,6 +273,41 @@ def test_sighup_reads_the_trusted_peers_again(keys: Keys, tmp_path: Path) -> Non
                     assert stream.recv(1) == b"1"
 
 
+def ends(stream: socket.socket) -> bool:
+    """Waits for data or the end of a connection, and returns true if it was the end."""
+    try:
+        return stream.recv(1) == b""
+    except ConnectionError:
+        return True
+
+
+@pytest.mark.parametrize("revocation", ["end", "finish"])
+def test_a_revoked_key_loses_its_tunnel(keys: Keys, tmp_path: Path, revocation: str) -> None:
+    other = call("keys", "new", "--dir", str(tmp_path / "other"), "--quiet").strip()
+    call("keys", "trust", "--dir", keys.folder["receiver"], other)
+    with serving(Echo()) as target:
+        listen = ("--listen", "127.0.0.1:0", "--allow", target, "--revocation", revocation)
+        with running("tunnel", *keys.of("receiver"), *listen) as server:
+            address = server.until("listening")["address"]
+            own = ["--keys", str(tmp_path / "other"), "--trust", keys.fingerprint["receiver"]]
+            with running("tunnel", *own, "--forward", f"127.0.0.1:0={target}", address) as client:
+                port = int(client.until("forwarding")["address"].rpartition(":")[2])
+                with connect(port) as stream:
+                    stream.sendall(b"1")
+                    assert stream.recv(1) == b"1"
+                    call("keys", "untrust", "--dir", keys.folder["receiver"], other)
+                    server.process.send_signal(signal.SIGHUP)
+                    if revocation == "finish":
+                        server.until_logged("trusts 1 peers")
+                        stream.sendall(b"2")
+                        assert stream.recv(1) == b"2"
+                        with connect(port) as late:
+                            assert ends(late)
+                    else:
+                        assert ends(stream)
+                server.until_logged(f"the peer's key, {other}, is not trusted any more")
+
+
 def test_a_tunnel_tries_all_addresses_of_a_name(keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
     real = socket.getaddrinfo
 

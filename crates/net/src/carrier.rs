@@ -127,6 +127,9 @@ pub enum CloseReason {
     /// The peer does not trust this host's key.
     #[error("the peer does not trust this host's key, {0}")]
     NotTrusted(Fingerprint),
+    /// The peer's key was removed from the trusted ones.
+    #[error("the peer's key, {0}, is not trusted any more")]
+    Revoked(Fingerprint),
     /// The idle timeout expired.
     #[error("the peer was silent for too long")]
     IdleTimeout,

@@ -1,6 +1,6 @@
 //! A node on a UDP socket, with this machine's clock: the loop that sends, receives and waits.
 
-use crate::carrier::{Arrival, Carrier, Datagram};
+use crate::carrier::{Arrival, AssociationId, Carrier, Datagram};
 use crate::identity::{Fingerprint, Identity, Trusted};
 use crate::node::{Node, NodeConfig, NodeError, NodeEvent};
 use crate::quic::{Quic, QuicConfig};
@@ -135,9 +135,16 @@ impl Host {
         self.waits = waits;
     }
 
-    /// Replaces the trusted peers; open associations stay.
-    pub fn set_trusted(&mut self, trusted: Trusted) {
-        self.node.carrier_mut().set_trusted(trusted);
+    /// Replaces the trusted peers. Returns the associations of peers that are not trusted any more, which stay open.
+    pub(crate) fn set_trusted(&mut self, trusted: Trusted) -> Vec<AssociationId> {
+        let now = self.now();
+        self.node.carrier_mut().set_trusted(now, trusted)
+    }
+
+    /// Ends an association whose peer is not trusted any more; the event [`NodeEvent::Closed`] follows.
+    pub(crate) fn revoke(&mut self, association: AssociationId) {
+        let now = self.now();
+        self.node.carrier_mut().revoke(now, association);
     }
 
     /// Replaces this host's key; open associations stay.

@@ -59,8 +59,14 @@ const FIRST_TIMEOUT: Duration = Duration::from_millis(999);
 /// The round-trip time is therefore limited to this multiple of the minimum.
 const MAX_OVER_MIN: u32 = 4;
 
+/// The reason that a peer gets whose key was removed from the trusted ones.
+const REVOKED: &str = "this key is not trusted any more";
+
 /// The close code for violations of this layer's protocol.
 const CODE_PROTOCOL: u32 = 1;
+
+/// The close code for a peer whose key was removed from the trusted ones.
+pub const CODE_REVOKED: u32 = 7;
 
 /// QUIC's bytes in a full packet: short header with connection ID, packet number, tag, and the frame's type and length.
 const QUIC_BYTES: usize = 1 + settings::CONNECTION_ID_BYTES + 4 + 16 + 9;
@@ -178,9 +184,30 @@ impl Quic {
         })
     }
 
-    /// Replaces the trusted peers; open associations stay.
-    pub fn set_trusted(&mut self, trusted: Trusted) {
+    /// Replaces the trusted peers. Returns the associations of peers that are not trusted any more, which stay open.
+    /// Their connections without an association end.
+    pub fn set_trusted(&mut self, now: Time, trusted: Trusted) -> Vec<AssociationId> {
+        let is_revoked = |peer: Option<Fingerprint>| peer.is_some_and(|peer| !trusted.contains(peer));
+        let unbound = self.unbound.keys().copied();
+        let unbound: Vec<usize> =
+            unbound.filter(|at| self.channels.get(at).is_some_and(|channel| is_revoked(channel.peer))).collect();
+        let revoked = self.associations.iter().filter(|(_, association)| is_revoked(association.peer));
+        let revoked = revoked.map(|(&id, _)| id).collect();
         self.settings.verifier.set_trusted(trusted);
+        unbound.into_iter().for_each(|at| self.reject(now, at, REVOKED));
+        revoked
+    }
+
+    /// Ends an association whose peer is not trusted any more.
+    pub fn revoke(&mut self, now: Time, id: AssociationId) {
+        let Some(association) = self.associations.get(&id) else { return };
+        let Some(peer) = association.peer else { return };
+        if let Some(channel) = association.channels[0].and_then(|at| self.channels.get_mut(&at)) {
+            let reason = Bytes::from_static(REVOKED.as_bytes());
+            let instant = self.epoch + Duration::from_nanos(now.as_ps() / 1000);
+            channel.quic.close(instant, VarInt::from_u32(CODE_REVOKED), reason);
+        }
+        self.end(now, id, CloseReason::Revoked(peer));
     }
 
     /// Replaces this host's key; open associations stay.

@@ -9,7 +9,7 @@ mod sender;
 mod settings;
 mod stall_schedule;
 
-pub use config::WireConfig;
+pub use config::{Revocation, WireConfig};
 pub use error::WireError;
 pub use receiver::{FileReceiver, ReceiverEvent};
 pub use sender::{FileSender, Progress};

@@ -223,14 +223,13 @@ fn step<'py, S: Send, E: Send>(
     events.into_iter().map(|event| to_dict(py, event)).collect()
 }
 
-/// Loads the key and the trusted peers of a folder into a host. Returns the key's fingerprint and the number of trusted
-/// peers.
-fn reload(host: &mut Host, folder: &Path, trust: &[String]) -> PyResult<(String, usize)> {
+/// Loads the key and the trusted peers of a folder, and gives the key to a host. Returns the peers, and the key's
+/// fingerprint with the number of peers.
+fn reload(host: &mut Host, folder: &Path, trust: &[String]) -> PyResult<(Trusted, (String, usize))> {
     let (identity, trusted) = load(folder, trust)?;
     let loaded = (identity.fingerprint().to_string(), trusted.iter().count());
     host.set_identity(identity).map_err(failed)?;
-    host.set_trusted(trusted);
-    Ok(loaded)
+    Ok((trusted, loaded))
 }
 
 /// Columns of time series, the number of rows that were dropped, and the error that ended the qlog.
@@ -279,7 +278,9 @@ impl PyReceiver {
     /// Reloads the key and the trusted peers of a folder. Returns the key's fingerprint and the number of trusted
     /// peers.
     fn reload(&mut self, folder: PathBuf, trust: Vec<String>) -> PyResult<(String, usize)> {
-        reload(self.0.host_mut(), &folder, &trust)
+        let (trusted, loaded) = reload(self.0.host_mut(), &folder, &trust)?;
+        self.0.set_trusted(trusted);
+        Ok(loaded)
     }
 
     /// Accepts no new transfers. Running ones continue.
@@ -447,7 +448,9 @@ impl PyTunnel {
     /// Reloads the key and the trusted peers of a folder. Returns the key's fingerprint and the number of trusted
     /// peers.
     fn reload(&mut self, folder: PathBuf, trust: Vec<String>) -> PyResult<(String, usize)> {
-        reload(self.0.host_mut(), &folder, &trust)
+        let (trusted, loaded) = reload(self.0.host_mut(), &folder, &trust)?;
+        self.0.set_trusted(trusted);
+        Ok(loaded)
     }
 
     /// Replaces the targets that are served.

@@ -18,6 +18,16 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// The treatment of peers whose key was removed from the trusted ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Revocation {
+    /// Their associations end at once.
+    #[default]
+    End,
+    /// Nothing new begins; the associations end when running transfers and connections have finished.
+    Finish,
+}
+
 /// Configuration of a sender or receiver.
 #[derive(Clone, Debug)]
 pub struct WireConfig {
@@ -45,6 +55,8 @@ pub struct WireConfig {
     pub idle_timeout: Duration,
     /// The time without progress after which a transfer ends, although the peer is connected.
     pub stall_timeout: Duration,
+    /// The treatment of peers whose key was removed from the trusted ones.
+    pub revocation: Revocation,
     /// Samples time series.
     pub has_series: bool,
     /// The time between samples of the time series.
@@ -71,6 +83,7 @@ impl WireConfig {
             connect_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(30),
             stall_timeout: Duration::from_nanos(STALL_TIMEOUT.as_ps() / 1000),
+            revocation: Revocation::default(),
             has_series: false,
             sample_interval: Dur::from_ms(10),
             qlog: None,

@@ -1,14 +1,14 @@
 //! A receiver of files from any number of hosts into one folder.
 
 use super::FLUSH_TIMEOUT;
-use super::config::WireConfig;
+use super::config::{Revocation, WireConfig};
 use super::error::WireError;
 use super::stall_schedule::StallSchedule;
 use crate::carrier::{AssociationId, CloseReason};
 use crate::control::Service;
 use crate::disk::Disk;
 use crate::host::Host;
-use crate::identity::Fingerprint;
+use crate::identity::{Fingerprint, Trusted};
 use crate::node::NodeEvent;
 use crate::transfer::folder::Folder;
 use crate::transfer::{ActiveNames, CODE_DONE, CODE_RECONNECT, CODE_STOPPED, ReceiveTransfer, Received, TransferError};
@@ -62,6 +62,7 @@ pub struct FileReceiver {
     disk: Disk,
     pub(super) active: ActiveNames,
     stall: StallSchedule,
+    revocation: Revocation,
     stops: bool,
 }
 
@@ -81,7 +82,8 @@ impl FileReceiver {
         let folder = Arc::new(Folder::open(folder).map_err(failed)?);
         let disk = Disk::start().map_err(WireError::Disk)?;
         let (transfers, active, stall) = (BTreeMap::new(), ActiveNames::default(), StallSchedule::of(config));
-        Ok(FileReceiver { host, folder, replaces, transfers, disk, active, stall, stops: false })
+        let revocation = config.revocation;
+        Ok(FileReceiver { host, folder, replaces, transfers, disk, active, stall, revocation, stops: false })
     }
 
     /// The address of the socket.
@@ -102,6 +104,20 @@ impl FileReceiver {
     /// The host, for changes.
     pub fn host_mut(&mut self) -> &mut Host {
         &mut self.host
+    }
+
+    /// Replaces the trusted peers. The transfers of others end, now or after the accepted files, as configured.
+    pub fn set_trusted(&mut self, trusted: Trusted) {
+        for association in self.host.set_trusted(trusted) {
+            match self.transfers.get_mut(&association) {
+                Some((_, transfer)) if self.revocation == Revocation::Finish => transfer.refuse_offers(),
+                _ => self.host.revoke(association),
+            }
+            // A transfer that has finished later is left to the sender, which waits for the last confirmation.
+            if self.transfers.get(&association).is_some_and(|(_, transfer)| transfer.has_finished_last()) {
+                self.host.revoke(association);
+            }
+        }
     }
 
     /// Refuses new transfers; current ones continue.

@@ -4,7 +4,7 @@
 //! configuration that it sets. Options, help texts, the attributes of Python's `Options`, their checks and the table of
 //! the documentation are derived from [`SETTINGS`]. A new setting is one entry here and one field of a configuration.
 
-use super::config::WireConfig;
+use super::config::{Revocation, WireConfig};
 use crate::carrier::DEFAULT_DSCP;
 use crate::flow::{MAX_WINDOW_BYTES, TailConfig};
 use crate::host::Waiting;
@@ -45,6 +45,7 @@ enum Set {
 const ALL: &[&str] = &["send", "recv", "tunnel", "path", "harm"];
 const CONNECTING: &[&str] = &["send", "tunnel", "path"];
 const LASTING: &[&str] = &["send", "recv", "tunnel"];
+const SERVING: &[&str] = &["recv", "tunnel"];
 const FILES: &[&str] = &["send", "recv"];
 
 const RATE: Kind = Kind::Rate { min: Rate::from_mbps(1), max: Rate::from_gbps(1000) };
@@ -231,6 +232,20 @@ pub static SETTINGS: &[Setting] = &[
         option: "--stall-timeout",
         commands: FILES,
         set: Set::Seconds(|config, time| config.stall_timeout = time),
+    },
+    Setting {
+        param: param(
+            "revocation",
+            Kind::Choice(&["end", "finish"]),
+            DefaultValue::Word("end"),
+            "After SIGHUP, end all that a removed key has open, or let what is running finish.",
+        ),
+        unset: None,
+        option: "--revocation",
+        commands: SERVING,
+        set: Set::Word(|config, word| {
+            config.revocation = if word == "finish" { Revocation::Finish } else { Revocation::End };
+        }),
     },
     Setting {
         param: param(

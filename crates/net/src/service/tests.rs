@@ -250,3 +250,63 @@ fn an_idle_sender_is_disconnected_and_its_name_is_freed() {
     assert!(error.starts_with("the transfer has made no progress"), "{error}");
     assert!(receiver.active.is_empty() && receiver.running() == 0);
 }
+
+/// Revokes the sender's key in the middle of a transfer. Returns the events of the receiver and the sender's error.
+fn revoke_during_transfer(revocation: Revocation) -> (Vec<ReceiverEvent>, Option<String>) {
+    let scratch = Scratch::new(&format!("service-revoked-{revocation:?}"));
+    let folder = scratch.path().join("to");
+    fs::create_dir(&folder).expect("a folder");
+    fs::write(scratch.path().join("file"), content(20_000_000)).expect("a file");
+    let sources = collect(&[scratch.path().join("file")]).expect("a file").sources;
+    let [sender, receiver] = configs();
+    let config = WireConfig { revocation, ..receiver };
+    let mut receiver =
+        FileReceiver::bind(&config, "127.0.0.1:0".parse().expect("an address"), &folder, false).expect("a receiver");
+    let to = receiver.local_address();
+    let step = Duration::from_millis(1);
+    let mut first = FileSender::begin(&sender, to, sources.clone()).expect("a socket");
+    let (mut events, mut error, began) = (vec![], None, Instant::now());
+    while receiver.received_bytes() < 2_000_000 {
+        first.step(step).expect("a peer");
+        events.extend(receiver.step(step).expect("a socket"));
+    }
+    receiver.set_trusted(Trusted::default());
+    while error.is_none() && !first.progress().done {
+        error = first.step(step).err().map(|error| error.to_string());
+        events.extend(receiver.step(step).expect("a socket"));
+        assert!(began.elapsed() < HANG, "{events:?}");
+    }
+    while !events.iter().any(|event| matches!(event, ReceiverEvent::Disconnected { .. })) {
+        events.extend(receiver.step(step).expect("a socket"));
+        assert!(began.elapsed() < HANG, "{events:?}");
+    }
+    // Nothing new begins in either case.
+    let mut second = FileSender::begin(&sender, to, sources).expect("a socket");
+    let refusal = loop {
+        if let Err(error) = second.step(step) {
+            break error.to_string();
+        }
+        receiver.step(step).expect("a socket");
+    };
+    assert!(refusal.starts_with("the peer does not trust this host's key"), "{refusal}");
+    (events, error)
+}
+
+#[test]
+fn a_revoked_peer_is_disconnected_at_once_with_the_reason() {
+    let (events, error) = revoke_during_transfer(Revocation::End);
+    assert_eq!(error.as_deref(), Some("closed by the peer: this key is not trusted any more (code 7)"));
+    let Some(ReceiverEvent::Disconnected { error: Some(error), .. }) = events.last() else { panic!("{events:?}") };
+    assert!(error.starts_with("the peer's key, ") && error.ends_with(", is not trusted any more"), "{error}");
+}
+
+#[test]
+fn a_running_transfer_of_a_revoked_peer_finishes_if_that_is_configured() {
+    let (events, error) = revoke_during_transfer(Revocation::Finish);
+    assert_eq!(error, None);
+    let [.., ReceiverEvent::Item { received, .. }, ReceiverEvent::Disconnected { error: None, .. }] = &events[..]
+    else {
+        panic!("{events:?}")
+    };
+    assert_eq!((&received.error, received.size), (&None, 20_000_000));
+}

@@ -124,6 +124,8 @@ pub struct ReceiveTransfer {
     received_bytes: u64,
     /// The number of items offered so far.
     offered: u64,
+    /// True if no more items are accepted, because the peer's key is not trusted any more.
+    refuses_offers: bool,
     /// The number of messages that show progress of the sender.
     messages: u64,
     stall_timer: StallTimer,
@@ -156,6 +158,7 @@ impl ReceiveTransfer {
             ended: false,
             received_bytes: 0,
             offered: 0,
+            refuses_offers: false,
             messages: 0,
             stall_timer: StallTimer::new(STALL_TIMEOUT),
         }
@@ -178,6 +181,16 @@ impl ReceiveTransfer {
             return Err(TransferError::Stalled(self.stall_timer.timeout()));
         }
         Ok(())
+    }
+
+    /// Accepts no more items, because the peer's key is not trusted any more.
+    pub fn refuse_offers(&mut self) {
+        self.refuses_offers = true;
+    }
+
+    /// Returns true if no more items are accepted and all accepted ones have a result.
+    pub fn has_finished_last(&self) -> bool {
+        self.refuses_offers && self.items.is_empty()
     }
 
     /// The number of items offered so far.
@@ -413,6 +426,9 @@ impl ReceiveTransfer {
 
     /// Submits the opening of an offered item; the error is meant for the sender.
     fn open(&mut self, active: &mut ActiveNames, peer: Fingerprint, offer: Offer) -> Result<(), String> {
+        if self.refuses_offers {
+            return Err("this key is not trusted any more".to_owned());
+        }
         let name = Name::new(offer.name.clone()).map_err(|error| error.to_string())?;
         let (item, opening) = (offer.item, self.openings);
         let mut has_replaced = false;

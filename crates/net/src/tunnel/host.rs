@@ -8,10 +8,10 @@ use super::{Link, LinkConfig, LinkEvent, Target, TunnelError};
 use crate::carrier::{AssociationId, CloseReason};
 use crate::control::Service;
 use crate::host::{Host, HostError};
-use crate::identity::Fingerprint;
+use crate::identity::{Fingerprint, Trusted};
 use crate::node::{NodeConfig, NodeEvent};
 use crate::route::any_address;
-use crate::service::{FLUSH_TIMEOUT, WireConfig, WireError};
+use crate::service::{FLUSH_TIMEOUT, Revocation, WireConfig, WireError};
 use crate::transfer::{CODE_DONE, CODE_RULES, CODE_STOPPED};
 use nix::poll::{PollFd, PollFlags};
 use std::collections::{BTreeMap, VecDeque};
@@ -220,6 +220,16 @@ impl Tunnel {
         self.sockets.len()
     }
 
+    /// Replaces the trusted peers. The connections of others end, now or by themselves, as configured.
+    pub fn set_trusted(&mut self, trusted: Trusted) {
+        for association in self.host.set_trusted(trusted) {
+            match self.sites.get_mut(&association) {
+                Some(site) if self.config.wire.revocation == Revocation::Finish => site.link.refuse_new(),
+                _ => self.host.revoke(association),
+            }
+        }
+    }
+
     /// Replaces the allowed targets; open connections stay.
     pub fn set_allowed(&mut self, allowed: BTreeMap<Target, SocketAddr>) {
         self.allowed = allowed;
@@ -390,6 +400,9 @@ impl Tunnel {
     fn process_links(&mut self, events: &mut Vec<TunnelEvent>) {
         for association in self.sites.keys().copied().collect::<Vec<_>>() {
             self.process_link(association, events);
+            if self.sites.get(&association).is_some_and(|site| site.link.has_finished_last()) {
+                self.host.revoke(association);
+            }
         }
     }
 

@@ -92,6 +92,8 @@ pub struct Link {
     /// The number of the next connection.
     next: u32,
     inbox: Inbox,
+    /// True if no more connections are accepted, because the peer's key is not trusted any more.
+    refuses_new: bool,
     events: VecDeque<LinkEvent>,
 }
 
@@ -117,8 +119,19 @@ impl Link {
             by_outgoing: BTreeMap::new(),
             next: 0,
             inbox: Inbox::default(),
+            refuses_new: false,
             events: VecDeque::new(),
         }
+    }
+
+    /// Accepts no more connections, because the peer's key is not trusted any more.
+    pub fn refuse_new(&mut self) {
+        self.refuses_new = true;
+    }
+
+    /// Returns true if no more connections are accepted and all others have ended.
+    pub fn has_finished_last(&self) -> bool {
+        self.refuses_new && self.connections.is_empty()
     }
 
     /// The number of connections.
@@ -202,6 +215,9 @@ impl Link {
                 let kind = FlowKind::of_port(target.port);
                 self.connections.insert(connection, Connection { kind, ..Connection::default() });
                 self.bind(node, connection, flow);
+                if self.refuses_new {
+                    return self.refuse(now, node, connection, "this key is not trusted any more");
+                }
                 if self.connections.len() > self.config.max_connections {
                     let reason = format!("there are {} connections already, the limit", self.config.max_connections);
                     return self.refuse(now, node, connection, &reason);
