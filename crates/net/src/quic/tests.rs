@@ -182,7 +182,6 @@ fn a_trusted_peer_gets_in_during_a_flood_of_half_open_handshakes() {
     for (what, flooding) in addresses {
         let took = admission_under_flood(flooding, lawful).unwrap_or(Dur::from_secs(3600));
         assert!(took < Dur::from_secs(2), "{took} with {what}");
-        println!("{what}: {took}");
     }
 }
 
