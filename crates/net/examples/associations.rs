@@ -4,7 +4,9 @@
 //! than 300 kB or is not open.
 
 use sparelane_core::{Dur, Time};
+use sparelane_net::identity::{Identity, Trusted};
 use sparelane_net::node::{NodeConfig, NodeEvent};
+use sparelane_net::quic::QuicConfig;
 use sparelane_net::virt::{Path, Virtual};
 use std::error::Error;
 use std::io::Write;
@@ -21,7 +23,16 @@ fn resident_kb() -> Result<u64, Box<dyn Error>> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let count: u64 = std::env::args().nth(1).map_or(Ok(1000), |text| text.parse())?;
-    let mut net = Virtual::new(Path::default(), NodeConfig::default(), 1)?;
+    let (one, two) = (Identity::generate()?, Identity::generate()?);
+    let client = QuicConfig::new(one.clone(), Trusted::from_iter([two.fingerprint()]));
+    // One key opens all associations, so its limits are lifted.
+    let server = QuicConfig {
+        listens: true,
+        max_associations_per_peer: usize::MAX,
+        max_new_per_second: u32::MAX,
+        ..QuicConfig::new(two, Trusted::from_iter([one.fingerprint()]))
+    };
+    let mut net = Virtual::with_carriers(Path::default(), NodeConfig::default(), client, server, 1)?;
     let before = resident_kb()?;
     let (mut begun, mut opened, mut closed) = (0, [0, 0], 0);
     loop {

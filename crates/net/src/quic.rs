@@ -20,7 +20,7 @@ use crate::carrier::{Arrival, AssociationId, Carrier, CarrierError, CarrierEvent
 use crate::flow::MAX_CLASSES;
 use crate::identity::{Fingerprint, Identity, Trusted};
 use crate::peer_text::PeerText;
-use admission::{Admission, HalfOpen};
+use admission::{Admission, HalfOpen, Rates};
 use bytes::{Bytes, BytesMut};
 use hello::{HELLO_BYTES, Hello, Secret};
 use quinn_proto::{
@@ -132,6 +132,8 @@ pub struct Quic {
     timers: BTreeSet<(Time, usize)>,
     /// Connections of peers that have not proved a trusted key.
     half_open: HalfOpen,
+    /// The rate at which each key begins associations.
+    rates: Rates,
     /// Closed connections of strangers, oldest first, with their serial numbers.
     closing: VecDeque<(usize, u64)>,
     /// The serial number of the next connection.
@@ -173,6 +175,7 @@ impl Quic {
             next_association: 1,
             timers: BTreeSet::new(),
             half_open: HalfOpen::default(),
+            rates: Rates::default(),
             closing: VecDeque::new(),
             next_serial: 0,
             unbound: BTreeMap::new(),
@@ -488,10 +491,10 @@ impl Quic {
             if !self.settings.verifier.admit(peer) {
                 return self.reject(now, at, "not trusted: another was met first");
             }
-            if self.associations.len() >= self.config.max_associations {
-                self.reject(now, at, "too many associations");
-                return;
+            if let Err(reason) = self.make_room(now, peer) {
+                return self.reject(now, at, reason);
             }
+            let Some(channel) = self.channels.get_mut(&at) else { return };
             let id = AssociationId(self.next_association);
             self.next_association += 1;
             let mut channels = [None; MAX_CLASSES];
@@ -526,6 +529,37 @@ impl Quic {
                 return;
             }
         }
+    }
+
+    /// Makes room for a new association of `peer`, or returns the reason for which there is none.
+    fn make_room(&mut self, now: Time, peer: Fingerprint) -> Result<(), &'static str> {
+        let of_peer = self.associations.values().filter(|association| association.peer == Some(peer)).count();
+        if of_peer >= self.config.max_associations_per_peer {
+            return Err("too many associations of this key");
+        }
+        if !self.rates.take(now, peer, self.config.max_new_per_second) {
+            return Err("too many new associations of this key in a short time");
+        }
+        if self.associations.len() >= self.config.max_associations {
+            // Associations that this host has initiated are its own.
+            let of_peers = self.associations.iter().filter(|(_, association)| association.idle_check.is_some());
+            let of_peers = of_peers.filter_map(|(&id, association)| Some((id, association.peer?)));
+            let given_up = admission::crowded(of_peers, peer).ok_or("too many associations")?;
+            self.give_up(now, given_up);
+        }
+        Ok(())
+    }
+
+    /// Ends an association of the key with the most, for one of another key.
+    fn give_up(&mut self, now: Time, id: AssociationId) {
+        const REASON: &str = "this key has the most associations, and others need the room";
+        if let Some(at) = self.channel_of(id, 0)
+            && let Some(channel) = self.channels.get_mut(&at)
+        {
+            let instant = self.epoch + Duration::from_nanos(now.as_ps() / 1000);
+            channel.quic.close(instant, VarInt::from_u32(CODE_PROTOCOL), Bytes::from_static(REASON.as_bytes()));
+        }
+        self.end(now, id, CloseReason::Failed("the peer's key has the most associations".into()));
     }
 
     /// Reports the frames that have arrived on a connection.

@@ -58,6 +58,9 @@ pub enum TransferError {
         .0.as_secs_f64()
     )]
     Stalled(Dur),
+    /// The peer is connected but has offered nothing.
+    #[error("the peer has offered nothing for {} s", .0.as_secs_f64())]
+    Idle(Dur),
     /// The peer's message is invalid.
     #[error(transparent)]
     Message(#[from] MessageError),
@@ -72,7 +75,7 @@ pub enum TransferError {
 impl TransferError {
     /// The close code for this error.
     pub fn code(&self) -> u32 {
-        if matches!(self, TransferError::Stalled(_)) { CODE_STALLED } else { CODE_RULES }
+        if matches!(self, TransferError::Stalled(_) | TransferError::Idle(_)) { CODE_STALLED } else { CODE_RULES }
     }
 }
 

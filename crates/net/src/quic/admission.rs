@@ -1,4 +1,4 @@
-//! Admission of handshakes: how many a host keeps, and which it gives up under a flood.
+//! Admission of handshakes and associations: how many a host keeps, and which it gives up.
 //!
 //! Anybody can begin a handshake, also with many addresses, so a handshake is *half-open* until its peer has proved a
 //! trusted key. Three rules let trusted peers in during a flood:
@@ -9,7 +9,12 @@
 //!   address or an IPv6 /48.
 //! - If handshakes would be given up before [`MIN_AGE`], new ones are ignored instead, which bounds the processor time.
 //!   The peer's retransmission is the next attempt.
+//!
+//! Trusted peers share the associations. A key has at most so many and begins them at a bounded rate. If all are in use,
+//! the key with the most gives up its newest one, so that no key can take the place of the others.
 
+use crate::carrier::AssociationId;
+use crate::identity::Fingerprint;
 use sparelane_core::{Dur, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
@@ -134,6 +139,49 @@ impl HalfOpen {
     }
 }
 
+/// The seconds for which a key's rate of new associations may be used at once.
+const BURST_SECONDS: f64 = 4.0;
+
+/// The rate at which each key begins associations.
+#[derive(Debug, Default)]
+pub(super) struct Rates(BTreeMap<Fingerprint, (f64, Time)>);
+
+impl Rates {
+    /// Counts a new association of this key. Returns false if it begins more than `per_second` (a token bucket).
+    pub(super) fn take(&mut self, now: Time, peer: Fingerprint, per_second: u32) -> bool {
+        let per_second = f64::from(per_second);
+        let most = BURST_SECONDS * per_second;
+        // A full bucket says nothing, so only recent keys are kept.
+        let is_full =
+            |(left, since): &(f64, Time)| left + now.saturating_since(*since).as_secs_f64() * per_second >= most;
+        if self.0.len() > 1000 {
+            self.0.retain(|_, bucket| !is_full(bucket));
+        }
+        let (left, since) = self.0.entry(peer).or_insert((most, now));
+        *left = (*left + now.saturating_since(*since).as_secs_f64() * per_second).min(most);
+        *since = now;
+        let is_allowed = *left >= 1.0;
+        *left -= f64::from(u8::from(is_allowed));
+        is_allowed
+    }
+}
+
+/// Returns the association to give up for a new one of `peer`: the newest one of the key with the most. Returns `None`
+/// if no key has more than this one would have.
+pub(super) fn crowded(
+    associations: impl Iterator<Item = (AssociationId, Fingerprint)>,
+    peer: Fingerprint,
+) -> Option<AssociationId> {
+    let mut keys: BTreeMap<Fingerprint, (usize, AssociationId)> = BTreeMap::new();
+    for (id, peer) in associations {
+        let (count, newest) = keys.entry(peer).or_insert((0, id));
+        (*count, *newest) = (*count + 1, id.max(*newest));
+    }
+    let own = keys.get(&peer).map_or(0, |(count, _)| *count);
+    let (most, newest) = keys.into_values().max()?;
+    (most > own + 1).then_some(newest)
+}
+
 /// The part of an address that identifies one user: an IPv4 address, or the /48 network of an IPv6 address, which
 /// providers delegate to one customer.
 fn network(address: IpAddr) -> IpAddr {
@@ -206,6 +254,30 @@ mod tests {
         assert_eq!((handshakes.next_deadline(), handshakes.expired(after(9_999))), (after(10_000), None));
         assert_eq!(handshakes.expired(after(10_000)), Some(7));
         assert_eq!(filled(address).next_deadline(), after(3_000));
+    }
+
+    fn key(number: u8) -> Fingerprint {
+        Fingerprint::of(&[number])
+    }
+
+    #[test]
+    fn a_key_begins_associations_at_a_bounded_rate() {
+        let mut rates = Rates::default();
+        let begun = |rates: &mut Rates, at: Time| (0..100).filter(|_| rates.take(at, key(1), 16)).count();
+        assert_eq!(begun(&mut rates, after(0)), 64);
+        assert_eq!(begun(&mut rates, after(500)), 8);
+        assert!(rates.take(after(500), key(2), 16), "another key has its own rate");
+        assert_eq!(begun(&mut rates, after(60_000)), 64);
+    }
+
+    #[test]
+    fn the_key_with_the_most_associations_gives_up_its_newest() {
+        let held: Vec<_> = (1..=8).map(|id| (AssociationId(id), key(u8::from(id > 3)))).collect();
+        assert_eq!(crowded(held.iter().copied(), key(7)), Some(AssociationId(8)));
+        assert_eq!(crowded(held.iter().copied(), key(0)), Some(AssociationId(8)));
+        assert_eq!(crowded(held.iter().copied(), key(1)), None, "the key that has the most itself");
+        let equal = [(AssociationId(1), key(0)), (AssociationId(2), key(1))];
+        assert_eq!(crowded(equal.into_iter(), key(7)), None, "nobody has more than one");
     }
 
     #[test]

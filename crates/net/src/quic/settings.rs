@@ -63,6 +63,10 @@ pub struct QuicConfig {
     pub retry: bool,
     /// The maximum number of associations.
     pub max_associations: usize,
+    /// The maximum number of associations with one peer.
+    pub max_associations_per_peer: usize,
+    /// The maximum number of associations that a peer begins per second, on average over four seconds.
+    pub max_new_per_second: u32,
     /// The time after which an association with a silent peer ends.
     pub idle_timeout: Duration,
     /// The seed of connection IDs, for reproducible runs; random without it.
@@ -83,6 +87,8 @@ impl QuicConfig {
             batch: DEFAULT_BATCH,
             retry: true,
             max_associations: 1000,
+            max_associations_per_peer: 64,
+            max_new_per_second: 16,
             idle_timeout: Duration::from_secs(30),
             seed: None,
         }

@@ -185,6 +185,57 @@ fn a_trusted_peer_gets_in_during_a_flood_of_half_open_handshakes() {
     }
 }
 
+/// Opens an association of a new client with one class. Returns the client, and the reason if it was refused.
+fn open_one(server: &mut Quic, own: &Identity, listening: &Identity, port: u16) -> (Quic, Option<CloseReason>) {
+    let address = SocketAddr::from((Ipv4Addr::new(192, 0, 2, 1), port));
+    let config = QuicConfig { classes: 1, ..QuicConfig::new(own.clone(), trust(&[listening])) };
+    let mut client = Quic::new(config, Instant::now()).expect("settings that fit");
+    client.connect(after(0), address_of(1)).expect("room");
+    for _ in 0..8 {
+        carry(&mut client, server, address, after(0), |_| true);
+        carry(server, &mut client, address_of(1), after(0), |datagram| datagram.to == address);
+    }
+    let closed = std::iter::from_fn(|| client.poll_event()).find_map(|event| match event {
+        CarrierEvent::Closed { reason, .. } => Some(reason),
+        _ => None,
+    });
+    (client, closed)
+}
+
+#[test]
+fn the_associations_of_a_key_are_limited_and_shared_fairly_with_others() {
+    let [greedy, second, third, listening] = keys();
+    let config = QuicConfig {
+        listens: true,
+        max_associations: 6,
+        max_associations_per_peer: 4,
+        ..QuicConfig::new(listening.clone(), trust(&[&greedy, &second, &third]))
+    };
+    let mut server = Quic::new(config, Instant::now()).expect("settings that fit");
+    let refused = |reason: &str| Some(CloseReason::Peer { code: 1, reason: reason.into() });
+    let mut clients = vec![];
+    let mut open = |server: &mut Quic, own: &Identity| {
+        let (client, closed) = open_one(server, own, &listening, 1000 + clients.len() as u16);
+        clients.push(client);
+        closed
+    };
+    for _ in 0..4 {
+        assert_eq!(open(&mut server, &greedy), None);
+    }
+    assert_eq!(open(&mut server, &greedy), refused("too many associations of this key"));
+    assert_eq!((open(&mut server, &second), open(&mut server, &second)), (None, None));
+    while server.poll_event().is_some() {}
+    // All are in use: the newest one of the key with the most makes room.
+    assert_eq!(open(&mut server, &third), None);
+    let closed = std::iter::from_fn(|| server.poll_event()).find_map(|event| match event {
+        CarrierEvent::Closed { association, .. } => Some(association),
+        _ => None,
+    });
+    assert_eq!((closed, server.association_count()), (Some(AssociationId(4)), 6));
+    assert_eq!(open(&mut server, &third), None, "3, 2 and 1: the first key still has the most");
+    assert_eq!(open(&mut server, &third), refused("too many associations"), "all have two");
+}
+
 /// Makes the lower classes of `liar` claim the association with this secret; returns the classes that the server has
 /// bound.
 fn claim_classes(server: &mut Quic, liar: &mut Quic, address: SocketAddr, secret: Secret) -> Vec<(AssociationId, u8)> {

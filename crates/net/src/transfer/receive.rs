@@ -5,7 +5,7 @@ use super::chunks::{Digest, chunk_bytes};
 use super::folder::Folder;
 use super::message::{Kind, Message, Offer};
 use super::name::Name;
-use super::stall::{STALL_TIMEOUT, StallTimer};
+use super::stall::{OFFER_TIMEOUT, STALL_TIMEOUT, StallTimer};
 use super::writer::{Answer, Attributes, FileWriter, Job, Opening};
 use crate::carrier::{AssociationId, Carrier};
 use crate::control::{Coded, Inbox};
@@ -19,6 +19,9 @@ use std::sync::Arc;
 /// The maximum number of open items.
 const MAX_OPEN: usize = 1024;
 
+/// The maximum number of files that the transfers of one peer receive at once.
+const MAX_OPEN_PER_PEER: usize = 4096;
+
 /// The number of bytes passed to the disk at once.
 const PIECES_BYTES: u64 = 256 << 10;
 
@@ -29,10 +32,17 @@ const PIECES_BYTES: u64 = 256 << 10;
 #[derive(Debug, Default)]
 pub struct ActiveNames {
     names: BTreeMap<Name, (AssociationId, Fingerprint)>,
+    /// The number of names of each peer.
+    counts: BTreeMap<Fingerprint, usize>,
     replaced: BTreeSet<AssociationId>,
 }
 
 impl ActiveNames {
+    /// Returns true if a peer has as many names as it may.
+    fn is_full(&self, peer: Fingerprint) -> bool {
+        self.counts.get(&peer).is_some_and(|&count| count >= MAX_OPEN_PER_PEER)
+    }
+
     fn is_taken(&self, name: &Name, association: AssociationId, peer: Fingerprint) -> bool {
         self.names.get(name).is_some_and(|holder| holder.0 == association || holder.1 != peer)
     }
@@ -40,14 +50,22 @@ impl ActiveNames {
     /// Registers a name. Returns true if an earlier transfer has to end before the file may be used.
     fn take(&mut self, name: Name, association: AssociationId, peer: Fingerprint) -> bool {
         let earlier = self.names.insert(name, (association, peer));
-        let Some((earlier, _)) = earlier else { return false };
+        let Some((earlier, _)) = earlier else {
+            *self.counts.entry(peer).or_default() += 1;
+            return false;
+        };
         self.replaced.insert(earlier);
         true
     }
 
     fn free(&mut self, name: &Name, association: AssociationId) {
-        if self.names.get(name).is_some_and(|holder| holder.0 == association) {
-            self.names.remove(name);
+        let Some(&(holder, peer)) = self.names.get(name) else { return };
+        if holder != association {
+            return;
+        }
+        self.names.remove(name);
+        if let Some(count) = self.counts.get_mut(&peer) {
+            *count -= 1;
         }
     }
 
@@ -129,6 +147,8 @@ pub struct ReceiveTransfer {
     /// The number of messages that show progress of the sender.
     messages: u64,
     stall_timer: StallTimer,
+    /// Expires if the peer offers nothing.
+    offer_timer: StallTimer,
 }
 
 impl ReceiveTransfer {
@@ -161,6 +181,7 @@ impl ReceiveTransfer {
             refuses_offers: false,
             messages: 0,
             stall_timer: StallTimer::new(STALL_TIMEOUT),
+            offer_timer: StallTimer::new(OFFER_TIMEOUT),
         }
     }
 
@@ -172,8 +193,11 @@ impl ReceiveTransfer {
     /// Checks the stall timer; to be called now and then.
     ///
     /// # Errors
-    /// The sender is connected but makes no progress.
+    /// The sender is connected but makes no progress, or offers nothing.
     pub fn check_stall(&mut self, now: Time) -> Result<(), TransferError> {
+        if self.offer_timer.is_expired(now, 0, self.offered > 0) {
+            return Err(TransferError::Idle(self.offer_timer.timeout()));
+        }
         let is_working = |item: &Item| matches!(item.state, State::Asked | State::Finishing);
         // A peer that offers nothing is no stalled sender; it may be measuring the path.
         let is_working = self.offered == 0 || self.queue.is_busy() || self.items.values().any(is_working);
@@ -439,6 +463,9 @@ impl ReceiveTransfer {
                 if active.is_taken(&name, self.association, peer) {
                     return Err("another transfer is receiving a file of this name".to_owned());
                 }
+                if active.is_full(peer) {
+                    return Err(format!("{MAX_OPEN_PER_PEER} files of this key are open already, the limit"));
+                }
                 has_replaced = active.take(name.clone(), self.association, peer);
                 Job::Open { opening, name: name.clone(), size: offer.size }
             }
@@ -537,5 +564,28 @@ impl Item {
         let again_bytes = again.len() as u64 * chunk_bytes;
         (self.state, self.left, self.resumed) = (State::Begun, size - from + again_bytes, from - again_bytes);
         Some(self.opening)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_open_files_of_a_peer_are_limited() {
+        let name = |at: usize| Name::new(vec![at.to_string()]).expect("a name");
+        let [greedy, other] = [0, 1].map(|at| Fingerprint::of(&[at]));
+        let mut active = ActiveNames::default();
+        for at in 0..MAX_OPEN_PER_PEER {
+            assert!(!active.is_full(greedy));
+            active.take(name(at), AssociationId(at as u64 / 1000), greedy);
+        }
+        assert!(active.is_full(greedy) && !active.is_full(other));
+        active.free(&name(7), AssociationId(1));
+        assert!(active.is_full(greedy), "another association has the name");
+        active.free(&name(7), AssociationId(0));
+        assert!(!active.is_full(greedy));
+        // A new association of the peer takes over a name.
+        assert!(active.take(name(8), AssociationId(9), greedy) && !active.is_full(greedy));
     }
 }

@@ -2,6 +2,9 @@
 
 use sparelane_core::{Dur, Time};
 
+/// The time in which a peer has to offer its first file.
+pub const OFFER_TIMEOUT: Dur = Dur::from_secs(120);
+
 /// The default time without progress after which a transfer ends.
 pub const STALL_TIMEOUT: Dur = Dur::from_secs(300);
 

@@ -4,6 +4,7 @@ use super::chunks::chunk_bytes;
 use super::folder::Folder;
 use super::message::{Kind, Message, Offer};
 use super::*;
+use crate::carrier::AssociationId;
 use crate::control::Coded;
 use crate::disk::{Disk, Work};
 use crate::node::{NodeConfig, NodeEvent};
@@ -589,4 +590,15 @@ fn an_idle_peer_is_disconnected_after_the_stall_timeout() {
         );
     }
     assert_eq!(run_with_idle_side(IdleSide::Nobody, Dur::from_secs(1)).0, None, "a transfer with progress continues");
+}
+
+#[test]
+fn a_peer_that_offers_nothing_is_disconnected_after_two_minutes() {
+    let scratch = Scratch::new("transfer-nothing");
+    let folder = Arc::new(Folder::open(scratch.path()).expect("a folder"));
+    let mut receiver = ReceiveTransfer::new(AssociationId(1), &folder, false, None);
+    let after = |seconds| Time::ZERO + Dur::from_secs(seconds);
+    assert_eq!((receiver.check_stall(after(5)), receiver.check_stall(after(124))), (Ok(()), Ok(())));
+    let error = receiver.check_stall(after(125)).expect_err("nothing was offered");
+    assert_eq!((error.code(), error.to_string()), (CODE_STALLED, "the peer has offered nothing for 120 s".to_owned()));
 }
