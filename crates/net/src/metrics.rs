@@ -11,11 +11,10 @@ pub fn exposition(host: &Host) -> String {
     let node = host.node();
     let (totals, classes) = (node.totals(), usize::from(node.config().classes));
     // Gauges: the current state.
-    let held: u64 = node.receiving_flows().map(|flow| flow.held_bytes()).sum();
     text.gauge("associations", "Open associations.", node.associations() as f64);
     text.gauge("sending_flows", "Flows being sent.", node.sending_flows().count() as f64);
     text.gauge("receiving_flows", "Flows being received.", node.receiving_flows().count() as f64);
-    text.gauge("held_bytes", "Received bytes in memory, out of order or unread.", held as f64);
+    text.gauge("held_bytes", "Received bytes in memory, out of order or unread.", node.held_bytes() as f64);
     let buffered: u64 = node.sending_flows().map(|flow| flow.buffered_bytes()).sum();
     text.gauge("buffered_bytes", "Bytes written and not yet acknowledged.", buffered as f64);
     let cwnd: u64 = node.sending_flows().map(|flow| flow.sender().controller().limits().cwnd_bytes).sum();

@@ -5,6 +5,7 @@
 //! [`next_timer`](Node::next_timer). Events come from [`poll_event`](Node::poll_event). Applications open, write,
 //! finish and read flows.
 
+mod budget;
 mod config;
 mod controller;
 mod frames;
@@ -20,7 +21,7 @@ pub use crate::flow::FlowId;
 pub use config::{FlowKind, NodeConfig};
 pub use controller::ControllerChoice;
 pub(crate) use controller::parse_value;
-pub use frames::CODE_VIOLATION;
+pub use frames::{CODE_MEMORY, CODE_VIOLATION};
 pub use gaps::GapAccuracy;
 pub use settings::ChoiceError;
 
@@ -28,6 +29,7 @@ use crate::carrier::{Arrival, AssociationId, Carrier, CarrierError, CarrierEvent
 use crate::flow::{MAX_CLASSES, ReceiveFlow, SendFlow};
 use crate::identity::Fingerprint;
 use crate::telemetry::{Telemetry, Totals};
+use budget::Budget;
 use bytes::Bytes;
 use controller::FlowFacts;
 use frames::ReceivedFrame;
@@ -115,6 +117,10 @@ pub struct Node<C> {
     carrier: C,
     config: NodeConfig,
     peers: BTreeMap<AssociationId, Peer>,
+    /// The memory of received data.
+    budget: Budget,
+    /// The time of the latest search for an association to end for its memory.
+    searched: Time,
     /// Associations by the time of their next timer.
     timers: BTreeSet<(Time, AssociationId)>,
     /// Associations that may have something to send.
@@ -149,6 +155,8 @@ impl<C: Carrier> Node<C> {
             carrier,
             config,
             peers: BTreeMap::new(),
+            budget: Budget::default(),
+            searched: Time::ZERO,
             timers: BTreeSet::new(),
             busy: BTreeSet::new(),
             readable: BTreeSet::new(),
@@ -176,6 +184,19 @@ impl<C: Carrier> Node<C> {
     /// The configuration.
     pub fn config(&self) -> &NodeConfig {
         &self.config
+    }
+
+    /// The bytes of received data in memory, out of order or unread.
+    pub fn held_bytes(&self) -> u64 {
+        self.budget.bytes()
+    }
+
+    /// Holds memory for another key until the result is dropped.
+    #[cfg(test)]
+    pub(crate) fn occupy(&mut self, bytes: u64) -> impl Sized + use<C> {
+        let mut held = self.budget.open(Fingerprint::of(b"another key"));
+        held.add(Time::ZERO, bytes);
+        held
     }
 
     /// The number of frames that failed to decode.
@@ -267,7 +288,9 @@ impl<C: Carrier> Node<C> {
         let peer = self.peers.get_mut(&id.association)?;
         let flow = peer.receiving.get_mut(&id.flow)?;
         let bytes = flow.read();
-        peer.held_bytes -= bytes.as_ref().map_or(0, Bytes::len) as u64;
+        if let Some(bytes) = &bytes {
+            peer.held.read(bytes.len() as u64);
+        }
         if flow.is_read() && peer.confirmed_done.contains(&id.flow) {
             peer.forget(id.flow);
         } else if bytes.is_some() {
@@ -496,7 +519,8 @@ impl<C: Carrier> Node<C> {
                     let transport = self.config.transport(bytes);
                     let initiated = self.initiated.remove(&association);
                     let (classes, dscp) = (self.config.classes, &self.config.dscp);
-                    let peer_state = Peer::new(peer, address, transport, bytes, classes, dscp, initiated);
+                    let held = self.budget.open(peer);
+                    let peer_state = Peer::new(peer, address, transport, bytes, classes, dscp, initiated, held);
                     self.peers.insert(association, peer_state);
                     self.events.push_back(NodeEvent::Opened { association, peer, address });
                 }

@@ -53,7 +53,15 @@ fn default<'py>(py: Python<'py>, setting: &Setting) -> PyResult<Option<Bound<'py
         DefaultValue::Number(number) => number.into_pyobject(py)?.into_any(),
         DefaultValue::Flag(flag) => flag.into_pyobject(py)?.to_owned().into_any(),
         DefaultValue::List(list) => pyo3::types::PyTuple::new(py, list)?.into_any(),
+        DefaultValue::Size(bytes) => size_text(bytes).into_pyobject(py)?.into_any(),
         DefaultValue::Word(word) => word.into_pyobject(py)?.into_any(),
         other => Value::from(other).to_string().into_pyobject(py)?.into_any(),
     }))
+}
+
+/// Formats a size with the largest unit that divides it, as users write sizes.
+fn size_text(bytes: u64) -> String {
+    let units = [("GB", 1_000_000_000), ("MB", 1_000_000), ("KB", 1000)];
+    let unit = units.iter().find(|(_, factor)| bytes.is_multiple_of(*factor));
+    unit.map_or_else(|| format!("{bytes}B"), |(name, factor)| format!("{}{name}", bytes / factor))
 }

@@ -62,6 +62,10 @@ pub struct NodeConfig {
     /// The limit of such data of all flows of an association, bytes. Beyond it, only the next segment of a flow is
     /// accepted; beyond twice the limit, none.
     pub held_bytes: u64,
+    /// The limit of such data of all associations of a key, bytes. Keys that compete have less; see `node/budget.rs`.
+    pub memory_per_key_bytes: u64,
+    /// The limit of such data of all associations, bytes.
+    pub memory_bytes: u64,
     /// The maximum number of flows of an association, in each direction.
     pub max_flows: usize,
     /// The minimum retransmission timeout.
@@ -89,6 +93,8 @@ impl Default for NodeConfig {
             unmarked: Unmarked::default(),
             window_bytes: 32 << 20,
             held_bytes: 64 << 20,
+            memory_per_key_bytes: 250_000_000,
+            memory_bytes: 1_000_000_000,
             max_flows: 256,
             min_rto: Dur::from_ms(200),
             rack_tlp: false,

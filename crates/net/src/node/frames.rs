@@ -7,9 +7,12 @@ use crate::flow::{FlowId, ReceiveFlow};
 use crate::frame::{Data, Entry, Frame, FrameError, TrainReport};
 use crate::telemetry::Telemetry;
 use bytes::Bytes;
-use sparelane_core::Time;
+use sparelane_core::{Dur, Time};
 use std::collections::{BTreeSet, VecDeque};
 use thiserror::Error;
+
+/// The close code for a peer whose data takes memory that others need.
+pub const CODE_MEMORY: u32 = 8;
 
 /// The close code for a peer that has violated the protocol too often.
 pub const CODE_VIOLATION: u32 = 2;
@@ -71,7 +74,7 @@ impl<C: Carrier> Node<C> {
             Frame::Data(data) => match handler.data(data, received) {
                 // A dropped segment leaves no trace, like one that the network lost.
                 Some(result) => result,
-                None => return,
+                None => return self.free_memory(now),
             },
             Frame::Acks { edge, entries, .. } => handler.acknowledgments(flow, edge, &entries),
             Frame::Done { .. } => handler.done(flow),
@@ -98,6 +101,22 @@ impl<C: Carrier> Node<C> {
         if let Err(violation) = result {
             self.note_violation(now, association, &violation);
         }
+    }
+
+    /// After a segment was dropped for lack of memory: if memory is short for all, ends the association that holds the
+    /// most without any of it being read.
+    fn free_memory(&mut self, now: Time) {
+        const INTERVAL: Dur = Dur::from_secs(1);
+        // Two keys alone leave an eighth of it.
+        let is_short = self.budget.bytes() > self.config.memory_bytes / 8 * 3;
+        if !is_short || now.saturating_since(self.searched) < INTERVAL {
+            return;
+        }
+        self.searched = now;
+        let stale = self.peers.iter().filter(|(_, peer)| peer.held.is_stale(now));
+        let Some((&association, peer)) = stale.max_by_key(|(_, peer)| peer.held.bytes()) else { return };
+        let reason = format!("{} bytes of this peer were not read, and memory is short", peer.held.bytes());
+        self.carrier.close(now, association, CODE_MEMORY, &reason);
     }
 
     /// Counts a violation, and ends the association after too many. A single one may be an error of the network.
@@ -138,14 +157,12 @@ impl FrameHandler<'_> {
         let id = self.id(flow);
         let peer = &mut *self.peer;
         let receiving = peer.receiving.get_mut(&flow)?;
-        // Beyond the limit, only the next segment in sequence is accepted: it is what lets the application read on.
-        let limit = self.config.held_bytes * if receiving.expects(&data) { 2 } else { 1 };
-        if peer.held_bytes + data.payload.len() as u64 > limit {
+        if !peer.held.has_room(data.payload.len() as u64, receiving.expects(&data), self.config) {
             return None;
         }
         let held_before = receiving.held_bytes();
         let result = receiving.handle_data(self.now, self.class, data, received.marked, received.received_ns);
-        peer.held_bytes += receiving.held_bytes() - held_before;
+        peer.held.add(self.now, receiving.held_bytes() - held_before);
         peer.to_flush.insert(flow);
         if receiving.has_unread() {
             self.readable.insert(id);

@@ -1,5 +1,6 @@
 //! A peer of a node, with the flows to and from it.
 
+use super::budget::Held;
 use super::path::{PathState, Unmarked};
 use crate::flow::{Classes, MAX_CLASSES, ReceiveFlow, SendFlow};
 use crate::identity::Fingerprint;
@@ -35,7 +36,7 @@ pub(super) struct Peer {
     pub(super) sending: BTreeMap<u32, SendFlow>,
     pub(super) receiving: BTreeMap<u32, ReceiveFlow>,
     /// Payload bytes in memory of all flows of the peer.
-    pub(super) held_bytes: u64,
+    pub(super) held: Held,
     pub(super) next_flow: u32,
     /// Fully received flows whose sender knows that, and which are not read yet.
     pub(super) confirmed_done: BTreeSet<u32>,
@@ -61,6 +62,7 @@ impl Peer {
         classes: u8,
         dscp: &[u8],
         initiated: bool,
+        held: Held,
     ) -> Peer {
         Peer {
             fingerprint,
@@ -74,7 +76,7 @@ impl Peer {
             open: [false; MAX_CLASSES],
             sending: BTreeMap::new(),
             receiving: BTreeMap::new(),
-            held_bytes: 0,
+            held,
             next_flow: 0,
             confirmed_done: BTreeSet::new(),
             ended_flows: EndedFlows::default(),
@@ -129,7 +131,7 @@ impl Peer {
     /// Removes a flow from the peer that has ended.
     pub(super) fn forget(&mut self, flow: u32) {
         if let Some(flow) = self.receiving.remove(&flow) {
-            self.held_bytes -= flow.held_bytes();
+            self.held.free(flow.held_bytes());
             self.ended.add_receiving(&flow);
         }
         self.confirmed_done.remove(&flow);

@@ -123,6 +123,30 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         param: param(
+            "memory",
+            Kind::Size { min: 1_000_000, max: 1_000_000_000_000 },
+            DefaultValue::Size(1_000_000_000),
+            "Largest memory for received data of all peers, such as 1GB.",
+        ),
+        unset: None,
+        option: "--memory",
+        commands: SERVING,
+        set: Set::Size(|config, bytes| config.node.memory_bytes = bytes),
+    },
+    Setting {
+        param: param(
+            "memory_per_key",
+            Kind::Size { min: 1_000_000, max: 1_000_000_000_000 },
+            DefaultValue::Size(250_000_000),
+            "Largest memory for received data of one peer's key, such as 250MB.",
+        ),
+        unset: None,
+        option: "--memory-per-key",
+        commands: SERVING,
+        set: Set::Size(|config, bytes| config.node.memory_per_key_bytes = bytes),
+    },
+    Setting {
+        param: param(
             "dscp",
             Kind::Numbers,
             DefaultValue::List(&[

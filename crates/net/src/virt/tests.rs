@@ -3,7 +3,7 @@
 use super::*;
 use crate::carrier::CloseReason;
 use crate::flow::{ReceiveFlow, TailConfig};
-use crate::node::ControllerChoice;
+use crate::node::{CODE_MEMORY, ControllerChoice};
 use bytes::Bytes;
 
 fn content(bytes: usize) -> Bytes {
@@ -121,6 +121,37 @@ fn concurrent_flows_arrive_complete() {
 fn a_flow_larger_than_its_window_arrives() {
     let config = NodeConfig { window_bytes: 200_000, ..config(ControllerChoice::named("rc3")) };
     transfer(Path { loss: 0.002, ..Path::default() }, config, &[3_000_000], 1);
+}
+
+/// The application never reads.
+#[test]
+fn an_association_with_unread_data_ends_when_memory_is_short() {
+    let config = NodeConfig { memory_bytes: 2_000_000, ..config(ControllerChoice::named("rc3")) };
+    let mut net = Virtual::new(Path::default(), config, 1).expect("settings that fit");
+    net.connect().expect("a peer");
+    // Another key holds most of the shared half.
+    let _others = net.node(1).occupy(600_000);
+    let (mut most, mut ended) = (0, None);
+    while let Some((node, event)) = net.next_event(Time::ZERO + Dur::from_secs(120)) {
+        let now = net.now();
+        match (node, event) {
+            (0, NodeEvent::Opened { association, .. }) => {
+                for _ in 0..20 {
+                    let flow = net.node(0).open_flow(now, association, None).expect("a flow");
+                    net.node(0).write(flow, content(300_000));
+                }
+            }
+            (0, NodeEvent::Closed { reason, .. }) => ended = ended.or(Some((now, reason))),
+            _ => {}
+        }
+        most = net.nodes[1].held_bytes().max(most);
+    }
+    assert!((750_000..=1_000_000).contains(&most), "{most} bytes");
+    let Some((at, CloseReason::Peer { code, reason })) = ended else { panic!("{ended:?}") };
+    assert_eq!(code, u64::from(CODE_MEMORY));
+    assert!(reason.as_str().ends_with("of this peer were not read, and memory is short"), "{reason}");
+    assert!(at > Time::ZERO + Dur::from_secs(30) && at < Time::ZERO + Dur::from_secs(60), "{at}");
+    assert_eq!(net.nodes[1].held_bytes(), 600_000);
 }
 
 /// The application reads nothing at first, and everything later.
