@@ -552,6 +552,7 @@ WIRE: list[Line] = [
     Line(["send", *_KEYS, "--set", "lanes=3", "s.toml", "127.0.0.1:9"], "lanes", _RUN),
     Line(["send", *_KEYS, "--set", "levels", "s.toml", "127.0.0.1:9"], "allowed: key=value", _RUN),
     Line(["send", *_KEYS, "--set", "levels=x", "s.toml", "127.0.0.1:9"], "levels", _RUN),
+    Line(["recv", *_KEYS, "--listen", "127.0.0.1:0", "-o", "to", "--chmod", "888"], "is not an octal mode", _RUN),
     Line(["send", *_KEYS, "--dscp", "0,99", "s.toml", "127.0.0.1:9"], "99", _RUN),
     Line(["send", *_KEYS, "--dscp", "a", "s.toml", "127.0.0.1:9"], "not a list of numbers", _RUN),
     Line(["send", *_KEYS, "--dscp", "0,3,3", "s.toml", "127.0.0.1:9"], "for two classes", _RUN),

@@ -345,3 +345,27 @@ def test_a_peers_reason_cannot_forge_lines_of_the_log(keys: Keys, tmp_path: Path
     for text in [*reasons, *errors.splitlines()]:
         assert text.isprintable(), ascii(text)
     assert not any(line.startswith("sparelane: info: keys") for line in errors.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("options", "file_mode", "folder_mode"), [((), 0o700, 0o700), (("--chmod", "640"), 0o640, 0o750)]
+)
+def test_the_umask_or_chmod_limits_the_permissions_of_received_files(
+    keys: Keys, tmp_path: Path, options: tuple[str, ...], file_mode: int, folder_mode: int
+) -> None:
+    (tmp_path / "to").mkdir()
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "file").write_text("x")
+    for path in (folder, folder / "file"):
+        path.chmod(0o777)
+    previous = os.umask(0o077)
+    try:
+        with running(*receiving(keys, tmp_path / "to", "--once", *options)) as receiver:
+            address = receiver.until("listening")["address"]
+            call("send", *keys.of("sender"), str(folder), address)
+            receiver.rest()
+    finally:
+        os.umask(previous)
+    modes = [(tmp_path / "to" / name).stat().st_mode & 0o777 for name in ("folder", "folder/file")]
+    assert modes == [folder_mode, file_mode]

@@ -644,7 +644,9 @@ class FileSender:
 class FileReceiver:
     """Receives files from any number of hosts."""
 
-    def __new__(cls, settings: WireSettings, at: str, folder: str, replaces: bool) -> FileReceiver: ...
+    def __new__(
+        cls, settings: WireSettings, at: str, folder: str, replaces: bool, file_mode: int | None = None
+    ) -> FileReceiver: ...
     @property
     def address(self) -> str:
         """The address and port on which it listens."""

@@ -253,8 +253,15 @@ pub struct PyReceiver(FileReceiver);
 #[pymethods]
 impl PyReceiver {
     #[new]
-    fn new(settings: Settings, at: &str, folder: PathBuf, replaces: bool) -> PyResult<PyReceiver> {
-        let (config, at) = (settings.config()?, address(at)?);
+    #[pyo3(signature = (settings, at, folder, replaces, file_mode=None))]
+    fn new(
+        settings: Settings,
+        at: &str,
+        folder: PathBuf,
+        replaces: bool,
+        file_mode: Option<u32>,
+    ) -> PyResult<PyReceiver> {
+        let (config, at) = (WireConfig { file_mode, ..settings.config()? }, address(at)?);
         Ok(PyReceiver(FileReceiver::bind(&config, at, &folder, replaces).map_err(failed)?))
     }
 

@@ -346,6 +346,9 @@ class Service(ABC, Generic[Native]):
 class Receiver(Service[_native.FileReceiver]):
     """Receives files from any number of trusted hosts into one folder.
 
+    Files keep the sender's permissions except those that the umask removes. With `file_mode`, such as `0o640`, all files
+    get these permissions, and folders can be searched by all who can read the files.
+
     `progress` is called with `received_bytes` about ten times a second during `step` and `events`.
     """
 
@@ -357,13 +360,16 @@ class Receiver(Service[_native.FileReceiver]):
         keys: Path | str,
         trust: Sequence[str] = (),
         force: bool = False,
+        file_mode: int | None = None,
         options: Options | None = None,
         progress: Callable[[int], object] | None = None,
     ) -> None:
+        if file_mode is not None and not 0 <= file_mode <= 0o777:
+            raise WireError(f"permissions are from 0 to 0o777, not {file_mode:#o}")
         options = options or Options()
         native = options.native(keys, trust)
         self._keys, self._trust, self._progress = str(keys), list(trust), progress
-        self._native = _native.FileReceiver(native, resolve(listen), str(folder), force)
+        self._native = _native.FileReceiver(native, resolve(listen), str(folder), force, file_mode)
         self._telemetry = Telemetry(options.telemetry, options.metrics)
 
     @property

@@ -57,6 +57,8 @@ pub struct WireConfig {
     pub stall_timeout: Duration,
     /// The treatment of peers whose key was removed from the trusted ones.
     pub revocation: Revocation,
+    /// The permissions of received files, in place of the sender's without the bits of the umask.
+    pub file_mode: Option<u32>,
     /// Samples time series.
     pub has_series: bool,
     /// The time between samples of the time series.
@@ -84,6 +86,7 @@ impl WireConfig {
             idle_timeout: Duration::from_secs(30),
             stall_timeout: Duration::from_nanos(STALL_TIMEOUT.as_ps() / 1000),
             revocation: Revocation::default(),
+            file_mode: None,
             has_series: false,
             sample_interval: Dur::from_ms(10),
             qlog: None,

@@ -10,7 +10,7 @@ use crate::disk::Disk;
 use crate::host::Host;
 use crate::identity::{Fingerprint, Trusted};
 use crate::node::NodeEvent;
-use crate::transfer::folder::Folder;
+use crate::transfer::folder::{Folder, Modes};
 use crate::transfer::{ActiveNames, CODE_DONE, CODE_RECONNECT, CODE_STOPPED, ReceiveTransfer, Received, TransferError};
 use std::collections::BTreeMap;
 use std::io;
@@ -79,7 +79,7 @@ impl FileReceiver {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
             _ => {}
         }
-        let folder = Arc::new(Folder::open(folder).map_err(failed)?);
+        let folder = Arc::new(Folder::open_with(folder, Modes::new(config.file_mode)).map_err(failed)?);
         let disk = Disk::start().map_err(WireError::Disk)?;
         let (transfers, active, stall) = (BTreeMap::new(), ActiveNames::default(), StallSchedule::of(config));
         let revocation = config.revocation;

@@ -20,10 +20,43 @@ const MAX_ATTEMPTS: usize = 5;
 
 const FOLDER: OFlag = OFlag::O_DIRECTORY.union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
 
+/// The permissions of received files and folders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Modes {
+    /// The bits that are removed from the sender's permissions.
+    umask: u32,
+    /// The permissions of files, in place of the sender's.
+    files: Option<u32>,
+}
+
+impl Modes {
+    /// Keeps the sender's permissions except the bits of this process's umask, or gives all files the same.
+    pub fn new(files: Option<u32>) -> Modes {
+        // Reading the umask by the system call would change it for an instant.
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let umask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+        let umask = umask.and_then(|text| u32::from_str_radix(text.trim(), 8).ok());
+        Modes { umask: umask.unwrap_or(0o022), files }
+    }
+
+    /// The permissions of a file that the sender has with `mode`.
+    pub fn file(&self, mode: u32) -> u32 {
+        self.files.unwrap_or(mode & !self.umask) & 0o777
+    }
+
+    /// The permissions of a folder that the sender has with `mode`. Who may read the files may search the folder, and
+    /// the owner can always write into it.
+    pub fn folder(&self, mode: u32) -> u32 {
+        let mode = self.files.map_or(mode & !self.umask, |files| files | (files & 0o444) >> 2);
+        mode & 0o777 | 0o700
+    }
+}
+
 /// An open folder for received files.
 #[derive(Debug)]
 pub struct Folder {
     root: OwnedFd,
+    modes: Modes,
 }
 
 /// An incomplete file, next to its final place. A lock protects it from other receivers, in this process and others.
@@ -45,16 +78,29 @@ pub struct ExistingFile {
 }
 
 impl Folder {
-    /// Opens the folder, which may itself be a link.
+    /// Opens the folder, which may itself be a link. Files keep the sender's permissions except those of the umask.
     ///
     /// # Errors
     /// It is not a folder or cannot be opened.
     pub fn open(path: &Path) -> io::Result<Folder> {
+        Folder::open_with(path, Modes::new(None))
+    }
+
+    /// Opens the folder, for files with these permissions.
+    ///
+    /// # Errors
+    /// It is not a folder or cannot be opened.
+    pub fn open_with(path: &Path, modes: Modes) -> io::Result<Folder> {
         let root = File::open(path)?;
         if !root.metadata()?.is_dir() {
             return Err(io::Error::from(io::ErrorKind::NotADirectory));
         }
-        Ok(Folder { root: root.into() })
+        Ok(Folder { root: root.into(), modes })
+    }
+
+    /// The permissions of files and folders.
+    pub fn modes(&self) -> Modes {
+        self.modes
     }
 
     /// Opens the folder with these parts, and creates missing ones.
@@ -76,8 +122,7 @@ impl Folder {
     /// It cannot be created, or its name is in use.
     pub fn make(&self, name: &Name, mode: u32) -> io::Result<()> {
         let folder = File::from(self.enter(name.parts())?);
-        // The owner can always write into it.
-        folder.set_permissions(Permissions::from_mode(mode & 0o777 | 0o700))
+        folder.set_permissions(Permissions::from_mode(self.modes.folder(mode)))
     }
 
     /// Sets the modification time of a folder.
@@ -250,6 +295,16 @@ mod tests {
 
     fn name(text: &str) -> Name {
         Name::new(text.split('/').map(str::to_owned).collect()).expect("a name")
+    }
+
+    #[test]
+    fn permissions_are_those_of_the_sender_without_the_umask_or_the_configured_ones() {
+        let kept = Modes { umask: 0o027, files: None };
+        assert_eq!((kept.file(0o777), kept.file(0o640), kept.file(0o4755)), (0o750, 0o640, 0o750));
+        assert_eq!((kept.folder(0o777), kept.folder(0)), (0o750, 0o700));
+        let fixed = Modes { umask: 0o077, files: Some(0o640) };
+        assert_eq!((fixed.file(0o777), fixed.folder(0o777)), (0o640, 0o750));
+        assert_eq!(Modes::new(Some(0o600)).file(0o777), 0o600);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::control::{Coded, Inbox};
 use crate::disk::{Disk, JobQueue};
 use crate::identity::Fingerprint;
 use crate::node::{FlowId, Node, NodeEvent};
+use crate::peer_text::PeerText;
 use sparelane_core::{Dur, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -21,6 +22,9 @@ const MAX_OPEN: usize = 1024;
 
 /// The maximum number of files that the transfers of one peer receive at once.
 const MAX_OPEN_PER_PEER: usize = 4096;
+
+/// The maximum number of refused offers of a transfer that are reported.
+const MAX_REFUSED: u64 = 20;
 
 /// The number of bytes passed to the disk at once.
 const PIECES_BYTES: u64 = 256 << 10;
@@ -142,6 +146,8 @@ pub struct ReceiveTransfer {
     received_bytes: u64,
     /// The number of items offered so far.
     offered: u64,
+    /// The number of offers that were refused before their files were opened.
+    refused: u64,
     /// True if no more items are accepted, because the peer's key is not trusted any more.
     refuses_offers: bool,
     /// The number of messages that show progress of the sender.
@@ -178,6 +184,7 @@ impl ReceiveTransfer {
             ended: false,
             received_bytes: 0,
             offered: 0,
+            refused: 0,
             refuses_offers: false,
             messages: 0,
             stall_timer: StallTimer::new(STALL_TIMEOUT),
@@ -406,8 +413,15 @@ impl ReceiveTransfer {
                 }
                 // Names are reserved by key, so that a new connection of the same peer can take over.
                 let Some(peer) = node.peer(self.association) else { return Ok(()) };
-                let item = offer.item;
+                let (item, size) = (offer.item, offer.size);
+                let name = PeerText::from(offer.name.join("/"));
                 if let Err(reason) = self.open(active, peer, offer) {
+                    self.refused += 1;
+                    // A peer can be refused as often as it likes, but not fill the log.
+                    if self.refused <= MAX_REFUSED {
+                        let error = Some(reason.clone());
+                        self.received.push_back(Received { name: name.into(), size, resumed: 0, error });
+                    }
                     node.write_control(self.association, Message::Refuse { item, reason: reason.into() }.encode())?;
                 }
             }

@@ -146,7 +146,7 @@ impl FileWriter {
             return Err(io::Error::other(format!("{EXISTS}, with other contents")));
         }
         if self.replaces {
-            existing.file.set_attributes(attributes.mode, attributes.modified_ns)?;
+            existing.file.set_attributes(self.folder.modes().file(attributes.mode), attributes.modified_ns)?;
         }
         reply(Answer::Stored { opening, result: Ok(()) });
         Ok(())
@@ -162,6 +162,7 @@ impl FileWriter {
     fn finish(&self, open: Open, digest: Digest, size: u64, attributes: Attributes) -> Result<(), String> {
         if open.chunks.whole() == digest {
             let Attributes { mode, modified_ns } = attributes;
+            let mode = self.folder.modes().file(mode);
             open.partial.finish(size, mode, modified_ns, self.replaces).map_err(|error| error.to_string())
         } else {
             // The file stays, so that the next attempt sends only the wrong chunks.

@@ -42,6 +42,14 @@ class Once:
                 self.is_over = True
 
 
+def _mode(_: click.Context, __: click.Parameter, text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not 1 <= len(text) <= 4 or any(digit not in "01234567" for digit in text) or int(text, 8) > 0o777:
+        raise click.BadParameter(f'"{text}" is not an octal mode; allowed: 0 to 777, such as 640')
+    return int(text, 8)
+
+
 @click.command("recv")
 @wire_options("recv")
 @telemetry
@@ -57,6 +65,13 @@ class Once:
 )
 @click.option("--once", is_flag=True, help="Exit after the first transfer, and others running at that time.")
 @click.option("--force", is_flag=True, help="Replace existing files.")
+@click.option(
+    "--chmod",
+    "file_mode",
+    metavar="MODE",
+    callback=_mode,
+    help="Permissions of all files, such as 640.  [default: the sender's, without the bits of the umask]",
+)
 def command(
     keys: str,
     trust: tuple[str, ...],
@@ -64,6 +79,7 @@ def command(
     folder: str,
     once: bool,
     force: bool,
+    file_mode: int | None,
     as_json: bool,
     log_level: str,
     grace: float,
@@ -88,7 +104,9 @@ def command(
         background.enter_context(STREAMS.in_background(as_json=as_json))
         into = stack.enter_context(TemporaryDirectory(prefix="sparelane-")) if to_output else folder
         options = options_of(given)
-        made = transfer.Receiver(listen, into, keys=keys, trust=trust, force=force, options=options)
+        made = transfer.Receiver(
+            listen, into, keys=keys, trust=trust, force=force, file_mode=file_mode, options=options
+        )
         receiver = stack.enter_context(made)
         listening = {"event": "listening", "address": receiver.address}
         if receiver.metrics_address is not None:
