@@ -346,8 +346,8 @@ class Service(ABC, Generic[Native]):
 class Receiver(Service[_native.FileReceiver]):
     """Receives files from any number of trusted hosts into one folder.
 
-    Files keep the sender's permissions except those that the umask removes. With `file_mode`, such as `0o640`, all files
-    get these permissions, and folders can be searched by all who can read the files.
+    Files keep the sender's permissions except those that the umask removes. With `file_mode`, such as `0o640`, all
+    files get these permissions, and folders can be searched by all who can read the files.
 
     `progress` is called with `received_bytes` about ten times a second during `step` and `events`.
     """
