@@ -12,6 +12,7 @@ use crate::identity::{Fingerprint, Trusted};
 use crate::node::NodeEvent;
 use crate::transfer::folder::{Folder, Modes};
 use crate::transfer::{ActiveNames, CODE_DONE, CODE_RECONNECT, CODE_STOPPED, ReceiveTransfer, Received, TransferError};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
@@ -21,6 +22,14 @@ use std::time::{Duration, Instant};
 
 /// The close reason of a transfer that another one has replaced.
 pub(super) const REPLACED: &str = "another connection of the same key sends the same file now";
+
+/// Raises the limit of open files from the soft to the hard one. The soft one is 1024 for programs that use `select`.
+fn raise_descriptor_limit() {
+    // With the old limit, fewer files can be open; there is no other effect.
+    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+}
 
 /// An event of a receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +88,7 @@ impl FileReceiver {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
             _ => {}
         }
+        raise_descriptor_limit();
         let folder = Arc::new(Folder::open_with(folder, Modes::new(config.file_mode)).map_err(failed)?);
         let disk = Disk::start().map_err(WireError::Disk)?;
         let (transfers, active, stall) = (BTreeMap::new(), ActiveNames::default(), StallSchedule::of(config));

@@ -165,13 +165,29 @@ impl Folder {
         }
     }
 
+    /// Opens the incomplete file of this name that an earlier attempt has left, if any.
+    ///
+    /// # Errors
+    /// It cannot be opened, is not a file, or another receiver is writing it.
+    pub fn resume(&self, name: &Name) -> io::Result<Option<Partial>> {
+        match self.lock(name, OFlag::empty()) {
+            Ok(partial) => Ok(Some(partial)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Opens the incomplete file of this name, with the content from an earlier attempt, if any.
     ///
     /// # Errors
     /// It cannot be opened, is not a file, or another receiver is writing it.
     pub fn begin(&self, name: &Name) -> io::Result<Partial> {
+        self.lock(name, OFlag::O_CREAT)
+    }
+
+    fn lock(&self, name: &Name, more: OFlag) -> io::Result<Partial> {
         let (folders, _) = name.split();
-        let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
+        let flags = more | OFlag::O_RDWR | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
         for _ in 0..MAX_ATTEMPTS {
             let parent = self.enter(folders)?;
             let file = openat(&parent, name.partial().as_str(), flags, Mode::from_bits_truncate(0o600))?;

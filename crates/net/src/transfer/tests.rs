@@ -3,6 +3,8 @@
 use super::chunks::chunk_bytes;
 use super::folder::Folder;
 use super::message::{Kind, Message, Offer};
+use super::name::Name;
+use super::writer::{Answer, FileWriter, Job};
 use super::*;
 use crate::carrier::AssociationId;
 use crate::control::Coded;
@@ -601,4 +603,29 @@ fn a_peer_that_offers_nothing_is_disconnected_after_two_minutes() {
     assert_eq!((receiver.check_stall(after(5)), receiver.check_stall(after(124))), (Ok(()), Ok(())));
     let error = receiver.check_stall(after(125)).expect_err("nothing was offered");
     assert_eq!((error.code(), error.to_string()), (CODE_STALLED, "the peer has offered nothing for 120 s".to_owned()));
+}
+
+#[test]
+fn offers_that_never_begin_use_no_descriptors() {
+    let scratch = Scratch::new("transfer-offers");
+    let folder = Arc::new(Folder::open(scratch.path()).expect("a folder"));
+    let mut writer = FileWriter::new(folder, false);
+    let mut accepted = 0;
+    let descriptors = || fs::read_dir("/proc/self/fd").expect("a folder").count();
+    let before = descriptors();
+    for opening in 0..200 {
+        let name = Name::new(vec![opening.to_string()]).expect("a name");
+        writer.work(Job::Open { opening, name, size: 1000 }, &mut |answer| {
+            accepted += usize::from(matches!(answer, Answer::Opened { result: Ok((0, _)), .. }));
+        });
+    }
+    // Other tests of this process use some at the same time.
+    assert!(descriptors() < before + 150, "{before} and {}", descriptors());
+    assert_eq!(accepted, 200);
+    assert_eq!(fs::read_dir(scratch.path()).expect("a folder").count(), 0, "no file exists before its sender begins");
+    let begin = |writer: &mut FileWriter, opening| {
+        writer.work(Job::Begin { opening, from: 0, again: vec![] }, &mut |answer| panic!("{answer:?}"));
+    };
+    begin(&mut writer, 7);
+    assert!(scratch.path().join(".7.sparelane-part").exists());
 }

@@ -6,6 +6,7 @@ use super::name::Name;
 use crate::disk::Work;
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
 use std::io::{self, IoSlice, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::sync::Arc;
@@ -70,7 +71,9 @@ pub enum Answer {
 
 #[derive(Debug)]
 struct Open {
-    partial: Partial,
+    name: Name,
+    /// The incomplete file. A new one is opened when its sender begins, since offers alone must not use descriptors.
+    partial: Option<Partial>,
     chunks: Chunks,
     /// The ranges to write, in order.
     ranges: VecDeque<Range<u64>>,
@@ -118,14 +121,17 @@ impl FileWriter {
         }
     }
 
-    /// Opens an incomplete file, new or left from an earlier attempt, and hashes its content.
+    /// Prepares an incomplete file. One that is left from an earlier attempt is opened and hashed.
     fn begin(&mut self, opening: Opening, name: &Name, size: u64, reply: &mut dyn FnMut(Answer)) -> io::Result<()> {
-        let mut partial = self.folder.begin(name)?;
+        let mut partial = self.folder.resume(name)?;
         let mut chunks = Chunks::new(size);
-        let have = if partial.had_bytes() <= size { partial.had_bytes() } else { 0 };
-        chunks.read(partial.file().take(have), have, &mut |bytes| reply(Answer::Checked { opening, bytes }))?;
-        let digests = chunks.digests();
-        self.open.insert(opening, Open { partial, chunks, ranges: VecDeque::new(), kept_bytes: have });
+        let had_bytes = partial.as_ref().map_or(0, Partial::had_bytes);
+        let have = if had_bytes <= size { had_bytes } else { 0 };
+        if let Some(partial) = &mut partial {
+            chunks.read(partial.file().take(have), have, &mut |bytes| reply(Answer::Checked { opening, bytes }))?;
+        }
+        let (name, digests) = (name.clone(), chunks.digests());
+        self.open.insert(opening, Open { name, partial, chunks, ranges: VecDeque::new(), kept_bytes: have });
         reply(Answer::Opened { opening, result: Ok((have, digests)) });
         Ok(())
     }
@@ -163,7 +169,11 @@ impl FileWriter {
         if open.chunks.whole() == digest {
             let Attributes { mode, modified_ns } = attributes;
             let mode = self.folder.modes().file(mode);
-            open.partial.finish(size, mode, modified_ns, self.replaces).map_err(|error| error.to_string())
+            let finished = open
+                .partial
+                .ok_or_else(not_begun)
+                .and_then(|partial| partial.finish(size, mode, modified_ns, self.replaces));
+            finished.map_err(|error| error.to_string())
         } else {
             // The file stays, so that the next attempt sends only the wrong chunks.
             Err("the received file differs from the sent one; the next attempt repairs the wrong chunks".to_owned())
@@ -196,7 +206,8 @@ impl Work for FileWriter {
                 }
             }
             Job::Begin { opening, from, again } => {
-                if let Some(answer) = self.with(opening, |open| open.begin(from, &again)) {
+                let folder = Arc::clone(&self.folder);
+                if let Some(answer) = self.with(opening, |open| open.begin(&folder, from, &again)) {
                     reply(answer);
                 }
             }
@@ -219,13 +230,21 @@ impl Work for FileWriter {
 }
 
 impl Open {
-    fn begin(&mut self, from: u64, again: &[u16]) -> io::Result<()> {
+    /// The file, which is open after its beginning.
+    fn file(&mut self) -> io::Result<&mut File> {
+        self.partial.as_mut().map(Partial::file).ok_or_else(not_begun)
+    }
+
+    fn begin(&mut self, folder: &Folder, from: u64, again: &[u16]) -> io::Result<()> {
+        if self.partial.is_none() {
+            self.partial = Some(folder.begin(&self.name)?);
+        }
         let chunk_bytes = self.chunks.chunk_bytes();
         if from < self.kept_bytes {
             self.chunks.go_back((from / chunk_bytes) as usize);
         }
         self.kept_bytes = from;
-        let file = self.partial.file();
+        let file = self.file()?;
         // A later attempt would take the bytes after the new end for valid ones.
         file.set_len(from)?;
         file.seek(SeekFrom::Start(from))?;
@@ -241,7 +260,8 @@ impl Open {
             self.ranges.pop_front();
             if let Some(next) = self.ranges.front().filter(|next| !next.is_empty()) {
                 self.chunks.begin((next.start / self.chunks.chunk_bytes()) as usize);
-                self.partial.file().seek(SeekFrom::Start(next.start))?;
+                let start = next.start;
+                self.file()?.seek(SeekFrom::Start(start))?;
             }
         }
         Ok(())
@@ -269,7 +289,7 @@ impl Open {
     fn write_here(&mut self, pieces: &[Bytes]) -> io::Result<()> {
         let Some(range) = self.ranges.front_mut() else { return Ok(()) };
         let may_skip = range.start >= self.kept_bytes;
-        let file = self.partial.file();
+        let file = self.partial.as_mut().map(Partial::file).ok_or_else(not_begun)?;
         // Zeros are skipped, so that holes stay holes.
         for pieces in pieces.chunk_by(|one, next| is_zero(one) == is_zero(next)) {
             if may_skip && pieces.first().is_some_and(is_zero) {
@@ -288,6 +308,11 @@ impl Open {
         }
         self.enter_range()
     }
+}
+
+/// The error of data for a file whose sender has not begun; the transfer refuses such data before.
+fn not_begun() -> io::Error {
+    io::Error::from(io::ErrorKind::NotFound)
 }
 
 fn is_zero(piece: &Bytes) -> bool {
