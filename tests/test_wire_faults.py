@@ -369,3 +369,28 @@ def test_the_umask_or_chmod_limits_the_permissions_of_received_files(
         os.umask(previous)
     modes = [(tmp_path / "to" / name).stat().st_mode & 0o777 for name in ("folder", "folder/file")]
     assert modes == [folder_mode, file_mode]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--max-size", "1MB"), "it has 2000000 bytes; files of up to 1000000 are accepted (--max-size)"),
+        (("--quota", "3MB"), "it has 2000000 bytes, and 2000000 of this key's 3000000 are used (--quota)"),
+        (("--min-free", "1000000GB"), "No space left on device: 2000000 more bytes are to come"),
+    ],
+    ids=["size", "quota", "free space"],
+)
+def test_files_beyond_the_limits_of_a_receiver_are_refused(
+    keys: Keys, tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    (tmp_path / "to").mkdir()
+    files = [tmp_path / "one", tmp_path / "two"]
+    for file in files:
+        file.write_bytes(os.urandom(2_000_000))
+    with running(*receiving(keys, tmp_path / "to", "--once", *options)) as receiver:
+        address = receiver.until("listening")["address"]
+        assert message in call("send", *keys.of("sender"), *map(str, files), address, code=3)
+        events, _ = receiver.rest()
+    assert any(message in (event.get("error") or "") for event in events)
+    left = {path.name for path in (tmp_path / "to").iterdir()}
+    assert left == ({"one"} if "--quota" in options else set())

@@ -520,7 +520,7 @@ impl<C: Carrier> Node<C> {
                     let initiated = self.initiated.remove(&association);
                     let (classes, dscp) = (self.config.classes, &self.config.dscp);
                     let held = self.budget.open(peer);
-                    let peer_state = Peer::new(peer, address, transport, bytes, classes, dscp, initiated, held);
+                    let peer_state = Peer::new(held, address, transport, bytes, classes, dscp, initiated);
                     self.peers.insert(association, peer_state);
                     self.events.push_back(NodeEvent::Opened { association, peer, address });
                 }

@@ -62,6 +62,6 @@ fn default<'py>(py: Python<'py>, setting: &Setting) -> PyResult<Option<Bound<'py
 /// Formats a size with the largest unit that divides it, as users write sizes.
 fn size_text(bytes: u64) -> String {
     let units = [("GB", 1_000_000_000), ("MB", 1_000_000), ("KB", 1000)];
-    let unit = units.iter().find(|(_, factor)| bytes.is_multiple_of(*factor));
+    let unit = units.iter().find(|(_, factor)| bytes > 0 && bytes.is_multiple_of(*factor));
     unit.map_or_else(|| format!("{bytes}B"), |(name, factor)| format!("{}{name}", bytes / factor))
 }

@@ -33,7 +33,7 @@ impl Budget {
         let known = self.keys.get(&peer).and_then(Weak::upgrade);
         let key = known.unwrap_or_default();
         self.keys.insert(peer, Arc::downgrade(&key));
-        Held { bytes: 0, unread_since: None, key, host: Arc::clone(&self.host) }
+        Held { peer, bytes: 0, unread_since: None, key, host: Arc::clone(&self.host) }
     }
 
     /// The bytes of all associations.
@@ -45,6 +45,7 @@ impl Budget {
 /// The received bytes of an association that are in memory. They also count for its key and for the host.
 #[derive(Debug)]
 pub(super) struct Held {
+    peer: Fingerprint,
     bytes: u64,
     /// The time of the first arrival since the application has read.
     unread_since: Option<Time>,
@@ -53,6 +54,11 @@ pub(super) struct Held {
 }
 
 impl Held {
+    /// The peer's key.
+    pub(super) fn peer(&self) -> Fingerprint {
+        self.peer
+    }
+
     /// The bytes of this association.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes

@@ -55,17 +55,16 @@ pub(super) struct Peer {
 
 impl Peer {
     pub(super) fn new(
-        fingerprint: Fingerprint,
+        held: Held,
         address: SocketAddr,
         transport: TransportConfig,
         max_frame_bytes: usize,
         classes: u8,
         dscp: &[u8],
         initiated: bool,
-        held: Held,
     ) -> Peer {
         Peer {
-            fingerprint,
+            fingerprint: held.peer(),
             address,
             transport,
             max_frame_bytes,

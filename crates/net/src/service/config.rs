@@ -59,6 +59,12 @@ pub struct WireConfig {
     pub revocation: Revocation,
     /// The permissions of received files, in place of the sender's without the bits of the umask.
     pub file_mode: Option<u32>,
+    /// The largest file that is received, bytes.
+    pub max_size_bytes: Option<u64>,
+    /// The maximum total of the files that a key sends while this host runs, bytes.
+    pub quota_bytes: Option<u64>,
+    /// The space that received files leave free, bytes.
+    pub min_free_bytes: u64,
     /// Samples time series.
     pub has_series: bool,
     /// The time between samples of the time series.
@@ -87,6 +93,9 @@ impl WireConfig {
             stall_timeout: Duration::from_nanos(STALL_TIMEOUT.as_ps() / 1000),
             revocation: Revocation::default(),
             file_mode: None,
+            max_size_bytes: None,
+            quota_bytes: None,
+            min_free_bytes: 0,
             has_series: false,
             sample_interval: Dur::from_ms(10),
             qlog: None,

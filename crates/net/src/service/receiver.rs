@@ -10,7 +10,7 @@ use crate::disk::Disk;
 use crate::host::Host;
 use crate::identity::{Fingerprint, Trusted};
 use crate::node::NodeEvent;
-use crate::transfer::folder::{Folder, Modes};
+use crate::transfer::folder::{Folder, Modes, Rules};
 use crate::transfer::{ActiveNames, CODE_DONE, CODE_RECONNECT, CODE_STOPPED, ReceiveTransfer, Received, TransferError};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::collections::BTreeMap;
@@ -89,9 +89,11 @@ impl FileReceiver {
             _ => {}
         }
         raise_descriptor_limit();
-        let folder = Arc::new(Folder::open_with(folder, Modes::new(config.file_mode)).map_err(failed)?);
+        let rules = Rules { modes: Modes::new(config.file_mode), min_free_bytes: config.min_free_bytes };
+        let folder = Arc::new(Folder::open_with(folder, rules).map_err(failed)?);
         let disk = Disk::start().map_err(WireError::Disk)?;
-        let (transfers, active, stall) = (BTreeMap::new(), ActiveNames::default(), StallSchedule::of(config));
+        let active = ActiveNames::with_limits(config.max_size_bytes, config.quota_bytes);
+        let (transfers, stall) = (BTreeMap::new(), StallSchedule::of(config));
         let revocation = config.revocation;
         Ok(FileReceiver { host, folder, replaces, transfers, disk, active, stall, revocation, stops: false })
     }

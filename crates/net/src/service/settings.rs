@@ -45,10 +45,15 @@ enum Set {
 const ALL: &[&str] = &["send", "recv", "tunnel", "path", "harm"];
 const CONNECTING: &[&str] = &["send", "tunnel", "path"];
 const LASTING: &[&str] = &["send", "recv", "tunnel"];
+const RECEIVING: &[&str] = &["recv"];
 const SERVING: &[&str] = &["recv", "tunnel"];
 const FILES: &[&str] = &["send", "recv"];
 
 const RATE: Kind = Kind::Rate { min: Rate::from_mbps(1), max: Rate::from_gbps(1000) };
+
+const fn size(min: u64) -> Kind {
+    Kind::Size { min, max: 1_000_000_000_000_000 }
+}
 
 const fn seconds(min: f64, max: f64) -> Kind {
     Kind::Number { min, max, unit: Unit::Named("seconds") }
@@ -124,7 +129,7 @@ pub static SETTINGS: &[Setting] = &[
     Setting {
         param: param(
             "memory",
-            Kind::Size { min: 1_000_000, max: 1_000_000_000_000 },
+            size(1_000_000),
             DefaultValue::Size(1_000_000_000),
             "Largest memory for received data of all peers, such as 1GB.",
         ),
@@ -136,7 +141,7 @@ pub static SETTINGS: &[Setting] = &[
     Setting {
         param: param(
             "memory_per_key",
-            Kind::Size { min: 1_000_000, max: 1_000_000_000_000 },
+            size(1_000_000),
             DefaultValue::Size(250_000_000),
             "Largest memory for received data of one peer's key, such as 250MB.",
         ),
@@ -272,6 +277,37 @@ pub static SETTINGS: &[Setting] = &[
         }),
     },
     Setting {
+        param: param("max_size", size(1), DefaultValue::Size(0), "Largest file that is received, such as 5GB."),
+        unset: Some("no limit"),
+        option: "--max-size",
+        commands: RECEIVING,
+        set: Set::Size(|config, bytes| config.max_size_bytes = Some(bytes)),
+    },
+    Setting {
+        param: param(
+            "quota",
+            size(1),
+            DefaultValue::Size(0),
+            "Largest total of the files of one key while the command runs, such as 100GB.",
+        ),
+        unset: Some("no limit"),
+        option: "--quota",
+        commands: RECEIVING,
+        set: Set::Size(|config, bytes| config.quota_bytes = Some(bytes)),
+    },
+    Setting {
+        param: param(
+            "min_free",
+            size(0),
+            DefaultValue::Size(0),
+            "Refuse files that would leave less than this space free, such as 1GB.",
+        ),
+        unset: None,
+        option: "--min-free",
+        commands: RECEIVING,
+        set: Set::Size(|config, bytes| config.min_free_bytes = bytes),
+    },
+    Setting {
         param: param(
             "sample_interval_s",
             seconds(1e-4, 3600.0),
@@ -352,7 +388,7 @@ mod tests {
         for setting in SETTINGS {
             let changed = written.get_or_insert_with(|| plain.clone());
             match setting.param.default {
-                DefaultValue::Rate(None) => {}
+                _ if setting.unset.is_some() => {}
                 default => {
                     let value = Value::from(default);
                     setting.param.check(&value).expect(setting.param.name);
@@ -360,8 +396,7 @@ mod tests {
                 }
             }
         }
-        let mut written = written.expect("there are settings");
-        assert_eq!(written.window_bytes.take(), Some(plain.node.window_bytes));
+        let written = written.expect("there are settings");
         assert_eq!(format!("{written:?}"), format!("{plain:?}"));
     }
 

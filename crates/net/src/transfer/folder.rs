@@ -7,6 +7,7 @@ use super::name::Name;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, Flock, FlockArg, OFlag, RenameFlags, openat, renameat, renameat2};
 use nix::sys::stat::{Mode, SFlag, fstat, fstatat, mkdirat};
+use nix::sys::statvfs::fstatvfs;
 use nix::unistd::{UnlinkatFlags, fsync, unlinkat};
 use std::fs::{File, FileTimes, Permissions};
 use std::io;
@@ -52,11 +53,20 @@ impl Modes {
     }
 }
 
+/// The rules for received files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// The permissions.
+    pub modes: Modes,
+    /// The space that stays free, bytes.
+    pub min_free_bytes: u64,
+}
+
 /// An open folder for received files.
 #[derive(Debug)]
 pub struct Folder {
     root: OwnedFd,
-    modes: Modes,
+    rules: Rules,
 }
 
 /// An incomplete file, next to its final place. A lock protects it from other receivers, in this process and others.
@@ -83,24 +93,41 @@ impl Folder {
     /// # Errors
     /// It is not a folder or cannot be opened.
     pub fn open(path: &Path) -> io::Result<Folder> {
-        Folder::open_with(path, Modes::new(None))
+        Folder::open_with(path, Rules { modes: Modes::new(None), min_free_bytes: 0 })
     }
 
-    /// Opens the folder, for files with these permissions.
+    /// Opens the folder, for files under these rules.
     ///
     /// # Errors
     /// It is not a folder or cannot be opened.
-    pub fn open_with(path: &Path, modes: Modes) -> io::Result<Folder> {
+    pub fn open_with(path: &Path, rules: Rules) -> io::Result<Folder> {
         let root = File::open(path)?;
         if !root.metadata()?.is_dir() {
             return Err(io::Error::from(io::ErrorKind::NotADirectory));
         }
-        Ok(Folder { root: root.into(), modes })
+        Ok(Folder { root: root.into(), rules })
     }
 
     /// The permissions of files and folders.
     pub fn modes(&self) -> Modes {
-        self.modes
+        self.rules.modes
+    }
+
+    /// Checks that `bytes` fit into the folder and leave the configured space free.
+    ///
+    /// # Errors
+    /// They do not fit.
+    pub fn check_room(&self, bytes: u64) -> io::Result<()> {
+        // If the system does not know the free space, writing fails later.
+        let Ok(system) = fstatvfs(&self.root) else { return Ok(()) };
+        let free = system.blocks_available().saturating_mul(system.fragment_size());
+        if bytes <= free.saturating_sub(self.rules.min_free_bytes) {
+            return Ok(());
+        }
+        let kept = self.rules.min_free_bytes;
+        let reason =
+            format!("No space left on device: {bytes} more bytes are to come, {free} are free, and {kept} stay free");
+        Err(io::Error::new(io::ErrorKind::StorageFull, reason))
     }
 
     /// Opens the folder with these parts, and creates missing ones.
@@ -122,7 +149,7 @@ impl Folder {
     /// It cannot be created, or its name is in use.
     pub fn make(&self, name: &Name, mode: u32) -> io::Result<()> {
         let folder = File::from(self.enter(name.parts())?);
-        folder.set_permissions(Permissions::from_mode(self.modes.folder(mode)))
+        folder.set_permissions(Permissions::from_mode(self.rules.modes.folder(mode)))
     }
 
     /// Sets the modification time of a folder.

@@ -38,10 +38,47 @@ pub struct ActiveNames {
     names: BTreeMap<Name, (AssociationId, Fingerprint)>,
     /// The number of names of each peer.
     counts: BTreeMap<Fingerprint, usize>,
+    /// The largest file that is accepted, bytes.
+    max_size_bytes: Option<u64>,
+    /// The maximum total of a peer's files, bytes.
+    quota_bytes: Option<u64>,
+    /// The total of each peer's files: stored ones, and those that are being received.
+    used_bytes: BTreeMap<Fingerprint, u64>,
     replaced: BTreeSet<AssociationId>,
 }
 
 impl ActiveNames {
+    /// Limits the size of each file, and the total of each peer.
+    pub fn with_limits(max_size_bytes: Option<u64>, quota_bytes: Option<u64>) -> ActiveNames {
+        ActiveNames { max_size_bytes, quota_bytes, ..ActiveNames::default() }
+    }
+
+    /// Checks the size of an offered file against the limits.
+    fn check_size(&self, peer: Fingerprint, size: u64) -> Result<(), String> {
+        if let Some(most) = self.max_size_bytes.filter(|&most| size > most) {
+            return Err(format!("it has {size} bytes; files of up to {most} are accepted (--max-size)"));
+        }
+        let used = self.used_bytes.get(&peer).copied().unwrap_or(0);
+        match self.quota_bytes {
+            Some(quota) if used.saturating_add(size) > quota => {
+                Err(format!("it has {size} bytes, and {used} of this key's {quota} are used (--quota)"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts a file that was accepted, or returns the bytes of one that was not stored.
+    fn charge(&mut self, peer: Fingerprint, size: u64) {
+        let used = self.used_bytes.entry(peer).or_default();
+        *used = used.saturating_add(size);
+    }
+
+    fn refund(&mut self, peer: Fingerprint, size: u64) {
+        if let Some(used) = self.used_bytes.get_mut(&peer) {
+            *used = used.saturating_sub(size);
+        }
+    }
+
     /// Returns true if a peer has as many names as it may.
     fn is_full(&self, peer: Fingerprint) -> bool {
         self.counts.get(&peer).is_some_and(|&count| count >= MAX_OPEN_PER_PEER)
@@ -136,6 +173,8 @@ pub struct ReceiveTransfer {
     /// The item of each opening.
     by_opening: BTreeMap<Opening, u32>,
     by_flow: BTreeMap<FlowId, u32>,
+    /// The peer's key, once it has offered something.
+    peer: Option<Fingerprint>,
     /// Flows that can be read further when the disk has room.
     paused: BTreeSet<FlowId>,
     /// Jobs that wait for the end of replaced transfers.
@@ -177,6 +216,7 @@ impl ReceiveTransfer {
             items: BTreeMap::new(),
             by_opening: BTreeMap::new(),
             by_flow: BTreeMap::new(),
+            peer: None,
             paused: BTreeSet::new(),
             deferred: Vec::new(),
             inbox: Inbox::default(),
@@ -413,6 +453,7 @@ impl ReceiveTransfer {
                 }
                 // Names are reserved by key, so that a new connection of the same peer can take over.
                 let Some(peer) = node.peer(self.association) else { return Ok(()) };
+                self.peer = Some(peer);
                 let (item, size) = (offer.item, offer.size);
                 let name = PeerText::from(offer.name.join("/"));
                 if let Err(reason) = self.open(active, peer, offer) {
@@ -477,9 +518,11 @@ impl ReceiveTransfer {
                 if active.is_taken(&name, self.association, peer) {
                     return Err("another transfer is receiving a file of this name".to_owned());
                 }
+                active.check_size(peer, offer.size)?;
                 if active.is_full(peer) {
                     return Err(format!("{MAX_OPEN_PER_PEER} files of this key are open already, the limit"));
                 }
+                active.charge(peer, offer.size);
                 has_replaced = active.take(name.clone(), self.association, peer);
                 Job::Open { opening, name: name.clone(), size: offer.size }
             }
@@ -554,6 +597,15 @@ impl ReceiveTransfer {
 
     fn settle(&mut self, active: &mut ActiveNames, item: u32, error: Option<String>) {
         if let Some(open) = self.forget(active, item) {
+            if let Some(peer) = self.peer.filter(|_| open.offer.kind == Kind::File) {
+                // Received bytes count, also those of an incomplete file, which stays on the disk.
+                let unused = match (&error, open.state) {
+                    (None, _) => open.resumed,
+                    (Some(_), State::Begun | State::Finishing) => open.resumed + open.left,
+                    (Some(_), _) => open.offer.size,
+                };
+                active.refund(peer, unused);
+            }
             if open.offer.kind == Kind::FolderTime && error.is_none() {
                 return;
             }
@@ -584,6 +636,21 @@ impl Item {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_size_of_a_file_and_the_total_of_a_peer_are_limited() {
+        let [greedy, other] = [0, 1].map(|at| Fingerprint::of(&[at]));
+        let mut active = ActiveNames::with_limits(Some(1000), Some(1500));
+        let refused = active.check_size(greedy, 1 << 62).expect_err("too large");
+        assert!(refused.ends_with("files of up to 1000 are accepted (--max-size)"), "{refused}");
+        assert_eq!(active.check_size(greedy, 1000), Ok(()));
+        active.charge(greedy, 1000);
+        let refused = active.check_size(greedy, 501).expect_err("beyond the quota");
+        assert_eq!(refused, "it has 501 bytes, and 1000 of this key's 1500 are used (--quota)");
+        assert_eq!((active.check_size(greedy, 500), active.check_size(other, 1000)), (Ok(()), Ok(())));
+        active.refund(greedy, 1000);
+        assert_eq!(active.check_size(greedy, 1000), Ok(()), "bytes that did not arrive do not count");
+    }
 
     #[test]
     fn the_open_files_of_a_peer_are_limited() {

@@ -299,7 +299,9 @@ fn a_hostile_sender_is_refused_and_writes_nothing() {
             vec![offer(&["x"], 5_000), begin.clone(), Message::Whole { item: 0, digest: [0; 32] }],
             "[\".x.sparelane-part\"]",
         ),
-        (vec![offer(&["x"], u64::MAX), begin], "[\".x.sparelane-part\"]"),
+        // It does not fit on the disk, so the offer is refused.
+        (vec![offer(&["x"], u64::MAX)], "[]"),
+        (vec![offer(&["x"], u64::MAX), begin], "the peer begins an item that it may not begin, or not there"),
     ];
     for (messages, outcome) in cases {
         assert_eq!(result_of(&messages), outcome, "{messages:?}");
@@ -518,7 +520,7 @@ fn run_with_idle_side(idle_side: IdleSide, timeout: Dur) -> (Option<TransferErro
     let (mut sender, mut receiver, mut active) = (None, None, ActiveNames::default());
     let (mut idle_from, mut failed, mut reason_seen) = (None, (None, Dur::ZERO), None);
     let mut limit = Time::ZERO;
-    let id = crate::carrier::AssociationId(1);
+    let id = AssociationId(1);
     while reason_seen.is_none() && limit < Time::ZERO + Dur::from_secs(1000) {
         let event = net.next_event(limit);
         let now = net.now();

@@ -74,6 +74,7 @@ struct Open {
     name: Name,
     /// The incomplete file. A new one is opened when its sender begins, since offers alone must not use descriptors.
     partial: Option<Partial>,
+    has_begun: bool,
     chunks: Chunks,
     /// The ranges to write, in order.
     ranges: VecDeque<Range<u64>>,
@@ -130,8 +131,11 @@ impl FileWriter {
         if let Some(partial) = &mut partial {
             chunks.read(partial.file().take(have), have, &mut |bytes| reply(Answer::Checked { opening, bytes }))?;
         }
+        let to_come: u64 = self.open.values().map(Open::bytes_to_come).sum();
+        self.folder.check_room(to_come.saturating_add(size - have))?;
         let (name, digests) = (name.clone(), chunks.digests());
-        self.open.insert(opening, Open { name, partial, chunks, ranges: VecDeque::new(), kept_bytes: have });
+        let open = Open { name, partial, has_begun: false, chunks, ranges: VecDeque::new(), kept_bytes: have };
+        self.open.insert(opening, open);
         reply(Answer::Opened { opening, result: Ok((have, digests)) });
         Ok(())
     }
@@ -230,6 +234,14 @@ impl Work for FileWriter {
 }
 
 impl Open {
+    /// The bytes that are still to be written.
+    fn bytes_to_come(&self) -> u64 {
+        if !self.has_begun {
+            return self.chunks.size() - self.kept_bytes;
+        }
+        self.ranges.iter().map(|range| range.end - range.start).sum()
+    }
+
     /// The file, which is open after its beginning.
     fn file(&mut self) -> io::Result<&mut File> {
         self.partial.as_mut().map(Partial::file).ok_or_else(not_begun)
@@ -239,6 +251,7 @@ impl Open {
         if self.partial.is_none() {
             self.partial = Some(folder.begin(&self.name)?);
         }
+        self.has_begun = true;
         let chunk_bytes = self.chunks.chunk_bytes();
         if from < self.kept_bytes {
             self.chunks.go_back((from / chunk_bytes) as usize);
