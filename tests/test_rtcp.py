@@ -11,7 +11,7 @@ from sparelane.papers.engine.rows import Evaluation
 from sparelane.papers.rtcp import setting, statements
 from sparelane.papers.rtcp.clients import Side
 from sparelane.papers.rtcp.example import EXAMPLES, RULE_ALPHA, UNEQUAL
-from sparelane.papers.rtcp.rule import Example, average_rates
+from sparelane.papers.rtcp.rule import Example, average_rates, optimum
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,32 @@ def test_a_higher_price_of_backlogs_is_further_from_the_optimum() -> None:
     example = EXAMPLES[2]
     far, near = (math.dist(average_rates(example, alpha), example.optimum()) for alpha in (3.0, 0.03))
     assert near < 0.01 < far
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        # The derivative of w log(1 + x) is w at 0 and w / 2 at 1, so half the weight gets nothing.
+        ((2.0, 1.0), (1.0, 0.0)),
+        # With 4 / (1 + x) = 3 / (2 - x), x is 5 / 7.
+        ((4.0, 3.0), (5 / 7, 2 / 7)),
+        ((1.0, 1.0, 1.0, 1.0), (0.25, 0.25, 0.25, 0.25)),
+    ],
+)
+def test_the_optimum_of_one_link_is_not_proportional_to_weights(
+    weights: tuple[float, ...], expected: tuple[float, ...]
+) -> None:
+    assert optimum(weights, [(0,)] * len(weights), (1.0,)) == pytest.approx(expected, abs=1e-4)
+
+
+def test_feedback_that_is_a_round_trip_late_moves_shares_towards_equal() -> None:
+    example = EXAMPLES[2]
+    at_once, late, later = (
+        average_rates(example, RULE_ALPHA, round_trips=(factor * 12.5, factor * 8.33, factor * 8.33))
+        for factor in (0.0, 1.0, 2.0)
+    )
+    assert at_once == average_rates(example, RULE_ALPHA)
+    assert at_once[0] - at_once[1] > late[0] - late[1] + 0.1 > later[0] - later[1] + 0.2
 
 
 @pytest.fixture(scope="module")
