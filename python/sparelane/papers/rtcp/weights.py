@@ -124,7 +124,7 @@ class Shares:
         columns = 3
         drawing, panels = plots.figure(columns, width_inches=plots.PAGE_INCHES, rows=-(-len(self.cases) // columns))
         for axes in panels[len(self.cases) :]:
-            axes.set_visible(False)
+            axes.remove()
         looks = (("optimum", plots.TCP), ("RTCP", plots.RC3), ("RTCP per round trip", plots.MODEL))
         for axes, case in zip(panels, self.cases, strict=False):
             bars = [
@@ -133,6 +133,7 @@ class Shares:
             ]
             plots.grouped_bars(axes, [group.name.replace("_", "\n") for group in case.groups], bars)
             axes.set_title(case.name)
+            axes.set_xlabel("group of flows")
             axes.set_ylabel("rate of a flow,\nof a link")
         drawing.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
         return drawing
