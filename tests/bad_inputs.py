@@ -560,7 +560,7 @@ WIRE: list[Line] = [
     Line(["send", *_KEYS, "--mtu", "big", "s.toml", "127.0.0.1:9"], "--mtu", _RUN),
     Line(["send", *_KEYS, "--window", "0MB", "s.toml", "127.0.0.1:9"], "window", _RUN),
     Line(["send", *_KEYS, "--window", "32", "s.toml", "127.0.0.1:9"], "window", _RUN),
-    Line(["send", *_KEYS, "--tail-rate", "100", "s.toml", "127.0.0.1:9"], "allowed is a rate", _RUN),
+    Line(["send", *_KEYS, "--tail-rate", "100", "s.toml", "127.0.0.1:9"], "allowed: a rate", _RUN),
     Line(["send", *_KEYS, "--tail-rate-cap", "-1Mbps", "s.toml", "127.0.0.1:9"], "rate", _RUN),
     Line(["send", *_KEYS, "--unmarked", "maybe", "s.toml", "127.0.0.1:9"], "'maybe' is not one of", _RUN),
     Line(["send", *_KEYS, "--connect-timeout", "0", "s.toml", "127.0.0.1:9"], "--connect-timeout", _RUN),

@@ -42,10 +42,10 @@ def test_the_declared_commands_have_the_option(setting: settings.Setting) -> Non
 
 def test_values_are_checked_against_the_declaration() -> None:
     wrong: dict[str, tuple[Any, str]] = {
-        "idle_timeout_s": (0.5, 'idle_timeout_s = "0.5": allowed is a number from 1 to 3600 seconds'),
-        "gso": ("maybe", 'gso = "maybe": allowed is one of auto, require, off'),
-        "window": ("much", 'window = "much": allowed is a size such as "64KB", from 20000 to 1073741824 bytes'),
-        "qlog_events": (0, 'qlog_events = "0": allowed is a whole number from 1 to 1000000000 events'),
+        "idle_timeout_s": (0.5, 'idle_timeout_s = "0.5"; allowed: a number from 1 to 3600 seconds'),
+        "gso": ("maybe", 'gso = "maybe"; allowed: one of auto, require, off'),
+        "window": ("much", 'window = "much"; allowed: a size such as "64KB", from 20000 to 1073741824 bytes'),
+        "qlog_events": (0, 'qlog_events = "0"; allowed: a whole number from 1 to 1000000000 events'),
         "dscp": ((0, 300), "the code point 255; 0 to 63 are allowed"),
     }
     for name, (value, message) in wrong.items():

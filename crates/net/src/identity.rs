@@ -115,7 +115,7 @@ pub enum IdentityError {
         mode: u32,
     },
     /// A file or folder belongs to another user, who can change it.
-    #[error("{}: it belongs to user {owner}, who can change it; allowed is this user or root", path.display())]
+    #[error("{}: it belongs to user {owner}, who can change it; allowed: this user or root", path.display())]
     Owner {
         /// The file or folder.
         path: PathBuf,

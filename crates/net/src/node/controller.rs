@@ -295,7 +295,7 @@ mod tests {
                 parsed("rc3", &[("lanes", "3")]),
                 "controller \"rc3\" has no parameter \"lanes\"; it has inner, levels, feed",
             ),
-            (parsed("rc3", &[("levels", "a")]), "levels = \"a\": allowed is at most 6 increasing whole numbers"),
+            (parsed("rc3", &[("levels", "a")]), "levels = \"a\"; allowed: at most 6 increasing whole numbers"),
             (parsed("cubic", &[("inner.beta", "1")]), "\"inner.beta\": controller \"cubic\" has no controller inside"),
         ];
         for (result, start) in cases {

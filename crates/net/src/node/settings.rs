@@ -34,7 +34,7 @@ pub enum ChoiceError {
         known: String,
     },
     /// The text is not a value of the parameter's kind.
-    #[error("{key} = \"{text}\": allowed is {allowed}")]
+    #[error("{key} = \"{text}\"; allowed: {allowed}")]
     Form {
         /// The key.
         key: String,

@@ -160,14 +160,14 @@ mod tests {
     #[test]
     fn invalid_weights_are_reported_with_the_allowed_values() {
         let cases: [(&[(&str, &str)], &str); 8] = [
-            (&[("classify", "by-colour")], "classify = \"by-colour\": allowed is no, by-size or by-port"),
-            (&[("classify", "by-port")], "classify = \"by-port\": allowed is with a weight for one port at least"),
-            (&[("weight.urgent", "1")], "weight = \"urgent\": allowed is urgent or high-volume under classify=by-size"),
-            (&[("classify", "by-size"), ("weight.443", "1")], "weight = \"443\": allowed is urgent"),
-            (&[("classify", "by-port"), ("weight.0", "1")], "weight = \"0\": allowed is a port from 1 to 65535"),
-            (&[("classify", "by-size"), ("weight.urgent", "-3")], "weight.urgent = \"-3\": allowed is a number"),
-            (&[("weights", "urgent=1")], "weights = \"urgent=1\": allowed is weight.NAME=BYTES"),
-            (&[("interface", "apart")], "interface = \"apart\": allowed is delay: the wait"),
+            (&[("classify", "by-colour")], "classify = \"by-colour\"; allowed: no, by-size or by-port"),
+            (&[("classify", "by-port")], "classify = \"by-port\"; allowed: with a weight for one port at least"),
+            (&[("weight.urgent", "1")], "weight = \"urgent\"; allowed: urgent or high-volume under classify=by-size"),
+            (&[("classify", "by-size"), ("weight.443", "1")], "weight = \"443\"; allowed: urgent"),
+            (&[("classify", "by-port"), ("weight.0", "1")], "weight = \"0\"; allowed: a port from 1 to 65535"),
+            (&[("classify", "by-size"), ("weight.urgent", "-3")], "weight.urgent = \"-3\"; allowed: a number"),
+            (&[("weights", "urgent=1")], "weights = \"urgent=1\"; allowed: weight.NAME=BYTES"),
+            (&[("interface", "apart")], "interface = \"apart\"; allowed: delay: the wait"),
         ];
         for (settings, start) in cases {
             let message = parsed(settings).expect_err(start);

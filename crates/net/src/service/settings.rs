@@ -414,12 +414,12 @@ mod tests {
     fn errors_state_the_allowed_values() {
         let cases = [
             ("speed", "1", "there is no setting \"speed\"; there are tail_rate, "),
-            ("tail_rate", "100", "tail_rate = \"100\": allowed is a rate such as \"100Mbps\", from 1 Mb/s"),
-            ("tail_rate_cap", "0Mbps", "tail_rate_cap = \"0Mbps\": allowed is a rate such as \"100Mbps\", from 1 Mb/s"),
-            ("window", "2GB", "window = \"2GB\": allowed is a size such as \"64KB\", from 20000 to"),
-            ("gso", "maybe", "gso = \"maybe\": allowed is one of auto, require, off"),
-            ("idle_timeout_s", "0.5", "idle_timeout_s = \"0.5\": allowed is a number from 1 to 3600 seconds"),
-            ("dscp", "a", "dscp = \"a\": allowed is whole numbers such as 0,3,11,19"),
+            ("tail_rate", "100", "tail_rate = \"100\"; allowed: a rate such as \"100Mbps\", from 1 Mb/s"),
+            ("tail_rate_cap", "0Mbps", "tail_rate_cap = \"0Mbps\"; allowed: a rate such as \"100Mbps\", from 1 Mb/s"),
+            ("window", "2GB", "window = \"2GB\"; allowed: a size such as \"64KB\", from 20000 to"),
+            ("gso", "maybe", "gso = \"maybe\"; allowed: one of auto, require, off"),
+            ("idle_timeout_s", "0.5", "idle_timeout_s = \"0.5\"; allowed: a number from 1 to 3600 seconds"),
+            ("dscp", "a", "dscp = \"a\"; allowed: whole numbers such as 0,3,11,19"),
         ];
         for (name, text, start) in cases {
             let error = config().apply(&[(name.to_owned(), text.to_owned())]).expect_err(name);

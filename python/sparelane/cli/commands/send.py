@@ -27,7 +27,7 @@ from sparelane.wire.controller import Remarks
 def _standard_input(name: str) -> Iterator[str]:
     """Copies standard input into a temporary file of this name, and returns its path."""
     if Path(name).name != name:
-        raise click.UsageError(f'--name "{name}": allowed is a file name without folders')
+        raise click.UsageError(f'--name "{name}"; allowed: a file name without folders')
     with TemporaryDirectory(prefix="sparelane-") as folder:
         path = Path(folder, name)
         with path.open("wb") as file:
