@@ -531,7 +531,7 @@ impl Quic {
         }
     }
 
-    /// Makes room for a new association of `peer`, or returns the reason for which there is none.
+    /// Makes room for a new association of `peer`, or returns the reason why this is impossible.
     fn make_room(&mut self, now: Time, peer: Fingerprint) -> Result<(), &'static str> {
         let of_peer = self.associations.values().filter(|association| association.peer == Some(peer)).count();
         if of_peer >= self.config.max_associations_per_peer {

@@ -10,8 +10,8 @@
 //! - If handshakes would be given up before [`MIN_AGE`], new ones are ignored instead, which bounds the processor time.
 //!   The peer's retransmission is the next attempt.
 //!
-//! Trusted peers share the associations. A key has at most so many and begins them at a bounded rate. If all are in use,
-//! the key with the most gives up its newest one, so that no key can take the place of the others.
+//! Trusted peers share the associations. The number of associations of a key is limited, and so is the rate at which it
+//! begins them. If all are in use, the key with the most gives up its newest one, so that no key can displace others.
 
 use crate::carrier::AssociationId;
 use crate::identity::Fingerprint;
@@ -63,7 +63,7 @@ pub(super) enum Admission {
     Accept,
     /// There is room once this connection has been given up.
     Replace(usize),
-    /// There is none: do not answer.
+    /// There is no room: do not answer.
     Ignore,
 }
 
@@ -230,7 +230,7 @@ mod tests {
         let now = after(MAX_HALF_OPEN as u64);
         assert_eq!(handshakes.admit(now, address(5000)), Admission::Replace(100));
         assert_eq!(handshakes.admit(now, address(1000)), Admission::Replace(100));
-        // Nobody else has to wait for the age of its handshakes.
+        // Only that network has to wait for the age of its handshakes.
         let now = after(200);
         assert_eq!(handshakes.admit(now, address(1000)), Admission::Ignore);
         assert_eq!(handshakes.admit(now, address(5000)), Admission::Replace(100));
