@@ -97,7 +97,7 @@ pub fn of_param(rng: &mut Stream, param: &Param) -> Option<String> {
             }
             format!("{list:?}")
         }
-        Declared::Weights | Declared::Controller => return None,
+        Declared::Weights | Declared::Numbers | Declared::Controller => return None,
     })
 }
 
