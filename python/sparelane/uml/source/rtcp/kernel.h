@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /*
- * What the program `rtcp` needs where it is built into the kernel, in place of the header of that name which BPF has: the
- * kernel's own types, and operations that are plain functions.
+ * The replacement of the header of this name for BPF, for building the program `rtcp` into the kernel. It has the
+ * kernel's own types, and operations are plain functions.
  */
 #ifndef SPARELANE_KERNEL_H
 #define SPARELANE_KERNEL_H
@@ -9,10 +9,10 @@
 #include <linux/tcp.h>
 #include <net/tcp.h>
 
-/* A flag of `cong_control`, which the kernel keeps to itself (net/ipv4/tcp_input.c). */
+/* A flag of `cong_control` that the kernel does not export (net/ipv4/tcp_input.c). */
 #define FLAG_SYN_ACKED 0x10
 
-/* Set when the kernel starts, and never again. */
+/* The settings are written once, when the kernel starts. */
 #define CONSTANT static
 #define ALWAYS_INLINE __always_inline
 #define LOOP for

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 /*
- * RTCP as one of the kernel's own controllers: the same source as the BPF program, with the kernel's types. Its constants come
- * from the command line, as tcp_rtcp.settings=N,N,...: those of the program's `settings`, in their order.
+ * RTCP as one of the kernel's own controllers: the same source as the BPF program, with the kernel's types. The
+ * constants come from the command line, as tcp_rtcp.settings=N,N,..., in the order of the program's `settings`.
  */
 #include <linux/module.h>
 #include "rtcp.bpf.c"
@@ -28,7 +28,7 @@ static int __init rtcp_register(void)
 {
 	BUILD_BUG_ON(sizeof(struct rtcp) > ICSK_CA_PRIV_SIZE);
 	BUILD_BUG_ON(sizeof(settings) % sizeof(u64));
-	/* Without constants there is no such controller. */
+	/* Without constants, the controller is not registered. */
 	if (!count)
 		return 0;
 	memcpy(&settings, numbers, sizeof(settings));

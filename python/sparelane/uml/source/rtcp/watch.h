@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /*
- * Nobody watches a program that is built into the kernel: the guest's program reads windows by itself.
+ * A program that is built into the kernel has no telemetry. The guest's program reads windows by itself.
  */
 #ifndef SPARELANE_WATCH_H
 #define SPARELANE_WATCH_H

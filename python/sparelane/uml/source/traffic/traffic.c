@@ -5,7 +5,7 @@
  * In User-Mode Linux a system call costs two switches between processes of the host and six calls of ptrace. A
  * program that serves its sockets itself makes about six system calls for each packet, which take most of the time
  * of a run. Here the program opens the sockets, hands them over through /proc/traffic, and sleeps in TRAFFIC_WAIT.
- * It returns for work that does not belong to a packet: a sample, a flow to start, a connection to accept.
+ * The call returns only for other work: a sample, a flow to start, a connection to accept.
  *
  * The loop acts like a program with epoll, in the same order and at the same virtual times, so that every packet is
  * the same as with such a program. Sockets are served in the order in which they became ready, level-triggered and
@@ -37,8 +37,8 @@
 
 enum {
 	BLOCK = 1 << 16,	/* Bytes that a sender writes at once; the largest packet that is carried */
-	BATCH = 64,		/* Sockets that are served between two readings of the clock */
-	SNAP = 128,		/* Bytes of a packet that enter the digest */
+	BATCH = 64,		/* Sockets served between two readings of the clock */
+	SNAP = 128,		/* Bytes of a packet in the digest */
 	MAX_LOSSES = 10000,
 	PORTS = 1 << 16,
 };
@@ -47,7 +47,7 @@ struct served {
 	struct list_head all, ready;
 	wait_queue_entry_t wait;
 	wait_queue_head_t *head;
-	struct file *file, *out;	/* `out` is the other end of a way */
+	struct file *file, *out;	/* `out` is the socket to which packets are forwarded */
 	struct socket *socket;
 	/* Returns an enum traffic_reason to end TRAFFIC_WAIT, a negative errno, or 0 */
 	int (*serve)(struct served *s);
@@ -63,7 +63,7 @@ static LIST_HEAD(all);
 static LIST_HEAD(ready);
 static DEFINE_SPINLOCK(ready_lock);
 static struct task_struct *waiter;
-/* The sockets that were ready at the last look, and the number of those that have been served since */
+/* The sockets that were ready at the last check, and the number of those that were served since */
 static struct served *batch[BATCH];
 static int batch_count, batch_next;
 static struct traffic_count counts[TRAFFIC_MAX_FLOWS];
@@ -72,7 +72,7 @@ static struct { u32 port, byte, copies; } losses[MAX_LOSSES];
 static int loss_count;
 /* The sequence number of the first byte of the flow to each port, from its SYN */
 static u32 first_byte[PORTS];
-/* True while a batch is being served; true if a flow ended in this batch */
+/* Whether a batch is being served, and whether a flow ended in this batch */
 static bool is_serving, has_finished;
 static int broken_errno;
 static void *block;
@@ -92,6 +92,7 @@ static void charge(void)
 	schedule();
 }
 
+/* Called when a socket may have become ready. */
 static int on_wake(wait_queue_entry_t *wait, unsigned int mode, int sync, void *key)
 {
 	struct served *s = container_of(wait, struct served, wait);
@@ -109,7 +110,7 @@ static int on_wake(wait_queue_entry_t *wait, unsigned int mode, int sync, void *
 	return 1;
 }
 
-/* Joins the socket's wait queue, where poll() would. */
+/* Joins the wait queue of a socket, as poll() does. */
 struct joining {
 	poll_table table;
 	struct served *served;
@@ -132,6 +133,7 @@ static bool is_ready(struct served *s, poll_table *table)
 	return vfs_poll(s->file, table) & s->events;
 }
 
+/* Sets the events to wait for, and queues the socket if it is ready. */
 static void set_events(struct served *s, __poll_t events, poll_table *table)
 {
 	unsigned long flags;
@@ -145,6 +147,7 @@ static void set_events(struct served *s, __poll_t events, poll_table *table)
 	spin_unlock_irqrestore(&ready_lock, flags);
 }
 
+/* Stops serving a descriptor and frees its state. */
 static void release(struct served *s)
 {
 	unsigned long flags;
@@ -194,7 +197,7 @@ refused:
 	return err;
 }
 
-/* Writes zeros of a number of bytes. */
+/* Writes this number of zero bytes. */
 static int write_zeros(struct served *s, u64 bytes)
 {
 	struct msghdr message = { .msg_flags = MSG_NOSIGNAL | MSG_DONTWAIT };
@@ -303,7 +306,7 @@ static int serve_hash(struct served *s)
 	}
 }
 
-/* Tests whether a packet of IPv4 is to be lost, and counts it. */
+/* Returns whether an IPv4 packet is to be lost, and counts the loss. */
 static bool is_lost(const u8 *packet, size_t length)
 {
 	struct iphdr ip;
@@ -364,7 +367,7 @@ static int serve_watch(struct served *s)
 	return TRAFFIC_READ;
 }
 
-/* Fills the batch with sockets that are still ready. They stay in the list, since the next look checks them again. */
+/* Fills the batch with sockets that are still ready. They stay in the list, and the next call checks them again. */
 static int look(void)
 {
 	struct served *s, *next;

@@ -2,7 +2,8 @@
 /*
  * The interface of /proc/traffic, through which a program hands its sockets over to the kernel's event loop.
  *
- * Times are nanoseconds of CLOCK_MONOTONIC. Descriptors stay the program's: TRAFFIC_FORGET comes before close().
+ * Times are nanoseconds of CLOCK_MONOTONIC. The program keeps its descriptors; it must call TRAFFIC_FORGET before
+ * close().
  */
 #ifndef TRAFFIC_H
 #define TRAFFIC_H
@@ -13,7 +14,9 @@
 #define TRAFFIC_MAX_FLOWS 1000
 #define TRAFFIC_NEVER (~0ULL)
 
-/* One end of a flow. The sender writes zeros, in blocks of 64 KiB or all of them at once; the receiver discards them. */
+/*
+ * One end of a flow. The sender writes zeros, in blocks of 64 KiB or all of them at once; the receiver discards them.
+ */
 struct traffic_end {
 	__s32 fd;
 	__u32 flow;		/* Number of the flow, from 0 */
@@ -22,18 +25,18 @@ struct traffic_end {
 	__u32 pad;
 };
 
-/* A descriptor that the program reads itself when TRAFFIC_WAIT names it. */
+/* A descriptor that the program reads itself if TRAFFIC_WAIT returns its name. */
 struct traffic_watch {
 	__s32 fd;
 	__u32 name;
 };
 
-/* One way between two packet sockets with PACKET_VNET_HDR. */
+/* One direction between two packet sockets with PACKET_VNET_HDR. */
 struct traffic_way {
 	__s32 in, out;
 };
 
-/* The segment to this port that has this byte of its flow is lost a number of times. */
+/* The segment to this port with this byte of its flow is lost this number of times. */
 struct traffic_loss {
 	__u32 port, byte, copies, pad;
 };
@@ -41,7 +44,7 @@ struct traffic_loss {
 /* The reasons for which TRAFFIC_WAIT returns. */
 enum traffic_reason {
 	TRAFFIC_TIME,		/* `until` is reached, or a flow has ended; `time` is the time now */
-	TRAFFIC_READ,		/* The program has to read the descriptor `name`, and then to call TRAFFIC_WAIT again */
+	TRAFFIC_READ,		/* The program must read the descriptor `name` and call TRAFFIC_WAIT again */
 	TRAFFIC_BROKEN,		/* A sender's connection failed: `name` is the flow, `error` an errno */
 };
 
@@ -64,7 +67,7 @@ struct traffic_counts {
 	struct traffic_count *count;
 };
 
-/* The fingerprint of all packets that hashed packet sockets have read: FNV-1a of times, lengths and first bytes. */
+/* The digest of all packets that hashed packet sockets have read: FNV-1a of times, lengths and first bytes. */
 struct traffic_digest {
 	__u64 packets, digest;
 };
