@@ -66,7 +66,7 @@ def test_the_series_is_short_and_every_patch_has_a_description() -> None:
     texts = [path.read_text() for path in PATCHES]
     added = sum(line.startswith("+") and not line.startswith("+++") for text in texts for line in text.splitlines())
     assert len(PATCHES) == 6
-    assert 300 < added < 800
+    assert 300 < added < 900
     for number, (path, text) in enumerate(zip(PATCHES, texts, strict=True), start=1):
         message = text.split("\n---\n")[0].split("\n\n", 1)[1]
         assert len(message) > 100, path.name
@@ -167,7 +167,12 @@ def test_the_patched_sources_compile_without_a_warning_with_the_option_off_and_o
         ("workload.size=unlimited", "a flow of unlimited size under rc3", "a size"),
         ("queue={kind='fifo'}", "queue.kind = 'fifo' with rc3", "priority"),
         ("scheme.rc3.inner=ledbat", "scheme.rc3.inner = 'ledbat'", "newreno"),
-        ("scheme.rc3.feed=pull", "scheme.rc3.feed", "controller, inner"),
+        ("scheme.rc3.feed=pull", "scheme.rc3.feed", "controller, inner, levels"),
+        (
+            "scheme.other={controller='rc3', levels=[10]}",
+            "scheme.rc3.levels and scheme.other.levels with other values",
+            "the same levels for all schemes",
+        ),
         ("topology={kind='chain'}", "topology.kind = 'chain' with rc3", "dumbbell"),
         (
             "transport={mss='1440B', header='40B'}",
@@ -191,9 +196,11 @@ def test_settings_that_the_kernel_does_not_support_with_rc3_are_refused_by_name(
 def test_hosts_and_routers_serve_the_levels_by_code_point() -> None:
     lines = list(plan.lines(mapping.network(simulate.prepare(SCENARIO, set=["workload.scheme=rc3"]))))
     filters = [line for line in lines if " filter add " in line]
-    # Three levels, at four hosts and at both ends of the bottleneck.
-    assert len(filters) == 3 * (4 + 2)
-    assert [line.split()[-1] for line in lines if line.startswith("flow ")] == ["3"]
+    # Four levels, at four hosts and at both ends of the bottleneck.
+    assert len(filters) == 4 * (4 + 2)
+    assert [line.split()[-1] for line in lines if line.startswith("flow ")] == ["4"]
+    assert sum(" prio bands 5 " in line for line in lines) == 4 + 2
+    assert [line.split(maxsplit=3)[3] for line in lines if "tcp_rc3_packets" in line] == ["40 400 4000"] * 4
     assert not any("netem delay" in line and "dev eth" in line for line in lines)
     assert sum("tcp_rc3 1" in line for line in lines) == 4
     plain = list(plan.lines(mapping.network(simulate.prepare(SCENARIO, set=["workload.scheme=tcp"]))))
@@ -346,6 +353,18 @@ def test_levels_have_forty_and_four_hundred_packets_at_their_code_points(setting
     assert set(points) == {0, 3, 11, 19}
     assert outcome.counters["left0"]["TcpExt.TCPRc3Sent"] == sum(points.values()) - points[0]
     assert outcome.counters["left0"]["Tcp.RetransSegs"] == 0
+
+
+@with_rc3
+@pytest.mark.parametrize("limits", [[], [5], [4, 12, 28, 60, 124, 252]])
+def test_levels_of_the_scenario_are_those_of_the_kernel(limits: list[int]) -> None:
+    settings = ["workload.scheme=rc3", "workload.size=1000packets", f"scheme.rc3.levels={limits}"]
+    outcome = running.run(SCENARIO, set=settings, captures=[("left0", "eth")])
+    points = Counter(point for point, _ in data_packets(outcome.captures[0]))
+    sent = [points[8 * level - 5] for level in range(1, len(limits) + 2)]
+    assert sent[:-1] == [end - start for start, end in itertools.pairwise([0, *limits])]
+    assert sent[-1] > 500
+    assert sum(points.values()) == points[0] + sum(sent)
 
 
 @with_rc3

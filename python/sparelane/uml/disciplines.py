@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sparelane.uml.network import ETHERNET, PACKET, Queue
-from sparelane.uml.supported import CLASSES, check_table, refusal
+from sparelane.uml.supported import check_table, refusal
 
 if TYPE_CHECKING:
     from sparelane._native import Description
@@ -59,7 +59,7 @@ def router_queue(scenario: Description, has_classes: bool, rate_bps: int) -> Que
         case "priority":
             if queue["push_out"]:
                 raise refusal(scenario, "queue.push_out = true (the default)", "push_out = false")
-            words = ["bands", str(CLASSES), "priomap", *BANDS]
+            words = ["priomap", *BANDS]
         case "codel":
             words += ["target", _us(values["target"]), "interval", _us(values["interval"]), ecn]
         case "fq-codel":

@@ -16,7 +16,7 @@ from sparelane.uml import rtcp, supported
 from sparelane.uml.disciplines import router_queue
 from sparelane.uml.network import MSS, PACKET, Cable, Flow, Host, Loss, Network, Offload
 from sparelane.uml.parameters import CONTROLLERS, module_word, settable
-from sparelane.uml.supported import CLASSES, refusal
+from sparelane.uml.supported import refusal
 
 if TYPE_CHECKING:
     from sparelane._native import Description
@@ -78,6 +78,7 @@ def network(prepared: Prepared) -> Network:
         losses=losses,
         # Linux delays acknowledgments by its own rules, unless the scenario turns delays off.
         acks_each=scenario["given"].get("transport", {}).get("delayed_ack") is False,
+        rc3_packets=_rc3_packets(scenario),
     )
 
 
@@ -130,11 +131,24 @@ def _flows(prepared: Prepared, scenario: Description) -> tuple[Flow, ...]:
             raise refusal(scenario, "a flow of unlimited size under rc3", "a size")
         name = str(scheme["settings"]["inner"]) if is_rc3 else controller
         ends = (row["src"], row["dst"], row["size_bytes"], row["start_ns"])
-        levels = (0, CLASSES - 1) if is_rc3 else (scheme["class"], 0)
+        levels = (0, len(scheme["settings"]["levels"]) + 1) if is_rc3 else (scheme["class"], 0)
         flows.append(
             Flow(row["scheme"], CONTROLLERS.get(name, name), *ends, *levels, row["request"], row["traffic_class"])
         )
     return tuple(flows)
+
+
+def _rc3_packets(scenario: Description) -> tuple[int, ...]:
+    """The number of packets in each level of RC3 but the last, from the cumulative numbers of the scenario."""
+    # Hosts have one setting each, so all schemes with RC3 share it.
+    found: dict[tuple[int, ...], str] = {}
+    for name, scheme in scenario["schemes"].items():
+        if scheme["controller"] == "rc3":
+            found.setdefault(tuple(scheme["settings"]["levels"]), f"scheme.{name}.levels")
+    if len(found) > 1:
+        raise refusal(scenario, f"{' and '.join(found.values())} with other values", "the same levels for all schemes")
+    ends = next(iter(found), ())
+    return tuple(end - start for start, end in zip((0, *ends), ends, strict=False))
 
 
 def _parameters(scenario: Description) -> tuple[str, ...]:

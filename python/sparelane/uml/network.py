@@ -9,6 +9,8 @@ MSS = 1460
 PACKET = 1500
 # The most packets that the kernel sends or merges as one: 64 kB.
 MOST_BATCH = 44
+# Priority classes that the kernel distinguishes by the type of service.
+CLASSES = 4
 # The header of Ethernet, which the kernel counts and scenarios do not have, bytes.
 ETHERNET = 14
 
@@ -118,6 +120,7 @@ class Network:
         is_ipv6: whether the network uses IPv6 instead of IPv4.
         losses: the scripted losses.
         acks_each: whether hosts acknowledge each segment at once, instead of by Linux's own rules.
+        rc3_packets: the number of packets in each level of RC3 but the last.
     """
 
     routers: tuple[str, ...]
@@ -138,11 +141,17 @@ class Network:
     is_ipv6: bool = False
     losses: tuple[Loss, ...] = ()
     acks_each: bool = False
+    rc3_packets: tuple[int, ...] = ()
 
     @property
     def has_rc3(self) -> bool:
         """True if any flow uses RC3."""
         return any(flow.rc3_levels for flow in self.flows)
+
+    @property
+    def bands(self) -> int:
+        """The number of priorities that queues serve: those of classes, or those of RC3's levels and class 0."""
+        return max(CLASSES, *(1 + flow.rc3_levels for flow in self.flows))
 
     @property
     def needs_rc3_kernel(self) -> bool:

@@ -13,8 +13,6 @@ STATION = "02:00:00:00:00:01"
 ENOUGH = 1_000_000
 # The type of service of each priority class, by which routers of Linux classify packets.
 TYPES_OF_SERVICE = (0x00, 0x08, 0x10, 0x18)
-# The same for the levels of RC3: the code points 3, 11 and 19.
-TAILS = (3 << 2, 11 << 2, 19 << 2)
 
 
 def lines(network: Network, captures: Sequence[tuple[str, str]] = ()) -> Iterator[str]:
@@ -157,10 +155,10 @@ def _access(network: Network) -> Iterator[str]:
 def _host_queue(network: Network, host: str) -> Iterator[str]:
     """A host's own queue, which splits segments that are too large for the cable and serves priorities."""
     if network.has_rc3:
-        yield from _priorities(host, "eth", network.access_bps, ENOUGH, ("bands", "4", "priomap", *"0" * 16))
-        yield from _tails(host, "eth", network.is_ipv6)
+        yield from _priorities(network, host, "eth", network.access_bps, ENOUGH, ("priomap", *"0" * 16))
+        yield from _tails(network, host, "eth")
     elif network.queue.kind == "priority":
-        yield from _priorities(host, "eth", network.access_bps, ENOUGH, network.queue.words)
+        yield from _priorities(network, host, "eth", network.access_bps, ENOUGH, network.queue.words)
     else:
         yield _shaper(host, "eth", network.access_bps, ENOUGH)
 
@@ -182,9 +180,9 @@ def _queues(network: Network) -> Iterator[str]:
             yield f"run tc -n {near} qdisc add dev {far} root netem limit {queue.limit_packets + 1} {rate}"
             continue
         if queue.kind == "priority":
-            yield from _priorities(near, far, cable.rate_bps, queue.limit_packets, queue.words)
+            yield from _priorities(network, near, far, cable.rate_bps, queue.limit_packets, queue.words)
             if network.has_rc3:
-                yield from _tails(near, far, network.is_ipv6)
+                yield from _tails(network, near, far)
             continue
         yield _shaper(near, far, cable.rate_bps, queue.limit_packets)
         yield f"run tc -n {near} qdisc add dev {far} parent 1:1 handle 2: {queue.kind} {' '.join(queue.words)}"
@@ -201,20 +199,28 @@ def _shaper(node: str, device: str, rate_bps: int, limit_packets: int) -> str:
     return f"run tc -n {node} qdisc add dev {device} root handle 1: tbf rate {rate} burst 1600 limit {room}"
 
 
-def _priorities(node: str, device: str, rate_bps: int, limit_packets: int, words: Sequence[str]) -> Iterator[str]:
+def _priorities(
+    network: Network, node: str, device: str, rate_bps: int, limit_packets: int, words: Sequence[str]
+) -> Iterator[str]:
     """Strict priority below a token bucket."""
     yield _shaper(node, device, rate_bps, limit_packets)
-    yield f"run tc -n {node} qdisc add dev {device} parent 1:1 handle 2: prio {' '.join(words)}"
-    for band in range(1, len(TYPES_OF_SERVICE) + 1):
+    yield f"run tc -n {node} qdisc add dev {device} parent 1:1 handle 2: prio bands {network.bands} {' '.join(words)}"
+    for band in range(1, network.bands + 1):
         yield f"run tc -n {node} qdisc add dev {device} parent 2:{band} pfifo limit {limit_packets}"
 
 
-def _tails(node: str, device: str, is_ipv6: bool) -> Iterator[str]:
-    """Filters that sort packets into the levels of RC3 by code point."""
-    protocol, field = ("ipv6", "ip6 priority") if is_ipv6 else ("ip", "ip tos")
-    for level, service in enumerate(TAILS, start=1):
+def _tails(network: Network, node: str, device: str) -> Iterator[str]:
+    """Filters that sort packets into the levels of RC3 by code point: 3, 11, 19 and so on."""
+    protocol, field = ("ipv6", "ip6 priority") if network.is_ipv6 else ("ip", "ip tos")
+    for level in range(1, 1 + max(flow.rc3_levels for flow in network.flows)):
+        service = (8 * level - 5) << 2
+        # The number of a band is hexadecimal; there are at most eight.
         match = f"protocol {protocol} prio {level} u32 match {field} {service:#x} 0xfc flowid 2:{level + 1}"
         yield f"run tc -n {node} filter add dev {device} parent 2: {match}"
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return " ".join(map(str, numbers))
 
 
 def _settings(network: Network) -> tuple[tuple[str, str], ...]:
@@ -226,4 +232,6 @@ def _settings(network: Network) -> tuple[tuple[str, str], ...]:
         ("tcp_rmem", "4096 67108864 268435456"),
         ("tcp_wmem", "4096 262144 268435456"),
         *((("tcp_rc3", "1"),) if network.has_rc3 else ()),
+        # Limits that are not written keep the kernel's defaults, but no level uses them.
+        *((("tcp_rc3_packets", _listed(network.rc3_packets)),) if network.has_rc3 and network.rc3_packets else ()),
     )

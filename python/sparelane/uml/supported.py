@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparelane._native import ScenarioError
 from sparelane.uml import rtcp
-from sparelane.uml.network import MOST_BATCH
+from sparelane.uml.network import CLASSES, MOST_BATCH
 from sparelane.uml.parameters import CONTROLLERS, settable
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ Values = Mapping[str, Collection[Any]]
 
 MOST_HOSTS = 400
 MOST_ROUTERS = 30
-# Priority classes that the kernel distinguishes by the type of service.
-CLASSES = 4
 TOP = (
     "title",
     "source",
@@ -106,7 +104,7 @@ def _check_scheme(scenario: Description, path: str, table: Table, scheme: Scheme
     controller, values = scheme["controller"], scheme["settings"]
     check_table(scenario, path, {"controller": controller}, controller=(*CONTROLLERS, rtcp.NAME, "rc3"))
     if controller == "rc3":
-        check_table(scenario, path, table, ("controller", "inner"))
+        check_table(scenario, path, table, ("controller", "inner", "levels"))
         if isinstance(table.get("inner"), Mapping):
             check_table(scenario, f"{path}.inner", table["inner"], ("controller",))
         check_table(scenario, path, {"inner": values["inner"]}, inner=CONTROLLERS)

@@ -4,7 +4,7 @@ One end of the connection is a socket of the kernel. The script is the other end
 segments that must come back, through a packet socket at the far end of a virtual cable, in virtual time. Sequence
 numbers count segments of 1000 bytes from the first byte of data in each direction. Each line is a command:
 
-    set PATH VALUE [ERROR]      a setting below /proc/sys/net
+    set PATH VALUE [ERROR]      a setting below /proc/sys/net; commas separate the numbers of a list
     ask LEVELS [ERROR]          sets the option TCP_RC3
     levels LEVELS               checks the option TCP_RC3
     quickack 0|1                sets the option TCP_QUICKACK
@@ -50,7 +50,7 @@ KERNEL, PEER = ("10.0.0.1", 5000), ("10.0.0.2", 6000)
 PEER_FIRST = 1_000_000
 STATION = bytes.fromhex("020000000001")
 TCP_RC3, SO_SNDBUFFORCE, SO_RCVBUFFORCE = 64, 32, 33
-CODE_POINTS = {0: 0, 1: 3, 2: 11, 3: 19}
+CODE_POINTS = {0: 0} | {level: 8 * level - 5 for level in range(1, 8)}
 SHIFT = 7
 ROUND_TRIP_S, LONGEST_S = 0.01, 1.0
 FLAGS = {"fin": 1, "syn": 2, "ack": 16, "ece": 64, "cwr": 128}
@@ -225,9 +225,9 @@ class Play:
         command(*rest)
 
     def _do_set(self, path: str, value: str, error: str | None = None) -> None:
-        fails_with(error, lambda: Path("/proc/sys/net", path).write_text(value))
-        if path == "ipv4/tcp_rc3":
-            # The setting applies to new sockets.
+        fails_with(error, lambda: Path("/proc/sys/net", path).write_text(value.replace(",", " ")))
+        if path.startswith("ipv4/tcp_rc3"):
+            # The settings apply to new sockets.
             self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
 
     def _do_ask(self, levels: str, error: str | None = None) -> None:
