@@ -101,13 +101,13 @@ linux-controllers linux-rtcp: build
 # Compares a kernel that has RC3's patches, with their option off, with the stock kernel packet by packet. Builds both,
 # in about eight minutes on one core each.
 linux-rc3-off: build
-	$(BIN)/python -m sparelane.papers.linux.rc3_off results/linux/rc3-off
+	$(BIN)/python benches/linux_rc3_off.py results/linux/rc3-off
 
 # Compares RTCP and RAPID in the running kernel with the simulator: windows, gaps and processor time. Needs root, and
 # `perf` to measure the kernel's own controllers.
 LINUX_BPF ?= results/linux/bpf
 linux-bpf: build
-	$(BIN)/python -m sparelane.papers.linux.bpf $(LINUX_BPF)
+	$(BIN)/python benches/linux_bpf.py $(LINUX_BPF)
 
 ## make test-linux-rc3: run the tests of RC3 in the kernel; builds two kernels once
 # Builds the kernels with and without RC3 and tests RC3, including scripted segments and Figs. 15 to 18 of the paper.

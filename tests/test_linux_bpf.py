@@ -35,7 +35,7 @@ if sys.platform == "linux":
     from sparelane.bpf import kernel
 
 # Runs the command line with this Python, even if the package is not installed.
-COMMAND = [sys.executable, "-c", "from sparelane.cli.main import main; main()", "linux"]
+COMMAND = [sys.executable, "-c", "from sparelane.cli.main import main; main()", "kernel"]
 
 # The file that lists the controllers of the kernel.
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import linux_rc3_off
 import pytest
 
 from sparelane._native import LinuxError, ScenarioError
@@ -19,7 +20,6 @@ from sparelane.cli.commands import reproduce
 from sparelane.papers import registry, select
 from sparelane.papers.engine import runner
 from sparelane.papers.engine.base import Experiment
-from sparelane.papers.linux import rc3_off
 from sparelane.papers.pages import report
 from sparelane.simulation import simulate
 from sparelane.uml import kernel, mapping, plan, running
@@ -227,12 +227,12 @@ def test_equal_runs_send_identical_packets() -> None:
 
 
 @with_both
-@pytest.mark.parametrize("case", rc3_off.CASES, ids=str)
-def test_without_the_option_the_patched_kernel_sends_the_bytes_of_the_stock_kernel(case: rc3_off.Case) -> None:
+@pytest.mark.parametrize("case", linux_rc3_off.CASES, ids=str)
+def test_without_the_option_the_patched_kernel_sends_the_bytes_of_the_stock_kernel(case: linux_rc3_off.Case) -> None:
     """Every packet leaves at the same nanosecond, also with losses."""
     assert stock is not None
     assert patched is not None
-    found = rc3_off.compare(case, (stock, patched))
+    found = linux_rc3_off.compare(case, (stock, patched))
     assert (found.differing, found.counters) == (0, 0)
     assert found.packets[0] == found.packets[1] > 4000
     assert found.digests[0] == found.digests[1]
@@ -248,7 +248,7 @@ def test_differing_and_missing_packets_and_counters_are_counted(monkeypatch: pyt
     both, late, other = (7, b"as it was"), (8, b"as it was"), (7, b"as it is!")
     known = {"Tcp.RetransSegs": 3, "IpExt.InCEPkts": 4}
 
-    def compared(captures: list[bytes], counted: dict[str, int]) -> rc3_off.Compared:
+    def compared(captures: list[bytes], counted: dict[str, int]) -> linux_rc3_off.Compared:
         def run(*_: object, on: object, **__: object) -> SimpleNamespace:
             files = [capture(both, both)] * 3 if on == "stock" else captures
             return SimpleNamespace(
@@ -256,7 +256,7 @@ def test_differing_and_missing_packets_and_counters_are_counted(monkeypatch: pyt
             )
 
         monkeypatch.setattr(running, "run", run)
-        return rc3_off.compare(rc3_off.CASES[0], ("stock", "off"))  # type: ignore[arg-type]
+        return linux_rc3_off.compare(linux_rc3_off.CASES[0], ("stock", "off"))  # type: ignore[arg-type]
 
     same = compared([capture(both, both)] * 3, known | {"TcpExt.TCPRc3Sent": 0})
     assert (same.packets, same.differing, same.counters) == ((6, 6), 0, 0)
@@ -272,10 +272,10 @@ def test_the_page_of_the_comparison_has_a_line_per_transfer_with_its_differences
         kernel.Kernel(tmp_path / "linux", tmp_path, "6.12-one"),
         kernel.Kernel(tmp_path / "linux", tmp_path, "6.12-two"),
     )
-    same = rc3_off.Compared((5, 5), 0, 0, ("abc", "abc"), 2, 0)
-    done = [(case, same) for case in rc3_off.CASES[1:]]
-    page = rc3_off.page([*done, (rc3_off.CASES[0], replace(same, differing=3, counters=1))], kernels)
-    assert f"of {5 * len(rc3_off.CASES)} captured packets 3 differ" in page
+    same = linux_rc3_off.Compared((5, 5), 0, 0, ("abc", "abc"), 2, 0)
+    done = [(case, same) for case in linux_rc3_off.CASES[1:]]
+    page = linux_rc3_off.page([*done, (linux_rc3_off.CASES[0], replace(same, differing=3, counters=1))], kernels)
+    assert f"of {5 * len(linux_rc3_off.CASES)} captured packets 3 differ" in page
     assert page.count("\n| newreno |") == page.count("\n| cubic |") == 4
     assert "6.12-two" in page
 

@@ -62,7 +62,7 @@ def test_the_kernel_follows_the_script(script: Path, tmp_path: Path) -> None:
         ("connect\nwrite 2\n> 0 1..0", "line 3, > 0 1..0: in place of bytes 1000-2000 came: level 0 bytes 0-1000"),
         ("connect\nwrite 1\nquiet 5", "line 3, quiet 5: this came: level 0 bytes 0-1000"),
         ("connect\n> 0 0..0", "line 2, > 0 0..0: nothing came"),
-        ("ask 4", "line 1, ask 4: it failed: [Errno 22]"),
+        ("ask 8", "line 1, ask 8: it failed: [Errno 22]"),
         ("ask 0 EPERM", "line 1, ask 0 EPERM: it did not fail with EPERM"),
         ("connect\ncount TCPRc3Sent 1", "line 2, count TCPRc3Sent 1: it is 0"),
         ("connect\ninfo cwnd 11", "line 2, info cwnd 11: it is 10"),

@@ -1,8 +1,10 @@
 """Compares RTCP and RAPID in the running kernel with the simulator.
 
-Run it as root with `python -m sparelane.papers.linux.bpf FOLDER`. One connection at a time runs between two network
-namespaces over a path that the simulator emulates in real time. The same scenario runs in virtual time. Compared are
-windows, round trips and rates, the gaps between packets, and the processor time per acknowledgment.
+Usage, as root: python benches/linux_bpf.py FOLDER
+
+One connection at a time runs between two network namespaces over a path that the simulator emulates in real time. The
+same scenario runs in virtual time. Compared are windows, round trips and rates, the gaps between packets, and the
+processor time per acknowledgment.
 """
 
 from __future__ import annotations
@@ -18,11 +20,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import linux_bpf_cost
+import linux_bpf_page
 import polars as pl
 
 from sparelane import _native, emulation
 from sparelane.bpf import kernel
-from sparelane.papers.linux import bpf_cost, bpf_page
 from sparelane.simulation.simulate import run
 
 if TYPE_CHECKING:
@@ -127,7 +130,7 @@ VARIED: dict[str, Settings | None] = {
     "interrupts 200 us apart": {"host.interrupt_after": "200us"},
     "200 packets of another flow at 1 s": None,
 }
-COMMAND = [sys.executable, "-c", "from sparelane.cli.main import main; main()", "linux"]
+COMMAND = [sys.executable, "-c", "from sparelane.cli.main import main; main()", "kernel"]
 # Gaps to measure over a cable without delay, in microseconds.
 GAPS_US = (386, 193, 77, 40, 20, 10)
 # The size of a packet in RAPID's rate: the payload plus 40 bytes of headers.
@@ -217,9 +220,10 @@ def varied(cases: Mapping[str, Settings | None]) -> pl.DataFrame:
         text = SCENARIO if settings is not None else SCENARIO.replace('[workload]\nkind = "bulk"\n', BURST)
         for seed in SEEDS:
             series = run(text + SCHEMES["rapid"], set=settings or {}, seed=seed).series
-            kept = bpf_page.kept("rapid", "simulator", series.with_columns(pl.col("probe", "quantity").cast(pl.String)))
+            series = series.with_columns(pl.col("probe", "quantity").cast(pl.String))
+            kept = linux_bpf_page.kept("rapid", "simulator", series)
             rows.append(kept.with_columns(pl.lit(what).alias("what"), pl.lit(seed).alias("seed")))
-    return bpf_page.varied(pl.concat(rows))
+    return linux_bpf_page.varied(pl.concat(rows))
 
 
 def main(folder: Path) -> None:
@@ -229,17 +233,17 @@ def main(folder: Path) -> None:
     for program in SCHEMES:
         series, packets = simulated(program)
         reported, path_late_us = in_kernel(program)
-        parts += [bpf_page.kept(program, "simulator", series), bpf_page.kept(program, "kernel", reported)]
+        parts += [linux_bpf_page.kept(program, "simulator", series), linux_bpf_page.kept(program, "kernel", reported)]
         if program == "rapid":
-            gaps = [bpf_page.gaps_of_packets(packets), bpf_page.gaps_in_kernel(reported)]
-            measured = as_measured(bpf_page.late_departures_us(reported), MEAN_OVER_MEDIAN * path_late_us)
+            gaps = [linux_bpf_page.gaps_of_packets(packets), linux_bpf_page.gaps_in_kernel(reported)]
+            measured = as_measured(linux_bpf_page.late_departures_us(reported), MEAN_OVER_MEDIAN * path_late_us)
     varied(VARIED | measured).write_csv(folder / "varied.csv", float_precision=4)
     pl.concat(parts).write_csv(folder / "series.csv", float_precision=6)
     pl.concat(gaps).write_csv(folder / "gaps.csv", float_precision=3)
-    accuracy, costs = bpf_cost.accuracy(GAPS_US, GAP_BYTES), bpf_cost.costs()
+    accuracy, costs = linux_bpf_cost.accuracy(GAPS_US, GAP_BYTES), linux_bpf_cost.costs()
     accuracy.write_csv(folder / "accuracy.csv", float_precision=3)
     costs.write_csv(folder / "costs.csv", float_precision=1)
-    bpf_page.write(folder)
+    linux_bpf_page.write(folder)
 
 
 if __name__ == "__main__":

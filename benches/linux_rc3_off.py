@@ -1,7 +1,9 @@
 """Shows that RC3's patches change no packet if their option is off.
 
-`python -m sparelane.papers.linux.rc3_off FOLDER` builds a stock kernel and a patched one without the option, if they do
-not exist. It runs the same transfers on both, compares the packets on three cables byte by byte, and writes a page.
+Usage: python benches/linux_rc3_off.py FOLDER
+
+Builds a stock kernel and a patched one without the option, if they do not exist. Runs the same transfers on both,
+compares the packets on three cables byte by byte, and writes a page.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ while True:
         pass
     c.close()
 """
-COMMAND = [sys.executable, "-c", "from sparelane.cli.main import main; main()", "linux"]
+COMMAND = [sys.executable, "-c", "from sparelane.cli.main import main; main()", "kernel"]
 
 
 def _ip(*words: str) -> None:
