@@ -23,7 +23,7 @@ from sparelane import ScenarioError
 from sparelane.common.names import UnknownNameError
 from sparelane.papers import select
 from sparelane.papers.engine.base import Experiment, Outcome, Simulation
-from sparelane.papers.engine.runner import simulate
+from sparelane.papers.engine.simulations import simulate
 
 # Each feature, and the override that disables it.
 UNDONE: Mapping[str, tuple[str, ...]] = {

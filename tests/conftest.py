@@ -23,6 +23,9 @@ from wire_processes import Keys
 os.environ.pop("COLUMNS", None)
 os.unsetenv("COLUMNS")
 
+# Tests simulate, and neither read nor fill the user's cache of outcomes.
+os.environ["SPARELANE_CACHE_LIMIT"] = "0B"
+
 # Files whose tests measure real time, or need network namespaces or programs in the kernel. `make test` runs these
 # tests one by one, after all others.
 MACHINE_FILES = {

@@ -22,6 +22,7 @@ import pytest
 import sparelane
 from sparelane import _native
 from sparelane.scenario.settings import toml_value
+from sparelane.simulation import simulate
 
 # A network with losses, queueing, pauses and several round-trip times within two seconds.
 NETWORK = """\
@@ -337,6 +338,13 @@ def run(text: str, changes: tuple[tuple[str, str], ...]) -> tuple[str, tuple[str
     return result.digest, tuple(result._native.warnings)
 
 
+def resolved(text: str, changes: tuple[tuple[str, str], ...]) -> str:
+    """Returns the text by which stored outcomes of a scenario are found."""
+    return simulate.prepare(
+        text.replace("{folder}", files()), set=[f"{key}={value}" for key, value in changes]
+    ).resolved()
+
+
 def settings(changes: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Returns changes in the notation of the command line."""
     return tuple((key, toml_value(value).replace("{folder}", files())) for key, value in changes.items())
@@ -551,6 +559,7 @@ def test_every_key_has_an_effect(kind: str, name: str, key: str) -> None:
             # The value is not allowed in combination with the others.
             continue
         if other_digest != digest:
+            assert resolved(text, settings(before)) != resolved(text, settings(after))
             changed = {path for path in after if after[path] != before.get(path)}
             assert not [warning for warning in warnings if warning.split(" ")[0] in changed and NO_EFFECT in warning]
             return

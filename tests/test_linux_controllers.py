@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from sparelane.papers import registry
-from sparelane.papers.engine import runner
+from sparelane.papers.engine import runner, simulations
 from sparelane.papers.engine.base import Outcome, Simulation
 from sparelane.papers.engine.rows import Evaluation
 from sparelane.papers.linux import measured
@@ -32,7 +32,7 @@ def simulated(simulation: Simulation) -> Outcome:
     """Simulates a run of either side."""
     settings = simulation.settings
     ours = settings if set(OURS) <= set(settings) else (*settings, *OURS)
-    return runner.simulate(replace(simulation, settings=ours, on="simulator"))
+    return simulations.simulate(replace(simulation, settings=ours, on="simulator"))
 
 
 def evaluation(change: Callable[[Run, pl.DataFrame], pl.DataFrame] = lambda run, flows: flows) -> Evaluation:

@@ -12,7 +12,7 @@ import pytest
 from sparelane import _native
 from sparelane._native import ScenarioError
 from sparelane.papers import registry
-from sparelane.papers.engine import declared, runner
+from sparelane.papers.engine import declared, simulations
 from sparelane.papers.engine.base import Effort, Outcome
 from sparelane.papers.engine.rows import Evaluation
 from sparelane.papers.rtcp import clients, testbed
@@ -188,7 +188,7 @@ def evaluation(factor: float, *schemes: str) -> Evaluation:
     for setting, scheme in RUNS:
         for seed in SHORT.seed_numbers():
             ours, plain = (testbed.cell(setting, scheme, side, SHORT).simulation(seed) for side in testbed.SIDES)
-            outcome = runner.simulate(ours)
+            outcome = simulations.simulate(ours)
             flows = outcome.flows.with_columns(pl.col("completion_s") * (factor if scheme in schemes else 1.0))
             counted = {"right0": {"Tcp.InSegs": 100, "Tcp.OutSegs": 80}}
             outcomes |= {ours: outcome, plain: replace(outcome, flows=flows, counters=counted)}
@@ -227,7 +227,7 @@ def test_the_testbed_compares_both_sides_and_checks_the_papers_order() -> None:
 @pytest.mark.long_on_linux
 def test_the_testbed_runs_on_the_kernel_with_cubic_as_in_the_simulator() -> None:
     cells = [testbed.cell(SETTINGS[0], "Cubic", side, SHORT) for side in testbed.SIDES]
-    ours, linux = (runner.simulate(cell.simulation(1)) for cell in cells)
+    ours, linux = (simulations.simulate(cell.simulation(1)) for cell in cells)
     assert ours.flows.height > 3
     assert list(ours.flows["size_bytes"]) == list(linux.flows["size_bytes"])
     differences = (ours.flows["completion_s"] / linux.flows["completion_s"] - 1).abs()

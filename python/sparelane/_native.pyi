@@ -214,6 +214,8 @@ class Prepared:
 
     def describe(self) -> Description:
         """Returns the scenario with units, defaults and presets resolved, without its flows."""
+    def resolved(self) -> str:
+        """Returns the scenario as text. Equal texts give equal results in the same build."""
     def flows(self, max_flows: int) -> list[FlowDescription]:
         """Returns the first flows that start by the end of the run, with all random draws made."""
     def run(self, progress: Progress | None = None, keep: bool = False) -> Results:

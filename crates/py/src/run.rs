@@ -167,6 +167,11 @@ impl Prepared {
         self.with_scenario(|scenario| to_python(py, &scenario.describe()))
     }
 
+    /// Returns the scenario as text that decides the run: see `sparelane_scenario::Scenario::resolved`.
+    fn resolved(&self) -> PyResult<String> {
+        self.with_scenario(|scenario| Ok(scenario.resolved()))
+    }
+
     /// Returns the flows that start by the end of the run, in order of start, but at most the first `max_flows`: see
     /// `sparelane_scenario::Scenario::planned_flows`.
     fn flows<'py>(&self, py: Python<'py>, max_flows: usize) -> PyResult<Vec<Bound<'py, PyDict>>> {

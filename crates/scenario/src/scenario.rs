@@ -1,6 +1,7 @@
 //! A scenario: parsed once from a file into types, from which runs are built.
 
 mod description;
+mod resolved;
 
 pub use description::whole_nanoseconds;
 

@@ -5,10 +5,15 @@ Commands check that they can write their output before they work for hours, and 
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
+import threading
 from collections.abc import Callable
 from pathlib import Path
+
+# The ending of temporary files.
+PARTIAL = ".partial"
 
 
 class OutputError(Exception):
@@ -17,6 +22,12 @@ class OutputError(Exception):
 
 class SavedResultsError(Exception):
     """Results cannot be read from a path. The message names the reason."""
+
+
+def cache_folder(name: str) -> Path:
+    """The folder `sparelane/NAME` in the user's cache, which XDG_CACHE_HOME moves. It may not exist yet."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "sparelane" / name
 
 
 def ready_folder(folder: Path) -> Path:
@@ -68,6 +79,8 @@ def ready_file(path: Path) -> Path:
 def replaced(path: Path, write: Callable[[Path], object]) -> None:
     """Writes a file atomically: under a temporary name in the same folder, which then replaces the file.
 
+    Several threads and processes may write the same file at once; the last one replaces it.
+
     A symbolic link is followed, so the file that it points to is replaced. Paths that are not regular files, such as
     pipes and `/dev/stdout`, are written directly, since a file must not replace them.
 
@@ -78,7 +91,7 @@ def replaced(path: Path, write: Callable[[Path], object]) -> None:
         write(path)
         return
     path = path.resolve()
-    partial = path.with_name(f".{path.name}.partial")
+    partial = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}{PARTIAL}")
     try:
         write(partial)
         partial.replace(path)

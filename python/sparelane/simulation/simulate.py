@@ -103,6 +103,16 @@ class Prepared:
         """
         return self._native.describe()
 
+    def resolved(self) -> str:
+        """The scenario as text with units, defaults, presets and files resolved.
+
+        Scenarios with equal texts give equal results in the same build of the simulator.
+
+        Raises:
+            RuntimeError: It has run already.
+        """
+        return self._native.resolved()
+
     def flows(self, max_flows: int) -> list[_native.FlowDescription]:
         """The flows that start by the end of the run, in order of start, with all random draws made.
 

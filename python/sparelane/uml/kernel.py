@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from sparelane._native import LinuxError
+from sparelane.common import folders
 
 FILES = Path(__file__).parent / "source"
 # The long-term kernel for which the configuration and the patches are written.
@@ -55,8 +56,7 @@ class Kernel:
 
 def cache_folder() -> Path:
     """The folder of kernels: `sparelane/linux` in the user's cache."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "sparelane" / "linux"
+    return folders.cache_folder("linux")
 
 
 def find(rc3: Rc3 = "none") -> Kernel | None:

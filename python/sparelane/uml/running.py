@@ -19,6 +19,7 @@ from sparelane.scenario.settings import Settings
 from sparelane.simulation import simulate
 from sparelane.simulation.result import Result
 from sparelane.uml import console, kernel, mapping, plan, tables
+from sparelane.uml.network import Network
 
 MEMORY = "2048M"
 # The least memory of a kernel, which is a file on this host, bytes.
@@ -63,6 +64,56 @@ LONGEST_TRIAL_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
+class Prepared:
+    """A run that is ready to start.
+
+    Attributes:
+        network: the network that the kernel sets up.
+        built: the kernel that runs it.
+        captures: the devices whose packets to capture.
+        seed: the seed of all random draws.
+        scenario: the scenario as TOML, with overrides.
+    """
+
+    network: Network
+    built: kernel.Kernel
+    captures: tuple[tuple[str, str], ...]
+    seed: int
+    scenario: str
+
+    @property
+    def fingerprint(self) -> str:
+        """A text that decides the outcome, for this version of the package."""
+        return repr((self.built.key, self.built.guest.name, self.network, self.captures, self.seed))
+
+    def run(self, waiting: Callable[[float], object] | None = None, longest_s: float = LONGEST_S) -> Outcome:
+        """Runs the scenario. `run` describes the arguments.
+
+        Raises:
+            LinuxError: the kernel failed.
+        """
+        with tempfile.TemporaryDirectory(prefix="sparelane-") as folder:
+            place = Path(folder)
+            _require_room(place)
+            (place / "plan").write_text("".join(f"{line}\n" for line in plan.lines(self.network, self.captures)))
+            parameters = (*self.network.parameters, *(() if self.network.is_ipv6 else (WITHOUT_IPV6,)))
+            _boot(self.built, place, parameters, self.seed, waiting or (lambda _: None), longest_s)
+            texts = [(place / file).read_text() for file in FILES]
+            counters = tables.counters((place / HOSTS).read_text())
+            captured = tuple((place / f"capture{number}").read_bytes() for number in range(len(self.captures)))
+        digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+        packets, packet_digest = texts[2].split()
+        stored = tables.stored(
+            self.network,
+            tables.Written(texts[0], texts[1], texts[3], texts[4]),
+            digest=digest,
+            seed=self.seed,
+            scenario=self.scenario,
+        )
+        return Outcome(tables.result(stored), int(packets), packet_digest, counters, captured)
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """The outcome of a run.
 
@@ -79,6 +130,30 @@ class Outcome:
     packet_digest: str
     counters: Mapping[str, Mapping[str, int]]
     captures: tuple[bytes, ...] = ()
+
+
+def prepare(
+    scenario: str | Path,
+    *,
+    seed: int | None = None,
+    set: Settings | None = None,
+    captures: Sequence[tuple[str, str]] = (),
+    on: kernel.Kernel | None = None,
+) -> Prepared:
+    """Maps a scenario to Linux and finds its kernel. `run` describes the arguments.
+
+    Raises:
+        ScenarioError: the scenario is not valid, or Linux cannot do it.
+        LinuxError: there is no kernel.
+    """
+    simulation = simulate.prepare(scenario, seed=seed, set=set)
+    described, network = simulation.describe(), mapping.network(simulation)
+    # Without a socket that asks for RC3, the kernel with RC3 sends the same bytes as the other kernel.
+    found = on or kernel.find("on" if network.needs_rc3_kernel else "none") or kernel.find("on")
+    if found is None:
+        asked = "sparelane linux build" + " --rc3" * network.needs_rc3_kernel
+        raise LinuxError(f"there is no kernel to run it yet: {asked}")
+    return Prepared(network, found, tuple(captures), described["seed"], described["text"])
 
 
 def run(
@@ -107,32 +182,7 @@ def run(
         ScenarioError: the scenario is not valid, or Linux cannot do it.
         LinuxError: there is no kernel, or it failed.
     """
-    prepared = simulate.prepare(scenario, seed=seed, set=set)
-    described, network = prepared.describe(), mapping.network(prepared)
-    # Without a socket that asks for RC3, the kernel with RC3 sends the same bytes as the other kernel.
-    found = on or kernel.find("on" if network.needs_rc3_kernel else "none") or kernel.find("on")
-    if found is None:
-        asked = "sparelane linux build" + " --rc3" * network.needs_rc3_kernel
-        raise LinuxError(f"there is no kernel to run it yet: {asked}")
-    with tempfile.TemporaryDirectory(prefix="sparelane-") as folder:
-        place = Path(folder)
-        _require_room(place)
-        (place / "plan").write_text("".join(f"{line}\n" for line in plan.lines(network, captures)))
-        parameters = (*network.parameters, *(() if network.is_ipv6 else (WITHOUT_IPV6,)))
-        _boot(found, place, parameters, described["seed"], waiting or (lambda _: None), longest_s)
-        texts = [(place / file).read_text() for file in FILES]
-        counters = tables.counters((place / HOSTS).read_text())
-        captured = tuple((place / f"capture{number}").read_bytes() for number in range(len(captures)))
-    digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
-    packets, packet_digest = texts[2].split()
-    stored = tables.stored(
-        network,
-        tables.Written(texts[0], texts[1], texts[3], texts[4]),
-        digest=digest,
-        seed=described["seed"],
-        scenario=described["text"],
-    )
-    return Outcome(tables.result(stored), int(packets), packet_digest, counters, captured)
+    return prepare(scenario, seed=seed, set=set, captures=captures, on=on).run(waiting, longest_s)
 
 
 @dataclass(frozen=True, slots=True)

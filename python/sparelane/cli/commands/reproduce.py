@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sparelane import _native
 from sparelane._native import LinuxError
 from sparelane.cli import completion
 from sparelane.cli.commands.options import jobs_option, json_file_option, output_option, seeds_option
@@ -24,10 +25,19 @@ if TYPE_CHECKING:
 
     from sparelane.papers.engine.base import Effort, Experiment
     from sparelane.papers.engine.runner import Finished, Task
+    from sparelane.papers.engine.store import Store
 
 DEFAULT_FOLDER = Path("out") / "reproduce"
 UNWRITTEN = 2
 INTERRUPTED = 130
+
+
+def _cache_limit(_: click.Context, __: click.Parameter, text: str) -> int:
+    """Parses a size in bytes."""
+    amount, unit = _native.quantity(text) or (0.0, "unknown")
+    if unit != "B":
+        raise click.BadParameter(f"{text!r} is not a size; allowed: a size such as 10GB, or 0B")
+    return round(amount)
 
 
 @click.command("reproduce")
@@ -36,6 +46,18 @@ INTERRUPTED = 130
 @seeds_option("Repetitions.  [default: each experiment's own number]")
 @jobs_option("Number of parallel simulations; the results do not depend on it.")
 @click.option("dask", "--dask", metavar="ADDRESS", help="Run on a Dask cluster, such as tcp://10.0.0.1:8786.")
+@click.option("fresh", "--fresh", is_flag=True, help="Run all simulations, even if the cache has their outcomes.")
+@click.option(
+    "cache_limit",
+    "--cache-limit",
+    metavar="SIZE",
+    default="10GB",
+    envvar="SPARELANE_CACHE_LIMIT",
+    show_default=True,
+    show_envvar=True,
+    callback=_cache_limit,
+    help="Largest size of the cache of outcomes; 0B empties the cache and stores nothing.",
+)
 @output_option("Folder for data, figures and the report.", DEFAULT_FOLDER)
 @json_file_option("Write all rows to this file.")
 @click.option(
@@ -50,6 +72,8 @@ def command(
     seeds: int | None,
     jobs: int,
     dask: str | None,
+    fresh: bool,
+    cache_limit: int,
     folder: Path,
     json_file: Path | None,
     check: bool,
@@ -58,6 +82,9 @@ def command(
 
     ID is the id of an experiment, or a prefix such as rc3 that selects several. Without an ID, all experiments run (see
     `sparelane list`).
+
+    Outcomes of simulations are stored in the user's cache. A simulation that has not changed since an earlier call is
+    not run again.
 
     Experiments on the Linux kernel with RC3 are skipped with a message if that kernel is not built. With a full ID,
     that is an error.
@@ -80,12 +107,14 @@ def command(
     folders.ready_folder(folder)
     tasks = [_task(experiment, quick=quick, seeds=seeds) for experiment in chosen]
     problems: list[str] = []
+    store = _store(cache_limit, is_fresh=fresh)
     # The cluster is contacted last, after all other mistakes are found.
     executor = None if dask is None else cluster.executor(dask)
-    finished = _work_through(tasks, jobs, executor, folder, problems)
+    finished = _work_through(tasks, jobs, executor, store, folder, problems)
     kept = [done.task.experiment.id for done in finished]
     missing = [task.experiment.id for task in tasks if task.experiment.id not in kept]
     _write_reports(finished, missing, folder, json_file, problems)
+    _show_store(finished, store)
     show_unneeded((done.task.experiment.id, done.unneeded_reasons) for done in finished)
     holds = show_claims([(done.task.experiment.id, done.verdicts) for done in finished]) if check else True
     if missing:
@@ -138,8 +167,38 @@ def _task(experiment: Experiment, *, quick: bool, seeds: int | None) -> Task:
     return Task(experiment, effort if seeds is None else replace(effort, seeds=seeds))
 
 
+def _store(limit_bytes: int, *, is_fresh: bool) -> Store:
+    """The store of outcomes, within its limit.
+
+    Raises:
+        OutputError: the folder cannot be read or cleaned.
+    """
+    from sparelane.papers.engine.store import Store
+
+    store = Store(limit_bytes, is_fresh)
+    try:
+        store.shrink()
+    except OSError as error:
+        raise folders.OutputError(f'cannot clean the folder "{store.folder}": {error.strerror or error}') from error
+    return store
+
+
+def _show_store(finished: Sequence[Finished], store: Store) -> None:
+    """Prints how many outcomes were reused, and each problem with the store once."""
+    outcomes = {simulation: outcome for done in finished for simulation, outcome in done.outcomes.items()}
+    reused = sum(outcome.is_reused for outcome in outcomes.values())
+    if reused:
+        click.echo(
+            f'sparelane: {reused} of {len(outcomes)} outcomes are from the cache "{store.folder}"; --fresh runs all '
+            "simulations",
+            err=True,
+        )
+    for problem in dict.fromkeys(outcome.problem for outcome in outcomes.values() if outcome.problem):
+        click.echo(f"sparelane: {problem}", err=True)
+
+
 def _work_through(
-    tasks: Sequence[Task], jobs: int, executor: Executor | None, folder: Path, problems: list[str]
+    tasks: Sequence[Task], jobs: int, executor: Executor | None, store: Store, folder: Path, problems: list[str]
 ) -> list[Finished]:
     """Runs the tasks, and prints and saves each when it is finished.
 
@@ -152,7 +211,7 @@ def _work_through(
     finished: list[Finished] = []
     try:
         with console.progress("simulating") as meter, terminated_as_interrupted():
-            for done in runner.reproduce(tasks, jobs, meter, executor):
+            for done in runner.reproduce(tasks, jobs, meter, executor, store):
                 with _collecting(problems, f"the results of {done.task.experiment.id}"):
                     report.save_experiment(done, folder)
                 finished.append(done.without_tables())

@@ -78,6 +78,8 @@ class Outcome:
         digest: the digest of the whole run.
         cpu_s: the processor time in seconds, 0 on a kernel; does not take part in comparisons.
         counters: the kernel's counters by host; empty for the simulator.
+        is_reused: true if the outcome was read from the store.
+        problem: a problem with the store, for the user; empty if there was none.
     """
 
     flows: pl.DataFrame
@@ -88,6 +90,8 @@ class Outcome:
     digest: str
     cpu_s: float = field(default=0.0, compare=False)
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    is_reused: bool = field(default=False, compare=False)
+    problem: str = field(default="", compare=False)
 
     def without_tables(self) -> Outcome:
         """Returns the outcome with empty tables, which keep their columns."""

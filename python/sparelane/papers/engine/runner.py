@@ -11,14 +11,11 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from sparelane._native import Cancelled
 from sparelane.papers.engine.base import Effort, Experiment, Outcome, Outcomes, Simulation, Verdict
 from sparelane.papers.engine.rows import Evaluation, Key
-from sparelane.scenario import library
-from sparelane.simulation.result import Result
-from sparelane.simulation.simulate import run
+from sparelane.papers.engine.simulations import simulate
+from sparelane.papers.engine.store import Store
 
 # Seconds between two checks of the workers by the main thread; the longest delay until Ctrl-C takes effect.
 POLL_S = 0.1
@@ -59,7 +56,11 @@ class Finished:
 
 
 def reproduce(
-    tasks: Sequence[Task], jobs: int, report: Callable[[float], None], cluster: Executor | None = None
+    tasks: Sequence[Task],
+    jobs: int,
+    report: Callable[[float], None],
+    cluster: Executor | None = None,
+    store: Store | None = None,
 ) -> Generator[Finished]:
     """Runs the tasks and yields them in order, each as soon as it and all earlier tasks are finished.
 
@@ -71,6 +72,7 @@ def reproduce(
         jobs: the number of simulations that run at the same time in this process.
         report: called a few times per second with the finished share of the whole work, 0 to 1.
         cluster: runs the simulations in other processes instead.
+        store: the outcomes of earlier simulations; `None` runs all simulations.
 
     Raises:
         ScenarioError: a scenario cannot be run.
@@ -78,7 +80,7 @@ def reproduce(
     """
     plans = [tuple(task.experiment.plan(task.effort)) for task in tasks]
     wanted = list(dict.fromkeys(simulation for plan in plans for simulation in plan))
-    executor = _SimulationExecutor(wanted, jobs, cluster)
+    executor = _SimulationExecutor(wanted, jobs, cluster, store)
     began_s, reached = time.monotonic(), 0
     try:
         for index, (task, plan) in enumerate(zip(tasks, plans, strict=True)):
@@ -105,14 +107,17 @@ def _finished(task: Task, plan: Sequence[Simulation], executor: _SimulationExecu
 class _SimulationExecutor:
     """Runs simulations on worker threads or on a cluster. A cluster reports no progress within a simulation."""
 
-    def __init__(self, simulations: Sequence[Simulation], jobs: int, cluster: Executor | None) -> None:
+    def __init__(
+        self, simulations: Sequence[Simulation], jobs: int, cluster: Executor | None, store: Store | None
+    ) -> None:
         self._cancelled = threading.Event()
+        self._store = store
         self._is_remote = cluster is not None
         self._done = dict.fromkeys(simulations, 0.0)
         self._total_cost = sum(simulation.cost for simulation in simulations)
         self._pool = cluster or ThreadPoolExecutor(max_workers=max(jobs, 1), thread_name_prefix="simulation")
         self.futures: dict[Simulation, Future[Outcome]] = {
-            simulation: self._pool.submit(simulate, simulation)
+            simulation: self._pool.submit(simulate, simulation, None, store)
             if cluster is not None
             else self._pool.submit(self._simulate, simulation)
             for simulation in simulations
@@ -123,7 +128,7 @@ class _SimulationExecutor:
             self._done[simulation] = fraction
             return not self._cancelled.is_set()
 
-        return simulate(simulation, progress)
+        return simulate(simulation, progress, self._store)
 
     def wait_for(self, plan: Sequence[Simulation], report: Callable[[float], None]) -> None:
         """Waits until the plan's simulations are done, and raises the exception of the first that fails."""
@@ -155,38 +160,3 @@ class _SimulationExecutor:
         for future in self.futures.values():
             future.cancel()
         self._pool.shutdown(wait=not self._is_remote)
-
-
-def simulate(simulation: Simulation, progress: Callable[[float], bool] | None = None) -> Outcome:
-    """Runs a simulation and returns its outcome. It stops once `progress` returns false."""
-    path = library.find(simulation.scenario)
-    if simulation.on == "linux":
-        return _on_linux(path, simulation, progress)
-    began_s = time.thread_time()
-    outcome = to_outcome(run(path, seed=simulation.seed, set=simulation.settings, progress=progress))
-    return replace(outcome, cpu_s=time.thread_time() - began_s)
-
-
-def _on_linux(path: Path, simulation: Simulation, progress: Callable[[float], bool] | None) -> Outcome:
-    from sparelane.uml import running
-
-    def waiting(_: float) -> None:
-        # A kernel does not report its progress, so half is as good as any other number.
-        if progress is not None and not progress(0.5):
-            raise Cancelled
-
-    # The processor time is not counted: the kernel runs in other processes.
-    outcome = running.run(path, seed=simulation.seed, set=simulation.settings, waiting=waiting)
-    return replace(to_outcome(outcome.result), counters=outcome.counters)
-
-
-def to_outcome(result: Result) -> Outcome:
-    """Returns the part of a run's results that experiments read."""
-    return Outcome(
-        flows=result.flows,
-        drops=result.drops,
-        delays=result.delays,
-        series=result.series,
-        packets=result.packets,
-        digest=result.digest,
-    )
