@@ -193,7 +193,7 @@ def test_reproduce_writes_rows_a_figure_and_the_report(here: Path) -> None:
     report = (here / "done" / "README.md").read_text(encoding="utf-8")
     assert "[rc3/model](rc3/model/README.md)" in report
     page = (here / "done" / "rc3" / "model" / "README.md").read_text(encoding="utf-8")
-    assert "how it is settled here" in page
+    assert "Assumptions, where the paper leaves something open:" in page
     details = json.loads((here / "done" / "report.json").read_text(encoding="utf-8"))
     assert [experiment["id"] for experiment in details["experiments"]] == ["rc3/example-7", "rc3/model"]
     assert details["unfinished"] == []
