@@ -324,11 +324,11 @@ impl FromIterator<Fingerprint> for Trusted {
 /// Reads a text file, and checks that only its owner has access.
 fn read_private(path: &Path) -> Result<String, IdentityError> {
     let file = File::open(path).map_err(failed(path))?;
-    if let Some(folder) = path.parent() {
-        check_folder(folder)?;
-    }
     let metadata = file.metadata().map_err(failed(path))?;
-    check_owner(path, &metadata)?;
+    if let Some(folder) = path.parent() {
+        let owner = check_folder(folder)?;
+        check_owner(path, &metadata, owner)?;
+    }
     let mode = metadata.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
         return Err(IdentityError::Rights { path: path.to_owned(), mode });
@@ -340,10 +340,11 @@ fn read_private(path: &Path) -> Result<String, IdentityError> {
 }
 
 /// Checks that only this user and root can write to a folder and to all folders above it. A sticky folder, such as
-/// `/tmp`, lets everybody write but only owners rename, so it may be above the folder of keys.
-fn check_folder(folder: &Path) -> Result<(), IdentityError> {
+/// `/tmp`, lets everybody write but only owners rename, so it may be above the folder of keys. Returns the owner.
+fn check_folder(folder: &Path) -> Result<u32, IdentityError> {
     const STICKY: u32 = 0o1000;
     let folder = folder.canonicalize().map_err(failed(folder))?;
+    let owner = std::fs::metadata(&folder).map_err(failed(&folder))?.uid();
     for path in folder.ancestors() {
         let metadata = std::fs::metadata(path).map_err(failed(path))?;
         let mode = metadata.permissions().mode() & 0o7777;
@@ -351,17 +352,19 @@ fn check_folder(folder: &Path) -> Result<(), IdentityError> {
         if mode & 0o022 != 0 && !is_sticky {
             return Err(IdentityError::FolderRights { path: path.to_owned(), mode });
         }
-        check_owner(path, &metadata)?;
+        check_owner(path, &metadata, owner)?;
     }
-    Ok(())
+    Ok(owner)
 }
 
-fn check_owner(path: &Path, metadata: &Metadata) -> Result<(), IdentityError> {
-    match metadata.uid() {
-        0 => Ok(()),
-        owner if owner == nix::unistd::geteuid().as_raw() => Ok(()),
-        owner => Err(IdentityError::Owner { path: path.to_owned(), owner }),
+/// Checks that a file or folder belongs to this user, to root or, if this user is root (as with `sudo`), to the owner of
+/// the folder of keys.
+fn check_owner(path: &Path, metadata: &Metadata, folder_owner: u32) -> Result<(), IdentityError> {
+    let (owner, own) = (metadata.uid(), nix::unistd::geteuid().as_raw());
+    if owner == 0 || owner == own || own == 0 && owner == folder_owner {
+        return Ok(());
     }
+    Err(IdentityError::Owner { path: path.to_owned(), owner })
 }
 
 /// Removes all permissions on `path` except the owner's.
@@ -392,6 +395,7 @@ fn base64(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::chown;
 
     /// A folder that is removed after the test.
     struct Folder(PathBuf);
@@ -473,6 +477,24 @@ mod tests {
         set(&open, 0o770);
         let saved = Identity::generate().expect("a key").save(&open);
         assert!(matches!(saved, Err(IdentityError::FolderRights { .. })), "{saved:?}");
+    }
+
+    #[test]
+    fn keys_belong_to_this_user_or_to_the_owner_of_their_folder() {
+        let folder = Folder::new("owner");
+        Identity::generate().expect("a key").save(&folder.0).expect("a folder");
+        Identity::load(&folder.0).expect("this user's key");
+        // Only root can give files to others.
+        if nix::unistd::geteuid().is_root() {
+            let path = folder.0.join(KEY_FILE);
+            chown(&folder.0, Some(1234), None).expect("rights");
+            Identity::load(&folder.0).expect("root's key in another user's folder");
+            chown(&path, Some(1234), None).expect("rights");
+            Identity::load(&folder.0).expect("another user's folder and key, as with sudo");
+            chown(&path, Some(1235), None).expect("rights");
+            let refused = Identity::load(&folder.0).expect_err("a third user's key").to_string();
+            assert!(refused.contains("it belongs to user 1235, who can change it"), "{refused}");
+        }
     }
 
     #[test]
