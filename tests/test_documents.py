@@ -118,6 +118,9 @@ AT_30 = {"setting": "30%", "variant": None, "average": "mean over flows"}
 AT_70 = {"setting": "70%", "variant": None, "average": "mean over bytes"}
 BESIDE_RC3 = {"setting": "hosts with TCP", "scheme": "half RC3, half TCP", "average": "mean over flows"}
 BUFFERING = {"setting": "Internet-2", "variant": None, "traffic": "buffering, the first 1.5 MB"}
+GUIDE = ("docs/deploying-rc3.md",)
+AT_TCPS_TIMES = {"setting": "TCP at 30%", "metric": "load with RC3 at TCP's times"}
+FABRIC = {"setting": "10 Gb/s, 40 µs", "scheme": "RC3", "metric": "reduction"}
 LOSS = {"setting": "loss 1e-05", "variant": None, "metric": "throughput"}
 WEB = {"setting": "round trip 30 ms", "variant": None, "scheme": "RAPID"}
 INCAST = {"setting": "95 to 1", "variant": None, "average": "99th percentile"}
@@ -131,6 +134,12 @@ NUMBERS_IN_DOCUMENTS = [
     (SYSTEMS[:1], "rc3/mixed", {**BESIDE_RC3, "metric": "reduction"}, "value", "[{:.1f} % shorter]"),
     (SYSTEMS[:1], "rc3/app-pacing", {**BUFFERING, "metric": "reduction"}, "value", "[{:.0f} %]"),
     (SYSTEMS[:1], "rc3/fig7-sizes", {"setting": "1460 bytes", "scheme": "RC3"}, "value", "{:.0f} % for a single"),
+    (SYSTEMS[:1], "rc3/fig7-sizes", {"setting": "105120 bytes", "scheme": "RC3"}, "value", "gain {:.0f} % here"),
+    (SYSTEMS[:1], "rc3/even-paths", {"setting": "105120 bytes"}, "value", "[{:.0f} %]"),
+    (GUIDE, "rc3/utilisation", {**AT_TCPS_TIMES, "average": "mean over flows"}, "value", "at {:.0f} % load"),
+    (GUIDE, "rc3/utilisation", {**AT_TCPS_TIMES, "average": "mean over bytes"}, "value", "| {:.0f} % |"),
+    (GUIDE, "rc3/datacentres", {**FABRIC, "average": "mean over flows"}, "value", "it is {:.0f} % over flows"),
+    (GUIDE, "rc3/datacentres", {**FABRIC, "average": "mean over bytes"}, "value", "and {:.0f} % over bytes"),
     (SYSTEMS[1:2], "rapid/table3-loss10g", {**LOSS, "scheme": "RAPID"}, "value", "{:.2f} Gb/s"),
     (SYSTEMS[1:2], "rapid/table3-loss10g", {**LOSS, "scheme": "RAPID"}, "paper", "{:.2f} Gb/s"),
     (SYSTEMS[1:2], "rapid/table3-loss10g", {**LOSS, "scheme": "CUBIC"}, "value", "{:.2f} Gb/s"),
