@@ -1,5 +1,6 @@
 """Tests that the check of prose finds odd phrases and openings in text, and nothing in code."""
 
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -83,6 +84,7 @@ def test_the_limits_hold_for_the_tree_as_a_whole(text: str, passes: bool) -> Non
     assert report.passes is passes
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_the_command_fails_and_lists_places_if_a_limit_is_exceeded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
