@@ -56,7 +56,9 @@ def test_unlimited_flows_have_a_panel_of_throughput() -> None:
     assert "completion" not in panels
 
 
-@pytest.mark.parametrize("ending", draw.FORMATS)
+@pytest.mark.parametrize(
+    "ending", [pytest.param(ending, marks=[pytest.mark.slow] if ending != "png" else []) for ending in draw.FORMATS]
+)
 def test_plot_writes_each_format(run_folder: Path, sweep_folder: Path, tmp_path: Path, ending: str) -> None:
     for place in (run_folder, sweep_folder):
         target = tmp_path / f"{place.name}.{ending}"

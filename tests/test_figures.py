@@ -66,6 +66,7 @@ def collisions(axes: Axes) -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", registry())
 def test_everything_in_a_panel_looks_different_and_is_in_a_legend(id: str) -> None:
     drawing = drawn(id)
@@ -78,6 +79,7 @@ def test_everything_in_a_panel_looks_different_and_is_in_a_legend(id: str) -> No
         assert len(set(looks.values())) == len(looks), looks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", registry())
 def test_labels_of_a_horizontal_axis_do_not_overlap(id: str) -> None:
     drawing = drawn(id)
