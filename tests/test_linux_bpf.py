@@ -113,7 +113,7 @@ def needs_kernel(test: Callable[..., None]) -> Callable[..., None]:
 
 
 def run(*arguments: str, inside: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Runs a command of `sparelane linux` in a namespace."""
+    """Runs a command of `sparelane kernel` in a namespace."""
     enter = ["nsenter", f"--net=/run/netns/{inside}"] if inside else []
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     return subprocess.run(

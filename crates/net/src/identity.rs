@@ -3,8 +3,8 @@
 //! A host has an Ed25519 key. Peers identify each other only by the SHA-256 of the public key (its
 //! SubjectPublicKeyInfo). TLS uses the raw keys (RFC 7250), without certificates, names or authorities. A folder of
 //! keys holds the private key (`key.pem`, PKCS #8) and the fingerprints of trusted peers (`trusted`, one per line,
-//! followed by a remark). Both files are accessible to their owner only, and nobody else can write to the folder or to
-//! one above it, since that suffices to replace the files (as `StrictModes` of OpenSSH).
+//! followed by a remark). Both files are accessible to their owner only. Other users cannot write to the folder or to one
+//! above it, since that suffices to replace the files (as `StrictModes` of OpenSSH).
 
 use ring::rand::SystemRandom;
 use ring::signature::Ed25519KeyPair;

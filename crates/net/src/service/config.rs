@@ -24,7 +24,7 @@ pub enum Revocation {
     /// Their associations end at once.
     #[default]
     End,
-    /// Nothing new begins; the associations end when running transfers and connections have finished.
+    /// No transfer or connection begins; the associations end when running transfers and connections have finished.
     Finish,
 }
 

@@ -79,7 +79,7 @@ class Outcome:
         cpu_s: the processor time in seconds, 0 on a kernel; does not take part in comparisons.
         counters: the kernel's counters by host; empty for the simulator.
         is_reused: true if the outcome was read from the store.
-        problem: a problem with the store, for the user; empty if there was none.
+        problem: a problem with the store, for the user; empty without a problem.
     """
 
     flows: pl.DataFrame

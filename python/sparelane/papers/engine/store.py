@@ -15,6 +15,7 @@ import hashlib
 import io
 import json
 import os
+import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator
@@ -69,6 +70,37 @@ def _sources(names: tuple[str, ...]) -> str:
     return _hash(*(f"{path.relative_to(PACKAGE)}\0{path.read_text(encoding='utf-8')}" for path in paths))
 
 
+class _Sizes:
+    """The sizes of stores as this process knows them, so that a write need not list all entries.
+
+    A write lists them if the store may exceed its limit, and otherwise once a hundredth of the limit is written, since
+    other processes may write, too.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # The bytes at the last listing, and the bytes written since.
+        self._of: dict[Path, tuple[int, int]] = {}
+
+    def listed(self, folder: Path, size_bytes: int) -> None:
+        """Takes the size of all entries."""
+        with self._lock:
+            self._of[folder] = (size_bytes, 0)
+
+    def is_due(self, folder: Path, size_bytes: int, limit_bytes: int) -> bool:
+        """Adds an entry, and returns true if the entries have to be listed."""
+        with self._lock:
+            if folder not in self._of:
+                return True
+            listed, written = self._of[folder]
+            written += size_bytes
+            self._of[folder] = (listed, written)
+            return listed + written > limit_bytes or written > limit_bytes // 100
+
+
+_sizes = _Sizes()
+
+
 class DamagedError(Exception):
     """An entry cannot be read."""
 
@@ -115,13 +147,14 @@ class Store:
             OSError: the folder cannot be read.
         """
         entries = sorted(self._entries())
-        excess = sum(size for _, size, _ in entries) - self.limit_bytes
+        total = sum(size for _, size, _ in entries)
         for used_s, size, path in entries:
             is_abandoned = path.suffix == folders.PARTIAL and used_s < time.time() - ABANDONED_S
-            if is_abandoned or (excess > 0 and path.suffix != folders.PARTIAL):
+            if is_abandoned or (total > self.limit_bytes and path.suffix != folders.PARTIAL):
                 # Another process may have removed it.
                 path.unlink(missing_ok=True)
-                excess -= size
+                total -= size
+        _sizes.listed(self.folder, total)
 
     def _entries(self) -> Iterator[tuple[float, int, Path]]:
         """The time of the last use, the size and the path of each file."""
@@ -152,8 +185,10 @@ class Store:
         if not self.limit_bytes:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        folders.replaced(self._path(key), lambda path: path.write_bytes(_packed(outcome)))
-        self.shrink()
+        packed = _packed(outcome)
+        folders.replaced(self._path(key), lambda path: path.write_bytes(packed))
+        if _sizes.is_due(self.folder, len(packed), self.limit_bytes):
+            self.shrink()
 
 
 def _packed(outcome: Outcome) -> bytes:
