@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import linux_bpf_cost
 import linux_bpf_page
 import polars as pl
+from linux_bpf_ends import COMMAND, RECEIVE, SEND
 
 from sparelane import _native, emulation
 from sparelane.bpf import kernel
@@ -68,25 +69,6 @@ SETTINGS = {
     "rtcp": {"line_rate": LINE, "alpha": "500", "delta": "1.5", "min_window": "2"},
     "rapid": {"line_rate": LINE, "initial_rate": "2Mbps", "tau": "100ms"},
 }
-SEND = """\
-import socket, sys, time
-s = socket.socket()
-s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, sys.argv[1].encode())
-s.connect((sys.argv[2], 5000))
-data, end = bytes(65536), time.monotonic() + float(sys.argv[3])
-while time.monotonic() < end:
-    s.send(data)
-"""
-RECEIVE = """\
-import socket
-l = socket.socket()
-l.bind(("0.0.0.0", 5000))
-l.listen()
-print("ready", flush=True)
-c, _ = l.accept()
-while c.recv(1 << 20):
-    pass
-"""
 # The mean of an exponential distribution over its median.
 MEAN_OVER_MEDIAN = 1 / math.log(2)
 # Seeds of each variation in virtual time.
@@ -130,7 +112,6 @@ VARIED: dict[str, Settings | None] = {
     "interrupts 200 us apart": {"host.interrupt_after": "200us"},
     "200 packets of another flow at 1 s": None,
 }
-COMMAND = [sys.executable, "-c", "from sparelane.cli.main import main; main()", "kernel"]
 # Gaps to measure over a cable without delay, in microseconds.
 GAPS_US = (386, 193, 77, 40, 20, 10)
 # The size of a packet in RAPID's rate: the payload plus 40 bytes of headers.

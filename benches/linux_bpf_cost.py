@@ -18,11 +18,14 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from linux_bpf_ends import COMMAND, RECEIVE, SEND
 
 from sparelane import _native
 from sparelane.bpf import kernel
 
 SEND_FOR_S = 20.0
+# The address of the receiver.
+RECEIVER = "10.98.1.2"
 STATISTICS = Path("/proc/sys/kernel/bpf_stats_enabled")
 # The rate at which perf samples each processor.
 SAMPLES_HZ = 10_000
@@ -34,29 +37,6 @@ SYMBOLS = {
     "rapid": r"rapid_",
     "scavenger": r"scavenger_",
 }
-SEND = """\
-import socket, sys, time
-s = socket.socket()
-s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, sys.argv[1].encode())
-s.connect(("10.98.1.2", 5000))
-data, end = bytes(65536), time.monotonic() + float(sys.argv[2])
-while time.monotonic() < end:
-    s.send(data)
-"""
-RECEIVE = """\
-import socket
-l = socket.socket()
-l.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-l.bind(("0.0.0.0", 5000))
-l.listen()
-print("ready", flush=True)
-while True:
-    c, _ = l.accept()
-    while c.recv(1 << 20):
-        pass
-    c.close()
-"""
-COMMAND = [sys.executable, "-c", "from sparelane.cli.main import main; main()", "kernel"]
 
 
 def _ip(*words: str) -> None:
@@ -71,7 +51,7 @@ def _ends() -> Iterator[tuple[str, str]]:
         for end in ends:
             _ip("netns", "add", end)
         _ip("link", "add", "xa", "netns", ends[0], "type", "veth", "peer", "name", "xb", "netns", ends[1])
-        for end, cable, address in zip(ends, ("xa", "xb"), ("10.98.1.1", "10.98.1.2"), strict=True):
+        for end, cable, address in zip(ends, ("xa", "xb"), ("10.98.1.1", RECEIVER), strict=True):
             _ip("-n", end, "address", "add", f"{address}/24", "dev", cable)
             _ip("-n", end, "link", "set", cable, "gso_max_segs", "1", "up")
             _ip("-n", end, "route", "change", "10.98.1.0/24", "dev", cable, "quickack", "1")
@@ -134,7 +114,7 @@ def accuracy(gaps_us: Sequence[float], packet_bytes: int) -> pl.DataFrame:
             rate = f"{round(packet_bytes * 8 / gap_us * 1e6)}bps"
             with _rapid(ends, f"line_rate={rate}", f"initial_rate={rate}", "spread=1.001") as name:
                 watcher = _native.Watch(name)
-                send = [*_inside(ends[0]), sys.executable, "-c", SEND, name, "1.5"]
+                send = [*_inside(ends[0]), sys.executable, "-c", SEND, name, RECEIVER, "1.5"]
                 samples = []
                 with subprocess.Popen(send) as sender:
                     while sender.poll() is None:
@@ -184,7 +164,7 @@ def _cost(end: str, name: str, program: str) -> Cost:
 
 def _sampled(end: str, name: str, symbols: str) -> tuple[int, int | None]:
     """Runs a transfer. Returns the numbers of acknowledgments and of samples in these symbols; `None` without perf."""
-    send = [*_inside(end), sys.executable, "-c", SEND, name, str(SEND_FOR_S)]
+    send = [*_inside(end), sys.executable, "-c", SEND, name, RECEIVER, str(SEND_FOR_S)]
     before = _received(end)
     if shutil.which("perf") is None:
         subprocess.run(send, check=True)
@@ -217,7 +197,7 @@ def _counted(end: str, name: str, program: str) -> float | None:
     STATISTICS.write_text("1")
     try:
         received = _received(end)
-        subprocess.run([*_inside(end), sys.executable, "-c", SEND, name, "1.5"], check=True)
+        subprocess.run([*_inside(end), sys.executable, "-c", SEND, name, RECEIVER, "1.5"], check=True)
         received = _received(end) - received
         cost = next(one.cost for one in kernel.loaded() if one.name == name)
     finally:

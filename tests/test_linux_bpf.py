@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import polars as pl
 import pytest
+from linux_bpf_ends import COMMAND, RECEIVE
 
 from hangs import HANG_S, wait_until
 
@@ -33,9 +34,6 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 if sys.platform == "linux":
     from sparelane import _native
     from sparelane.bpf import kernel
-
-# Runs the command line with this Python, even if the package is not installed.
-COMMAND = [sys.executable, "-c", "from sparelane.cli.main import main; main()", "kernel"]
 
 # The file that lists the controllers of the kernel.
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -56,19 +54,6 @@ data, sent, end = bytes(65536), 0, time.monotonic() + float(sys.argv[2])
 while time.monotonic() < end:
     sent += s.send(data)
 print(sent, s.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\\0").decode())
-"""
-RECEIVE = """\
-import socket
-l = socket.socket()
-l.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-l.bind(("0.0.0.0", 5000))
-l.listen()
-print("ready", flush=True)
-while True:
-    c, _ = l.accept()
-    while c.recv(1 << 20):
-        pass
-    c.close()
 """
 # Prints the traffic class byte of the first packets to port 5000.
 SNIFF = """\
