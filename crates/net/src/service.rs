@@ -13,7 +13,7 @@ pub use config::{Revocation, WireConfig};
 pub use error::WireError;
 pub use receiver::{FileReceiver, ReceiverEvent};
 pub use sender::{FileSender, Progress};
-pub use settings::{SETTINGS, Setting};
+pub use settings::{SETTINGS, Setting, Settings};
 
 use std::time::Duration;
 

@@ -89,7 +89,7 @@ impl Settings {
         let (identity, trusted) = load(&self.keys, &self.trust)?;
         let has_peers = !trusted.is_empty();
         let config = self.applied_to(WireConfig::new(identity, trusted))?;
-        if !has_peers && !config.first_contact {
+        if !has_peers && !config.settings.first_contact {
             return Err(failed("no peer is trusted: name at least one fingerprint"));
         }
         Ok(config)

@@ -74,8 +74,8 @@ pub fn path_to(
             Some(NodeEvent::Closed { reason, .. }) => return Err(ProbeError::Closed(reason.to_string()).into()),
             _ => {}
         }
-        if began.elapsed() > config.connect_timeout {
-            return Err(WireError::NoAnswer { to, after: config.connect_timeout });
+        if began.elapsed() > config.settings.connect_timeout {
+            return Err(WireError::NoAnswer { to, after: config.settings.connect_timeout });
         }
         if !keep_going() {
             return Err(ProbeError::Stopped.into());

@@ -1,6 +1,7 @@
 //! Configuration of a host on the wire, and the host that it makes.
 
 use super::error::WireError;
+use super::settings::Settings;
 use crate::flow::MAX_CLASSES;
 use crate::host::{Host, HostError, Waiting};
 use crate::identity::{Identity, Trusted};
@@ -9,9 +10,8 @@ use crate::node::{NodeConfig, NodeError};
 use crate::quic::{DEFAULT_BATCH, QuicConfig};
 use crate::route::{line_to, payload_of_route};
 use crate::telemetry::TelemetryConfig;
-use crate::transfer::stall::STALL_TIMEOUT;
 use crate::udp::{Gso, UdpConfig};
-use sparelane_core::{Dur, Rate};
+use sparelane_core::Dur;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::net::SocketAddr;
@@ -35,8 +35,8 @@ pub struct WireConfig {
     pub identity: Identity,
     /// The trusted peers.
     pub trusted: Trusted,
-    /// Trusts the first peer if no peer is trusted yet.
-    pub first_contact: bool,
+    /// The settings that belong to no other part.
+    pub settings: Settings,
     /// Configuration of the node.
     pub node: NodeConfig,
     /// Configuration of the socket.
@@ -45,34 +45,12 @@ pub struct WireConfig {
     pub window_bytes: Option<u64>,
     /// The UDP payload of full packets, bytes.
     pub udp_payload_bytes: u16,
-    /// The line rate of this host; defaults to that of the interface.
-    pub line_rate: Option<Rate>,
-    /// How the host waits for timers.
-    pub waits: Waiting,
-    /// The time after which a sender without a connection gives up.
-    pub connect_timeout: Duration,
-    /// The time after which an association with a silent peer ends.
-    pub idle_timeout: Duration,
-    /// The time without progress after which a transfer ends, although the peer is connected.
-    pub stall_timeout: Duration,
-    /// The treatment of peers whose key was removed from the trusted ones.
-    pub revocation: Revocation,
     /// The permissions of received files, in place of the sender's without the bits of the umask.
     pub file_mode: Option<u32>,
-    /// The largest file that is received, bytes.
-    pub max_size_bytes: Option<u64>,
-    /// The maximum total of the files that a key sends while this host runs, bytes.
-    pub quota_bytes: Option<u64>,
-    /// The space that received files leave free, bytes.
-    pub min_free_bytes: u64,
     /// Samples time series.
     pub has_series: bool,
-    /// The time between samples of the time series.
-    pub sample_interval: Dur,
     /// The file of a qlog of all flows.
     pub qlog: Option<PathBuf>,
-    /// The maximum number of events in the qlog.
-    pub qlog_events: u64,
 }
 
 impl WireConfig {
@@ -81,35 +59,24 @@ impl WireConfig {
         WireConfig {
             identity,
             trusted,
-            first_contact: false,
+            settings: Settings::default(),
             node: NodeConfig::default(),
             udp: UdpConfig::default(),
             window_bytes: None,
             udp_payload_bytes: 1452,
-            line_rate: None,
-            waits: Waiting::default(),
-            connect_timeout: Duration::from_secs(10),
-            idle_timeout: Duration::from_secs(30),
-            stall_timeout: Duration::from_nanos(STALL_TIMEOUT.as_ps() / 1000),
-            revocation: Revocation::default(),
             file_mode: None,
-            max_size_bytes: None,
-            quota_bytes: None,
-            min_free_bytes: 0,
             has_series: false,
-            sample_interval: Dur::from_ms(10),
             qlog: None,
-            qlog_events: 1_000_000,
         }
     }
 
     pub(super) fn stall_timeout(&self) -> Dur {
-        Dur::from_ns(self.stall_timeout.as_nanos().min(u128::from(u64::MAX / 1001)) as u64)
+        Dur::from_ns(self.settings.stall_timeout.as_nanos().min(u128::from(u64::MAX / 1001)) as u64)
     }
 
     /// The interval between checks of the stall timers.
     pub(super) fn stall_interval(&self) -> Duration {
-        (self.stall_timeout / 8).clamp(Duration::from_millis(10), Duration::from_secs(1))
+        (self.settings.stall_timeout / 8).clamp(Duration::from_millis(10), Duration::from_secs(1))
     }
 
     pub(crate) fn bind(&self, at: SocketAddr, listens: bool) -> Result<Host, WireError> {
@@ -128,23 +95,23 @@ impl WireConfig {
         // Without batches, each datagram is sent by itself.
         let quic = QuicConfig {
             listens,
-            first_contact: self.first_contact,
+            first_contact: self.settings.first_contact,
             classes: classes.max(1),
             udp_payload_bytes: self.udp_payload_bytes,
             batch: if batches { DEFAULT_BATCH } else { 1 },
-            idle_timeout: self.idle_timeout,
+            idle_timeout: self.settings.idle_timeout,
             ..QuicConfig::new(self.identity.clone(), self.trusted.clone())
         };
         let node = NodeConfig { classes: classes.max(1), ..node };
         let mut host = Host::bind(at, UdpConfig { offload, ..self.udp.clone() }, quic, node)?;
-        host.set_waiting(self.waits);
+        host.set_waiting(if self.settings.busy_wait { Waiting::Busy } else { Waiting::Sleep });
         if self.has_series || self.qlog.is_some() {
             let log = self.qlog.as_ref().map(|path| {
                 let file = File::create(path).map_err(|error| WireError::Log { path: path.clone(), error })?;
                 let out: Box<dyn Write + Send> = Box::new(BufWriter::with_capacity(1 << 16, file));
-                Ok::<_, WireError>((out, self.qlog_events))
+                Ok::<_, WireError>((out, self.settings.qlog_events))
             });
-            let interval = self.has_series.then_some(self.sample_interval);
+            let interval = self.has_series.then_some(self.settings.sample_interval);
             host.enable_telemetry(TelemetryConfig { interval, log: log.transpose()? });
         }
         Ok(host)
@@ -170,7 +137,7 @@ impl WireConfig {
     /// known already.
     fn node_at(&self, address: SocketAddr) -> NodeConfig {
         let is_known = self.node.line_source != LineSource::Assumed || address.ip().is_unspecified();
-        let (line_rate, line_source) = match self.line_rate {
+        let (line_rate, line_source) = match self.settings.line_rate {
             Some(rate) => (rate, LineSource::Set),
             None if is_known => (self.node.line_rate, self.node.line_source.clone()),
             None => line_to(address),
@@ -183,6 +150,7 @@ impl WireConfig {
 mod tests {
     use super::*;
     use crate::line::ASSUMED_LINE_RATE;
+    use sparelane_core::Rate;
     use std::net::Ipv4Addr;
 
     #[test]
@@ -192,7 +160,7 @@ mod tests {
         let mut config = WireConfig::new(Identity::generate().expect("a key"), Trusted::default());
         let node = config.on_route(to).expect("a route").node;
         assert_eq!((node.line_rate, node.line_source), (ASSUMED_LINE_RATE, LineSource::Assumed));
-        config.line_rate = Some(Rate::from_mbps(30));
+        config.settings.line_rate = Some(Rate::from_mbps(30));
         let node = config.on_route(to).expect("a route").node;
         assert_eq!((node.line_rate, node.line_source), (Rate::from_mbps(30), LineSource::Set));
     }

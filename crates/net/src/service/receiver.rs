@@ -89,12 +89,12 @@ impl FileReceiver {
             _ => {}
         }
         raise_descriptor_limit();
-        let rules = Rules { modes: Modes::new(config.file_mode), min_free_bytes: config.min_free_bytes };
+        let rules = Rules { modes: Modes::new(config.file_mode), min_free_bytes: config.settings.min_free_bytes };
         let folder = Arc::new(Folder::open_with(folder, rules).map_err(failed)?);
         let disk = Disk::start().map_err(WireError::Disk)?;
-        let active = ActiveNames::with_limits(config.max_size_bytes, config.quota_bytes);
+        let active = ActiveNames::with_limits(config.settings.max_size_bytes, config.settings.quota_bytes);
         let (transfers, stall) = (BTreeMap::new(), StallSchedule::of(config));
-        let revocation = config.revocation;
+        let revocation = config.settings.revocation;
         Ok(FileReceiver { host, folder, replaces, transfers, disk, active, stall, revocation, stops: false })
     }
 

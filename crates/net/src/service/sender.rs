@@ -85,7 +85,7 @@ impl FileSender {
         addresses: &[SocketAddr],
         sources: Vec<Source>,
     ) -> Result<FileSender, WireError> {
-        let connect_timeout = config.connect_timeout / addresses.len().max(1) as u32;
+        let connect_timeout = config.settings.connect_timeout / addresses.len().max(1) as u32;
         let mut others: VecDeque<SocketAddr> = addresses.iter().copied().collect();
         let (host, to, association) = connect_any(config, &mut others)?;
         let (now, began) = (host.now(), Instant::now());

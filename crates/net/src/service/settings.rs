@@ -1,17 +1,18 @@
 //! The settings of a host on the wire, each declared once.
 //!
-//! A setting is a [`Param`], as a controller declares them, with its option on the command line and the field of the
-//! configuration that it sets. Options, help texts, the attributes of Python's `Options`, their checks and the table of
-//! the documentation are derived from [`SETTINGS`]. A new setting is one entry here and one field of a configuration.
+//! A setting is a [`Param`], as a controller declares them, with its option on the command line. Its
+//! declaration below makes an entry of [`SETTINGS`] and, with `field`, a field of [`Settings`].
+//! Options, help texts, the attributes of Python's `Options`, their checks and the table of the
+//! documentation are derived from these entries.
 
 use super::config::{Revocation, WireConfig};
 use crate::carrier::DEFAULT_DSCP;
 use crate::flow::{MAX_WINDOW_BYTES, TailConfig};
-use crate::host::Waiting;
 use crate::node::path::Unmarked;
 use crate::node::{ChoiceError, parse_value};
 use crate::udp::Gso;
-use sparelane_cc::{DefaultValue, Kind, Param, Unit, Value};
+use sparelane_cc::DefaultValue::{self, Flag, List, Number, Size, Whole, Word};
+use sparelane_cc::{Kind, Param, Unit, Value};
 use sparelane_core::{Dur, Rate};
 use std::time::Duration;
 
@@ -20,26 +21,58 @@ use std::time::Duration;
 pub struct Setting {
     /// Its name in Python, allowed values, default and meaning.
     pub param: Param,
-    /// Describes the value that holds if the setting is left out, for settings whose default is no fixed value.
+    /// Describes the value that holds if the setting is left out, for settings whose default is no
+    /// fixed value.
     pub unset: Option<&'static str>,
     /// The option on the command line. An option of a flag reverses the default.
     pub option: &'static str,
     /// The commands that have the option.
     pub commands: &'static [&'static str],
-    /// Writes the value into the configuration.
-    set: Set,
+    /// Writes a value into the configuration.
+    write: fn(&mut WireConfig, &Value),
 }
 
-/// Writes a value of one type into a configuration.
-#[derive(Clone, Copy, Debug)]
-enum Set {
-    Seconds(fn(&mut WireConfig, Duration)),
-    Whole(fn(&mut WireConfig, u64)),
-    Flag(fn(&mut WireConfig, bool)),
-    Word(fn(&mut WireConfig, &str)),
-    Rate(fn(&mut WireConfig, Rate)),
-    Size(fn(&mut WireConfig, u64)),
-    List(fn(&mut WireConfig, &[u64])),
+/// A type of a setting's value.
+trait FromValue: Sized {
+    /// Converts a value that the declaration allows; `None` if it has another type.
+    fn from_value(value: &Value) -> Option<Self>;
+}
+
+/// Implements `FromValue` by patterns of values and the results.
+macro_rules! from_value {
+    ($($type:ty: $pattern:pat => $result:expr),+ $(,)?) => {$(
+        impl FromValue for $type {
+            fn from_value(value: &Value) -> Option<$type> {
+                match value {
+                    $pattern => Some($result),
+                    _ => None,
+                }
+            }
+        }
+    )+};
+}
+
+from_value! {
+    bool: Value::Flag(is_set) => *is_set,
+    u64: Value::Whole(number) | Value::Size(number) => *number,
+    Duration: Value::Number(seconds) => Duration::from_secs_f64(*seconds),
+    Dur: Value::Number(seconds) => Dur::from_ns(Duration::from_secs_f64(*seconds).as_nanos() as u64),
+    Rate: Value::Rate(Some(rate)) => *rate,
+    Vec<u64>: Value::List(numbers) => numbers.clone(),
+    String: Value::Word(word) => word.clone(),
+    Revocation: Value::Word(word) => if word == "finish" { Revocation::Finish } else { Revocation::End },
+}
+
+impl<T: FromValue> FromValue for Option<T> {
+    fn from_value(value: &Value) -> Option<Option<T>> {
+        T::from_value(value).map(Some)
+    }
+}
+
+/// The value of a field whose setting is left out.
+fn initial<T: FromValue + Default>(name: &str) -> T {
+    let declared = SETTINGS.iter().find(|setting| setting.param.name == name && setting.unset.is_none());
+    declared.and_then(|setting| T::from_value(&Value::from(setting.param.default))).unwrap_or_default()
 }
 
 const ALL: &[&str] = &["send", "recv", "tunnel", "path", "harm"];
@@ -59,279 +92,285 @@ const fn seconds(min: f64, max: f64) -> Kind {
     Kind::Number { min, max, unit: Unit::Named("seconds") }
 }
 
-const fn param(name: &'static str, kind: Kind, default: DefaultValue, meaning: &'static str) -> Param {
-    Param { name, kind, default, meaning, source: "sparelane" }
+/// Declares the settings. Each declaration has these parts:
+///
+/// - the doc comment, which is the help text, and the name in Python; the field is documented by
+///   the first line
+/// - `option` and `commands`
+/// - `kind`, the allowed values
+/// - `default`, a fixed value, or `unset`, which describes the value if the setting is left out
+/// - `field`, a field of [`Settings`] with its type, or `set`, which writes into another part of
+///   the configuration
+macro_rules! settings {
+    ($(
+        #[doc = $meaning:literal]
+        $(#[doc = $more:literal])*
+        $name:ident {
+            option: $option:literal,
+            commands: $commands:expr,
+            kind: $kind:expr,
+            $(default: $default:expr,)?
+            $(unset: $unset:literal,)?
+            $(field: $field:ident: $type:ty,)?
+            $(set: |$config:ident, $value:ident: $value_type:ty| $body:expr,)?
+        }
+    )+) => {
+        /// The settings that belong to no other part of the configuration.
+        #[derive(Clone, Debug)]
+        pub struct Settings {
+            $($(
+                #[doc = $meaning]
+                pub $field: $type,
+            )?)+
+        }
+
+        impl Default for Settings {
+            fn default() -> Settings {
+                Settings { $($($field: initial(stringify!($name)),)?)+ }
+            }
+        }
+
+        /// All settings, in the order of help texts.
+        pub static SETTINGS: &[Setting] = &[$(Setting {
+            param: Param {
+                name: stringify!($name),
+                kind: $kind,
+                default: settings!(@default $($default)?),
+                meaning: concat!($meaning $(, $more)*).trim_ascii_start(),
+                source: "sparelane",
+            },
+            unset: settings!(@unset $($unset)?),
+            option: $option,
+            commands: $commands,
+            write: |config, value| {
+                $(
+                    let written = <$type>::from_value(value).map(|value| config.settings.$field = value);
+                )?
+                $(
+                    let written = <$value_type>::from_value(value).map(|$value| {
+                        let $config = config;
+                        $body
+                    });
+                )?
+                // A test writes the default of each setting, so all types agree.
+                debug_assert!(written.is_some(), "{}: {value} has another type", stringify!($name));
+            },
+        }),+];
+    };
+    (@default $default:expr) => {
+        $default
+    };
+    // A setting without a fixed default needs some value of `Param`; nothing reads it.
+    (@default) => {
+        DefaultValue::Rate(None)
+    };
+    (@unset $unset:literal) => {
+        Some($unset)
+    };
+    (@unset) => {
+        None
+    };
 }
 
-/// All settings, in the order of help texts.
-pub static SETTINGS: &[Setting] = &[
-    Setting {
-        param: param("tail_rate", RATE, DefaultValue::Rate(None), "Highest rate of the tail, such as 100Mbps."),
-        unset: Some("measured"),
+settings! {
+    /// Highest rate of the tail, such as 100Mbps.
+    tail_rate {
         option: "--tail-rate",
         commands: ALL,
-        set: Set::Rate(|config, rate| config.node.tail = TailConfig { rate, measured: false, ..config.node.tail }),
-    },
-    Setting {
-        param: param("tail_rate_cap", RATE, DefaultValue::Rate(None), "Upper bound of the measured rate of the tail."),
-        unset: Some("10Gbps"),
+        kind: RATE,
+        unset: "measured",
+        set: |config, rate: Rate| config.node.tail = TailConfig { rate, measured: false, ..config.node.tail },
+    }
+    /// Upper bound of the measured rate of the tail.
+    tail_rate_cap {
         option: "--tail-rate-cap",
         commands: ALL,
-        set: Set::Rate(|config, rate| config.node.tail.cap = rate),
-    },
-    Setting {
-        param: param(
-            "unmarked",
-            Kind::Choice(&["none", "scavenger", "ignore"]),
-            DefaultValue::Word("none"),
-            "Tail if the path clears the DSCP of lower classes: send none, back off when queues grow, or send anyway.",
-        ),
-        unset: None,
+        kind: RATE,
+        unset: "10Gbps",
+        set: |config, rate: Rate| config.node.tail.cap = rate,
+    }
+    /// Tail if the path clears the DSCP of lower classes: send none, back off when queues grow, or
+    /// send anyway.
+    unmarked {
         option: "--unmarked",
         commands: ALL,
-        set: Set::Word(|config, word| {
-            config.node.unmarked = match word {
-                "scavenger" => Unmarked::Scavenger,
-                "ignore" => Unmarked::Ignore,
-                _ => Unmarked::NoTail,
-            }
-        }),
-    },
-    Setting {
-        param: param(
-            "mtu",
-            Kind::Whole { min: 1280, max: 9048, unit: Unit::Named("bytes") },
-            DefaultValue::Whole(1500),
-            "Largest IP packet, bytes.",
-        ),
-        unset: Some("1500, or less if the path carries less"),
+        kind: Kind::Choice(&["none", "scavenger", "ignore"]),
+        default: Word("none"),
+        set: |config, word: String| config.node.unmarked = match word.as_str() {
+            "scavenger" => Unmarked::Scavenger,
+            "ignore" => Unmarked::Ignore,
+            _ => Unmarked::NoTail,
+        },
+    }
+    /// Largest IP packet, bytes.
+    mtu {
         option: "--mtu",
         commands: ALL,
-        // An IPv6 header with a UDP header; those of IPv4 are smaller.
-        set: Set::Whole(|config, bytes| {
-            config.udp_payload_bytes = u16::try_from(bytes.saturating_sub(48)).unwrap_or(u16::MAX)
-        }),
-    },
-    Setting {
-        param: param(
-            "window",
-            Kind::Size { min: 20_000, max: MAX_WINDOW_BYTES },
-            DefaultValue::Size(32 << 20),
-            "Largest memory of a flow, such as 32MB.",
-        ),
-        unset: Some("32MiB for files, 1MiB in a tunnel"),
+        kind: Kind::Whole { min: 1280, max: 9048, unit: Unit::Named("bytes") },
+        unset: "1500, or less if the path carries less",
+        set: |config, bytes: u64| {
+            // An IPv6 header with a UDP header; those of IPv4 are smaller.
+            config.udp_payload_bytes = u16::try_from(bytes.saturating_sub(48)).unwrap_or(u16::MAX);
+        },
+    }
+    /// Largest memory of a flow, such as 32MB.
+    window {
         option: "--window",
         commands: ALL,
-        set: Set::Size(|config, bytes| {
-            (config.window_bytes, config.node.window_bytes) = (Some(bytes), bytes);
-        }),
-    },
-    Setting {
-        param: param(
-            "memory",
-            size(1_000_000),
-            DefaultValue::Size(1_000_000_000),
-            "Largest memory for received data of all peers, such as 1GB.",
-        ),
-        unset: None,
+        kind: Kind::Size { min: 20_000, max: MAX_WINDOW_BYTES },
+        unset: "32MiB for files, 1MiB in a tunnel",
+        set: |config, bytes: u64| (config.window_bytes, config.node.window_bytes) = (Some(bytes), bytes),
+    }
+    /// Largest memory for received data of all peers, such as 1GB.
+    memory {
         option: "--memory",
         commands: SERVING,
-        set: Set::Size(|config, bytes| config.node.memory_bytes = bytes),
-    },
-    Setting {
-        param: param(
-            "memory_per_key",
-            size(1_000_000),
-            DefaultValue::Size(250_000_000),
-            "Largest memory for received data of one peer's key, such as 250MB.",
-        ),
-        unset: None,
+        kind: size(1_000_000),
+        default: Size(1_000_000_000),
+        set: |config, bytes: u64| config.node.memory_bytes = bytes,
+    }
+    /// Largest memory for received data of one peer's key, such as 250MB.
+    memory_per_key {
         option: "--memory-per-key",
         commands: SERVING,
-        set: Set::Size(|config, bytes| config.node.memory_per_key_bytes = bytes),
-    },
-    Setting {
-        param: param(
-            "dscp",
-            Kind::Numbers,
-            DefaultValue::List(&[
-                DEFAULT_DSCP[0] as u64,
-                DEFAULT_DSCP[1] as u64,
-                DEFAULT_DSCP[2] as u64,
-                DEFAULT_DSCP[3] as u64,
-            ]),
-            "DSCP of each class, highest class first; a single value turns the lower classes off.",
-        ),
-        unset: None,
+        kind: size(1_000_000),
+        default: Size(250_000_000),
+        set: |config, bytes: u64| config.node.memory_per_key_bytes = bytes,
+    }
+    /// DSCP of each class, highest class first; a single value turns the lower classes off.
+    dscp {
         option: "--dscp",
         commands: ALL,
-        // Larger numbers stay larger than any code point, so that the check of the socket's configuration names them.
-        set: Set::List(|config, codes| {
+        kind: Kind::Numbers,
+        default: List(&[
+            DEFAULT_DSCP[0] as u64,
+            DEFAULT_DSCP[1] as u64,
+            DEFAULT_DSCP[2] as u64,
+            DEFAULT_DSCP[3] as u64,
+        ]),
+        set: |config, codes: Vec<u64>| {
+            // Larger numbers stay larger than any code point, so that the check of the socket's
+            // configuration names them.
             config.udp.dscp = codes.iter().map(|&code| u8::try_from(code).unwrap_or(u8::MAX)).collect();
-        }),
-    },
-    Setting {
-        param: param(
-            "first_contact",
-            Kind::Flag,
-            DefaultValue::Flag(false),
-            "If no peer is trusted yet, trust the first one and save its key.",
-        ),
-        unset: None,
+        },
+    }
+    /// If no peer is trusted yet, trust the first one and save its key.
+    first_contact {
         option: "--trust-on-first-contact",
         commands: ALL,
-        set: Set::Flag(|config, is_set| config.first_contact = is_set),
-    },
-    Setting {
-        param: param("line_rate", RATE, DefaultValue::Rate(None), "Line rate of this host."),
-        unset: Some("the interface's speed"),
+        kind: Kind::Flag,
+        default: Flag(false),
+        field: first_contact: bool,
+    }
+    /// Line rate of this host.
+    line_rate {
         option: "--line-rate",
         commands: ALL,
-        set: Set::Rate(|config, rate| config.line_rate = Some(rate)),
-    },
-    Setting {
-        param: param(
-            "busy_wait",
-            Kind::Flag,
-            DefaultValue::Flag(false),
-            "Time RAPID's gaps with a busy loop, which is exact but occupies a core.",
-        ),
-        unset: None,
+        kind: RATE,
+        unset: "the interface's speed",
+        field: line_rate: Option<Rate>,
+    }
+    /// Time RAPID's gaps with a busy loop, which is exact but occupies a core.
+    busy_wait {
         option: "--busy-wait",
         commands: ALL,
-        set: Set::Flag(|config, is_set| config.waits = if is_set { Waiting::Busy } else { Waiting::Sleep }),
-    },
-    Setting {
-        param: param("offload", Kind::Flag, DefaultValue::Flag(true), "Use one system call per datagram."),
-        unset: None,
+        kind: Kind::Flag,
+        default: Flag(false),
+        field: busy_wait: bool,
+    }
+    /// Use one system call per datagram.
+    offload {
         option: "--no-offload",
         commands: ALL,
-        set: Set::Flag(|config, is_set| config.udp.offload = is_set),
-    },
-    Setting {
-        param: param(
-            "gso",
-            Kind::Choice(&["auto", "require", "off"]),
-            DefaultValue::Word("auto"),
-            "Send batches (GSO): if kernel and interface support it, or fail if they do not, or never.",
-        ),
-        unset: None,
+        kind: Kind::Flag,
+        default: Flag(true),
+        set: |config, is_set: bool| config.udp.offload = is_set,
+    }
+    /// Send batches (GSO): if kernel and interface support it, or fail if they do not, or never.
+    gso {
         option: "--gso",
         commands: ALL,
-        set: Set::Word(|config, word| {
-            config.udp.gso = match word {
-                "require" => Gso::Require,
-                "off" => Gso::Off,
-                _ => Gso::Auto,
-            }
-        }),
-    },
-    Setting {
-        param: param(
-            "connect_timeout_s",
-            seconds(0.1, 3600.0),
-            DefaultValue::Number(10.0),
-            "Give up after this many seconds without an answer.",
-        ),
-        unset: None,
+        kind: Kind::Choice(&["auto", "require", "off"]),
+        default: Word("auto"),
+        set: |config, word: String| config.udp.gso = match word.as_str() {
+            "require" => Gso::Require,
+            "off" => Gso::Off,
+            _ => Gso::Auto,
+        },
+    }
+    /// Give up after this many seconds without an answer.
+    connect_timeout_s {
         option: "--connect-timeout",
         commands: CONNECTING,
-        set: Set::Seconds(|config, time| config.connect_timeout = time),
-    },
-    Setting {
-        param: param(
-            "idle_timeout_s",
-            seconds(1.0, 3600.0),
-            DefaultValue::Number(30.0),
-            "Disconnect a peer after this many seconds of silence.",
-        ),
-        unset: None,
+        kind: seconds(0.1, 3600.0),
+        default: Number(10.0),
+        field: connect_timeout: Duration,
+    }
+    /// Disconnect a peer after this many seconds of silence.
+    idle_timeout_s {
         option: "--idle-timeout",
         commands: LASTING,
-        set: Set::Seconds(|config, time| config.idle_timeout = time),
-    },
-    Setting {
-        param: param(
-            "stall_timeout_s",
-            seconds(1.0, 86_400.0),
-            DefaultValue::Number(300.0),
-            "Disconnect a peer that makes no progress for this many seconds.",
-        ),
-        unset: None,
+        kind: seconds(1.0, 3600.0),
+        default: Number(30.0),
+        field: idle_timeout: Duration,
+    }
+    /// Disconnect a peer that makes no progress for this many seconds.
+    stall_timeout_s {
         option: "--stall-timeout",
         commands: FILES,
-        set: Set::Seconds(|config, time| config.stall_timeout = time),
-    },
-    Setting {
-        param: param(
-            "revocation",
-            Kind::Choice(&["end", "finish"]),
-            DefaultValue::Word("end"),
-            "After SIGHUP, end all that a removed key has open, or let what is running finish.",
-        ),
-        unset: None,
+        kind: seconds(1.0, 86_400.0),
+        default: Number(300.0),
+        field: stall_timeout: Duration,
+    }
+    /// After SIGHUP, end all that a removed key has open, or let what is running finish.
+    revocation {
         option: "--revocation",
         commands: SERVING,
-        set: Set::Word(|config, word| {
-            config.revocation = if word == "finish" { Revocation::Finish } else { Revocation::End };
-        }),
-    },
-    Setting {
-        param: param("max_size", size(1), DefaultValue::Size(0), "Largest file that is received, such as 5GB."),
-        unset: Some("no limit"),
+        kind: Kind::Choice(&["end", "finish"]),
+        default: Word("end"),
+        field: revocation: Revocation,
+    }
+    /// Largest file that is received, such as 5GB.
+    max_size {
         option: "--max-size",
         commands: RECEIVING,
-        set: Set::Size(|config, bytes| config.max_size_bytes = Some(bytes)),
-    },
-    Setting {
-        param: param(
-            "quota",
-            size(1),
-            DefaultValue::Size(0),
-            "Largest total of the files of one key while the command runs, such as 100GB.",
-        ),
-        unset: Some("no limit"),
+        kind: size(1),
+        unset: "no limit",
+        field: max_size_bytes: Option<u64>,
+    }
+    /// Largest total of the files of one key while the command runs, such as 100GB.
+    quota {
         option: "--quota",
         commands: RECEIVING,
-        set: Set::Size(|config, bytes| config.quota_bytes = Some(bytes)),
-    },
-    Setting {
-        param: param(
-            "min_free",
-            size(0),
-            DefaultValue::Size(0),
-            "Refuse files that would leave less than this space free, such as 1GB.",
-        ),
-        unset: None,
+        kind: size(1),
+        unset: "no limit",
+        field: quota_bytes: Option<u64>,
+    }
+    /// Refuse files that would leave less than this space free, such as 1GB.
+    min_free {
         option: "--min-free",
         commands: RECEIVING,
-        set: Set::Size(|config, bytes| config.min_free_bytes = bytes),
-    },
-    Setting {
-        param: param(
-            "sample_interval_s",
-            seconds(1e-4, 3600.0),
-            DefaultValue::Number(0.01),
-            "Time between samples of --telemetry.",
-        ),
-        unset: None,
+        kind: size(0),
+        default: Size(0),
+        field: min_free_bytes: u64,
+    }
+    /// Time between samples of --telemetry.
+    sample_interval_s {
         option: "--sample-interval",
         commands: LASTING,
-        set: Set::Seconds(|config, time| config.sample_interval = Dur::from_ns(time.as_nanos() as u64)),
-    },
-    Setting {
-        param: param(
-            "qlog_events",
-            Kind::Whole { min: 1, max: 1_000_000_000, unit: Unit::Named("events") },
-            DefaultValue::Whole(1_000_000),
-            "Maximum number of events that --qlog writes.",
-        ),
-        unset: None,
+        kind: seconds(1e-4, 3600.0),
+        default: Number(0.01),
+        field: sample_interval: Dur,
+    }
+    /// Maximum number of events that --qlog writes.
+    qlog_events {
         option: "--qlog-events",
         commands: LASTING,
-        set: Set::Whole(|config, events| config.qlog_events = events),
-    },
-];
+        kind: Kind::Whole { min: 1, max: 1_000_000_000, unit: Unit::Named("events") },
+        default: Whole(1_000_000),
+        field: qlog_events: u64,
+    }
+}
 
 impl WireConfig {
     /// Applies settings, given as pairs of name and text, such as `("gso", "off")`.
@@ -350,26 +389,9 @@ impl WireConfig {
                 text: text.clone(),
                 allowed: setting.param.kind.to_string().trim_end().to_owned(),
             })?;
-            setting.write(self, &value);
+            (setting.write)(self, &value);
         }
         Ok(())
-    }
-}
-
-impl Setting {
-    /// Writes a value that the declaration allows.
-    fn write(&self, config: &mut WireConfig, value: &Value) {
-        match (self.set, value) {
-            (Set::Seconds(set), Value::Number(seconds)) => set(config, Duration::from_secs_f64(*seconds)),
-            (Set::Whole(set), Value::Whole(number)) => set(config, *number),
-            (Set::Flag(set), Value::Flag(is_set)) => set(config, *is_set),
-            (Set::Word(set), Value::Word(word)) => set(config, word),
-            (Set::Rate(set), Value::Rate(Some(rate))) => set(config, *rate),
-            (Set::Size(set), Value::Size(bytes)) => set(config, *bytes),
-            (Set::List(set), Value::List(numbers)) => set(config, numbers),
-            // A test writes the default of each setting, so no kind lacks its function.
-            _ => debug_assert!(false, "{}: {value} has another type", self.param.name),
-        }
     }
 }
 
@@ -392,7 +414,7 @@ mod tests {
                 default => {
                     let value = Value::from(default);
                     setting.param.check(&value).expect(setting.param.name);
-                    setting.write(changed, &value);
+                    (setting.write)(changed, &value);
                 }
             }
         }

@@ -120,7 +120,8 @@ fn a_silent_or_untrusted_peer_is_reported() {
     // A socket that is never read.
     let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let to = silent.local_addr().expect("an address");
-    let hasty = WireConfig { connect_timeout: Duration::from_millis(300), ..sender.clone() };
+    let mut hasty = sender.clone();
+    hasty.settings.connect_timeout = Duration::from_millis(300);
     assert_eq!(ends(&hasty, to, None), format!("{to} does not answer; gave up after 0 s"));
     let bound = |config: &WireConfig| {
         let at = "127.0.0.1:0".parse().expect("an address");
@@ -197,7 +198,7 @@ fn an_idle_receiver_is_disconnected_with_a_reason() {
     fs::write(scratch.path().join("file"), content(1000)).expect("a file");
     let sources = collect(&[scratch.path().join("file")]).expect("a file").sources;
     let [mut sender, receiver] = configs();
-    sender.stall_timeout = Duration::from_millis(300);
+    sender.settings.stall_timeout = Duration::from_millis(300);
     let mut host = idle_host(&receiver, true);
     let mut sender = FileSender::begin(&sender, host.socket().local_address(), sources).expect("a socket");
     let (step, began, mut reason) = (Duration::from_millis(5), Instant::now(), None);
@@ -221,7 +222,7 @@ fn an_idle_sender_is_disconnected_and_its_name_is_freed() {
     let scratch = Scratch::new("service-idle-sender");
     let folder = scratch.path().join("made");
     let [sender, mut receiver] = configs();
-    receiver.stall_timeout = Duration::from_millis(300);
+    receiver.settings.stall_timeout = Duration::from_millis(300);
     let at = "127.0.0.1:0".parse().expect("an address");
     let mut receiver = FileReceiver::bind(&receiver, at, &folder, false).expect("the folder is created");
     let mut host = idle_host(&sender, false);
@@ -259,7 +260,8 @@ fn revoke_during_transfer(revocation: Revocation) -> (Vec<ReceiverEvent>, Option
     fs::write(scratch.path().join("file"), content(20_000_000)).expect("a file");
     let sources = collect(&[scratch.path().join("file")]).expect("a file").sources;
     let [sender, receiver] = configs();
-    let config = WireConfig { revocation, ..receiver };
+    let mut config = receiver;
+    config.settings.revocation = revocation;
     let mut receiver =
         FileReceiver::bind(&config, "127.0.0.1:0".parse().expect("an address"), &folder, false).expect("a receiver");
     let to = receiver.local_address();

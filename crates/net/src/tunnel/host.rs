@@ -224,7 +224,7 @@ impl Tunnel {
     pub fn set_trusted(&mut self, trusted: Trusted) {
         for association in self.host.set_trusted(trusted) {
             match self.sites.get_mut(&association) {
-                Some(site) if self.config.wire.revocation == Revocation::Finish => site.link.refuse_new(),
+                Some(site) if self.config.wire.settings.revocation == Revocation::Finish => site.link.refuse_new(),
                 _ => self.host.revoke(association),
             }
         }
@@ -581,7 +581,7 @@ impl Tunnel {
 impl Dialer {
     /// The time to wait for an answer from one address; all of them together take as long as one alone.
     fn answer_timeout(&self, wire: &WireConfig) -> Duration {
-        wire.connect_timeout / (self.others.len() + 1) as u32
+        wire.settings.connect_timeout / (self.others.len() + 1) as u32
     }
 
     /// Schedules the next attempt, which follows at once if there is another address to try.
