@@ -109,6 +109,27 @@ def test_a_panel_draws_the_rows_of_its_series(tmp_path: Path) -> None:
     assert [text.get_text() for text in axes.get_xticklabels()] == ["10 %", "30 %"]
 
 
+def test_a_table_of_looks_makes_a_series_for_each_name(tmp_path: Path) -> None:
+    listed = (
+        'series = [{ name = "RC3", look = "blue", scheme = "RC3" }, { name = "TCP", look = "grey", scheme = "TCP" }]'
+    )
+    assert listed in WHOLE
+    rows = tuple(
+        Row(replace(cut(setting), scheme=scheme), None, value)
+        for setting, values in (("10%", (4.0, 2.0)), ("30%", (3.0, 1.0)))
+        for scheme, value in zip(("RC3", "TCP"), values, strict=True)
+    )
+    looks = 'series.scheme = { RC3 = "blue", "$other" = "grey" }'
+    drawn = []
+    for series in (listed, looks):
+        text = WHOLE.replace(listed, series).replace("[[panel]]", '[values]\nother = "TCP"\n\n[[panel]]')
+        [axes] = panels.read(read(file(tmp_path, text), METRICS))(Evaluation(rows)).axes
+        bars = [(bar.get_height(), bar.get_facecolor()) for bar in axes.patches if isinstance(bar, Rectangle)]
+        drawn.append((bars, axes.get_legend_handles_labels()[1]))
+    assert drawn[0] == drawn[1]
+    assert drawn[0][1] == ["RC3", "TCP"]
+
+
 def test_points_have_the_papers_numbers_as_crosses_or_as_a_line_and_rows_without_a_variant_for_missing_ones(
     tmp_path: Path,
 ) -> None:
@@ -256,6 +277,19 @@ full = { at_most = 1 }
     found = read(path, METRICS)
     assert found.reasons[cut("50%")] == "drops"
     assert [claim.text for claim in found.claims][:2] == [f"Times of {one} in runs of 5 s" for one in ("TCP", "RC3")]
+
+
+def test_a_file_gets_keys_from_the_tables_that_it_names_unless_it_has_them(tmp_path: Path) -> None:
+    lacking = WHOLE.replace("assumptions =", 'shared = ["network"]\nassumptions =').replace(
+        "full = { seeds = 10, stop_s = 5 }\n", ""
+    )
+    path = file(tmp_path, lacking)
+    keys = '[keys.network]\nfull = { seeds = 3, stop_s = 4 }\nquick = { seeds = 2 }\n[keys.other]\ntitle = "Other"\n'
+    path.with_name(SHARED).write_text(keys, encoding="utf-8")
+    found = read(path, METRICS)
+    assert found.full == Effort("full", 3, 4)
+    assert found.quick == Effort("quick", 1, 2)
+    assert found.title == "Load"
 
 
 def test_a_list_of_numbers_is_for_the_rows_of_its_column(tmp_path: Path) -> None:
@@ -408,3 +442,40 @@ def test_cells_are_planned_once_per_seed_and_found_again() -> None:
     assert [outcome.digest for outcome in runs.of(random)] == ["1", "2", "3"]
     assert runs.values(lambda one, other: float(one.digest + other.digest), random, random) == [11, 22, 33]
     assert len(runs.of(fixed)) == 1
+
+
+def test_a_ratio_that_the_paper_orders_is_stated_and_claimed_to_be_below_100_percent(tmp_path: Path) -> None:
+    (tmp_path / "rtcp").mkdir()
+    path = tmp_path / "rtcp" / "order.toml"
+    path.write_text(
+        """
+kind = "clients"
+title = "Order"
+source = "Fig. 4"
+method = "Two schemes."
+full = { seeds = 2, stop_s = 1 }
+schemes = ["Cubic", "RTCP"]
+statistics = "goodput"
+varied = "load 0.1"
+settings = { name = "load 0.1", sizes = "web search", load = 0.1, alpha = 500 }
+
+[[ratios]]
+order = "Fig. 4"
+rows = [["Fig. 4", "goodput: RTCP's, of Cubic's", "goodput", ["load 0.1"], "RTCP", "Cubic"]]
+
+[[ratios]]
+rows = [["Fig. 4", "goodput: Cubic's, of RTCP's", "goodput", ["load 0.1"], "Cubic", "RTCP"]]
+
+[[reason]]
+text = "because"
+rows = { setting = "Fig. 4", metric = "goodput: RTCP's, of Cubic's" }
+""",
+        encoding="utf-8",
+    )
+    experiment = experiments.read(path)
+    [claim] = experiment.claims
+    key = Key("Fig. 4", Metric("goodput: RTCP's, of Cubic's", "%"))
+    assert (claim.text, claim.full, claim.quick) == (f"Fig. 4, {key.metric.name}, in percent", (-math.inf, 99.99), None)
+    assert claim.reason == "because"
+    assert experiment.reasons == {key: "because"}
+    assert claim.value(Evaluation((Row(key, None, 80.0),))) == 80.0

@@ -45,7 +45,8 @@ def read(path: Path) -> Experiment:
         raise DeclarationError(
             f'{path.parent.name}/{path.name}: "kind" names {name}, which has neither "experiment" nor "cells"'
         )
-    declaration = declared.read(path, kind.METRICS, getattr(kind, "VALUES", None))
+    further = (getattr(kind, name, None) for name in ("VALUES", "metrics_of"))
+    declaration = declared.read(path, kind.METRICS, *further)
     if hasattr(kind, "experiment"):
         # The kind reads further keys of the file.
         experiment: Experiment = kind.experiment(declaration)

@@ -111,7 +111,10 @@ def kind_of(path: Path) -> str:
 
 
 def read(
-    path: Path, metrics: Mapping[str, Metric], values: Mapping[str, Callable[..., Value]] | None = None
+    path: Path,
+    metrics: Mapping[str, Metric],
+    values: Mapping[str, Callable[..., Value]] | None = None,
+    metrics_of: Callable[[Section], Mapping[str, Metric]] | None = None,
 ) -> Declaration:
     """Returns the declaration in an experiment's file. Keys that belong to its kind are not checked yet.
 
@@ -119,6 +122,7 @@ def read(
         path: the file, in the folder of its paper.
         metrics: the kind's metrics by name.
         values: the kind's functions that make values of claims, by name.
+        metrics_of: returns the metrics that a file of the kind defines in keys of the kind.
 
     Raises:
         DeclarationError: a key is missing, unknown or has a wrong value.
@@ -129,6 +133,8 @@ def read(
     defaults = root.section("rows")
     further = root.section("metrics")
     known = {**metrics, **{name: Metric(name, unit) for unit in further for name in further.texts(unit)}}
+    if metrics_of is not None:
+        known |= metrics_of(root.copy())
     rows = RowSelector(known, {name: defaults.texts(name) for name in KEY_PARTS})
     defaults.finish()
     # Claims may refer to printed numbers and reasons, so these come first.
@@ -197,7 +203,7 @@ def _shared(path: Path, root: Section, full: Effort) -> _Shared:
     tables = (_load(path) if path.exists() else Section({}, SHARED)).filled({"{stop_s}": f"{full.stop_s:g}"})
     sections = {name: tables.section(name) for name in ("assumptions", "fitted", "reason", "claim")}
     names = root.texts("shared")
-    known = dict.fromkeys(name for section in sections.values() for name in section)
+    known = dict.fromkeys(name for section in (*sections.values(), tables.section("keys")) for name in section)
     for name in names:
         if name not in known:
             place = f"{path.parent.name}/{SHARED}"
@@ -216,9 +222,14 @@ def _load(path: Path) -> Section:
     """Returns the tables of a file.
 
     `$name` in a file stands for a value with this name in the table `values`, of the file itself or of `shared.toml`.
+    Keys that the file lacks come from the tables in `keys` of `shared.toml` that it names in `shared`.
     """
     where, tables, shared = f"{path.parent.name}/{path.name}", _tables(path), path.with_name(SHARED)
-    named = {**(_tables(shared).get("values", {}) if shared.exists() else {}), **tables.pop("values", {})}
+    common = _tables(shared) if shared.exists() else {}
+    named = {**common.get("values", {}), **tables.pop("values", {})}
+    names = tables.get("shared")
+    for name in names if isinstance(names, list) else []:
+        tables = {**common.get("keys", {}).get(str(name), {}), **tables}
     values: dict[str, object] = {}
     try:
         for name, value in named.items():

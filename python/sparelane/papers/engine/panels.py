@@ -7,7 +7,7 @@ groups are the parts in which their rows differ. Crosses are the paper's numbers
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from matplotlib.axes import Axes
@@ -232,13 +232,29 @@ def read(declared: Declaration) -> Callable[[Evaluation], Figure]:
     return draw
 
 
+def _tables(part: Section) -> Iterator[Section]:
+    """Yields the table of each series.
+
+    A part of the keys may be a table of looks: `scheme = { TCP = "grey", RC3 = "blue" }` makes two series, whose names
+    are those of the schemes.
+    """
+    for one in part.sections("series"):
+        by = next((name for name in KEY_PARTS if one.has_table(name)), None)
+        if by is None:
+            yield one
+            continue
+        looks = one.section(by)
+        for name in looks:
+            yield one.completed({"name": name, by: name, "look": looks.text(name)})
+
+
 def _panel(part: Section, declared: Declaration) -> Panel:
     rows = [declared.rows.within(one) for one in part.sections("rows")]
 
     def keys(section: Section) -> list[Key]:
         return [key for selector in rows for key in selector.keys(section.copy())]
 
-    series = [Series(one.text("name"), one.one_of("look", LOOKS), keys(one)) for one in part.sections("series")]
+    series = [Series(one.text("name"), one.one_of("look", LOOKS), keys(one)) for one in _tables(part)]
     above = keys(part.section("above")) if "above" in part else []
     at = part.numbers("at")
     labels = part.texts("labels") or (() if at else _differences(series[0].keys))

@@ -13,7 +13,7 @@ class DeclarationError(ValueError):
 
 
 def filled(value: Any, values: Mapping[str, Any]) -> Any:
-    """Returns a value of a file with placeholders replaced, in all its lists and tables.
+    """Returns a value of a file with placeholders replaced, in all its lists and tables, and in the names of keys.
 
     A text that is a placeholder becomes its value, which may be of any kind; a list joins the list that holds its
     placeholder. Inside longer texts, only texts and numbers replace placeholders.
@@ -35,7 +35,7 @@ def filled(value: Any, values: Mapping[str, Any]) -> Any:
             joined.extend(entry if isinstance(one, str) and isinstance(entry, list) else [entry])
         return joined
     if isinstance(value, dict):
-        return {name: filled(one, values) for name, one in value.items()}
+        return {str(filled(name, values)): filled(one, values) for name, one in value.items()}
     return value
 
 
@@ -55,6 +55,14 @@ class Section:
     def copy(self) -> Section:
         """Returns a table with the keys that are still unread."""
         return Section(self._left, self.where)
+
+    def completed(self, values: Mapping[str, Any]) -> Section:
+        """Returns a table with the keys that are still unread, and further ones."""
+        return Section({**self._left, **values}, self.where)
+
+    def has_table(self, key: str) -> bool:
+        """Returns true if the value of a key is a table."""
+        return isinstance(self._left.get(key), dict)
 
     def fail(self, key: str, problem: str) -> DeclarationError:
         """Returns an error that states the problem of a key."""

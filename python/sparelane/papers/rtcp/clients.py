@@ -15,11 +15,11 @@ from statistics import fmean
 import numpy as np
 import polars as pl
 
-from sparelane.papers.engine import panels
-from sparelane.papers.engine.base import Effort, Experiment, Outcome
+from sparelane.papers.engine import claims, panels
+from sparelane.papers.engine.base import Claim, Effort, Experiment, Outcome
 from sparelane.papers.engine.cells import Cell, Runs
 from sparelane.papers.engine.declared import Declaration, named, templates
-from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, joined
+from sparelane.papers.engine.rows import NOT_EXPLAINED, Evaluation, Key, Metric, Row, joined
 from sparelane.papers.engine.sections import Section
 from sparelane.papers.engine.statistics import jackknife
 
@@ -112,7 +112,7 @@ def settings(rest: Section) -> list[Setting]:
     """
     schemes = rest.texts("schemes")
     found = []
-    for part in rest.sections("settings"):
+    for part in templates(rest, "settings"):
         found.append(
             Setting(
                 name=part.text("name"),
@@ -325,6 +325,13 @@ def _unfinished(samples: Mapping[tuple[Setting, str], Sequence[Sample]]) -> str:
 
 
 METRICS = named(FCT, RCT, GOODPUT.metric)
+# The band of a claim about an order: a ratio in percent, rounded to two digits.
+ORDER_HOLDS = (-math.inf, 99.99)
+
+
+def metrics_of(root: Section) -> Mapping[str, Metric]:
+    """Returns the metrics of a file's ratios."""
+    return {name: Metric(name, "%") for part in templates(root, "ratios") for _, name, *_ in part.lists("rows")}
 
 
 def experiment(declared: Declaration) -> Experiment:
@@ -344,16 +351,36 @@ def experiment(declared: Declaration) -> Experiment:
         (by_name[setting].varied(variant, *overrides), scheme)
         for setting, scheme, variant, overrides in rest.lists("variants", ())
     ]
-    ratios = [
-        Ratio(
-            Key(setting, Metric(metric, "%")),
-            STATISTICS[statistic],
-            [by_name[name] for name in places],
-            [Side.read(side) for side in sides],
-        )
-        for part in templates(rest, "ratios")
-        for setting, metric, statistic, places, *sides in part.lists("rows")
-    ]
-    orders = frozenset(key for key, band in declared.stated.items() if band == (-math.inf, 100.0))
-    study = Clients(found, runs, rest.some_of("statistics", STATISTICS), ratios, orders, rest.texts("notes"))
-    return panels.study(declared, study.cells, study.evaluate)
+    ratios: list[Ratio] = []
+    orders: list[Key] = []
+    for part in templates(rest, "ratios"):
+        is_order = bool(part.text("order", ""))
+        for setting, metric, statistic, places, *sides in part.lists("rows"):
+            key = Key(setting, Metric(metric, "%"))
+            compared = [by_name[name] for name in places]
+            ratios.append(Ratio(key, STATISTICS[statistic], compared, [Side.read(side) for side in sides]))
+            orders += [key] * is_order
+        part.finish()
+    study = Clients(found, runs, rest.some_of("statistics", STATISTICS), ratios, frozenset(orders), rest.texts("notes"))
+    return panels.study(_with_orders(declared, orders), study.cells, study.evaluate)
+
+
+def _with_orders(declared: Declaration, orders: Sequence[Key]) -> Declaration:
+    """Returns the declaration with a statement of the paper, and a claim, for each order."""
+    ours = claims.values("ours", [orders])
+    return replace(
+        declared,
+        stated={**declared.stated, **dict.fromkeys(orders, (-math.inf, 100.0))},
+        claims=(
+            *(
+                Claim(
+                    f"{key.setting}, {key.metric.name}, in percent",
+                    value,
+                    ORDER_HOLDS,
+                    reason=declared.reasons.get(key, NOT_EXPLAINED),
+                )
+                for key, value in ours
+            ),
+            *declared.claims,
+        ),
+    )

@@ -185,8 +185,10 @@ def experiment(declared: Declaration) -> Experiment:
     labels = [run.scheme if are_schemes else run.setting for run in base]
     looks = [datacentre.LOOKS[run.scheme] for run in base] if are_schemes else PALETTE
     ratios = [
-        (part.text("of"), part.one_of("metric", named(THROUGHPUT, DELAY)), part.text("average", ""))
+        (other, metric, average)
         for part in rest.sections("ratios")
+        for metric, average in [(part.one_of("metric", named(THROUGHPUT, DELAY)), part.text("average", ""))]
+        for other in part.texts("of")
     ]
     study = Schemes(
         base=dict(zip(labels, base, strict=True)),

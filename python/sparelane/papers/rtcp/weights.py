@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from sparelane.papers.engine.base import Effort, Experiment
 from sparelane.papers.engine.cells import Cell, Runs
-from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.declared import Declaration, named, templates
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, measured
 from sparelane.papers.rtcp.example import LINK_BPS, PER_ROUND_TRIP, RATE
 from sparelane.papers.rtcp.rule import PATHS, optimum
@@ -149,7 +149,7 @@ def experiment(declared: Declaration) -> Experiment:
         DeclarationError: a key is wrong.
     """
     cases = []
-    for part in declared.rest.sections("cases"):
+    for part in templates(declared.rest, "cases"):
         groups = [Group(name, weight, flows, path) for name, weight, flows, path in part.lists("groups")]
         cases.append(Case(part.text("name"), groups))
         part.finish()
