@@ -26,7 +26,7 @@ SECONDS ?= 600
 
 .DEFAULT_GOAL := help
 
-.PHONY: help run test test-all test-bpf test-linux test-linux-rc3 linux-controllers linux-rtcp linux-rc3-off linux-bpf bpf-objects explore fuzz build check \
+.PHONY: help run test test-all test-rust test-bpf test-linux test-linux-rc3 linux-controllers linux-rtcp linux-rc3-off linux-bpf bpf-objects explore fuzz build check \
 	stubs results goldens docs bench bench-sweep bench-peers bench-controllers bench-windows bench-wire clean
 
 ## make help: list the targets
@@ -49,17 +49,21 @@ PYTHON_TESTS = $(BIN)/python -m pytest -q tests
 PARALLEL = --numprocesses auto
 
 ## make test: run the tests, without the slow ones
-test: build
-	$(RUST_TESTS)
+# Builds the package while the Rust tests compile and run, since each leaves a core idle for a minute.
+test:
+	$(MAKE) --jobs=2 build test-rust
 	$(PYTHON_TESTS) -m 'not machine and not slow' $(PARALLEL)
 	$(PYTHON_TESTS) -m 'machine and not slow'
 
 ## make test-all: run all tests, including the slow ones
-test-all: build
-	$(RUST_TESTS)
+test-all:
+	$(MAKE) --jobs=2 build test-rust
 	$(RUST_TESTS_LATER)
 	$(PYTHON_TESTS) -m 'not machine' $(PARALLEL)
 	$(PYTHON_TESTS) -m machine
+
+test-rust:
+	$(RUST_TESTS)
 
 ## make explore: run random scenarios (N=10000 SEED=7)
 # Writes scenarios that fail to out/explore, as files for `sparelane run`.

@@ -113,6 +113,7 @@ def end(process: subprocess.Popen[str]) -> None:
     process.wait()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", [f"{START_BY_SSH}{SWEEP}", SLURM], ids=["SSH", "Slurm"])
 def test_sweeps_with_the_commands_of_the_page_equal_local_sweeps(script: str, home: Path, tmp_path: Path) -> None:
     process = shell(home, f"{script}\n[ $? = 0 ] && echo all done")
@@ -176,6 +177,7 @@ def test_names_in_the_files_for_kubernetes_match() -> None:
     assert container("sparelane-workers")["image"] == container("sparelane-scheduler")["image"]
 
 
+@pytest.mark.slow
 def test_the_containers_of_kubernetes_form_a_cluster(home: Path) -> None:
     scheduler = shlex.join(container("sparelane-scheduler")["command"])
     worker = shlex.join(container("sparelane-workers")["command"]).replace("sparelane-scheduler", "127.0.0.1")

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 
 
 # Pages whose examples take long.
-SLOW_PAGES = ("docs/gallery.md", "docs/recipes.md")
+SLOW_PAGES = ("docs/gallery.md", "docs/recipes.md", "docs/tutorial.md")
 
 
 @pytest.mark.parametrize(

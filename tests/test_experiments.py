@@ -11,7 +11,7 @@ import pytest
 from sparelane import papers
 from sparelane.papers import registry
 from sparelane.papers.engine import runner, saved
-from sparelane.papers.engine.base import Effort, Experiment
+from sparelane.papers.engine.base import Effort
 from sparelane.papers.engine.cells import Runs, plan
 from sparelane.papers.engine.declared import SHARED
 from sparelane.papers.engine.rows import Evaluation, Key, MissingRowError
@@ -34,17 +34,35 @@ SHORT = Effort("full", seeds=2, stop_s=0.1)
 # Experiments that need a kernel are tested in test_linux_rc3.py.
 SIMULATED = {id: experiment for id, experiment in registry().items() if not experiment.needs_kernel}
 
+# Experiments whose short runs take more than two seconds of processor time.
+LONG = {
+    "rapid/fig6-gaps",
+    "rapid/table3-loss10g",
+    "rapid/table4-loss40g",
+    "rapid/table5-burstiness",
+    "rc3/drops",
+    "rc3/fig8-load",
+    "rtcp/example",
+    "rtcp/fixed-window",
+    "rtcp/random-sending",
+    "rtcp/setting",
+}
+IDS = [pytest.param(id, marks=[pytest.mark.slow] if id in LONG else []) for id in SIMULATED]
+
 # The minimum number of seeds by paper. A run of RAPID is one transfer of thousands of round trips; others have many
 # flows.
 REPEATED = {"rapid": 3, "rc3": 10, "rtcp": 10}
 
 
 @pytest.fixture(scope="module")
-def short_runs() -> dict[str, Finished]:
-    """Runs all experiments at full effort, except for shorter runs and fewer seeds."""
+def short_runs(request: pytest.FixtureRequest) -> dict[str, Finished]:
+    """Runs the experiments of the selected tests at full effort, except for shorter runs and fewer seeds."""
+    callspecs = [getattr(item, "callspec", None) for item in request.session.items]
+    selected = {"rc3/table1-robustness"} | {spec.params.get("id") for spec in callspecs if spec}
     tasks = [
         Task(experiment, replace(SHORT, stop_s=min(SHORT.stop_s, experiment.full.stop_s / 20)))
-        for experiment in SIMULATED.values()
+        for id, experiment in SIMULATED.items()
+        if id in selected
     ]
     return {done.task.experiment.id: done for done in runner.reproduce(tasks, 2, lambda share: None)}
 
@@ -97,26 +115,26 @@ def test_results_of_rapid_that_lack_rows_can_be_read() -> None:
             assert one.experiment.restate(Evaluation(kept)).rows == kept
 
 
-@pytest.mark.parametrize("id", SIMULATED)
+@pytest.mark.parametrize("id", IDS)
 def test_an_experiment_names_each_of_its_rows_once(short_runs: dict[str, Finished], id: str) -> None:
     keys = [row.key for row in short_runs[id].evaluation.rows]
     assert keys
     assert len(set(keys)) == len(keys)
 
 
-@pytest.mark.parametrize("id", SIMULATED)
+@pytest.mark.parametrize("id", IDS)
 def test_every_reason_is_for_a_row_with_a_number_of_the_paper(short_runs: dict[str, Finished], id: str) -> None:
     judged = {row.key for row in short_runs[id].evaluation.rows if row.is_judged}
     assert set(SIMULATED[id].reasons) <= judged
 
 
-@pytest.mark.parametrize("id", SIMULATED)
+@pytest.mark.parametrize("id", IDS)
 def test_restating_rows_twice_equals_restating_them_once(short_runs: dict[str, Finished], id: str) -> None:
     found = short_runs[id].evaluation
     assert SIMULATED[id].restate(found).rows == found.rows
 
 
-@pytest.mark.parametrize("id", SIMULATED)
+@pytest.mark.parametrize("id", IDS)
 def test_every_claim_is_about_rows_of_a_full_run(short_runs: dict[str, Finished], id: str) -> None:
     experiment, found = SIMULATED[id], short_runs[id].evaluation
     for claim in experiment.claims:
@@ -128,7 +146,7 @@ def test_every_claim_is_about_rows_of_a_full_run(short_runs: dict[str, Finished]
             pass  # Such short runs do not give every number.
 
 
-@pytest.mark.parametrize("id", SIMULATED)
+@pytest.mark.parametrize("id", IDS)
 def test_claims_differ_and_their_bands_have_their_bounds_in_order(id: str) -> None:
     claims = SIMULATED[id].claims
     assert len({claim.text for claim in claims}) == len(claims)
@@ -136,7 +154,7 @@ def test_claims_differ_and_their_bands_have_their_bounds_in_order(id: str) -> No
     assert all(low <= high for low, high in bands)
 
 
-@pytest.mark.parametrize("id", SIMULATED)
+@pytest.mark.parametrize("id", IDS)
 def test_an_experiment_saves_a_figure_with_labelled_axes(
     short_runs: dict[str, Finished], id: str, tmp_path: Path
 ) -> None:
@@ -147,14 +165,12 @@ def test_an_experiment_saves_a_figure_with_labelled_axes(
     assert all(axes.get_ylabel() and axes.get_xlabel() for axes in drawing.axes)
 
 
-@pytest.mark.parametrize("experiment", SIMULATED.values(), ids=SIMULATED)
+@pytest.mark.parametrize("id", IDS)
 def test_full_effort_has_several_seeds_if_printed_numbers_depend_on_the_seed(
-    experiment: Experiment, short_runs: dict[str, Finished]
+    short_runs: dict[str, Finished], id: str
 ) -> None:
-    random = any(
-        row.interval is not None and row.paper is not None for row in short_runs[experiment.id].evaluation.rows
-    )
-    assert experiment.full.seeds >= (REPEATED[experiment.id.partition("/")[0]] if random else 1)
+    random = any(row.interval is not None and row.paper is not None for row in short_runs[id].evaluation.rows)
+    assert SIMULATED[id].full.seeds >= (REPEATED[id.partition("/")[0]] if random else 1)
 
 
 def test_a_longer_run_of_tcp_contains_the_shorter_one() -> None:
