@@ -325,6 +325,13 @@ def test_a_file_becomes_an_experiment_of_its_kind(tmp_path: Path) -> None:
     ]
 
 
+def test_a_claim_may_state_the_band_of_its_rows(tmp_path: Path) -> None:
+    text = WHOLE.replace("difference = ", "ours = ").replace('text = "More at', 'stated = "abstract"\ntext = "More at')
+    found = read(file(tmp_path, text), METRICS)
+    assert found.stated == {cut(setting): (0.0, math.inf) for setting in ("10%", "30%")}
+    assert [claim.full for claim in found.claims[2:]] == [(0.0, math.inf)] * 2
+
+
 MISTAKES = [
     ('kind = "completion"', 'kind = "nonsense"', '"kind"'),
     ('kind = "completion"', 'kind = "analytic"', '"kind"'),
@@ -373,6 +380,7 @@ MISTAKES = [
     ("at_least = -8, at_most = 8", "at_least = -8, at_last = 8", '"at_last"'),
     ("{paper:g} %", "{papers} %", '"text" may have only setting, metric'),
     ("[[claim]]", "[[claim", "cannot read"),
+    ("difference = ", 'stated = "abstract"\ndifference = ', '"stated" needs "ours"'),
 ]
 
 

@@ -147,6 +147,9 @@ def read(
     full = _effort(root.section("full"), "full")
     shared = _shared(path.with_name(SHARED), root, full)
     reasons = {key: text for part in (*shared.reasons, *templates(root, "reason")) for key, text in rows.reasons(part)}
+    stated = {key: band for part in templates(root, "stated") for key, band in rows.stated(part)}
+    listed = (*shared.claims, *templates(root, "claim"))
+    stated |= {key: band for part in listed for key, band in rows.claimed(part)}
     return Declaration(
         id=f"{path.parent.name}/{path.stem}",
         title=root.text("title"),
@@ -157,13 +160,9 @@ def read(
         full=full,
         quick=_effort(root.section("quick"), "quick") if "quick" in root else replace(full, name="quick"),
         printed=printed,
-        stated={key: band for part in templates(root, "stated") for key, band in rows.stated(part)},
+        stated=stated,
         reasons=reasons,
-        claims=tuple(
-            claim
-            for part in (*shared.claims, *templates(root, "claim"))
-            for claim in _claims(part, rows, printed, reasons, values or {})
-        ),
+        claims=tuple(claim for part in listed for claim in _claims(part, rows, printed, reasons, values or {})),
         needs_kernel=root.one_of("needs_kernel", KERNELS, ""),
         witness=root.text("witness", "paper"),
         answer=rows.answer(root.section("answer")) if "answer" in root else None,
@@ -318,6 +317,14 @@ class RowSelector:
         keys, band = self.all_keys(part), _band(part, "band")
         part.finish()
         return ((key, band) for key in keys)
+
+    def claimed(self, part: Section) -> Iterator[tuple[Key, Band]]:
+        """Yields the rows of a claim whose numbers the paper states in words, at the place in `stated`."""
+        if part.text("stated", ""):
+            if "ours" not in part:
+                raise part.fail("stated", 'needs "ours"')
+            band, _ = _bands(part.copy())
+            yield from ((key, band) for section in part.copy().sections("ours") for key in self.keys(section))
 
     def answer(self, part: Section) -> tuple[Key, str]:
         """Returns the row and the text of the first sentence of reports."""
