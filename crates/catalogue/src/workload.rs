@@ -15,6 +15,7 @@ mod merge;
 mod mix;
 mod paced;
 mod poisson;
+mod pooled;
 mod reader;
 mod receivers;
 mod repeated;
@@ -33,6 +34,7 @@ pub use merge::Merge;
 pub use mix::{Mix, MixBy, Mixed, UNDECIDED};
 pub use paced::{Paced, WRITES};
 pub use poisson::{ArrivalRate, LoadOn, Poisson, PoissonSpec};
+pub use pooled::Pooled;
 pub use reader::{Context, Reader};
 pub use receivers::Destinations;
 pub use requests::{FAN_OUT, FanOut, Requests, RequestsSpec};
@@ -46,6 +48,7 @@ pub use web_users::{MAX_WEB_USERS, WebUsers, WebUsersSpec};
 use self::classes::{ClassReader, ClassedWorkload};
 use self::mix::MixedWorkload;
 use self::paced::PacedWorkload;
+use self::pooled::PooledWorkload;
 use self::reader::{at, host_pair};
 use crate::schema::{Fallback, Field, Form, Key, Kind, ScenarioError, Section, Shape, did_you_mean};
 use sparelane_core::{Dur, Time};
@@ -91,6 +94,7 @@ pub static WORKLOAD: &[Key] = &[
     MIX,
     MIX_BY,
     WRITES_KEY,
+    pooled::CONNECTIONS,
     Key::new(
         "traffic_class",
         Kind::Special("the name of a class", &Shape::Of(Kind::Text)),
@@ -180,6 +184,9 @@ pub fn read(
     }
     if let Some(writes) = writes {
         workload = Arc::new(PacedWorkload(workload, writes));
+    }
+    if section.need("connections")?.choice()? == "reused" {
+        workload = Arc::new(PooledWorkload(workload, number));
     }
     // Try the workload out, so that errors show before the run.
     let tried = workload.flows(context.network, context.seed);

@@ -4,6 +4,8 @@
 //! controller and obeys its [`Limits`] or its [`Permit`]s. All volumes are payload bytes of class 0 unless stated
 //! otherwise.
 
+use crate::param::Values;
+use crate::registry::Blueprint;
 use sparelane_core::{Dur, Rate, Seq, Stream, Time};
 use std::any::Any;
 use std::fmt::Debug;
@@ -233,6 +235,29 @@ pub enum Congestion {
     Spurious,
 }
 
+/// The end of an idle period: the connection is about to send, has nothing in flight, and has sent nothing for longer
+/// than its retransmission timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Restart {
+    /// The time since the last transmission.
+    pub idle: Dur,
+    /// The retransmission timeout.
+    pub rto: Dur,
+    /// The rule for the window.
+    pub rule: RestartRule,
+}
+
+/// The rule for the window after an idle period. Both rules end at the restart window: the initial window or the
+/// present one, whichever is smaller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RestartRule {
+    /// RFC 5681 section 4.1: the restart window. The slow-start threshold stays.
+    Rfc5681,
+    /// RFC 2861 section 3.1, as Linux does it: the window is halved once per retransmission timeout of idleness, down
+    /// to the restart window. Slow start may regain three quarters of the old window.
+    Linux,
+}
+
 /// The window and the pace that a controller allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -346,6 +371,19 @@ pub trait CongestionControl: Any + Debug + Send {
     /// repaired. `resent_bytes` were retransmitted in it.
     fn on_repaired(&mut self, resent_bytes: u64, cx: &mut Cx<'_>) {
         let _ = (resent_bytes, cx);
+    }
+
+    /// Reports the end of an idle period, before the first segment after it. Called only if the transport is configured
+    /// for it. Controllers that pace, or that measure bandwidth, ignore it, as BBR does in Linux.
+    fn on_restart(&mut self, restart: &Restart, cx: &mut Cx<'_>) {
+        let _ = (restart, cx);
+    }
+
+    /// Reports that the application starts a further flow on this connection, whose earlier flows are complete.
+    /// `values` are those that the controller was built from, and `plan` describes the new flow. Nothing has been
+    /// written yet.
+    fn on_next_flow(&mut self, values: &Values, plan: &Blueprint<'_>) {
+        let _ = (values, plan);
     }
 
     /// Reports a class-0 segment that was sent. Called only if [`Needs::segments`] is set.

@@ -27,7 +27,7 @@ pub mod wire;
 
 pub use contract::{
     Ack, Congestion, CongestionControl, Cx, Delivery, Departure, Limits, Lost, Needs, Offer, Permit, Phase, Plan,
-    Received, Sent, TailOffer, WhichEnd,
+    Received, Restart, RestartRule, Sent, TailOffer, WhichEnd,
 };
 pub use param::{DefaultValue, Kind, Param, ParamError, Reads, UNBOUNDED, Unit, Value, Values};
 pub use registry::{Blueprint, BuildError, Built, Controller, Registry, build};

@@ -73,6 +73,7 @@ impl Hash {
             min_rtt_ps: _,
             traffic_class,
             request,
+            connection,
             measured_bytes,
             delay_packets,
             delay_sum_ns,
@@ -94,6 +95,9 @@ impl Hash {
         // Optional columns enter under their own names, so that a run without them keeps its digest.
         if !traffic_class.is_empty() {
             self.narrow("flow class", traffic_class);
+        }
+        if !connection.is_empty() {
+            self.narrow("flow connection", connection);
         }
         for (name, column) in [
             ("flow first write", first_write_ps),
@@ -210,7 +214,7 @@ mod tests {
         let mut other = one_flow();
         other.totals.events = 99;
         assert_eq!(digest(&other), base);
-        let changes: [fn(&mut Records); 10] = [
+        let changes: [fn(&mut Records); 11] = [
             |records| records.flows.size_bytes[0] += 1,
             |records| records.flows.sent_packets.swap(1, 2),
             |records| records.links.marked_packets.push(0),
@@ -218,6 +222,7 @@ mod tests {
             |records| records.totals.finished_flows = 1,
             |records| records.flows.traffic_class.push(0),
             |records| records.flows.request.push(0),
+            |records| records.flows.connection.push(0),
             |records| records.delays.packets.push(1),
             |records| records.cross_traffic.from.push(0),
             |records| records.packets.segment.push(0),

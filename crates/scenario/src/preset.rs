@@ -2,7 +2,7 @@
 //!
 //! A preset is a starting point. Each key that the table also gives takes precedence.
 
-use sparelane_cc::{Controller, Kind, Value, Values};
+use sparelane_cc::{Controller, Kind, RestartRule, Value, Values};
 use sparelane_core::Dur;
 use sparelane_transport::{DelayedAck, FlightSize, RtoConfig, TransportConfig};
 
@@ -71,6 +71,8 @@ impl Preset {
                 rto: RtoConfig { variance_min: Dur::from_ms(200), max: Dur::from_secs(120), ..plain.rto },
                 undo_spurious: true,
                 syn_loss_resets_window: false,
+                // tcp_slow_start_after_idle.
+                restart_after_idle: Some(RestartRule::Linux),
                 ..plain
             },
             Preset::Rfc => TransportConfig {
@@ -81,6 +83,7 @@ impl Preset {
                 delayed_ack: Some(DelayedAck { every_segments: 2, timeout: Dur::from_ms(500) }),
                 // RFC 6298 rule 2.4.
                 rto: RtoConfig { min: Dur::from_secs(1), ..plain.rto },
+                restart_after_idle: Some(RestartRule::Rfc5681),
                 ..plain
             },
             Preset::Ns3 => TransportConfig {

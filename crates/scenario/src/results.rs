@@ -61,6 +61,7 @@ pub fn flow_columns(results: &Results) -> Table {
         ("id".to_owned(), Column::u32(flows.id.clone())),
         ("scheme".to_owned(), Column::text(schemes, results.schemes.clone())),
         ("traffic_class".to_owned(), class_column(or_none(&flows.traffic_class, rows, u16::MAX), results)),
+        ("connection".to_owned(), Column::u32(connections(flows))),
         ("request".to_owned(), Column::optional_u64(&or_none(&flows.request, rows, u64::MAX))),
         ("src".to_owned(), Column::text(flows.src.clone(), results.nodes.clone())),
         ("dst".to_owned(), Column::text(flows.dst.clone(), results.nodes.clone())),
@@ -87,6 +88,11 @@ pub fn flow_columns(results: &Results) -> Table {
     table.push(("mean_delay_s".to_owned(), mean_delay));
     table.push(("max_delay_s".to_owned(), max_delay));
     table
+}
+
+/// The flow that opened each flow's connection: the flow itself in runs that reuse none.
+fn connections(flows: &FlowTable) -> Vec<u32> {
+    if flows.connection.is_empty() { flows.id.clone() } else { flows.connection.clone() }
 }
 
 /// A column that is empty if no row has a value, filled with `none`.

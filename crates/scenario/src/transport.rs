@@ -5,6 +5,7 @@ use sparelane_catalogue::schema::Field;
 use sparelane_catalogue::schema::ScenarioError;
 use sparelane_catalogue::schema::document::Item;
 use sparelane_catalogue::schema::{Fallback, Key, Kind, Shape};
+use sparelane_cc::RestartRule;
 use sparelane_core::Dur;
 use sparelane_sim::MAX_PACKET_BYTES;
 use sparelane_transport::{DelayedAck, Ecn, FlightSize, HEADER_BYTES, MAX_HEADER_BYTES, TransportConfig};
@@ -181,6 +182,15 @@ pub static TRANSPORT: &[Key] = &[
     )
     .from("none"),
     Key::new(
+        "restart_after_idle",
+        Kind::Choice(&RESTARTS),
+        Fallback::Value("no"),
+        "the window of a connection that sends again after more than one retransmission timeout without sending: as \
+         before (no), the initial window (rfc5681), or halved per timeout down to the initial window (linux); for \
+         controllers of windows only",
+    )
+    .from("none; RFC 5681 section 4.1, RFC 2861"),
+    Key::new(
         "ecn",
         ECN,
         Fallback::Value("off"),
@@ -211,6 +221,9 @@ pub static TRANSPORT: &[Key] = &[
 
 /// The readings of RFC 5681's FlightSize, by name.
 const FLIGHT_SIZES: [&str; 4] = ["clipped", "window", "pipe", "outstanding"];
+
+/// The rules for the window after idle, by name.
+const RESTARTS: [&str; 3] = ["no", "rfc5681", "linux"];
 
 /// The keys of `delayed_ack = { .. }`.
 pub static DELAYED_ACK: &[Key] = &[
@@ -275,6 +288,7 @@ pub fn read(field: Field<'_>, base: Transport) -> Result<Transport, ScenarioErro
     config.receive_window_bytes = section.maybe("receive_window", buffer)?.unwrap_or(base.receive_window_bytes);
     config.send_buffer_bytes = section.maybe("send_buffer", buffer)?.unwrap_or(base.send_buffer_bytes);
     config.pacing_catch_up = time("pacing_catch_up", base.pacing_catch_up)?;
+    config.restart_after_idle = section.maybe("restart_after_idle", restart)?.unwrap_or(base.restart_after_idle);
     config.ecn = section.maybe("ecn", ecn)?.unwrap_or(base.ecn);
     let batch = |name: &str, base: u32| section.maybe(name, Field::whole).map(|given| given.map_or(base, |n| n as u32));
     config.send_batch = batch("send_batch", base.send_batch)?;
@@ -331,6 +345,14 @@ fn flight_size(field: &Field<'_>) -> Result<FlightSize, ScenarioError> {
         "outstanding" => Ok(FlightSize::Outstanding),
         _ => Ok(FlightSize::Clipped),
     }
+}
+
+fn restart(field: &Field<'_>) -> Result<Option<RestartRule>, ScenarioError> {
+    Ok(match field.word(RESTARTS.into_iter())? {
+        "rfc5681" => Some(RestartRule::Rfc5681),
+        "linux" => Some(RestartRule::Linux),
+        _ => None,
+    })
 }
 
 fn delayed_ack(field: &Field<'_>) -> Result<Option<DelayedAck>, ScenarioError> {
@@ -408,7 +430,7 @@ mod tests {
              min_rto = \"1s\"\nmax_rto = \"9s\"\nrto_variance_floor = \"9ms\"\nsyn_timeout = \"3s\"\n\
              rtt_from_handshake = false\n\
              sack_survives_timeout = false\nundo_spurious = true\nsyn_loss_resets_window = false\nreceive_window = \"1MB\"\n\
-             pacing_catch_up = \"1ms\"\nrtt_granularity = \"1ms\"\nresent_rtt_tick = \"1ms\"\nrack_timer_delay = \"1ms\"\nsend_buffer = \"1MB\"\necn = true\nsend_batch = 3\n\
+             pacing_catch_up = \"1ms\"\nrestart_after_idle = \"linux\"\nrtt_granularity = \"1ms\"\nresent_rtt_tick = \"1ms\"\nrack_timer_delay = \"1ms\"\nsend_buffer = \"1MB\"\necn = true\nsend_batch = 3\n\
              receive_batch = 3\nreceive_batch_timeout = \"5us\"\n",
         )
         .expect("valid settings");

@@ -1372,7 +1372,7 @@ fn mistakes_in_overrides_name_the_override() {
         ),
         (
             "workload.1.load=3",
-            "--set workload.1: unknown key; allowed: kind, scheme, mix, mix_by, writes, traffic_class, traffic_classes, flows, pairs, size, sizes, start, \
+            "--set workload.1: unknown key; allowed: kind, scheme, mix, mix_by, writes, connections, traffic_class, traffic_classes, flows, pairs, size, sizes, start, \
              spread, gap",
         ),
         ("queue", "--set queue: an override is KEY=VALUE, as in duration=10s"),

@@ -51,7 +51,7 @@ fn rows(table: &Table) -> usize {
 fn flows_become_named_columns_up_to_the_highest_class_used() {
     let results = run("two-flows-priority", &["scheme.rc3.levels=[40]"]);
     let flows = flow_columns(&results);
-    let expected = "id scheme traffic_class request src dst size_bytes start_s finish_s completion_s ideal_s first_write_s delivered_bytes sent_packets_0 \
+    let expected = "id scheme traffic_class connection request src dst size_bytes start_s finish_s completion_s ideal_s first_write_s delivered_bytes sent_packets_0 \
                     sent_packets_1 sent_packets_2 lost_packets retransmissions timeouts srtt_s min_rtt_s measured_bytes mean_delay_s max_delay_s";
     assert_eq!(names(&flows).join(" "), expected);
     assert_eq!((texts(&flows, "scheme"), rows(&flows)), (vec!["rc3".to_owned(), "tcp".to_owned()], 2));

@@ -2,6 +2,11 @@
 //!
 //! A [`FlowSource`] yields flows in order of their start. Closed-loop workloads also learn when a flow completes and
 //! answer with the flow that follows it.
+//!
+//! A flow has a connection of its own unless it names a [pool](FlowSpec::pool). Then it takes the idle connection of
+//! this pool that was opened first, among those with its hosts and its scheme. It opens one if none is idle. A
+//! connection is idle from the time at which the receiver holds all of its last flow, as the client of a request sees
+//! it. It keeps its window, its round-trip times and its route, and stays open until the end of the run.
 
 use crate::routing::network::NodeId;
 use sparelane_core::{Dur, Time};
@@ -13,7 +18,7 @@ pub const MAX_FLOW_SEGMENTS: u64 = u32::MAX as u64 - 1;
 /// One transfer from a source to a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowSpec {
-    /// Send time of the SYN.
+    /// Send time of the SYN, or the time of the first write on a connection that is open already.
     pub start: Time,
     /// The sending host.
     pub src: NodeId,
@@ -30,15 +35,29 @@ pub struct FlowSpec {
     /// The request that this flow is part of, if any. The source counts requests from 0 and yields all flows of one
     /// request together; the run renumbers them in order of start.
     pub request: Option<u32>,
+    /// The pool of connections that the flow takes an idle connection from, and that its connection returns to. Pools
+    /// are numbered by the source; `None` opens a connection for this flow alone.
+    pub pool: Option<u32>,
     /// Identifies the user that waits for this flow, in a numbering of the source. The source is called when the flow
     /// completes ([`FlowSource::follow`]).
     pub waiter: Option<u64>,
 }
 
 impl FlowSpec {
-    /// A flow that is written at once, without class of traffic, request or waiter.
+    /// A flow that is written at once, on a connection of its own, without class of traffic, request or waiter.
     pub const fn new(start: Time, src: NodeId, dst: NodeId, size_bytes: Option<u64>, scheme: u16) -> FlowSpec {
-        FlowSpec { start, src, dst, size_bytes, scheme, writes: None, traffic_class: None, request: None, waiter: None }
+        FlowSpec {
+            start,
+            src,
+            dst,
+            size_bytes,
+            scheme,
+            writes: None,
+            traffic_class: None,
+            request: None,
+            pool: None,
+            waiter: None,
+        }
     }
 }
 

@@ -55,7 +55,7 @@ impl Flows {
 pub struct Interest {
     /// The time of the first call of [`Observer::on_sample`].
     pub first_sample: Option<Time>,
-    /// The flows whose packets the observer follows through every [`Step`]. Such packets take slower paths through the
+    /// The connections, by the number of their first flow, whose packets the observer follows through every [`Step`]. Such packets take slower paths through the
     /// simulator, with the same results. No such flow may use RCP: its rate header occupies the field of the send time.
     pub packets: Flows,
     /// True if it needs [`Step::Received`] for the data packets of all flows, with the same restriction.
@@ -72,7 +72,9 @@ pub struct Interest {
 pub struct Opened {
     /// Its number, in order of start.
     pub flow: u32,
-    /// Send time of its SYN.
+    /// The number of the flow that opened its connection: `flow`, unless it takes a connection that is open already.
+    pub connection: u32,
+    /// Send time of its SYN, or of its first write on a connection that was open already.
     pub start: Time,
     /// The scheme, as an index into the run's schemes.
     pub scheme: u16,
@@ -184,8 +186,11 @@ pub enum Step {
 pub struct PacketEvent {
     /// The time of the step.
     pub now: Time,
-    /// Its flow, by number.
+    /// The flow that its connection carries at this time, by number. The last packets of a flow may count as those of
+    /// the next one on the same connection.
     pub flow: u32,
+    /// The number of the flow that opened the connection.
+    pub connection: u32,
     /// Its kind.
     pub kind: Kind,
     /// Its size on the wire, bytes.
@@ -207,12 +212,13 @@ pub trait Observer: Send {
     /// Returns the events that it needs.
     fn interest(&self) -> Interest;
 
-    /// Called when a flow opens.
+    /// Called when a flow opens, also on a connection that is open already.
     fn on_open(&mut self, flow: &Opened) {
         let _ = flow;
     }
 
-    /// Called when a flow is over, and at the end of the run for flows still open.
+    /// Called when a flow is over, and at the end of the run for flows still open. A flow on a connection that is kept
+    /// for further flows is over when the next one starts.
     fn on_close(&mut self, flow: &FlowView<'_>) {
         let _ = flow;
     }
@@ -286,7 +292,7 @@ impl Observers {
         all
     }
 
-    /// Returns true if any observer follows the packets of a flow.
+    /// Returns true if any observer follows the packets of a connection.
     pub(crate) fn follow(&self, flow: u32) -> bool {
         self.subscriptions.iter().any(|subscription| subscription.packets.has(flow))
     }
@@ -308,14 +314,14 @@ impl Observers {
     pub(crate) fn notify(&mut self, packet: &PacketEvent) {
         let is_receipt = matches!((packet.kind, packet.step), (Kind::Data { .. }, Step::Received { .. }));
         for subscription in &mut self.subscriptions {
-            if subscription.packets.has(packet.flow) || (subscription.receipts && is_receipt) {
+            if subscription.packets.has(packet.connection) || (subscription.receipts && is_receipt) {
                 subscription.observer.on_packet(packet);
             }
         }
     }
 
     pub(crate) fn acknowledged(&mut self, flow: &FlowView<'_>) {
-        let following = self.subscriptions.iter_mut().filter(|subscription| subscription.packets.has(flow.id));
+        let following = self.subscriptions.iter_mut().filter(|subscription| subscription.packets.has(flow.connection));
         following.for_each(|subscription| subscription.observer.on_acknowledged(flow));
     }
 

@@ -23,12 +23,12 @@ pub struct FlowTable {
     pub scheme: Vec<u16>,
     /// Payload bytes; `u64::MAX` for a flow without end.
     pub size_bytes: Vec<u64>,
-    /// Send time of the SYN, picoseconds.
+    /// Send time of the SYN, or of the first write on a connection that was open already, picoseconds.
     pub start_ps: Vec<u64>,
     /// Time at which the receiver held the last byte, picoseconds; `u64::MAX` if it never did.
     pub finish_ps: Vec<u64>,
-    /// The least completion time that the flow's path allows: handshake, propagation and the serialization of every
-    /// byte at the slowest link, picoseconds; `u64::MAX` for a flow without end.
+    /// The least completion time that the flow's path allows: handshake (of a new connection), propagation and the
+    /// serialization of every byte at the slowest link, picoseconds; `u64::MAX` for a flow without end.
     pub ideal_ps: Vec<u64>,
     /// Time from the flow's start until the receiver held the whole first write in order, picoseconds; `u64::MAX` if it
     /// never did or the flow was written at once. Empty if no flow of the run is written in pieces.
@@ -51,6 +51,9 @@ pub struct FlowTable {
     pub traffic_class: Vec<u16>,
     /// Number of the request that the flow is part of; `u64::MAX` for none. Empty if no flow of the run is part of one.
     pub request: Vec<u64>,
+    /// Number of the flow that opened the connection, which is the flow itself unless connections are reused. Empty if
+    /// no flow of the run takes its connection from a pool.
+    pub connection: Vec<u32>,
     /// Payload bytes that the receiver got since the warm-up ended, each counted once. Empty if nothing is measured.
     pub measured_bytes: Vec<u64>,
     /// Data packets whose one-way delay was measured. Empty if delays are not measured.
@@ -62,8 +65,8 @@ pub struct FlowTable {
 }
 
 impl FlowTable {
-    /// Adds the row of a flow that starts. Results start at their values for "not yet".
-    pub(crate) fn open(&mut self, spec: &FlowSpec, start: Time, ideal_ps: u64) {
+    /// Adds the row of a flow that starts on a connection. Results start at their values for "not yet".
+    pub(crate) fn open(&mut self, spec: &FlowSpec, connection: u32, start: Time, ideal_ps: u64) {
         let row = self.id.len();
         self.id.push(self.id.len() as u32);
         self.src.push(spec.src.0);
@@ -90,6 +93,11 @@ impl FlowTable {
         if spec.request.is_some() || !self.request.is_empty() {
             self.request.resize(self.id.len(), u64::MAX);
             self.request[row] = spec.request.map_or(u64::MAX, u64::from);
+        }
+        if spec.pool.is_some() || !self.connection.is_empty() {
+            // Flows before the first from a pool have connections of their own.
+            self.connection.extend(self.connection.len() as u32..row as u32);
+            self.connection.push(connection);
         }
     }
 }
@@ -215,7 +223,7 @@ pub struct Totals {
     pub finished_flows: u64,
     /// The simulated time at the end, picoseconds.
     pub end_ps: u64,
-    /// The largest number of flows open at the same time.
+    /// The largest number of flows open at the same time. A connection that waits for its next flow counts as one.
     pub peak_open_flows: u64,
 }
 

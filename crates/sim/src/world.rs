@@ -11,6 +11,7 @@ mod finish;
 mod flow;
 mod follow;
 mod interface;
+mod kept;
 mod layout;
 mod positions;
 mod receive;
@@ -24,6 +25,7 @@ mod watch;
 use self::flow::Flow;
 use self::follow::{Arrivals, Followers};
 use self::interface::{Queueing, Waiting};
+use self::kept::Pools;
 use self::layout::Layout;
 pub(crate) use self::layout::link_specs;
 use self::positions::Positions;
@@ -56,6 +58,8 @@ pub(crate) struct World<F> {
     waiting: Waiting,
     hosts: AtHosts,
     arrivals: Arrivals,
+    /// Idle connections that flows may take.
+    pools: Pools,
     cross_traffic: Vec<cross::Source>,
     layout: Layout,
     settings: Settings,
@@ -113,6 +117,7 @@ impl<F: Fabric> World<F> {
             waiting: Waiting { pullers: Pullers::default(), queueing: Queueing::of(config.nic_full) },
             hosts: AtHosts { specs: hosts, interfaces, processors: Processors::default(), departures },
             arrivals: Arrivals { source: config.flows, upcoming: None, followers: Followers::default() },
+            pools: Pools::default(),
             cross_traffic: Vec::new(),
             layout: Layout { network, links, routes, positions, queues_in_view },
             settings: Settings {
@@ -226,11 +231,12 @@ impl<F: Fabric> World<F> {
         self.close_if_over(packet.flow());
     }
 
-    /// Closes a flow once both ends are done and none of its packets is in flight.
+    /// Closes a flow once both ends are done and none of its packets is in flight, unless its connection is kept.
     #[inline(always)]
     fn close_if_over(&mut self, slot: u32) {
         let flow = &self.flows[slot as usize];
-        if flow.wire.in_network == 0 && flow.span.finish != Time::NEVER && flow.sender.is_done() {
+        if flow.wire.in_network == 0 && flow.span.finish != Time::NEVER && flow.sender.is_done() && flow.kept.is_none()
+        {
             self.close(slot);
         }
     }

@@ -1,5 +1,6 @@
 //! The settings of a TCP connection.
 
+use sparelane_cc::RestartRule;
 use sparelane_core::Dur;
 
 /// The default [header size](TransportConfig::header_bytes): IPv4 and TCP without options, in bytes.
@@ -138,6 +139,9 @@ pub struct TransportConfig {
     /// late timer. The segments missed in this time are sent back to back, also after an idle period. Zero makes up for
     /// nothing.
     pub pacing_catch_up: Dur,
+    /// The rule for the window of a connection that sends again after it was idle for longer than its retransmission
+    /// timeout. `None` keeps the window.
+    pub restart_after_idle: Option<RestartRule>,
     /// Explicit congestion notification.
     pub ecn: Ecn,
     /// The number of segments per chunk passed to the interface (segmentation offload, TSO). 1 disables chunks.
@@ -203,6 +207,7 @@ impl Default for TransportConfig {
             nagle: false,
             give_up_after: None,
             pacing_catch_up: Dur::ZERO,
+            restart_after_idle: None,
             ecn: Ecn::Off,
             send_batch: 1,
             receive_batch: 1,

@@ -17,6 +17,7 @@ mod congestion;
 mod delivery_rate;
 mod fast_path;
 mod features;
+mod idle;
 mod lifecycle;
 mod pacing;
 mod prr;
@@ -99,6 +100,8 @@ pub struct Sender {
     retransmit_head: bool,
     /// Set CWR on the next new segment, because the window was reduced after a mark.
     window_reduced: bool,
+    /// Data was written while none was in flight: the window may have to restart before the next segment.
+    may_restart: bool,
     features: Features,
     limits: Limits,
     /// The full segment size, copied from `config`.
@@ -128,6 +131,8 @@ pub struct Sender {
     /// The receive window advertised by the peer; `None` until the first advertisement.
     advertised_window: Option<AdvertisedWindow>,
     lifecycle: Lifecycle,
+    /// The time of the last transmission off the fast path, or the time at which the connection opened.
+    last_sent: Time,
     counts: SenderCounts,
     rng: Stream,
     config: Arc<TransportConfig>,
@@ -189,6 +194,7 @@ impl Sender {
             state: State::SendSyn,
             retransmit_head: false,
             window_reduced: false,
+            may_restart: false,
             features,
             limits: cc.limits(),
             mss_bytes: config.mss_bytes,
@@ -208,6 +214,7 @@ impl Sender {
             scheduler: cc.schedules_departures().then(Box::default),
             advertised_window: None,
             lifecycle: Lifecycle::default(),
+            last_sent: Time::ZERO,
             counts: SenderCounts::default(),
             rng,
             cc,
@@ -228,12 +235,14 @@ impl Sender {
     ///
     /// The last segment of a write may be short, and RC3 counts its priorities per write.
     pub fn write(&mut self, bytes: u64) {
+        self.note_write();
         self.buffer.write(bytes, self.una, self.nxt);
         self.refresh();
     }
 
     /// Appends an endless write to the stream.
     pub fn write_without_end(&mut self) {
+        self.note_write();
         self.buffer.write_without_end();
         self.refresh();
     }

@@ -62,11 +62,14 @@ FLOWS: Columns = (
     Column("id", "UInt32", "The number of the flow, in order of start, from 0."),
     _SCHEME,
     _CLASS,
+    Column("connection", "UInt32", "The flow that opened the connection: the flow itself, unless it reused one."),
     Column("request", "UInt64", "The number of the request that the flow belongs to.", is_optional=True),
     Column("src", "Categorical", "The host that sends."),
     Column("dst", "Categorical", "The host that receives."),
     Column("size_bytes", "UInt64", "Payload; null for a flow without end.", "bytes", is_optional=True),
-    Column("start_s", "Float64", "When the flow started, with its SYN.", "s"),
+    Column(
+        "start_s", "Float64", "When the flow started: with its SYN, or with the first write on an open connection.", "s"
+    ),
     Column(
         "finish_s",
         "Float64",
@@ -78,7 +81,8 @@ FLOWS: Columns = (
     Column(
         "ideal_s",
         "Float64",
-        "The lower bound of the completion time: handshake, propagation, and all bytes at the slowest link's rate.",
+        "The lower bound of the completion time: handshake of a new connection, propagation, and all bytes at the "
+        "slowest link's rate.",
         "s",
         is_optional=True,
     ),

@@ -71,6 +71,7 @@ def check(scenario: Description) -> None:
         check_table(scenario, path, table, kind=("bulk", "requests"))
         if "writes" in table:
             raise refusal(scenario, f"{path}.writes", "workloads without it")
+        check_table(scenario, path, {"connections": table.get("connections", "new")}, connections=("new",))
     for path, table in tables(scenario, "link"):
         check_table(scenario, path, table, ("select", "between", "loss"), select=("core",))
 

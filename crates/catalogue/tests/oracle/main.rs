@@ -7,10 +7,10 @@ mod tandem;
 use sparelane_catalogue::queue::{CellsSpec, CoDelSpec, FqCoDelSpec, PieSpec, RedSpec};
 use sparelane_catalogue::topology::Dumbbell;
 use sparelane_catalogue::workload::{
-    ArrivalRate, Classed, Destinations, LoadOn, Merge, Paced, Poisson, PoissonSpec, SizeDistribution, Surge,
+    ArrivalRate, Classed, Destinations, LoadOn, Merge, Paced, Poisson, PoissonSpec, Pooled, SizeDistribution, Surge,
     TrafficClasses, WebUsers, WebUsersSpec,
 };
-use sparelane_cc::{Registry, Value, Values};
+use sparelane_cc::{Registry, RestartRule, Value, Values};
 use sparelane_core::{Domain, Dur, Rate, Stream, Time};
 use sparelane_sim::observe::{
     Delays, DelaysSpec, Flows, Observer, PacketLog, PacketLogSpec, Probe, Series, SeriesSpec,
@@ -106,6 +106,7 @@ fn scheme(name: &str, rng: &mut Stream) -> Scheme {
         send_batch: [1, 1, 3, 20][rng.below(4) as usize],
         receive_batch: [1, 1, 2, 20][rng.below(4) as usize],
         receive_batch_timeout: Dur::from_us(1 + rng.below(3_000)),
+        restart_after_idle: [None, Some(RestartRule::Rfc5681), Some(RestartRule::Linux)][rng.below(3) as usize],
         ..TransportConfig::default()
     };
     let registry = Registry::built_in();
@@ -308,12 +309,14 @@ fn scenario(seed: u64) -> RunConfig {
         let mut rng = Stream::new(seed, Domain::Test, 10 + u64::from(scheme));
         let classes = TrafficClasses { below: vec![(5_000, 0)], rest: 1 };
         let source = if rng.below(2) == 0 { source } else { Box::new(Classed::new(source, classes)) };
-        if rng.below(3) != 0 {
-            return source;
-        }
-        let every = Dur::from_us(1 + rng.below(20_000));
-        let writes = Writes { first_bytes: 1 + rng.below(10_000), then_bytes: 500 + rng.below(5_000), every };
-        Box::new(Paced::new(source, writes))
+        let source = if rng.below(3) != 0 {
+            source
+        } else {
+            let every = Dur::from_us(1 + rng.below(20_000));
+            let writes = Writes { first_bytes: 1 + rng.below(10_000), then_bytes: 500 + rng.below(5_000), every };
+            Box::new(Paced::new(source, writes))
+        };
+        if rng.below(2) == 0 { source } else { Box::new(Pooled::new(source, u32::from(scheme))) }
     };
     let cable = &network.cables[rng.below(network.cables.len() as u64) as usize];
     let drop = Drop { from: cable.a, to: cable.b, flow: rng.below(20) as u32, segments: vec![0, 3, 4], copies: 2 };
@@ -360,7 +363,7 @@ fn run_of(engine: Engine, config: RunConfig) -> Records {
 
 #[test]
 fn random_scenarios_give_the_same_records_in_both_engines() {
-    let (mut finished, mut measured, mut crossed, mut stopped) = (0, 0, 0, 0);
+    let (mut finished, mut measured, mut crossed, mut stopped, mut reused) = (0, 0, 0, 0, 0);
     let mut logged = [0; 4];
     for seed in 0..60 {
         let fast = run(Engine::Fast, seed);
@@ -375,10 +378,12 @@ fn random_scenarios_give_the_same_records_in_both_engines() {
         check_log(&fast.packets, &mut logged, seed);
         measured += check_measures(&fast, seed);
         finished += fast.totals.finished_flows;
+        reused += fast.flows.connection.iter().zip(&fast.flows.id).filter(|(connection, id)| connection != id).count();
         crossed += fast.cross_traffic.delivered_packets.iter().sum::<u64>();
         stopped += fast.cross_traffic.dropped_packets.iter().sum::<u64>();
     }
     assert!(crossed > 1_000 && stopped > 100, "of cross traffic, {crossed} packets came and {stopped} did not");
+    assert!(reused > 1_000, "only {reused} flows on open connections");
     assert!(finished > 1_000, "only {finished} flows finished");
     assert!(measured > 10_000, "only {measured} packets measured");
     let [rows, resent, due, stamped] = logged;
@@ -437,12 +442,16 @@ fn check_measures(records: &Records, seed: u64) -> u64 {
     let (flows, delays) = (&records.flows, &records.delays);
     let packets: u64 = flows.delay_packets.iter().sum();
     assert_eq!(packets, delays.packets.iter().sum(), "seed {seed}");
+    // The last packets of a flow may count as those of the next one on the same connection.
+    let mut in_flight = vec![0i64; flows.id.len()];
     for (row, &packets) in flows.delay_packets.iter().enumerate() {
         let sent: u64 = flows.sent_packets.iter().map(|column| column[row]).sum();
-        assert!(packets + flows.lost_packets[row] <= sent, "seed {seed}, flow {row}");
+        in_flight[flows.connection.get(row).map_or(row, |&connection| connection as usize)] +=
+            sent as i64 - (packets + flows.lost_packets[row]) as i64;
         let largest = flows.delay_max_ns[row];
         assert!(flows.delay_sum_ns[row] <= packets * largest, "seed {seed}, flow {row}");
     }
+    assert!(in_flight.iter().all(|&packets| packets >= 0), "seed {seed}: {in_flight:?}");
     for (row, &bytes) in flows.measured_bytes.iter().enumerate() {
         assert!(bytes <= flows.delivered_bytes[row], "seed {seed}, flow {row}");
     }

@@ -20,7 +20,8 @@
 mod tail_rate;
 
 use crate::contract::{
-    Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Offer, Permit, Plan, Sent, TailOffer, WhichEnd,
+    Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Offer, Permit, Plan, Restart, Sent, TailOffer,
+    WhichEnd,
 };
 use crate::param::{DefaultValue, Kind, Param, Unit, Values};
 use crate::registry::{Blueprint, BuildError, Controller, build};
@@ -186,6 +187,14 @@ impl CongestionControl for Rc3 {
         self.inner.on_repaired(resent_bytes, cx);
     }
 
+    fn on_restart(&mut self, restart: &Restart, cx: &mut Cx<'_>) {
+        self.inner.on_restart(restart, cx);
+    }
+
+    fn on_next_flow(&mut self, _values: &Values, plan: &Blueprint<'_>) {
+        self.inner.on_next_flow(plan.inner, &Blueprint { inner: &Values::default(), ..*plan });
+    }
+
     #[inline]
     fn limits(&self) -> Limits {
         self.inner.limits()
@@ -229,7 +238,10 @@ impl CongestionControl for Rc3 {
 mod tests {
     use super::*;
     use crate::algos::constant::Constant;
-    use sparelane_core::{Domain, Stream, Time};
+    use crate::contract::RestartRule;
+    use crate::param::Value;
+    use crate::window::INITIAL_WINDOW;
+    use sparelane_core::{Domain, Dur, Stream, Time};
     use std::sync::{Arc, Mutex};
 
     fn rc3(feed: Feed) -> Rc3 {
@@ -326,6 +338,15 @@ mod tests {
             self.record("repaired");
         }
 
+        fn on_restart(&mut self, _: &Restart, _: &mut Cx<'_>) {
+            self.record("restart");
+        }
+
+        fn on_next_flow(&mut self, values: &Values, plan: &Blueprint<'_>) {
+            assert_eq!((values.whole(&INITIAL_WINDOW), plan.flow_bytes), (7, Some(99)));
+            self.record("next flow");
+        }
+
         fn limits(&self) -> Limits {
             Limits { cwnd_bytes: 7000, pacing: Some(Rate::from_mbps(70)) }
         }
@@ -359,7 +380,13 @@ mod tests {
         rc3.on_congestion(Congestion::LostSyn, cx);
         rc3.on_repaired(1000, cx);
         rc3.on_timer(cx);
-        let events = ["established", "sent", "ack", "lost", "congestion", "repaired", "timer"];
+        rc3.on_restart(&Restart { idle: Dur::from_secs(2), rto: Dur::from_secs(1), rule: RestartRule::Rfc5681 }, cx);
+        // The inner controller gets its own values.
+        let mut inner = Values::default();
+        inner.set(INITIAL_WINDOW.name, Value::Whole(7));
+        let plan = Blueprint { flow_bytes: Some(99), ..Blueprint::of_any(1000, &inner) };
+        rc3.on_next_flow(&Values::default(), &plan);
+        let events = ["established", "sent", "ack", "lost", "congestion", "repaired", "timer", "restart", "next flow"];
         assert_eq!(*log.lock().expect("one thread"), events);
         assert!(rc3.needs().timer && rc3.owns_send_clock() && rc3.uses_tail());
         assert_eq!(rc3.next_timer(), Time::from_ns(7));

@@ -45,7 +45,8 @@
 //!   number of segments, but at most the initial window. Setting `min_window` overrides it.
 //! - **Losses** follow TCP's own rules, which the paper "leaves unchanged": a loss halves the window, which then stays
 //!   constant until the loss is repaired. A timeout leaves one segment.
-//! - **Weight**: a flow's weight comes from its traffic class, from its size (`classify`), or from `weight`.
+//! - **Weight**: a flow's weight comes from its traffic class, from its size (`classify`), or from `weight`. On a
+//!   connection that several flows use, the weight changes with each of them, and the rest of the state stays.
 
 mod counter;
 mod interface;
@@ -456,6 +457,14 @@ impl CongestionControl for Rtcp {
     fn on_established(&mut self, _explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
         self.updated = Some(cx.now);
         self.own_queue.record(cx.now, 0);
+    }
+
+    fn on_next_flow(&mut self, values: &Values, plan: &Blueprint<'_>) {
+        // The weights of all classes were checked when the connection was built.
+        if let Ok(weight_bytes) = weight(values, plan) {
+            self.config.weight_bytes = weight_bytes;
+            self.counter.set_weight(weight_bytes);
+        }
     }
 
     fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>) {

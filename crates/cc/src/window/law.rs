@@ -1,7 +1,7 @@
 //! Window laws, and the controller that drives one.
 
 use super::config::{SlowStart, WindowConfig};
-use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Phase, Sent};
+use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Phase, Restart, RestartRule, Sent};
 use crate::hystart_plus_plus::HyStartPlusPlus;
 use sparelane_core::Rate;
 use std::fmt::Debug;
@@ -76,6 +76,7 @@ pub struct Windowed<L> {
     law: L,
     pub(crate) window: Window,
     pub(crate) before_cut: Window,
+    initial_bytes: u64,
     slow_start_limit: u64,
     growth_limit_bytes: u64,
     /// State of HyStart++ in the first slow start, if enabled.
@@ -94,6 +95,7 @@ impl<L: WindowLaw> Windowed<L> {
             law,
             window,
             before_cut: window,
+            initial_bytes: window.cwnd,
             slow_start_limit: config.slow_start_limit,
             growth_limit_bytes,
             plus_plus: (config.slow_start == SlowStart::HyStartPlusPlus).then(Box::default),
@@ -203,6 +205,24 @@ impl<L: WindowLaw + 'static> CongestionControl for Windowed<L> {
         self.window.cwnd = if timeout { cx.mss_bytes } else { self.window.ssthresh.min(self.window.cwnd) };
     }
 
+    fn on_restart(&mut self, restart: &Restart, _cx: &mut Cx<'_>) {
+        let window = &mut self.window;
+        let restart_bytes = self.initial_bytes.min(window.cwnd);
+        match restart.rule {
+            RestartRule::Rfc5681 => window.cwnd = restart_bytes,
+            RestartRule::Linux => {
+                // tcp_cwnd_restart.
+                window.ssthresh = window.ssthresh.max(window.cwnd / 4 * 3);
+                let mut left = restart.idle.saturating_sub(restart.rto);
+                while !left.is_zero() && window.cwnd > restart_bytes {
+                    window.cwnd /= 2;
+                    left = left.saturating_sub(restart.rto);
+                }
+                window.cwnd = window.cwnd.max(restart_bytes);
+            }
+        }
+    }
+
     #[inline]
     fn limits(&self) -> Limits {
         Limits { cwnd_bytes: self.window.cwnd, pacing: None }
@@ -275,6 +295,35 @@ mod tests {
         };
         assert_eq!([after(UNBOUNDED, &end), after(UNBOUNDED, &nothing_new)], [101 * MSS, 100 * MSS]);
         assert_eq!([after(50, &end), after(50, &nothing_new)], [100 * MSS + MSS / 100, 100 * MSS]);
+    }
+
+    /// Returns window and threshold, in segments, of a connection with these that restarts after `idle_ms` at a timeout
+    /// of 300 ms.
+    fn restarted(rule: RestartRule, [cwnd, ssthresh]: [u64; 2], idle_ms: u64) -> [u64; 2] {
+        let mut controller = Windowed::new(NewReno::default(), WindowConfig::default(), MSS);
+        controller.window = Window { cwnd: cwnd * MSS, ssthresh: ssthresh * MSS };
+        let mut rng = Stream::new(1, Domain::Test, 0);
+        let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng };
+        let (idle, rto) = (Dur::from_ms(idle_ms), Dur::from_ms(300));
+        controller.on_restart(&Restart { idle, rto, rule }, &mut cx);
+        [controller.window.cwnd, controller.window.ssthresh].map(|bytes| bytes / MSS)
+    }
+
+    /// RFC 5681 section 4.1.
+    #[test]
+    fn the_rfc_restarts_with_the_initial_window_and_keeps_the_threshold() {
+        assert_eq!(restarted(RestartRule::Rfc5681, [832, 400], 301), [10, 400]);
+        assert_eq!(restarted(RestartRule::Rfc5681, [4, 400], 13_000), [4, 400]);
+    }
+
+    /// Linux's loop halves for each further timeout that has begun: once for up to 600 ms, twice for up to 900 ms.
+    #[test]
+    fn linux_halves_once_per_timeout_and_slow_start_may_regain_three_quarters() {
+        let after = |idle_ms| restarted(RestartRule::Linux, [832, 400], idle_ms);
+        assert_eq!([301, 600, 601, 900].map(after), [[416, 624], [416, 624], [208, 624], [208, 624]]);
+        assert_eq!(after(13_000), [10, 624]);
+        assert_eq!(restarted(RestartRule::Linux, [832, 900], 13_000), [10, 900]);
+        assert_eq!(restarted(RestartRule::Linux, [4, 400], 13_000), [4, 400]);
     }
 
     #[test]

@@ -6,6 +6,8 @@
 //! Congestion then cuts the volume in use instead of the preserved window. After five minutes without validation the
 //! window is halved.
 //!
+//! The period of five minutes takes the place of a restart after idle: RFC 7661 updates RFC 5681 section 4.1.
+//!
 //! Differences from the RFC: the volume of a round trip is measured over the last 1 to 9/8 smoothed round trips at
 //! every acknowledgment, not once per round trip (section 4.2 leaves the method open). In slow start a quarter of the
 //! window suffices, because the window doubles within the round trip that is measured.

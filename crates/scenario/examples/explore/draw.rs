@@ -321,6 +321,10 @@ fn transport(rng: &mut Stream, table: &str) -> String {
             let _ = writeln!(text, "{key} = {}", one_in(rng, 2));
         }
     }
+    if one_in(rng, 3) {
+        let restart = one_of(rng, &["no", "rfc5681", "linux"]);
+        let _ = writeln!(text, "restart_after_idle = \"{restart}\"");
+    }
     if one_in(rng, 4) {
         let flight = one_of(rng, &["clipped", "window", "pipe", "outstanding"]);
         let _ = writeln!(text, "flight_size = \"{flight}\"");
@@ -426,6 +430,9 @@ fn workload(rng: &mut Stream, network: &Network, duration_us: u64, schemes: &[(S
         let _ = writeln!(text, "mix = {{ {} = 0.3, {} = 0.7 }}", schemes[0].0, schemes[1].0);
     } else {
         let _ = writeln!(text, "scheme = \"{scheme}\"");
+    }
+    if one_in(rng, 3) {
+        text += "connections = \"reused\"\n";
     }
     (format!("[[workload]]\n{text}"), ends)
 }

@@ -130,7 +130,7 @@ impl Observer for Delays {
     fn on_sample(&mut self, view: &mut View<'_>) -> Time {
         self.has_begun = true;
         view.for_each_open_flow(&mut |flow| {
-            self.flows[flow.id as usize].held_before_bytes = flow.receiver.held_bytes();
+            self.flows[flow.id as usize].held_before_bytes = flow.held_bytes;
         });
         Time::NEVER
     }
@@ -151,7 +151,7 @@ impl Observer for Delays {
     fn on_close(&mut self, flow: &FlowView<'_>) {
         if self.has_begun {
             let measure = &mut self.flows[flow.id as usize];
-            measure.measured_bytes = flow.receiver.held_bytes() - measure.held_before_bytes;
+            measure.measured_bytes = flow.held_bytes - measure.held_before_bytes;
         }
     }
 
@@ -184,7 +184,19 @@ mod tests {
         let flow = delays.flows.len() as u32;
         let (src, dst) = (NodeId(0), NodeId(1));
         let (start, mss_bytes, header_bytes, uses_ecn) = (Time::ZERO, 1460, 40, false);
-        delays.on_open(&Opened { flow, start, scheme, traffic_class, src, dst, mss_bytes, header_bytes, uses_ecn });
+        let connection = flow;
+        delays.on_open(&Opened {
+            flow,
+            connection,
+            start,
+            scheme,
+            traffic_class,
+            src,
+            dst,
+            mss_bytes,
+            header_bytes,
+            uses_ecn,
+        });
         flow
     }
 
@@ -192,6 +204,7 @@ mod tests {
         delays.on_packet(&PacketEvent {
             now: Time::from_ns(now_ns),
             flow,
+            connection: flow,
             kind: Kind::Data { segment: 0, is_retransmission: false, offset_bytes: 0 },
             wire_bytes: 1500,
             class: 0,

@@ -10,12 +10,16 @@ use std::fmt;
 /// An open flow, both ends.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowView<'a> {
-    /// Its number, in order of start.
+    /// Its number, in order of start. For a connection that waits for its next flow, the number of the last one.
     pub id: u32,
-    /// Send time of its SYN.
+    /// The number of the flow that opened its connection: `id`, unless connections are reused.
+    pub connection: u32,
+    /// Send time of its SYN, or of its first write on a connection that was open already.
     pub start: Time,
     /// Time at which its receiver held the last byte; `Time::NEVER` if it does not yet.
     pub finish: Time,
+    /// Payload bytes of the flow that its receiver holds in sequence.
+    pub held_bytes: u64,
     /// The sending end.
     pub sender: &'a Sender,
     /// The receiving end.
@@ -23,8 +27,8 @@ pub struct FlowView<'a> {
 }
 
 impl FlowView<'_> {
-    /// Passes to `put` the values that the flow's controller traces, and those of its two ends: bytes in flight and
-    /// held, and the smoothed round-trip time once there is one.
+    /// Passes to `put` the values that the flow's controller traces, and those of its two ends: bytes in flight, bytes
+    /// held by the receiver since the connection opened, and the smoothed round-trip time once there is one.
     pub fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
         let controller: &dyn CongestionControl = self.sender.controller();
         controller.trace(put);
@@ -63,12 +67,13 @@ impl View<'_> {
         self.0.now()
     }
 
-    /// The flow with this number, while it is open.
+    /// The flow with this number, while it is open. The number of the flow that opened a connection stands for the
+    /// connection, with whatever flow it carries.
     pub fn flow(&self, id: u32) -> Option<FlowView<'_>> {
         self.0.open_flow(id)
     }
 
-    /// Passes every open flow to `see`, in no particular order.
+    /// Passes every open flow to `see`, in no particular order. A connection that waits for its next flow is open.
     pub fn for_each_open_flow(&self, see: &mut dyn FnMut(FlowView<'_>)) {
         self.0.for_each_open_flow(see);
     }

@@ -152,9 +152,10 @@ impl<F: Fabric> World<F> {
     fn reach(&mut self, slot: u32, ack: Option<AckSegment>) -> Result<(), PhysicsViolation> {
         let flow = &mut self.flows[slot as usize];
         flow.reach(self.now)?;
-        match flow.waiter {
-            Some(waiter) if flow.span.finish != Time::NEVER => self.follow(slot, waiter),
-            _ => {}
+        if flow.span.finish != Time::NEVER {
+            let waiter = flow.waiter;
+            self.give_back(slot);
+            waiter.into_iter().for_each(|waiter| self.follow(slot, waiter));
         }
         self.acknowledge(slot, ack);
         Ok(())

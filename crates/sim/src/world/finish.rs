@@ -8,11 +8,11 @@ use crate::routing::network::Limit;
 use sparelane_core::{Dur, Time};
 
 impl<F: Fabric> World<F> {
-    /// Writes the row of a flow.
+    /// Writes the row of the flow that a connection carries, or carried last.
     pub(super) fn record(&mut self, slot: u32) {
         self.report_close(slot);
         let flow = &self.flows[slot as usize];
-        let row = flow.id as usize;
+        let row = flow.row() as usize;
         let flows = &mut self.records.flows;
         flows.finish_ps[row] = flow.span.finish.as_ps();
         if let Some(application) = &flow.application
@@ -20,12 +20,12 @@ impl<F: Fabric> World<F> {
         {
             flows.first_write_ps[row] = (application.first_held - flow.span.start).as_ps();
         }
-        flows.delivered_bytes[row] = flow.receiver.held_bytes();
+        flows.delivered_bytes[row] = flow.held_bytes();
         for (class, sent) in flow.wire.sent.iter().enumerate() {
             flows.sent_packets[class][row] = *sent;
         }
         flows.lost_packets[row] = flow.lost;
-        let counts = flow.sender.counts();
+        let counts = flow.counts();
         flows.retransmissions[row] = counts.retransmissions;
         flows.timeouts[row] = counts.timeouts;
         flows.srtt_ps[row] = flow.sender.srtt().map_or(u64::MAX, Dur::as_ps);

@@ -1,5 +1,7 @@
-//! One open flow: both ends of its connection, and its state in the network.
+//! One open flow: both ends of its connection, and its state in the network. A connection may carry several flows, one
+//! after another.
 
+use super::kept::Kept;
 use super::{latest_instant, nanoseconds};
 use crate::engine::fabric::Fabric;
 use crate::hosts::Offload;
@@ -19,13 +21,14 @@ use sparelane_transport::{AckSegment, Extras, Receiver, Segment, Sender};
 pub(crate) struct Flow {
     pub(super) wire: OnWire,
     pub(super) traits: PathTraits,
-    /// The number of segments that completes the flow, or its first write; `Seq::MAX` for a flow without end that is
-    /// written at once.
+    /// The number of segments of the connection that completes the flow, or its first write; `Seq::MAX` for a flow
+    /// without end that is written at once.
     pub(super) segments: Seq,
     pub(super) entries: Entries,
     pub(crate) receiver: Receiver,
     pub(crate) sender: Sender,
-    /// The flow's number, in order of start, and its row in the results.
+    /// The number of the flow that opened the connection, in order of start, which identifies the connection. The row
+    /// in the results is [`Flow::row`].
     pub(crate) id: u32,
     pub(crate) open: bool,
     pub(super) span: Span,
@@ -39,6 +42,9 @@ pub(crate) struct Flow {
     pub(super) waiter: Option<u64>,
     /// Data packets that were dropped or lost.
     pub(super) lost: u64,
+    /// The connection's pool, and the state before its current flow, if the connection is kept for further flows. All
+    /// other fields but `id` then belong to the connection or to its current flow.
+    pub(super) kept: Option<Box<Kept>>,
 }
 
 /// The packets of a flow: templates, routes and counts.
@@ -172,7 +178,7 @@ impl Flow {
 
     /// Notes that the receiver holds every byte in order or, if the flow is written in pieces, its first write.
     pub(super) fn reach(&mut self, now: Time) -> Result<(), PhysicsViolation> {
-        let (flow, took) = (self.id, now - self.span.start);
+        let (flow, took, held_bytes) = (self.row(), now - self.span.start, self.held_bytes());
         let check = |least| {
             if took < least { Err(PhysicsViolation::FasterThanItsPath { flow, took, least }) } else { Ok(()) }
         };
@@ -181,7 +187,7 @@ impl Flow {
                 application.first_held = now;
                 check(application.first_least)?;
             }
-            if !application.is_complete(self.receiver.held_bytes()) {
+            if !application.is_complete(held_bytes) {
                 return Ok(());
             }
         }

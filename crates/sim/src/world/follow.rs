@@ -77,7 +77,7 @@ impl<F: Fabric> World<F> {
     #[cold]
     #[inline(never)]
     pub(super) fn follow(&mut self, slot: u32, waiter: u64) {
-        let after = self.flows[slot as usize].id;
+        let after = self.flows[slot as usize].row();
         let Some(spec) = self.arrivals.source.follow(waiter, self.now) else { return };
         debug_assert!(spec.start >= self.now, "a flow that follows starts at {}, before {}", spec.start, self.now);
         self.arrivals.followers.0.push(Reverse(Follower { spec, after }));

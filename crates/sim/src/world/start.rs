@@ -1,7 +1,8 @@
 //! The start of flows: both ends, routes, and the least completion time.
 
-use super::World;
 use super::flow::{AtInterface, Echo, Echoes, Entries, Flow, OnWire, PathTraits, Span};
+use super::kept::Kept;
+use super::{Settings, World};
 use crate::engine::fabric::{AT_HOST, AT_INTERFACE, Alarm, Fabric};
 use crate::engine::timers::{Entry, TimerOwner};
 use crate::flow::{FlowSpec, MAX_FLOW_SEGMENTS};
@@ -13,7 +14,7 @@ use crate::routing::network::NodeId;
 use crate::wire::link::PlannedDrop;
 use crate::wire::packet::{Flags, Template};
 use sparelane_cc::{Blueprint, CongestionControl, Needs};
-use sparelane_core::{Domain, Dur, Seq, Stream, Time};
+use sparelane_core::{Domain, Dur, Rate, Seq, Stream, Time};
 use sparelane_transport::{Ecn, Receiver, Sender, TransportConfig};
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -34,9 +35,49 @@ struct Demands {
 /// The sending end of a new flow.
 struct Source {
     sender: Sender,
-    application: Option<Box<Application>>,
+    writing: Writing,
+}
+
+/// The application of a flow after its first write.
+pub(super) struct Writing {
+    pub(super) application: Option<Box<Application>>,
     /// The time until the next write, if there is one.
-    next_write: Option<Dur>,
+    pub(super) next_write: Option<Dur>,
+}
+
+impl Writing {
+    /// Performs the first write of a flow.
+    pub(super) fn begin(spec: &FlowSpec, sender: &mut Sender) -> Writing {
+        let mut application = spec.writes.map(|writes| Box::new(Application::new(writes, spec.size_bytes)));
+        let next_write = match (&mut application, spec.size_bytes) {
+            (Some(application), _) => application.write(sender),
+            (None, Some(bytes)) => {
+                sender.write(bytes);
+                None
+            }
+            (None, None) => {
+                sender.write_without_end();
+                None
+            }
+        };
+        Writing { application, next_write }
+    }
+}
+
+impl Settings {
+    /// Describes a flow to its controller. `line_rate` is the rate of the sender's interface.
+    pub(super) fn blueprint(&self, spec: &FlowSpec, line_rate: Rate) -> Blueprint<'_> {
+        let scheme = &self.schemes[usize::from(spec.scheme)];
+        Blueprint {
+            mss_bytes: scheme.transport.mss_bytes,
+            header_bytes: scheme.transport.header_bytes,
+            flow_bytes: spec.size_bytes,
+            traffic_class: spec.traffic_class.map(|class| self.traffic_classes[usize::from(class)].as_str()),
+            line_rate,
+            inner: &scheme.inner,
+            registry: &scheme.registry,
+        }
+    }
 }
 
 impl<F: Fabric> World<F> {
@@ -63,22 +104,27 @@ impl<F: Fabric> World<F> {
     }
 
     fn start_flow(&mut self, spec: FlowSpec) {
-        let id = self.records.flows.id.len() as u32;
-        let scheme = &self.settings.schemes[usize::from(spec.scheme)];
-        let there = self.layout.routes.links(&self.layout.network, spec.src, spec.dst, u64::from(id));
-        let back = self.layout.routes.links(&self.layout.network, spec.dst, spec.src, u64::from(id));
-        let (Some(there), Some(back)) = (there, back) else { unreachable!("paths were checked before the run") };
-        let cc = scheme.controller_for(Blueprint {
-            mss_bytes: scheme.transport.mss_bytes,
-            header_bytes: scheme.transport.header_bytes,
-            flow_bytes: spec.size_bytes,
-            traffic_class: spec.traffic_class.map(|class| self.settings.traffic_classes[usize::from(class)].as_str()),
-            line_rate: self.layout.links[there[0] as usize].rate,
-            inner: &scheme.inner,
-            registry: &scheme.registry,
-        });
+        if let Some(slot) = self.take_idle(&spec) {
+            return self.start_on_open_connection(spec, slot);
+        }
+        let paths = self.paths(&spec, self.records.flows.id.len() as u32);
+        let plan = self.settings.blueprint(&spec, self.line_rate(&paths[0]));
+        let cc = self.settings.schemes[usize::from(spec.scheme)].controller_for(plan);
         let Ok(cc) = cc else { unreachable!("schemes were checked before the run: {cc:?}") };
-        self.open_flow(spec, [there, back], cc);
+        self.open_flow(spec, paths, cc);
+    }
+
+    /// Returns the links of a connection in both directions.
+    pub(super) fn paths(&self, spec: &FlowSpec, connection: u32) -> [Vec<u32>; 2] {
+        [(spec.src, spec.dst), (spec.dst, spec.src)].map(|(from, to)| {
+            let links = self.layout.routes.links(&self.layout.network, from, to, u64::from(connection));
+            links.unwrap_or_else(|| unreachable!("paths were checked before the run"))
+        })
+    }
+
+    /// The rate of the interface that `links` begin with.
+    pub(super) fn line_rate(&self, links: &[u32]) -> Rate {
+        self.layout.links[links[0] as usize].rate
     }
 
     /// Opens a flow over the links `there` and `back`, controlled by `cc`.
@@ -89,11 +135,12 @@ impl<F: Fabric> World<F> {
         let demands = self.demands(id, &*cc);
         let Demands { echo, needs, uses_tail, requests_rate, is_followed, stamps } = demands;
         let mut source = self.source(id, &spec, &transport, cc);
-        let (segments, ideal) = self.bounds(&spec, &mut source, [&there, &back], &transport);
+        let handshake = self.handshake(&there, &back, &transport);
+        let (segments, ideal) = self.bounds(&spec, &mut source.writing, &there, handshake, &transport);
         // Slots are reused, and with them the memory of the flow that ended.
         let slot = self.free_slots.pop().map_or(self.flows.len() as u32, |Reverse(slot)| slot);
         let [forward, reverse] = self.set_routes(&spec, [&there, &back], is_followed);
-        self.plan_drops(id, slot);
+        self.plan_drops(id, slot, 0);
         let (from, to) = (*self.hosts.specs.spec(spec.src), *self.hosts.specs.spec(spec.dst));
         let acks_carry_extras = requests_rate || echo != Echo::Nothing || !to.ack_cost.is_zero() || is_followed;
         let offload = Offload::of(&from, &to, &transport, echo != Echo::Nothing);
@@ -133,9 +180,10 @@ impl<F: Fabric> World<F> {
             echoes: Echoes { kind: echo, ns: 0, rate: 0, ack_cost: to.ack_cost },
             at_interface: AtInterface { uses_tail, reads_backlog: needs.nic_backlog, queueing: false, pulling: false },
             offload,
-            application: source.application,
+            application: source.writing.application,
             waiter: spec.waiter,
             lost: 0,
+            kept: Kept::of(&spec, id),
         };
         // Crossings refer to the slot's previous flow, so observers must get them before it is overwritten.
         self.report_crossings();
@@ -143,11 +191,18 @@ impl<F: Fabric> World<F> {
             Some(old) => *old = flow,
             None => self.flows.push(flow),
         }
-        self.record_start(id, &spec, ideal);
-        if let Some(after) = source.next_write {
-            self.enter_timer(Entry { at: self.now + after, flow: id, owner: TimerOwner::Application, slot });
-        }
+        self.tally.open_flows += 1;
+        self.record_start(id, id, &spec, ideal);
+        self.await_next_write(slot, source.writing.next_write);
         self.send_allowed(slot);
+    }
+
+    /// Sets the timer for the next write of the application, if there is one.
+    pub(super) fn await_next_write(&mut self, slot: u32, after: Option<Dur>) {
+        if let Some(after) = after {
+            let flow = self.flows[slot as usize].id;
+            self.enter_timer(Entry { at: self.now + after, flow, owner: TimerOwner::Application, slot });
+        }
     }
 
     /// Collects the demands of the controller and the observers of flow `id`.
@@ -170,31 +225,22 @@ impl<F: Fabric> World<F> {
         if !timer_error.is_zero() {
             sender.set_timer_error(timer_error, stream(Domain::TimerError));
         }
-        let mut application = spec.writes.map(|writes| Box::new(Application::new(writes, spec.size_bytes)));
-        let next_write = match (&mut application, spec.size_bytes) {
-            (Some(application), _) => application.write(&mut sender),
-            (None, Some(bytes)) => {
-                sender.write(bytes);
-                None
-            }
-            (None, None) => {
-                sender.write_without_end();
-                None
-            }
-        };
-        Source { sender, application, next_write }
+        let writing = Writing::begin(spec, &mut sender);
+        Source { sender, writing }
     }
 
     /// Returns the number of segments of the first write, `Seq::MAX` without end, and the least completion time of the
-    /// flow, if it has an end. The application gets the least time of its first write.
-    fn bounds(
+    /// flow, if it has an end. The application gets the least time of its first write. `handshake` is the time before
+    /// the connection opens.
+    pub(super) fn bounds(
         &self,
         spec: &FlowSpec,
-        source: &mut Source,
-        [there, back]: [&[u32]; 2],
+        writing: &mut Writing,
+        there: &[u32],
+        handshake: Dur,
         tcp: &TransportConfig,
     ) -> (Seq, Option<Dur>) {
-        let application = source.application.as_deref_mut();
+        let application = writing.application.as_deref_mut();
         let at_once_bytes = application.as_ref().map_or(spec.size_bytes, |application| Some(application.first_bytes()));
         let segments = at_once_bytes.map_or(Seq::MAX, |bytes| {
             let segments = bytes.div_ceil(tcp.mss_bytes);
@@ -204,12 +250,12 @@ impl<F: Fabric> World<F> {
             );
             segments
         });
-        let at_once = at_once_bytes.map(|bytes| self.ideal(there, back, bytes, tcp));
+        let at_once = at_once_bytes.map(|bytes| handshake + self.ideal(there, bytes, tcp));
         let mut ideal = spec.size_bytes.and(at_once);
         if let Some(application) = application {
             application.first_least = at_once.unwrap_or_default();
-            if source.next_write.is_some() {
-                ideal = self.ideal_of_writes(application, there, back, tcp);
+            if writing.next_write.is_some() {
+                ideal = self.ideal_of_writes(application, there, handshake, tcp);
             }
         }
         (segments, ideal)
@@ -225,12 +271,14 @@ impl<F: Fabric> World<F> {
         [forward, reverse]
     }
 
-    /// Adds a flow to the records and totals, and notifies the observers.
-    fn record_start(&mut self, id: u32, spec: &FlowSpec, ideal: Option<Dur>) {
-        self.records.flows.open(spec, self.now, ideal.map_or(u64::MAX, Dur::as_ps));
+    /// Adds a flow to the records and totals, and notifies the observers. `connection` is the flow that opened its
+    /// connection.
+    pub(super) fn record_start(&mut self, id: u32, connection: u32, spec: &FlowSpec, ideal: Option<Dur>) {
+        self.records.flows.open(spec, connection, self.now, ideal.map_or(u64::MAX, Dur::as_ps));
         let transport = &self.settings.schemes[usize::from(spec.scheme)].transport;
         self.observers.open(&Opened {
             flow: id,
+            connection,
             start: self.now,
             scheme: spec.scheme,
             traffic_class: spec.traffic_class,
@@ -241,16 +289,15 @@ impl<F: Fabric> World<F> {
             uses_ecn: transport.ecn != Ecn::Off,
         });
         self.records.totals.flows += 1;
-        self.tally.open_flows += 1;
         self.records.totals.peak_open_flows = self.records.totals.peak_open_flows.max(self.tally.open_flows);
     }
 
-    /// The least completion time: the handshake, propagation, the serialization of the last segment at every link, and
-    /// that of all earlier segments at the slowest link.
-    fn ideal(&self, there: &[u32], back: &[u32], bytes: u64, tcp: &TransportConfig) -> Dur {
+    /// The least completion time on an open connection: propagation, the serialization of the last segment at every
+    /// link, and that of all earlier segments at the slowest link.
+    fn ideal(&self, there: &[u32], bytes: u64, tcp: &TransportConfig) -> Dur {
         let full_segments = (bytes - 1) / tcp.mss_bytes;
         let last_bytes = bytes - full_segments * tcp.mss_bytes + tcp.header_bytes;
-        self.handshake(there, back, tcp) + self.cross(there, last_bytes) + self.queue(there, tcp, full_segments)
+        self.cross(there, last_bytes) + self.queue(there, tcp, full_segments)
     }
 
     /// The least completion time of a flow that is written in pieces. How pieces share segments depends on the send
@@ -259,10 +306,10 @@ impl<F: Fabric> World<F> {
         &self,
         application: &Application,
         there: &[u32],
-        back: &[u32],
+        handshake: Dur,
         tcp: &TransportConfig,
     ) -> Option<Dur> {
-        application.least(self.handshake(there, back, tcp), |bytes| {
+        application.least(handshake, |bytes| {
             self.cross(there, tcp.header_bytes + 1) + self.queue(there, tcp, (bytes - 1) / tcp.mss_bytes)
         })
     }
@@ -299,10 +346,12 @@ impl<F: Fabric> World<F> {
         }
     }
 
-    fn plan_drops(&mut self, id: u32, slot: u32) {
+    /// Plans the scripted drops of flow `id`, whose segments are numbered from `first` on its connection.
+    pub(super) fn plan_drops(&mut self, id: u32, slot: u32, first: u32) {
         for planned in self.settings.drops.iter().filter(|planned| planned.flow == id) {
             if let Some(link) = self.layout.link_between(planned.from, planned.to) {
-                let segments = planned.segments.iter().map(|&segment| (segment, planned.copies)).collect();
+                let numbers = planned.segments.iter().map(|&segment| segment.wrapping_add(first));
+                let segments = numbers.map(|segment| (segment, planned.copies)).collect();
                 self.fabric.plan_drop(link, PlannedDrop { flow: slot, segments });
             }
         }

@@ -64,7 +64,8 @@ impl<F: Fabric> World<F> {
         };
         self.observers.notify(&PacketEvent {
             now,
-            flow: flow.id,
+            flow: flow.row(),
+            connection: flow.id,
             kind,
             wire_bytes: packet.wire_bytes() as u32,
             class: packet.class(),
@@ -158,7 +159,7 @@ impl<F: Fabric> World<F> {
     /// Passes the controller of the open flow `id` to `steer`, then lets its sender send. Returns false if no such flow
     /// is open.
     pub(crate) fn steer(&mut self, id: u32, steer: &mut dyn FnMut(&mut dyn CongestionControl)) -> bool {
-        let Some(slot) = self.flows.iter().position(|flow| flow.open && flow.id == id) else { return false };
+        let Some(slot) = self.flows.iter().position(|flow| flow.open && flow.is(id)) else { return false };
         self.flows[slot].sender.steer(steer);
         self.send_allowed(slot as u32);
         true
@@ -166,9 +167,22 @@ impl<F: Fabric> World<F> {
 }
 
 impl Flow {
+    /// Returns true if `number` is that of the connection or of the flow that it carries.
+    fn is(&self, number: u32) -> bool {
+        self.id == number || self.row() == number
+    }
+
     fn view(&self) -> FlowView<'_> {
         let Span { start, finish, .. } = self.span;
-        FlowView { id: self.id, start, finish, sender: &self.sender, receiver: &self.receiver }
+        FlowView {
+            id: self.row(),
+            connection: self.id,
+            start,
+            finish,
+            held_bytes: self.held_bytes(),
+            sender: &self.sender,
+            receiver: &self.receiver,
+        }
     }
 }
 
@@ -178,7 +192,7 @@ impl<F: Fabric> Inside for World<F> {
     }
 
     fn open_flow(&self, id: u32) -> Option<FlowView<'_>> {
-        self.flows.iter().find(|flow| flow.open && flow.id == id).map(Flow::view)
+        self.flows.iter().find(|flow| flow.open && flow.is(id)).map(Flow::view)
     }
 
     fn for_each_open_flow(&self, see: &mut dyn FnMut(FlowView<'_>)) {

@@ -84,7 +84,7 @@ impl Sender {
     /// Enables or disables the fast paths after a change of the window, the phase or the scoreboard.
     #[inline(always)]
     pub(super) fn update_fast_paths(&mut self) {
-        let windowed = self.features.is_window_only && !self.window_reduced;
+        let windowed = self.features.is_window_only && !self.window_reduced && !self.may_restart;
         let undisturbed = windowed && self.phase == Phase::Open && self.recovery.dup_acks == 0 && self.board.is_clean();
         self.ack_fast_path = undisturbed && self.features.exact_rtt;
         self.send_fast_path = undisturbed && self.features.sends_single_segments;

@@ -110,6 +110,7 @@ impl Sender {
     /// Enters the established state and informs the controller.
     pub(super) fn open(&mut self, now: Time, explicit_rate: Option<Rate>) {
         self.state = State::Established;
+        self.last_sent = now;
         self.features.open(&*self.cc);
         self.timers.rto_deadline = Time::NEVER;
         self.cc.on_established(explicit_rate, &mut context!(self, now));

@@ -20,6 +20,9 @@ impl Sender {
         if self.state != State::Established {
             return self.poll_unopened(now);
         }
+        if self.may_restart {
+            self.restart_after_idle(now);
+        }
         if self.advertised_window.is_some()
             && let Some(probe) = self.poll_window_probe()
         {
@@ -32,6 +35,7 @@ impl Sender {
     #[inline(never)]
     pub(super) fn poll_established(&mut self, now: Time, nic_idle: bool) -> Option<Transmit> {
         if let Some(segment) = self.next_of_low_chunk() {
+            self.last_sent = now;
             return Some(Transmit::Data(segment));
         }
         // The candidate of the head, in class 0, and the candidate of the tail.
@@ -67,6 +71,7 @@ impl Sender {
             }
             (Permit::Send(plan), _, Some(tail)) if plan.end == WhichEnd::Tail => {
                 self.cwnd_limited = waits_for_window;
+                self.last_sent = now;
                 self.buffer.sent_from_tail(tail.first);
                 self.board.mark_sent_from_tail(tail.first);
                 self.batch.begin_low(tail, plan.class);
@@ -260,6 +265,7 @@ impl Sender {
     fn send_head(&mut self, now: Time, seq: Seq, class: u8) -> Segment {
         let mut segment = self.segment(seq, class);
         self.retransmit_head = false;
+        self.last_sent = now;
         if let Some(rate) = self.limits.pacing {
             let wire_bytes = u64::from(segment.payload_bytes) + self.config.header_bytes;
             let from = self.paced_from(now);

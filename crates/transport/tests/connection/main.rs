@@ -7,6 +7,7 @@ mod edge_cases;
 mod full_interface;
 mod handshake;
 mod hostile_peer;
+mod idle;
 mod memory;
 mod next_segment;
 mod pacing;

@@ -399,7 +399,7 @@ impl Wire {
     }
 }
 
-fn to_ms(time: Time) -> u64 {
+pub fn to_ms(time: Time) -> u64 {
     (time - Time::ZERO).as_ps() / Dur::from_ms(1).as_ps()
 }
 

@@ -11,7 +11,11 @@
 //! its whole tail within its first round trip is never bounded.
 
 use super::Rc3;
-use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Offer, Permit, Sent, TailOffer};
+use crate::contract::{
+    Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Offer, Permit, Restart, Sent, TailOffer,
+};
+use crate::param::Values;
+use crate::registry::Blueprint;
 use sparelane_core::{Rate, Time};
 
 /// Slightly above 1, so that the tail claims bandwidth that becomes free on the path.
@@ -116,6 +120,14 @@ impl CongestionControl for BoundedRc3 {
 
     fn on_repaired(&mut self, resent_bytes: u64, cx: &mut Cx<'_>) {
         self.rc3.on_repaired(resent_bytes, cx);
+    }
+
+    fn on_restart(&mut self, restart: &Restart, cx: &mut Cx<'_>) {
+        self.rc3.on_restart(restart, cx);
+    }
+
+    fn on_next_flow(&mut self, values: &Values, plan: &Blueprint<'_>) {
+        self.rc3.on_next_flow(values, plan);
     }
 
     fn limits(&self) -> Limits {

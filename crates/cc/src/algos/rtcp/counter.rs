@@ -58,6 +58,14 @@ impl Counter {
         Counter { rule, bytes: 0.0, printed_bytes_s: max_bytes_s, weight_bytes, unit_bytes_s, max_bytes_s }
     }
 
+    /// Sets the weight. H stays, but never exceeds the weight of the coupled rule.
+    pub fn set_weight(&mut self, weight_bytes: f64) {
+        self.weight_bytes = weight_bytes;
+        if self.rule == Target::Coupled {
+            self.bytes = self.bytes.min(weight_bytes);
+        }
+    }
+
     /// Returns H in bytes.
     pub fn bytes(&self) -> f64 {
         self.bytes

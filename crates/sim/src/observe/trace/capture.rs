@@ -11,7 +11,7 @@ use std::io::Write;
 /// The place of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The interface of the sending host of one flow, for that flow alone.
+    /// The interface of the sending host of one connection, by the number of its first flow, for that connection alone.
     Flow(u32),
     /// Ports, each from one node towards the next and with a name, for all flows that leave them.
     Ports(Vec<(NodeId, NodeId, String)>),
@@ -22,7 +22,7 @@ pub struct Capture {
     place: Place,
     sink: Sink,
     snap_bytes: u32,
-    /// The ends of the open connections, by flow.
+    /// The ends of the open connections, by the number of their first flow.
     ends: BTreeMap<u32, Ends>,
     written: u16,
 }
@@ -108,15 +108,15 @@ impl Observer for Capture {
     }
 
     fn on_open(&mut self, flow: &Opened) {
-        let Opened { flow, src, dst, mss_bytes, header_bytes, uses_ecn, .. } = *flow;
-        if matches!(self.place, Place::Flow(other) if other != flow) {
+        let Opened { flow, connection, src, dst, mss_bytes, header_bytes, uses_ecn, .. } = *flow;
+        if flow != connection || matches!(self.place, Place::Flow(other) if other != flow) {
             return;
         }
         self.ends.insert(flow, Ends { flow, src, dst, mss_bytes, header_bytes, uses_ecn });
     }
 
     fn on_packet(&mut self, packet: &PacketEvent) {
-        let Some(ends) = self.ends.get(&packet.flow) else { return };
+        let Some(ends) = self.ends.get(&packet.connection) else { return };
         let Some(interface) = self.interface(packet, ends) else { return };
         let (length, bytes) = frame(packet, ends, self.written).bytes(self.snap_bytes);
         self.written = self.written.wrapping_add(1);
