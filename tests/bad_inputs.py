@@ -533,16 +533,16 @@ _KEYS = ["--keys", "keys", "--trust", "0" * 64]
 # Command lines of transfers and tunnels; none of them reaches a peer.
 WIRE: list[Line] = [
     Line(["keys"], "COMMAND"),
-    Line(["keys", "new"], "--dir"),
-    Line(["keys", "new", "--dir", "s.toml"], "s.toml", _RUN),
-    Line(["keys", "new", "--dir", "/proc/none"], "/proc/none"),
-    Line(["keys", "show", "--dir", "nowhere"], "nowhere"),
-    Line(["keys", "trust", "--dir", "keys", "abc"], '"abc" is not a fingerprint'),
-    Line(["keys", "trust", "--dir", "keys"], "FINGERPRINT"),
+    Line(["keys", "new"], "/dev/null"),
+    Line(["keys", "new", "--keys", "s.toml"], "s.toml", _RUN),
+    Line(["keys", "new", "--keys", "/proc/none"], "/proc/none"),
+    Line(["keys", "show", "--keys", "nowhere"], "nowhere"),
+    Line(["keys", "trust", "--keys", "keys", "abc"], '"abc" is not a fingerprint'),
+    Line(["keys", "trust", "--keys", "keys"], "FINGERPRINT"),
     Line(["keys", "frobnicate"], "frobnicate"),
     Line(["send"], "FILE"),
     Line(["send", *_KEYS], "FILE"),
-    Line(["send", *_KEYS, "s.toml", "nowhere"], '"nowhere" is not an address; allowed: HOST:PORT', _RUN),
+    Line(["send", *_KEYS, "s.toml", "nowhere:"], '"nowhere:" is not an address; allowed: HOST or HOST:PORT', _RUN),
     Line(["send", *_KEYS, "s.toml", "127.0.0.1:65536"], "is not an address", _RUN),
     Line(["send", *_KEYS, "s.toml", "127.0.0.1:"], "is not an address", _RUN),
     Line(["send", *_KEYS, "s.toml", ":9"], "is not an address", _RUN),
@@ -566,25 +566,56 @@ WIRE: list[Line] = [
     Line(["send", *_KEYS, "--connect-timeout", "0", "s.toml", "127.0.0.1:9"], "--connect-timeout", _RUN),
     Line(["send", "--keys", "nowhere", "--trust", "0" * 64, "s.toml", "127.0.0.1:9"], "nowhere", _RUN),
     Line(["send", "--keys", "keys", "--trust", "xyz", "s.toml", "127.0.0.1:9"], '"xyz" is not a fingerprint', _RUN),
-    Line(["recv", *_KEYS], "--listen"),
-    Line(["recv", *_KEYS, "--listen", "nowhere", "-o", "to"], "is not an address", {"to/": ""}),
+    Line(["recv", *_KEYS], "--output"),
+    Line(["recv", *_KEYS, "--listen", "nowhere:http", "-o", "to"], "is not an address", {"to/": ""}),
     Line(["recv", *_KEYS, "--listen", "127.0.0.1:0", "-o", "none/inside"], "none/inside"),
     Line(["recv", *_KEYS, "--listen", "192.0.2.1:7777", "-o", "to"], "192.0.2.1:7777", {"to/": ""}),
     Line(["recv", *_KEYS, "--listen", "127.0.0.1:0", "-o", "s.toml"], "s.toml", _RUN),
+    Line(["recv", *_KEYS, "-o", "to", "--partial-age", "-1"], "--partial-age"),
+    Line(["partial"], "COMMAND"),
+    Line(["partial", "list"], "FOLDER"),
+    Line(["partial", "list", "nowhere"], "nowhere"),
+    Line(["partial", "list", "s.toml"], "s.toml", _RUN),
+    Line(["partial", "clean", ".", "--partial-age", "soon"], "--partial-age"),
     Line(["tunnel", *_KEYS], "--listen"),
     Line(["tunnel", *_KEYS, "--forward", "nonsense", "127.0.0.1:9"], "nonsense"),
     Line(["tunnel", *_KEYS, "--forward", "127.0.0.1:8022", "127.0.0.1:9"], "127.0.0.1:8022"),
     Line(["tunnel", *_KEYS, "--listen", "127.0.0.1:0", "--allow", "everything"], "everything"),
     Line(["tunnel", *_KEYS, "--listen", "127.0.0.1:0", "127.0.0.1:9"], "--listen"),
-    Line(["path", *_KEYS], "HOST:PORT"),
-    Line(["path", *_KEYS, "nowhere"], "is not an address"),
+    Line(["path", *_KEYS], "HOST"),
+    Line(["path", *_KEYS, "::1"], "is not an address"),
     Line(["path", *_KEYS, "--load", "-1", "127.0.0.1:9"], "--load"),
     Line(["path", *_KEYS, "--load-rate", "fast", "127.0.0.1:9"], "cannot read the load's rate; allowed: a rate"),
-    Line(["harm"], "HOST:PORT"),
+    Line(["harm"], "HOST"),
     Line(["harm", *_KEYS, "nowhere"], "--tcp"),
     Line(["harm", "--serve", "nonsense"], "nonsense"),
     Line(["harm", *_KEYS, "--seconds", "0", "127.0.0.1:9"], "--seconds"),
     Line(["harm", *_KEYS, "--rounds", "0", "127.0.0.1:9"], "--rounds"),
+]
+
+# Files of aliases, and a part of the message.
+ALIASES = [
+    ("[archive\n", "hosts.toml: Expected ']'"),
+    ('archive = "192.0.2.1"\n', '"archive" is no table; allowed: a table for each alias'),
+    ('[archive]\nadress = "192.0.2.1"\n', 'the alias [archive] has the unknown key "adress"; did you mean "address"?'),
+    (
+        '[archive]\naddress = "192.0.2.1"\n',
+        "the alias [archive] has no fingerprint, which is needed: `sparelane keys show`",
+    ),
+    (f'[archive]\nfingerprint = "{"0" * 64}"\n', "the alias [archive] has no address"),
+    ('[archive]\naddress = "192.0.2.1"\nfingerprint = "abc"\n', '[archive]: "abc" is not a fingerprint'),
+    ('[archive]\nport = "7777"\n', "has port = '7777'; allowed: a whole number"),
+    ("[archive]\naddress = 7\n", "has address = 7; allowed: a text in quotes"),
+    *(
+        (f'[archive]\naddress = "192.0.2.1"\nport = {port}\nfingerprint = "{"0" * 64}"\n', "allowed: 1 to 65535")
+        for port in (0, -1, 65536)
+    ),
+    (f'[archive]\naddress = "host:7777"\nfingerprint = "{"0" * 64}"\n', "allowed: an address without port"),
+    (f'["a:b"]\naddress = "192.0.2.1"\nfingerprint = "{"0" * 64}"\n', "allowed: no colon, slash or space"),
+]
+WIRE += [
+    Line(["send", *_KEYS, "s.toml", "archive"], message, {**_RUN, "sparelane/hosts.toml": text})
+    for text, message in ALIASES
 ]
 
 _LAW = """\

@@ -26,6 +26,9 @@ os.unsetenv("COLUMNS")
 # Tests simulate, and neither read nor fill the user's cache of outcomes.
 os.environ["SPARELANE_CACHE_LIMIT"] = "0B"
 
+# Neither keys nor aliases of this user take part in tests.
+os.environ["XDG_CONFIG_HOME"] = "/dev/null"
+
 # Files whose tests measure real time, or need network namespaces or programs in the kernel. `make test` runs these
 # tests one by one, after all others.
 MACHINE_FILES = {

@@ -138,6 +138,8 @@ def test_a_bad_input_has_one_clear_answer(
     case: Line, tmp_path: Path, runs: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    if "sparelane/hosts.toml" in case.files:
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     for name, content in case.files.items():
         place = tmp_path / name
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -352,7 +352,7 @@ def test_the_last_command_determines_the_exit_code(file: Path, prefix: str) -> N
 def test_a_transfer_crosses_the_network_and_path_measures_it(file: Path, prefix: str, tmp_path: Path) -> None:
     prints = {}
     for side in ("near", "far"):
-        line = [*SPARELANE, "keys", "new", "--dir", str(tmp_path / side), "--quiet"]
+        line = [*SPARELANE, "keys", "new", "--keys", str(tmp_path / side), "--quiet"]
         prints[side] = subprocess.run(line, capture_output=True, text=True, check=True).stdout.strip()
     (tmp_path / "file").write_bytes(os.urandom(300_000))
     (tmp_path / "to").mkdir()

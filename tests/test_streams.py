@@ -89,7 +89,7 @@ def test_a_run_is_saved_even_if_its_output_fails(line: str, code: int, message: 
             "numbers are saved in all.json",
         ),
         ("S new fresh.toml", ["fresh.toml"], "the scenario is saved in fresh.toml"),
-        ("S keys new --dir keys", ["keys"], "the key is saved in keys"),
+        ("S keys new --keys keys", ["keys"], "the key is saved in keys"),
         ("S bench --duration 0s --json bench.json", ["bench.json"], "the timings are saved in bench.json"),
         ("S plot run -o figure.png", ["figure.png"], "the figure is saved in figure.png"),
         ("S report run -o page.html", ["page.html"], "the report is saved in page.html"),

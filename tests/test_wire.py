@@ -24,7 +24,9 @@ from wire_processes import call
 def keys(tmp_path: Path) -> dict[str, tuple[str, str]]:
     """The folder and the fingerprint of each side's key."""
     folders = {side: str(tmp_path / side) for side in ("sender", "receiver")}
-    return {side: (folder, call("keys", "new", "--dir", folder, "--quiet").strip()) for side, folder in folders.items()}
+    return {
+        side: (folder, call("keys", "new", "--keys", folder, "--quiet").strip()) for side, folder in folders.items()
+    }
 
 
 class Running:
@@ -116,13 +118,22 @@ def test_python_sends_and_receives(keys: dict[str, tuple[str, str]], tmp_path: P
 def test_keys_are_shown_and_trusted(keys: dict[str, tuple[str, str]]) -> None:
     folder, own = keys["sender"]
     other = keys["receiver"][1]
-    call("keys", "trust", "--dir", folder, other, "--remark", "the archive")
-    assert json.loads(call("keys", "show", "--dir", folder, "--json")) == {"fingerprint": own, "trusted": [other]}
-    assert "there is a key already" in call("keys", "new", "--dir", folder, code=2)
-    assert "is not a fingerprint" in call("keys", "trust", "--dir", folder, "abc", code=2)
-    call("keys", "untrust", "--dir", folder, other)
-    assert json.loads(call("keys", "show", "--dir", folder, "--json"))["trusted"] == []
-    assert "does not trust" in call("keys", "untrust", "--dir", folder, other, code=2)
+    trusted = call("keys", "trust", "--keys", folder, other, "--remark", "the archive")
+    assert trusted.startswith(f"{other} (the archive) is trusted from now on")
+    again = call("keys", "trust", "--keys", folder, other, "--remark", "another")
+    assert again.startswith(f"{other} was trusted already; its remark")
+    assert json.loads(call("keys", "show", "--keys", folder, "--json")) == {
+        "fingerprint": own,
+        "trusted": [other],
+        "remarks": {other: "the archive"},
+    }
+    # The former name of the option.
+    assert call("keys", "show", "--dir", folder) == f"{own}\ntrusts {other} the archive\n"
+    assert "there is a key already" in call("keys", "new", "--keys", folder, code=2)
+    assert "is not a fingerprint" in call("keys", "trust", "--keys", folder, "abc", code=2)
+    assert "is no longer trusted" in call("keys", "untrust", "--keys", folder, other)
+    assert json.loads(call("keys", "show", "--keys", folder, "--json"))["trusted"] == []
+    assert "does not trust" in call("keys", "untrust", "--keys", folder, other, code=2)
 
 
 def test_all_addresses_of_a_name_are_tried(

@@ -175,11 +175,11 @@ def test_the_first_peer_is_trusted_only_with_the_option(tmp_path: Path) -> None:
         assert f"first contact: the peer's key is {keys.fingerprint['receiver']}" in first.stderr
         receiver.until("disconnected")
         for side, other in (("sender", "receiver"), ("receiver", "sender")):
-            assert json.loads(call("keys", "show", "--dir", keys.folder[side], "--json"))["trusted"] == [
+            assert json.loads(call("keys", "show", "--keys", keys.folder[side], "--json"))["trusted"] == [
                 keys.fingerprint[other]
             ]
         # Now each side trusts the other as if it had been named.
-        stranger = call("keys", "new", "--dir", str(tmp_path / "other"), "--quiet").strip()
+        stranger = call("keys", "new", "--keys", str(tmp_path / "other"), "--quiet").strip()
         refused = call(
             "send", "--keys", str(tmp_path / "other"), "--trust-on-first-contact", str(file), address, code=2
         )
@@ -221,7 +221,7 @@ def test_a_new_key_is_used_after_sighup(keys: Keys, tmp_path: Path) -> None:
         receiver.process.send_signal(signal.SIGHUP)
         receiver.until_logged("keys not reloaded")
         call("send", *keys.of("sender"), str(file), address)
-        fresh = call("keys", "new", "--dir", keys.folder["receiver"], "--quiet").strip()
+        fresh = call("keys", "new", "--keys", keys.folder["receiver"], "--quiet").strip()
         receiver.process.send_signal(signal.SIGHUP)
         receiver.until_logged(f"this host is {fresh}, and trusts 1 peers")
         assert f"the peer's key is {fresh}" in call("send", *keys.of("sender"), str(file), address, code=2)

@@ -21,7 +21,7 @@ UNREACHABLE = "127.0.0.1:9"
 
 # Arguments after `send --keys ... --trust ...`, in which {file} is a file, and a part of the message.
 SEND = {
-    "not an address": (["{file}", "nowhere"], '"nowhere" is not an address; allowed: HOST:PORT'),
+    "not an address": (["{file}", "nowhere:"], '"nowhere:" is not an address; allowed: HOST or HOST:PORT'),
     "a port beyond all": (["{file}", "127.0.0.1:65536"], "is not an address"),
     "unknown host": (["{file}", "no.such.host.invalid:1"], '"no.such.host.invalid": '),
     "no peer": (["--connect-timeout", "0.3", "{file}", UNREACHABLE], "does not answer"),
@@ -69,7 +69,7 @@ def test_a_wrong_key_and_the_key_of_another_site_are_refused_with_their_fingerpr
 ) -> None:
     (tmp_path / "file").write_text("x")
     (tmp_path / "to").mkdir()
-    other = call("keys", "new", "--dir", str(tmp_path / "other"), "--quiet").strip()
+    other = call("keys", "new", "--keys", str(tmp_path / "other"), "--quiet").strip()
     with running("recv", *keys.of("receiver"), "--listen", "127.0.0.1:0", "-o", str(tmp_path / "to")) as receiver:
         address = receiver.until("listening")["address"]
         wrong = ["--keys", keys.folder["sender"], "--trust", other, str(tmp_path / "file"), address]
@@ -151,7 +151,7 @@ def test_mistakes_of_a_receiver_are_clear_errors(keys: Keys, tmp_path: Path) -> 
             ("192.0.2.1:7777", tmp_path, "Cannot assign requested address"),
             ("127.0.0.1:0", tmp_path / "none" / "inbox", "No such file"),
             ("127.0.0.1:0", tmp_path / "plain", "Not a directory"),
-            ("nowhere", tmp_path, "is not an address"),
+            ("nowhere:", tmp_path, "is not an address"),
         ]
         for listen, folder, message in cases:
             report = call("recv", *keys.of("receiver"), "--listen", listen, "-o", str(folder), code=MISTAKE)

@@ -23,7 +23,7 @@ def keys(tmp_path: Path) -> tuple[Path, str, Path, str]:
     """The folders and the fingerprints of the sender's and the receiver's keys."""
     report: list[Any] = []
     for side in ("sender", "receiver"):
-        line = [*SPARELANE, "keys", "new", "--dir", str(tmp_path / side), "--quiet"]
+        line = [*SPARELANE, "keys", "new", "--keys", str(tmp_path / side), "--quiet"]
         report += [tmp_path / side, subprocess.run(line, capture_output=True, text=True, check=True).stdout.strip()]
     return report[0], report[1], report[2], report[3]
 

@@ -247,7 +247,7 @@ def test_a_log_that_ends_early_is_an_error_at_the_end() -> None:
 
 
 def test_every_command_for_transfers_has_json(keys: Keys) -> None:
-    report = json.loads(call("keys", "trust", "--dir", keys.folder["sender"], keys.fingerprint["receiver"], "--json"))
+    report = json.loads(call("keys", "trust", "--keys", keys.folder["sender"], keys.fingerprint["receiver"], "--json"))
     assert report["trusted"] == keys.fingerprint["receiver"]
     for command in ("keys new", "keys show", "send", "recv", "tunnel", "path", "harm"):
         assert "--json" in CliRunner().invoke(main, [*command.split(), "--help"]).output, command

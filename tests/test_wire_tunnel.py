@@ -256,7 +256,7 @@ def test_sigterm_finishes_open_connections_and_a_second_one_ends_at_once(keys: K
 
 
 def test_sighup_reads_the_trusted_peers_again(keys: Keys, tmp_path: Path) -> None:
-    stranger = call("keys", "new", "--dir", str(tmp_path / "stranger"), "--quiet").strip()
+    stranger = call("keys", "new", "--keys", str(tmp_path / "stranger"), "--quiet").strip()
     with serving(Echo()) as target:
         listen = ("--listen", "127.0.0.1:0", "--allow", target)
         with running("tunnel", *keys.of("receiver"), *listen) as server:
@@ -264,7 +264,7 @@ def test_sighup_reads_the_trusted_peers_again(keys: Keys, tmp_path: Path) -> Non
             known = ["--keys", str(tmp_path / "stranger"), "--trust", keys.fingerprint["receiver"]]
             dial = ("tunnel", *known, "--forward", f"127.0.0.1:0={target}", address)
             assert "does not trust this host's key" in call(*dial, code=2)
-            call("keys", "trust", "--dir", keys.folder["receiver"], stranger)
+            call("keys", "trust", "--keys", keys.folder["receiver"], stranger)
             server.process.send_signal(signal.SIGHUP)
             server.until_logged("trusts 2 peers")
             with running(*dial) as client:
@@ -284,8 +284,8 @@ def ends(stream: socket.socket) -> bool:
 
 @pytest.mark.parametrize("revocation", ["end", "finish"])
 def test_a_revoked_key_loses_its_tunnel(keys: Keys, tmp_path: Path, revocation: str) -> None:
-    other = call("keys", "new", "--dir", str(tmp_path / "other"), "--quiet").strip()
-    call("keys", "trust", "--dir", keys.folder["receiver"], other)
+    other = call("keys", "new", "--keys", str(tmp_path / "other"), "--quiet").strip()
+    call("keys", "trust", "--keys", keys.folder["receiver"], other)
     with serving(Echo()) as target:
         listen = ("--listen", "127.0.0.1:0", "--allow", target, "--revocation", revocation)
         with running("tunnel", *keys.of("receiver"), *listen) as server:
@@ -296,7 +296,7 @@ def test_a_revoked_key_loses_its_tunnel(keys: Keys, tmp_path: Path, revocation: 
                 with connect(port) as stream:
                     stream.sendall(b"1")
                     assert stream.recv(1) == b"1"
-                    call("keys", "untrust", "--dir", keys.folder["receiver"], other)
+                    call("keys", "untrust", "--keys", keys.folder["receiver"], other)
                     server.process.send_signal(signal.SIGHUP)
                     if revocation == "finish":
                         server.until_logged("trusts 1 peers")
@@ -375,7 +375,7 @@ def test_each_mistake_of_a_tunnel_is_one_clear_error(keys: Keys) -> None:
         cases = [
             (("--listen", "127.0.0.1:0"), "--listen needs at least one target"),
             (("--listen", "127.0.0.1:0", "--allow", "x:1", "h:1"), "allowed: one of the two"),
-            (("h:1",), "allowed: either --listen with --allow, or --forward with HOST:PORT"),
+            (("h:1",), "allowed: either --listen with --allow, or --forward with HOST"),
             (("--forward", "1:2", "h:1"), '"1:2" is not a forward'),
             (("--forward", f"{at}=h:1", "127.0.0.1:9"), "in use"),
             (("--forward", "127.0.0.1:0=h", "127.0.0.1:9"), '"h" is not a target'),

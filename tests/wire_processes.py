@@ -25,7 +25,7 @@ class Keys:
     def __init__(self, at: Path) -> None:
         self.folder = {side: str(at / side) for side in ("sender", "receiver")}
         self.fingerprint = {
-            side: call("keys", "new", "--dir", folder, "--quiet").strip() for side, folder in self.folder.items()
+            side: call("keys", "new", "--keys", folder, "--quiet").strip() for side, folder in self.folder.items()
         }
 
     def of(self, side: str) -> list[str]:

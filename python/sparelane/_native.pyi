@@ -587,6 +587,8 @@ class WireSettings(TypedDict):
 
     keys: str
     trust: list[str]
+    # The only peer that is trusted apart from those in `trust`; `None` trusts those of the folder, too.
+    peer: str | None
     controller: str
     set: list[tuple[str, str]]
     # Pairs of name and text of the declared settings.
@@ -666,7 +668,7 @@ class FileReceiver:
         """The number of connected peers that have offered files."""
     def step(self, seconds: float) -> list[dict[str, Any]]:
         """Continues until an event happens, for at most `seconds`; returns the events."""
-    def reload(self, folder: str, trust: list[str]) -> tuple[str, int]:
+    def reload(self, settings: WireSettings) -> tuple[str, int]:
         """Reloads key and trusted peers; returns the key's fingerprint and the number of trusted peers."""
     def stop(self) -> None:
         """Accepts no new transfers. Running ones continue."""
@@ -699,7 +701,7 @@ class Tunnel:
         """The number of open connections."""
     def step(self, seconds: float) -> list[dict[str, Any]]:
         """Continues until an event happens, for at most `seconds`; returns the events."""
-    def reload(self, folder: str, trust: list[str]) -> tuple[str, int]:
+    def reload(self, settings: WireSettings) -> tuple[str, int]:
         """Reloads key and trusted peers; returns the key's fingerprint and the number of trusted peers."""
     def set_allowed(self, allowed: list[tuple[str, str]]) -> None:
         """Replaces the targets that are served."""
@@ -727,14 +729,23 @@ def check_wire(settings: WireSettings, has_keys: bool) -> None:
 def new_key(folder: str) -> str:
     """Creates a key pair in a folder; returns its fingerprint."""
 
-def show_keys(folder: str) -> tuple[str, list[str]]:
-    """Returns the fingerprint of a folder's key, and those of trusted peers."""
+def show_keys(folder: str) -> tuple[str, list[tuple[str, str]]]:
+    """Returns the fingerprint of a folder's key, and those of trusted peers with their remarks."""
 
-def trust(folder: str, fingerprint: str, remark: str) -> None:
-    """Adds a peer to the trusted peers of a folder."""
+def trust(folder: str, fingerprint: str, remark: str) -> bool:
+    """Adds a peer to the trusted peers of a folder; returns false if it was trusted already."""
 
 def untrust(folder: str, fingerprint: str) -> bool:
     """Removes a peer from the trusted peers of a folder; returns whether it was trusted."""
+
+def read_config(path: str) -> str | None:
+    """Reads a file of this user's configuration to which nobody else can write; `None` if it does not exist."""
+
+def list_partial(folder: str) -> list[tuple[str, int, float, bool]]:
+    """Lists incomplete files: name, bytes, seconds since the last change, and whether a receiver is writing it."""
+
+def clean_partial(folder: str, min_age_s: float) -> list[tuple[str, int, float, bool]]:
+    """Removes incomplete files that have not changed for `min_age_s` and are not in use; returns them."""
 
 class EmulationError(RuntimeError):
     """A scenario cannot be emulated on this machine, or an emulation failed."""

@@ -6,13 +6,14 @@
 //! followed by a remark). Both files are accessible to their owner only. Other users cannot write to the folder or to one
 //! above it, since that suffices to replace the files (as `StrictModes` of OpenSSH).
 
+use crate::peer_text::PeerText;
 use ring::rand::SystemRandom;
 use ring::signature::Ed25519KeyPair;
 use rustls::crypto::ring::sign::any_eddsa_type;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::sign::{CertifiedKey, SigningKey};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
@@ -93,7 +94,7 @@ pub enum IdentityError {
         error: io::Error,
     },
     /// The folder has no key.
-    #[error("\"{}\" holds no key; `sparelane keys new --dir DIR` makes one", .0.display())]
+    #[error("\"{}\" holds no key; `sparelane keys new --keys DIR` makes one", .0.display())]
     Missing(PathBuf),
     /// The folder has a key already.
     #[error("{}: there is a key already; it is not replaced", .0.display())]
@@ -238,39 +239,53 @@ impl Trusted {
     /// # Errors
     /// The file cannot be read, other users have access to it, or a line is invalid.
     pub fn load(folder: &Path) -> Result<Trusted, IdentityError> {
+        Ok(Trusted::with_remarks(folder)?.into_keys().collect())
+    }
+
+    /// Loads the trusted peers from a folder, each with its remark. Characters that would confuse a
+    /// terminal are escaped.
+    ///
+    /// # Errors
+    /// As for [`load`](Trusted::load).
+    pub fn with_remarks(folder: &Path) -> Result<BTreeMap<Fingerprint, String>, IdentityError> {
         let path = folder.join(TRUSTED_FILE);
+        let mut trusted = BTreeMap::new();
         if !path.exists() {
-            return Ok(Trusted::default());
+            return Ok(trusted);
         }
-        let mut trusted = Trusted::default();
         for (at, line) in read_private(&path)?.lines().enumerate() {
             let line = line.trim();
-            let Some(word) = line.split_whitespace().next().filter(|_| !line.starts_with('#')) else { continue };
-            let parsed = word.parse();
-            trusted.add(parsed.map_err(|error| IdentityError::Line { path: path.clone(), line: at + 1, error })?);
-            if trusted.0.len() > MAX_TRUSTED {
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let (word, remark) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+            let peer = word.parse().map_err(|error| IdentityError::Line { path: path.clone(), line: at + 1, error })?;
+            trusted.insert(peer, PeerText::from(remark.trim()).into());
+            if trusted.len() > MAX_TRUSTED {
                 return Err(IdentityError::TooMany(path));
             }
         }
         Ok(trusted)
     }
 
-    /// Appends a peer to the list of a folder, unless it is there already.
+    /// Appends a peer to the list of a folder. Returns false if it is there already; its remark is
+    /// kept then.
     ///
     /// # Errors
     /// The file cannot be read or written, or the list is full.
-    pub fn append(folder: &Path, peer: Fingerprint, remark: &str) -> Result<(), IdentityError> {
+    pub fn append(folder: &Path, peer: Fingerprint, remark: &str) -> Result<bool, IdentityError> {
         let trusted = Trusted::load(folder)?;
         let path = folder.join(TRUSTED_FILE);
         if trusted.contains(peer) {
-            return Ok(());
+            return Ok(false);
         }
         if trusted.0.len() >= MAX_TRUSTED {
             return Err(IdentityError::TooMany(path));
         }
         let remark: String = remark.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path).map_err(failed(&path))?;
-        writeln!(file, "{peer} {remark}").map_err(failed(&path))
+        writeln!(file, "{peer} {remark}").map_err(failed(&path))?;
+        Ok(true)
     }
 
     /// Removes a peer from the list of a folder and keeps all other lines. Returns true if the peer was there.
@@ -321,8 +336,34 @@ impl FromIterator<Fingerprint> for Trusted {
     }
 }
 
+/// Reads a file of this user's configuration, and checks that nobody else can write to it. Returns
+/// `None` if it does not exist.
+///
+/// # Errors
+/// It cannot be read, or others can write to it, to its folder or to one above.
+pub fn read_config(path: &Path) -> Result<Option<String>, IdentityError> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let (text, mode) = read_own(path)?;
+    if mode & 0o022 != 0 {
+        return Err(IdentityError::FolderRights { path: path.to_owned(), mode });
+    }
+    Ok(Some(text))
+}
+
 /// Reads a text file, and checks that only its owner has access.
 fn read_private(path: &Path) -> Result<String, IdentityError> {
+    let (text, mode) = read_own(path)?;
+    if mode & 0o077 != 0 {
+        return Err(IdentityError::Rights { path: path.to_owned(), mode });
+    }
+    Ok(text)
+}
+
+/// Reads a text file, and checks that it belongs to this user and that others cannot replace it.
+/// Returns its permission bits, too.
+fn read_own(path: &Path) -> Result<(String, u32), IdentityError> {
     let file = File::open(path).map_err(failed(path))?;
     let metadata = file.metadata().map_err(failed(path))?;
     if let Some(folder) = path.parent() {
@@ -330,13 +371,10 @@ fn read_private(path: &Path) -> Result<String, IdentityError> {
         check_owner(path, &metadata, owner)?;
     }
     let mode = metadata.permissions().mode() & 0o777;
-    if mode & 0o077 != 0 {
-        return Err(IdentityError::Rights { path: path.to_owned(), mode });
-    }
     let mut text = String::new();
     file.take(MAX_FILE_BYTES).read_to_string(&mut text).map_err(failed(path))?;
     // Some editors write a byte order mark.
-    Ok(text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), str::to_owned))
+    Ok((text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), str::to_owned), mode))
 }
 
 /// Checks that only this user and root can write to a folder and to all folders above it. A sticky folder, such as

@@ -2,6 +2,7 @@
 //!
 //! Both advance in steps of bounded duration, so that the caller can show progress between steps and stop them.
 
+mod cleaner;
 mod config;
 mod error;
 mod receiver;

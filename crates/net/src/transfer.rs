@@ -11,6 +11,7 @@ pub mod chunks;
 pub mod folder;
 pub mod message;
 pub mod name;
+pub mod partials;
 mod reader;
 mod receive;
 mod send;

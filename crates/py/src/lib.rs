@@ -62,7 +62,10 @@ mod _native {
     #[pymodule_export]
     use crate::walk::walk;
     #[pymodule_export]
-    use crate::wire::{PyReceiver, PySender, PyTunnel, check_wire, new_key, show_keys, trust, untrust};
+    use crate::wire::{
+        PyReceiver, PySender, PyTunnel, check_wire, clean_partial, list_partial, new_key, read_config, show_keys,
+        trust, untrust,
+    };
     #[pymodule_export]
     use crate::wire_path::measure_path;
     #[pymodule_export]

@@ -6,11 +6,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sparelane_cc::Registry;
 use sparelane_net::host::Host;
-use sparelane_net::identity::{Fingerprint, Identity, Trusted};
+use sparelane_net::identity::{self, Fingerprint, Identity, Trusted};
 use sparelane_net::metrics::exposition;
 use sparelane_net::node::ControllerChoice;
 use sparelane_net::service::{self, FileReceiver, FileSender, ReceiverEvent, WireConfig};
-use sparelane_net::transfer::collect;
+use sparelane_net::transfer::folder::Folder;
+use sparelane_net::transfer::{collect, partials};
 use sparelane_net::tunnel::Target;
 use sparelane_net::tunnel::host::{Tunnel, TunnelConfig, TunnelEvent};
 use sparelane_scenario::columns::Column;
@@ -18,7 +19,7 @@ use sparelane_scenario::results::bounded;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 pub(crate) fn failed(error: impl Display) -> PyErr {
@@ -33,17 +34,20 @@ pub fn new_key(folder: PathBuf) -> PyResult<String> {
     Ok(identity.fingerprint().to_string())
 }
 
-/// Returns the fingerprint of a folder's key, and the fingerprints of trusted peers. Raises `WireError`.
+/// Returns the fingerprint of a folder's key, and the fingerprints of trusted peers with their
+/// remarks. Raises `WireError`.
 #[pyfunction]
-pub fn show_keys(folder: PathBuf) -> PyResult<(String, Vec<String>)> {
+pub fn show_keys(folder: PathBuf) -> PyResult<(String, Vec<(String, String)>)> {
     let identity = Identity::load(&folder).map_err(failed)?;
-    let trusted = Trusted::load(&folder).map_err(failed)?;
-    Ok((identity.fingerprint().to_string(), trusted.iter().map(|peer| peer.to_string()).collect()))
+    let trusted = Trusted::with_remarks(&folder).map_err(failed)?;
+    let trusted = trusted.into_iter().map(|(peer, remark)| (peer.to_string(), remark)).collect();
+    Ok((identity.fingerprint().to_string(), trusted))
 }
 
-/// Adds a peer to the trusted peers of a folder. Raises `WireError`.
+/// Adds a peer to the trusted peers of a folder. Returns false if it was trusted already. Raises
+/// `WireError`.
 #[pyfunction]
-pub fn trust(folder: PathBuf, fingerprint: &str, remark: &str) -> PyResult<()> {
+pub fn trust(folder: PathBuf, fingerprint: &str, remark: &str) -> PyResult<bool> {
     Identity::load(&folder).map_err(failed)?;
     Trusted::append(&folder, fingerprint.parse().map_err(failed)?, remark).map_err(failed)
 }
@@ -54,6 +58,37 @@ pub fn untrust(folder: PathBuf, fingerprint: &str) -> PyResult<bool> {
     Trusted::remove(&folder, fingerprint.parse().map_err(failed)?).map_err(failed)
 }
 
+/// Reads a file of this user's configuration to which nobody else can write. Returns `None` if it
+/// does not exist. Raises `WireError`.
+#[pyfunction]
+pub fn read_config(path: PathBuf) -> PyResult<Option<String>> {
+    identity::read_config(&path).map_err(failed)
+}
+
+/// An incomplete file: the name that it will have, bytes, seconds since its last change, and whether a
+/// receiver is writing it.
+type LeftFile = (String, u64, f64, bool);
+
+fn left_files(files: Vec<partials::LeftFile>) -> Vec<LeftFile> {
+    files.into_iter().map(|one| (one.name.to_string(), one.bytes, one.age.as_secs_f64(), one.is_in_use)).collect()
+}
+
+/// Lists the incomplete files of a folder. Raises `WireError`.
+#[pyfunction]
+pub fn list_partial(py: Python<'_>, folder: PathBuf) -> PyResult<Vec<LeftFile>> {
+    let listed = py.detach(|| Folder::open(&folder).and_then(|folder| partials::list(&folder)));
+    listed.map(left_files).map_err(|error| failed(format!("{}: {error}", folder.display())))
+}
+
+/// Removes the incomplete files of a folder that have not changed for `min_age_s` and that no receiver
+/// is writing. Returns them. Raises `WireError`.
+#[pyfunction]
+pub fn clean_partial(py: Python<'_>, folder: PathBuf, min_age_s: f64) -> PyResult<Vec<LeftFile>> {
+    let min_age = span(min_age_s)?;
+    let removed = py.detach(|| Folder::open(&folder).and_then(|folder| partials::clean(&folder, min_age)));
+    removed.map(left_files).map_err(|error| failed(format!("{}: {error}", folder.display())))
+}
+
 /// Settings of both sides of a transfer.
 #[derive(FromPyObject)]
 pub struct Settings {
@@ -61,6 +96,9 @@ pub struct Settings {
     keys: PathBuf,
     #[pyo3(item)]
     trust: Vec<String>,
+    /// The only peer that is trusted apart from those in `trust`.
+    #[pyo3(item)]
+    peer: Option<String>,
     #[pyo3(item)]
     controller: String,
     #[pyo3(item)]
@@ -74,19 +112,22 @@ pub struct Settings {
     qlog: Option<PathBuf>,
 }
 
-/// Loads the key and the trusted peers of a folder, and adds the peers in `trust`.
-fn load(folder: &Path, trust: &[String]) -> PyResult<(Identity, Trusted)> {
-    let identity = Identity::load(folder).map_err(failed)?;
-    let mut trusted = Trusted::load(folder).map_err(failed)?;
-    for peer in trust {
-        trusted.add(peer.parse::<Fingerprint>().map_err(failed)?);
-    }
-    Ok((identity, trusted))
-}
-
 impl Settings {
+    /// Loads the key and the trusted peers.
+    fn load(&self) -> PyResult<(Identity, Trusted)> {
+        let identity = Identity::load(&self.keys).map_err(failed)?;
+        let mut trusted = match self.peer {
+            Some(_) => Trusted::default(),
+            None => Trusted::load(&self.keys).map_err(failed)?,
+        };
+        for peer in self.trust.iter().chain(&self.peer) {
+            trusted.add(peer.parse::<Fingerprint>().map_err(failed)?);
+        }
+        Ok((identity, trusted))
+    }
+
     pub(crate) fn config(&self) -> PyResult<WireConfig> {
-        let (identity, trusted) = load(&self.keys, &self.trust)?;
+        let (identity, trusted) = self.load()?;
         let has_peers = !trusted.is_empty();
         let config = self.applied_to(WireConfig::new(identity, trusted))?;
         if !has_peers && !config.settings.first_contact {
@@ -223,10 +264,10 @@ fn step<'py, S: Send, E: Send>(
     events.into_iter().map(|event| to_dict(py, event)).collect()
 }
 
-/// Loads the key and the trusted peers of a folder, and gives the key to a host. Returns the peers, and the key's
-/// fingerprint with the number of peers.
-fn reload(host: &mut Host, folder: &Path, trust: &[String]) -> PyResult<(Trusted, (String, usize))> {
-    let (identity, trusted) = load(folder, trust)?;
+/// Loads the key and the trusted peers again, and gives the key to a host. Returns the peers, and the
+/// key's fingerprint with the number of peers.
+fn reload(host: &mut Host, settings: &Settings) -> PyResult<(Trusted, (String, usize))> {
+    let (identity, trusted) = settings.load()?;
     let loaded = (identity.fingerprint().to_string(), trusted.iter().count());
     host.set_identity(identity).map_err(failed)?;
     Ok((trusted, loaded))
@@ -282,10 +323,10 @@ impl PyReceiver {
         step(py, &mut self.0, seconds, FileReceiver::step, receiver_event)
     }
 
-    /// Reloads the key and the trusted peers of a folder. Returns the key's fingerprint and the number of trusted
+    /// Reloads the key and the trusted peers. Returns the key's fingerprint and the number of trusted
     /// peers.
-    fn reload(&mut self, folder: PathBuf, trust: Vec<String>) -> PyResult<(String, usize)> {
-        let (trusted, loaded) = reload(self.0.host_mut(), &folder, &trust)?;
+    fn reload(&mut self, settings: Settings) -> PyResult<(String, usize)> {
+        let (trusted, loaded) = reload(self.0.host_mut(), &settings)?;
         self.0.set_trusted(trusted);
         Ok(loaded)
     }
@@ -339,6 +380,11 @@ fn receiver_event(py: Python<'_>, event: ReceiverEvent) -> PyResult<Bound<'_, Py
             out.set_item("bytes", received.size)?;
             out.set_item("resumed_bytes", received.resumed)?;
             out.set_item("error", received.error)?;
+        }
+        ReceiverEvent::Cleaned { names, bytes } => {
+            out.set_item("event", "cleaned")?;
+            out.set_item("names", names)?;
+            out.set_item("bytes", bytes)?;
         }
         ReceiverEvent::Disconnected { peer, error, offered, replaced } => {
             out.set_item("event", "disconnected")?;
@@ -452,10 +498,10 @@ impl PyTunnel {
         step(py, &mut self.0, seconds, Tunnel::step, tunnel_event)
     }
 
-    /// Reloads the key and the trusted peers of a folder. Returns the key's fingerprint and the number of trusted
+    /// Reloads the key and the trusted peers. Returns the key's fingerprint and the number of trusted
     /// peers.
-    fn reload(&mut self, folder: PathBuf, trust: Vec<String>) -> PyResult<(String, usize)> {
-        let (trusted, loaded) = reload(self.0.host_mut(), &folder, &trust)?;
+    fn reload(&mut self, settings: Settings) -> PyResult<(String, usize)> {
+        let (trusted, loaded) = reload(self.0.host_mut(), &settings)?;
         self.0.set_trusted(trusted);
         Ok(loaded)
     }

@@ -37,6 +37,7 @@ COMMANDS = (
     "bench",
     "keys",
     "recv",
+    "partial",
     "send",
     "tunnel",
     "path",

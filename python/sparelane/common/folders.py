@@ -26,8 +26,18 @@ class SavedResultsError(Exception):
 
 def cache_folder(name: str) -> Path:
     """The folder `sparelane/NAME` in the user's cache, which XDG_CACHE_HOME moves. It may not exist yet."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "sparelane" / name
+    return _base("XDG_CACHE_HOME", ".cache") / "sparelane" / name
+
+
+def config_folder() -> Path:
+    """The folder `sparelane` in the user's configuration, which XDG_CONFIG_HOME moves. It may not exist yet."""
+    return _base("XDG_CONFIG_HOME", ".config") / "sparelane"
+
+
+def _base(variable: str, usual: str) -> Path:
+    """A base folder of the XDG specification, which ignores relative paths in its variables."""
+    given = os.environ.get(variable, "")
+    return Path(given) if given.startswith("/") else Path.home() / usual
 
 
 def ready_folder(folder: Path) -> Path:

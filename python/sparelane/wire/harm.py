@@ -24,7 +24,7 @@ from statistics import median
 
 from sparelane._native import WireError
 from sparelane.common import percentiles
-from sparelane.wire import transfer
+from sparelane.wire import addresses, transfer
 
 # Offsets in struct tcp_info (linux/tcp.h): the smoothed RTT in microseconds, retransmitted segments, acked bytes.
 RTT_AT, RETRANSMITS_AT, ACKED_AT, INFO_BYTES = 68, 100, 120, 128
@@ -121,7 +121,7 @@ def head_of(options: transfer.Options) -> transfer.Options | None:
 
 def sink(address: str, ready: Callable[[str], object]) -> None:
     """Receives and discards TCP flows at `ADDR:PORT` until the process ends. Calls `ready` with the address."""
-    host, _, port = transfer.resolve(address).rpartition(":")
+    host, _, port = addresses.resolve(address).rpartition(":")
     family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -159,7 +159,7 @@ class _Turns:
 
 def _tcp(to: str, controller: str, seconds: float, sums: _Turns) -> None:
     """Runs a TCP flow with unlimited data for a warm-up and `seconds`, and adds its statistics to `sums`."""
-    host, _, port = transfer.resolve(to).rpartition(":")
+    host, _, port = addresses.resolve(to).rpartition(":")
     try:
         flow = socket.create_connection((host.strip("[]"), int(port)), timeout=5)
     except OSError as error:
@@ -282,8 +282,9 @@ def measure(
     to: str,
     tcp: str,
     *,
-    keys: Path | str,
+    keys: Path | str | None = None,
     trust: Sequence[str] = (),
+    peer: str | None = None,
     options: transfer.Options | None = None,
     controller: str = "cubic",
     other: str | None = None,
@@ -302,6 +303,7 @@ def measure(
         tcp: the sink of the TCP flow, `HOST:PORT`.
         keys: as for `send`.
         trust: as for `send`.
+        peer: as for `send`.
         options: the settings of the transfer.
         controller: the kernel's congestion control of the TCP flow.
         other: the congestion control of the other TCP flow; by default the same.
@@ -314,9 +316,9 @@ def measure(
             moves no data.
     """
     options = options or transfer.Options()
-    options.native(keys, trust)
+    options.native(keys, trust, peer)
     for address in (to, tcp):
-        transfer.check_address(address)
+        addresses.split(address)
     check_controllers(controller, other or controller)
     head = head_of(options)
     alone, beside_tcp, beside_head, beside, moved, moving_s = _Turns(), _Turns(), _Turns(), _Turns(), 0, 0.0
@@ -336,7 +338,7 @@ def measure(
                 file = Path(folder, f"harm-{os.getpid()}-{number}{'-head' if which is head else ''}")
                 with file.open("wb") as content:
                     content.truncate(megabytes * 1_000_000)
-                send = partial(transfer.send, [file], to, keys=keys, trust=trust, options=which)
+                send = partial(transfer.send, [file], to, keys=keys, trust=trust, peer=peer, options=which)
                 running = _Transfer(partial(_sending, send))
                 try:
                     # The turn starts when the transfer sends data.

@@ -18,7 +18,8 @@ from typing import Any
 
 from sparelane import _native
 from sparelane.common import percentiles
-from sparelane.wire.transfer import Options, check_address, resolve
+from sparelane.wire.addresses import resolve, split
+from sparelane.wire.transfer import Options
 
 __all__ = ["ClassReport", "Delays", "PathReport", "measure"]
 
@@ -118,13 +119,16 @@ def _delays(native: dict[str, Any] | None) -> Delays | None:
 def measure(
     to: str,
     *,
-    keys: Path | str,
+    keys: Path | str | None = None,
     trust: Sequence[str] = (),
+    peer: str | None = None,
     options: Options | None = None,
     load_s: float = 1.0,
     most_rate: str = "1Gbps",
 ) -> PathReport:
     """Measures the path to the receiver at `to`, `HOST:PORT`. Takes some seconds.
+
+    `keys`, `trust` and `peer` are as for `send`.
 
     For `load_s` seconds, class 1 is loaded slightly above the path's rate, with at most `most_rate`. If the path has
     one queue for all classes, this load disturbs other traffic. With `load_s=0` there is no load, and the service of
@@ -133,8 +137,8 @@ def measure(
     Raises:
         WireError: there is no connection, or one host does not trust the other.
     """
-    settings = (options or Options()).native(keys, trust)
-    check_address(to)
+    settings = (options or Options()).native(keys, trust, peer)
+    split(to)
     found = _native.measure_path(settings, partial(resolve, to), load_s, most_rate)
     rows = []
     for row in found.pop("classes"):

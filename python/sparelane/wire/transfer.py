@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import socket
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from sparelane import _native
 from sparelane._native import WireError
+from sparelane.wire.addresses import keys_folder, listening, resolve, resolve_all, split
 from sparelane.wire.controller import Gaps
 from sparelane.wire.declared import Declared
 from sparelane.wire.settings import as_texts, docstring_section
@@ -48,13 +48,18 @@ class Options(Declared):
     qlog: Path | str | None = None
     metrics: str | None = None
 
-    def native(self, keys: Path | str, trust: Sequence[str]) -> _native.WireSettings:
+    def native(self, keys: Path | str | None, trust: Sequence[str], peer: str | None = None) -> _native.WireSettings:
         """Checks the settings and converts them to the native form. Resolves no name and opens no port.
+
+        Args:
+            keys: the folder of keys; `None` for that of the user's configuration.
+            trust: fingerprints of trusted peers, in addition to those of the folder.
+            peer: the fingerprint of the only peer that is trusted, apart from those in `trust`.
 
         Raises:
             WireError: a setting is invalid, a key cannot be read, or no peer is trusted.
         """
-        settings = self._unchecked(keys, trust)
+        settings = self._unchecked(keys_folder() if keys is None else keys, trust, peer)
         _native.check_wire(settings, has_keys=True)
         return settings
 
@@ -64,12 +69,13 @@ class Options(Declared):
         Raises:
             WireError: a setting is invalid.
         """
-        _native.check_wire(self._unchecked("", ()), has_keys=False)
+        _native.check_wire(self._unchecked("", (), None), has_keys=False)
 
-    def _unchecked(self, keys: Path | str, trust: Sequence[str]) -> _native.WireSettings:
+    def _unchecked(self, keys: Path | str, trust: Sequence[str], peer: str | None) -> _native.WireSettings:
         return {
             "keys": str(keys),
             "trust": list(trust),
+            "peer": peer,
             "controller": self.controller,
             "set": list(self.settings.items()),
             "declared": as_texts(self),
@@ -147,61 +153,20 @@ class Report:
     peer: str
 
 
-def check_address(address: str) -> tuple[str, int]:
-    """Splits `HOST:PORT` without resolving the name.
-
-    Raises:
-        WireError: the address has another form.
-    """
-    host, colon, port = address.rpartition(":")
-    if not colon or not host or not port.isdigit() or not 0 <= int(port) <= 65535:
-        raise WireError(f'"{address}" is not an address; allowed: HOST:PORT, with a port up to 65535')
-    return host, int(port)
-
-
-def resolve_all(address: str) -> list[str]:
-    """Resolves `HOST:PORT` to numeric addresses, in the system's order of preference.
-
-    IPv6 addresses are in brackets; link-local ones include the number of the interface.
-
-    Raises:
-        WireError: the address is malformed, or the name cannot be resolved.
-    """
-    host, port = check_address(address)
-    name = host[1:-1] if host.startswith("[") and host.endswith("]") else host
-    try:
-        found = socket.getaddrinfo(name, port, type=socket.SOCK_DGRAM)
-    except (OSError, UnicodeError) as error:
-        raise WireError(f'"{host}": {getattr(error, "strerror", None) or error}') from error
-    return list(dict.fromkeys(_text(family, tuple(at)) for family, _, _, _, at in found))
-
-
-def _text(family: int, at: tuple[Any, ...]) -> str:
-    if family != socket.AF_INET6:
-        return f"{at[0]}:{at[1]}"
-    numeric = str(at[0]).partition("%")[0]
-    return f"[{numeric}%{at[3]}]:{at[1]}" if at[3] else f"[{numeric}]:{at[1]}"
-
-
-def resolve(address: str) -> str:
-    """Resolves `HOST:PORT` to its first numeric address, with IPv6 addresses in brackets.
-
-    Raises:
-        WireError: the address is malformed, or the name cannot be resolved.
-    """
-    return resolve_all(address)[0]
-
-
 def send(
     paths: Sequence[Path | str],
     to: str,
     *,
-    keys: Path | str,
+    keys: Path | str | None = None,
     trust: Sequence[str] = (),
+    peer: str | None = None,
     options: Options | None = None,
     progress: Callable[[Progress], object] | None = None,
 ) -> Report:
     """Sends files and folders to the receiver at `to`, `HOST:PORT`.
+
+    `keys` is the folder of keys; the default is that of the user's configuration. With `peer`, a fingerprint, only the
+    receiver with this key is accepted, whichever peers the folder trusts.
 
     If the name has several addresses, they are tried one after another. Entries of a folder that cannot be sent (links,
     devices, names that receivers reject) are listed in the report with the reason; everything else is sent.
@@ -213,8 +178,8 @@ def send(
         WireError: there is no connection, one host does not trust the other, or a file cannot be read.
     """
     options = options or Options()
-    native = options.native(keys, trust)
-    check_address(to)
+    native = options.native(keys, trust, peer)
+    split(to)
     for path in paths:
         try:
             os.lstat(path)
@@ -303,8 +268,9 @@ class Service(ABC, Generic[Native]):
     def step(self, seconds: float = STEP_S) -> list[dict[str, Any]]:
         """Works for at most `seconds`, and returns the events of that time as dictionaries with the key `event`.
 
-        Events of a receiver are `connected`, `item` and `disconnected`; the last one has the number of `offered` items,
-        and `replaced` is true if another connection of the peer replaced this one. Events of a tunnel are `connected`
+        Events of a receiver are `connected`, `item`, `disconnected` and `cleaned`. `disconnected` has the number of
+        `offered` items, and `replaced` is true if another connection of the peer replaced this one. `cleaned` has the
+        names of incomplete files that were removed because of their age. Events of a tunnel are `connected`
         and `disconnected` for the other site, and `opened`, `closed` and `failed` for a connection.
         """
         events = self._native.step(seconds)
@@ -357,7 +323,7 @@ class Receiver(Service[_native.FileReceiver]):
         listen: str,
         folder: Path | str,
         *,
-        keys: Path | str,
+        keys: Path | str | None = None,
         trust: Sequence[str] = (),
         force: bool = False,
         file_mode: int | None = None,
@@ -368,8 +334,8 @@ class Receiver(Service[_native.FileReceiver]):
             raise WireError(f"permissions are from 0 to 0o777, not {file_mode:#o}")
         options = options or Options()
         native = options.native(keys, trust)
-        self._keys, self._trust, self._progress = str(keys), list(trust), progress
-        self._native = _native.FileReceiver(native, resolve(listen), str(folder), force, file_mode)
+        self._settings, self._progress = native, progress
+        self._native = _native.FileReceiver(native, resolve(listening(listen)), str(folder), force, file_mode)
         self._telemetry = Telemetry(options.telemetry, options.metrics)
 
     @property
@@ -393,7 +359,7 @@ class Receiver(Service[_native.FileReceiver]):
         Raises:
             WireError: the key cannot be read. Nothing changes in this case.
         """
-        return self._native.reload(self._keys, self._trust)
+        return self._native.reload(self._settings)
 
     def close(self, reason: str = "the receiver was stopped") -> None:
         """Ends all transfers. Partial files are kept for the next attempt."""
@@ -436,10 +402,14 @@ class Tunnel(Service[_native.Tunnel]):
     """
 
     def __init__(
-        self, native: _native.Tunnel, telemetry: Telemetry, keys: Path | str, trust: Sequence[str], allow: Sequence[str]
+        self,
+        native: _native.Tunnel,
+        telemetry: Telemetry,
+        settings: _native.WireSettings,
+        allow: Sequence[str],
     ) -> None:
         self._native, self._telemetry = native, telemetry
-        self._keys, self._trust, self._allow = str(keys), list(trust), list(allow)
+        self._settings, self._allow = settings, list(allow)
 
     @classmethod
     def serve(
@@ -447,7 +417,7 @@ class Tunnel(Service[_native.Tunnel]):
         listen: str,
         allow: Sequence[str],
         *,
-        keys: Path | str,
+        keys: Path | str | None = None,
         trust: Sequence[str] = (),
         options: Options | None = None,
         tunnel: TunnelOptions | None = None,
@@ -460,8 +430,8 @@ class Tunnel(Service[_native.Tunnel]):
         options = options or Options()
         native = options.native(keys, trust)
         settings, allowed = (tunnel or TunnelOptions()).native(), [(target, resolve(target)) for target in allow]
-        made = _native.Tunnel.serve(native, settings, resolve(listen), allowed)
-        return cls(made, Telemetry(options.telemetry, options.metrics), keys, trust, allow)
+        made = _native.Tunnel.serve(native, settings, resolve(listening(listen)), allowed)
+        return cls(made, Telemetry(options.telemetry, options.metrics), native, allow)
 
     @classmethod
     def dial(
@@ -469,23 +439,25 @@ class Tunnel(Service[_native.Tunnel]):
         to: str,
         forwards: Sequence[tuple[str, str]],
         *,
-        keys: Path | str,
+        keys: Path | str | None = None,
         trust: Sequence[str] = (),
+        peer: str | None = None,
         options: Options | None = None,
         tunnel: TunnelOptions | None = None,
     ) -> Tunnel:
         """Creates the site that connects to another site at `to`, and accepts TCP connections.
 
-        `forwards` has pairs of a local address and a target, written as in the other site's `allow`.
+        `forwards` has pairs of a local address and a target, written as in the other site's `allow`. With `peer`, a
+        fingerprint, only the site with this key is accepted.
 
         Raises:
             WireError: a port is in use, or a key cannot be read.
         """
         options = options or Options()
-        native = options.native(keys, trust)
+        native = options.native(keys, trust, peer)
         settings, pairs = (tunnel or TunnelOptions()).native(), [(resolve(at), target) for at, target in forwards]
         made = _native.Tunnel.dial(native, settings, resolve_all(to), pairs)
-        return cls(made, Telemetry(options.telemetry, options.metrics), keys, trust, ())
+        return cls(made, Telemetry(options.telemetry, options.metrics), native, ())
 
     @property
     def forwarded(self) -> list[str]:
@@ -501,7 +473,7 @@ class Tunnel(Service[_native.Tunnel]):
         Raises:
             WireError: the key cannot be read or a target cannot be resolved. Reloaded keys stay in effect.
         """
-        identity = self._native.reload(self._keys, self._trust)
+        identity = self._native.reload(self._settings)
         self._native.set_allowed([(target, resolve(target)) for target in self._allow])
         return identity
 

@@ -1,6 +1,7 @@
 //! A receiver of files from any number of hosts into one folder.
 
 use super::FLUSH_TIMEOUT;
+use super::cleaner::Cleaner;
 use super::config::{Revocation, WireConfig};
 use super::error::WireError;
 use super::stall_schedule::StallSchedule;
@@ -48,6 +49,13 @@ pub enum ReceiverEvent {
         /// The result.
         received: Received,
     },
+    /// Incomplete files were removed, because they had not changed for long.
+    Cleaned {
+        /// Their names, as they would be when complete.
+        names: Vec<String>,
+        /// The bytes that they occupied.
+        bytes: u64,
+    },
     /// A peer has disconnected.
     Disconnected {
         /// The peer's key.
@@ -71,6 +79,7 @@ pub struct FileReceiver {
     disk: Disk,
     pub(super) active: ActiveNames,
     stall: StallSchedule,
+    cleaner: Cleaner,
     revocation: Revocation,
     stops: bool,
 }
@@ -95,7 +104,8 @@ impl FileReceiver {
         let active = ActiveNames::with_limits(config.settings.max_size_bytes, config.settings.quota_bytes);
         let (transfers, stall) = (BTreeMap::new(), StallSchedule::of(config));
         let revocation = config.settings.revocation;
-        Ok(FileReceiver { host, folder, replaces, transfers, disk, active, stall, revocation, stops: false })
+        let cleaner = Cleaner::new(Duration::from_secs_f64(config.settings.partial_age_days * 86_400.0));
+        Ok(FileReceiver { host, folder, replaces, transfers, disk, active, stall, cleaner, revocation, stops: false })
     }
 
     /// The address of the socket.
@@ -160,6 +170,11 @@ impl FileReceiver {
             }
             if self.stall.is_due() {
                 self.check_stalls(&mut events);
+                let removed = self.cleaner.poll(&self.folder);
+                if !removed.is_empty() {
+                    let names = removed.iter().map(|file| file.name.to_string()).collect();
+                    events.push(ReceiverEvent::Cleaned { names, bytes: removed.iter().map(|file| file.bytes).sum() });
+                }
             }
             if left.is_zero() {
                 break;

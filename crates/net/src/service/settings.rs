@@ -54,6 +54,7 @@ macro_rules! from_value {
 
 from_value! {
     bool: Value::Flag(is_set) => *is_set,
+    f64: Value::Number(number) => *number,
     u64: Value::Whole(number) | Value::Size(number) => *number,
     Duration: Value::Number(seconds) => Duration::from_secs_f64(*seconds),
     Dur: Value::Number(seconds) => Dur::from_ns(Duration::from_secs_f64(*seconds).as_nanos() as u64),
@@ -353,6 +354,14 @@ settings! {
         kind: size(0),
         default: Size(0),
         field: min_free_bytes: u64,
+    }
+    /// Remove incomplete files that have not changed for this many days.
+    partial_age_days {
+        option: "--partial-age",
+        commands: RECEIVING,
+        kind: Kind::Number { min: 0.0, max: 36_500.0, unit: Unit::Named("days") },
+        default: Number(30.0),
+        field: partial_age_days: f64,
     }
     /// Time between samples of --telemetry.
     sample_interval_s {

@@ -6,7 +6,7 @@
 use super::name::Name;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, Flock, FlockArg, OFlag, RenameFlags, openat, renameat, renameat2};
-use nix::sys::stat::{Mode, SFlag, fstat, fstatat, mkdirat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat, mkdirat};
 use nix::sys::statvfs::fstatvfs;
 use nix::unistd::{UnlinkatFlags, fsync, unlinkat};
 use std::fs::{File, FileTimes, Permissions};
@@ -106,6 +106,12 @@ impl Folder {
             return Err(io::Error::from(io::ErrorKind::NotADirectory));
         }
         Ok(Folder { root: root.into(), rules })
+    }
+
+    /// Opens the folder itself once more, to read its entries.
+    pub(super) fn root(&self) -> io::Result<OwnedFd> {
+        // A duplicate would share the position in the list of entries.
+        Ok(openat(&self.root, ".", FOLDER, Mode::empty())?)
     }
 
     /// The permissions of files and folders.
@@ -269,6 +275,11 @@ fn set_time(file: &File, modified_ns: i64) -> io::Result<()> {
     modified.map_or(Ok(()), |modified| file.set_times(FileTimes::new().set_modified(modified)))
 }
 
+/// Returns true if both describe the same file.
+pub(super) fn is_same(one: &FileStat, other: &FileStat) -> bool {
+    (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
+}
+
 /// The error of a file that another receiver is writing.
 fn in_use() -> io::Error {
     io::Error::other("another receiver is writing it")
@@ -289,7 +300,7 @@ impl Partial {
     fn is_at_its_place(&self) -> io::Result<bool> {
         let own = fstat(&*self.file)?;
         match fstatat(&self.parent, self.name.partial().as_str(), AtFlags::AT_SYMLINK_NOFOLLOW) {
-            Ok(there) => Ok((there.st_dev, there.st_ino) == (own.st_dev, own.st_ino)),
+            Ok(there) => Ok(is_same(&there, &own)),
             Err(Errno::ENOENT) => Ok(false),
             Err(error) => Err(error.into()),
         }

@@ -65,6 +65,13 @@ impl Name {
         }
     }
 
+    /// Returns the name of the file whose incomplete file is `partial` in the folder `parts`; `None` if
+    /// that is no incomplete file.
+    pub(super) fn of_partial(parts: &[String], partial: &str) -> Option<Name> {
+        let last = partial.strip_prefix(PARTIAL.0)?.strip_suffix(PARTIAL.1)?;
+        Name::new(parts.iter().cloned().chain([last.to_owned()]).collect()).ok()
+    }
+
     /// The last part of the incomplete file.
     pub fn partial(&self) -> String {
         format!("{}{}{}", PARTIAL.0, self.split().1, PARTIAL.1)

@@ -21,7 +21,7 @@ from sparelane.cli.commands.wire_options import options_of, wire_options
 from sparelane.cli.main import Incomplete
 from sparelane.common import percentiles
 from sparelane.emulation import namespaces
-from sparelane.wire import harm
+from sparelane.wire import addresses, harm
 
 SPARELANE = [sys.executable, "-c", "from sparelane.cli.main import main; main()"]
 
@@ -63,10 +63,10 @@ SPARELANE = [sys.executable, "-c", "from sparelane.cli.main import main; main()"
     type=click.FloatRange(0),
     help="Exit with 3 if the tail adds more than this many ms to the p99 round-trip time.",
 )
-@click.argument("to", metavar="HOST:PORT", required=False)
+@click.argument("to", metavar="HOST[:PORT]", required=False)
 def command(
     to: str | None,
-    keys: str | None,
+    keys: str,
     trust: tuple[str, ...],
     as_json: bool,
     serve: str | None,
@@ -83,7 +83,7 @@ def command(
     most_delay: float | None,
     **given: Any,
 ) -> None:
-    """Measure how much a transfer to the receiver at HOST:PORT slows a concurrent TCP flow of the kernel.
+    """Measure how much a transfer to the receiver at HOST slows a concurrent TCP flow of the kernel.
 
     On the far host, run `sparelane recv`, and `sparelane harm --serve ADDR:PORT` as the far end of the TCP flow; --tcp
     gives its address here. With --local, all of them run on a path that the command creates. The head of a transfer
@@ -92,7 +92,8 @@ def command(
     """
     if serve is not None:
         harm.sink(serve, lambda address: click.echo(json.dumps({"event": "listening", "address": address})))
-    options = options_of(given)
+    peer = None if to is None else addresses.peer(to)
+    options = options_of(given, peer)
     if local:
         # Everything is checked before namespaces are created.
         options.check()
@@ -100,13 +101,14 @@ def command(
         path = partial(namespaces.hosts, mbps, priorities=not fifo, round_trip_s=round_trip_ms * 1e-3)
         report = _locally(path, given=given, extra=_flow_options(controller, other, seconds, rounds))
     else:
-        if to is None or tcp is None or keys is None:
-            raise click.UsageError("allowed: HOST:PORT with --keys and --tcp, or --local, or --serve")
+        if peer is None or tcp is None:
+            raise click.UsageError("allowed: HOST with --tcp, or --local, or --serve")
         measured = harm.measure(
-            to,
+            peer.address,
             tcp,
             keys=keys,
             trust=trust,
+            peer=peer.fingerprint,
             options=options,
             controller=controller,
             other=other,
@@ -138,12 +140,6 @@ def command(
         )
     if most_delay is not None and added_s * 1e3 > most_delay:
         raise Incomplete(f"the {who} adds {added_s * 1e3:.1f} ms at the 99th percentile, more than {most_delay} ms")
-
-
-# Only the sender of the transfer needs a key.
-for _option in command.params:
-    if _option.name == "keys":
-        _option.required = False
 
 
 def _flow_options(controller: str, other: str | None, seconds: float, rounds: int) -> list[str]:
@@ -220,7 +216,7 @@ def _locally(
                 # The first line of both programs has their address, since they listen on a free port.
                 addresses.append(json.loads(process.stdout.readline())["address"])
             own = ["--keys", f"{folder}/sender", "--trust", prints["receiver"], "--tcp", addresses[1], *extra]
-            own += ["--cc", given["cc"], "--unmarked", given["unmarked"]]
+            own += ["--cc", options_of(given).controller, "--unmarked", given["unmarked"]]
             own += [word for key, value in given["settings"].items() for word in ("--set", f"{key}={value}")]
             words = ends.measured(ends.sender, *SPARELANE, "harm", *own, addresses[0])
             done = subprocess.run(words, capture_output=True, text=True, check=False)

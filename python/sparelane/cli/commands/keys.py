@@ -9,10 +9,11 @@ import click
 
 from sparelane import _native
 from sparelane.cli.commands.help import Group
+from sparelane.cli.commands.wire_options import keys_option
 from sparelane.cli.main import Mistake
 from sparelane.terminal.streams import STREAMS
 
-FOLDER = click.option("--dir", "folder", required=True, metavar="D", help="Folder of the keys.")
+KEYS = keys_option("Folder of the keys.")
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -22,54 +23,64 @@ def command() -> None:
 
 
 @command.command("new")
-@FOLDER
+@KEYS
 @click.option("--quiet", is_flag=True, help="Print only the fingerprint.")
 @AS_JSON
-def new(folder: str, quiet: bool, as_json: bool) -> None:
+def new(keys: str, quiet: bool, as_json: bool) -> None:
     """Make a key pair that only its owner can read, and print its fingerprint."""
-    fingerprint = _native.new_key(folder)
-    STREAMS.saved(f"the key is saved in {folder}; `sparelane keys show --dir {shlex.quote(folder)}` prints it")
+    fingerprint = _native.new_key(keys)
+    STREAMS.saved(f"the key is saved in {keys}; `sparelane keys show --keys {shlex.quote(keys)}` prints it")
     if as_json:
-        click.echo(json.dumps({"fingerprint": fingerprint, "dir": folder}))
+        click.echo(json.dumps({"fingerprint": fingerprint, "keys": keys}))
     elif quiet:
         click.echo(fingerprint)
     else:
-        click.echo(f"{fingerprint}\nThe key is in {folder}. Peers trust this host with --trust and the line above.")
+        click.echo(f"{fingerprint}\nThe key is in {keys}. Peers trust this host with --trust and the line above.")
 
 
 @command.command("show")
-@FOLDER
+@KEYS
 @AS_JSON
-def show(folder: str, as_json: bool) -> None:
+def show(keys: str, as_json: bool) -> None:
     """Print the fingerprints of this host's key and of trusted peers."""
-    fingerprint, trusted = _native.show_keys(folder)
+    fingerprint, trusted = _native.show_keys(keys)
     if as_json:
-        click.echo(json.dumps({"fingerprint": fingerprint, "trusted": trusted}))
+        remarks = {peer: remark for peer, remark in trusted if remark}
+        click.echo(
+            json.dumps({"fingerprint": fingerprint, "trusted": [peer for peer, _ in trusted], "remarks": remarks})
+        )
     else:
         click.echo(fingerprint)
-        for peer in trusted:
-            click.echo(f"trusts {peer}")
+        for peer, remark in trusted:
+            click.echo(f"trusts {peer} {remark}".rstrip())
 
 
 @command.command("trust")
-@FOLDER
+@KEYS
 @click.argument("fingerprint")
 @click.option("--remark", default="", help="A note on the peer, such as its name.")
 @AS_JSON
-def trust(folder: str, fingerprint: str, remark: str, as_json: bool) -> None:
+def trust(keys: str, fingerprint: str, remark: str, as_json: bool) -> None:
     """Trust the peer with this FINGERPRINT from now on."""
-    _native.trust(folder, fingerprint, remark)
+    is_new = _native.trust(keys, fingerprint, remark)
     if as_json:
-        click.echo(json.dumps({"trusted": fingerprint, "remark": remark}))
+        click.echo(json.dumps({"trusted": fingerprint, "remark": remark, "new": is_new}))
+    elif is_new:
+        of_whom = f" ({remark})" if remark else ""
+        click.echo(f"{fingerprint}{of_whom} is trusted from now on; running programs reload {keys} on SIGHUP")
+    else:
+        click.echo(f"{fingerprint} was trusted already; its remark in {keys} is unchanged")
 
 
 @command.command("untrust")
-@FOLDER
+@KEYS
 @click.argument("fingerprint")
 @AS_JSON
-def untrust(folder: str, fingerprint: str, as_json: bool) -> None:
+def untrust(keys: str, fingerprint: str, as_json: bool) -> None:
     """Stop trusting the peer with this FINGERPRINT. Running programs reload their keys on SIGHUP."""
-    if not _native.untrust(folder, fingerprint):
-        raise Mistake(f'{folder} does not trust "{fingerprint}"; `sparelane keys show` lists trusted peers')
+    if not _native.untrust(keys, fingerprint):
+        raise Mistake(f'{keys} does not trust "{fingerprint}"; `sparelane keys show` lists trusted peers')
     if as_json:
         click.echo(json.dumps({"untrusted": fingerprint}))
+    else:
+        click.echo(f"{fingerprint} is no longer trusted; running programs reload {keys} on SIGHUP")

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from sparelane.cli.commands.wire_options import options_of, wire_options
+from sparelane.wire import addresses
 from sparelane.wire import path as wire_path
 
 VERDICTS = {
@@ -30,7 +31,7 @@ VERDICTS = {
     help="Duration of the load, seconds; 0 for none.",
 )
 @click.option("--load-rate", default="1Gbps", show_default=True, metavar="RATE", help="Highest rate of the load.")
-@click.argument("to", metavar="HOST:PORT")
+@click.argument("to", metavar="HOST[:PORT]")
 def command(
     to: str,
     keys: str,
@@ -40,14 +41,22 @@ def command(
     load_rate: str,
     **given: Any,
 ) -> None:
-    """Measure the path to the receiver at HOST:PORT.
+    """Measure the path to the receiver at HOST, which is an address or an alias of hosts.toml.
 
     Prints whether the path preserves the DSCP of each class, and whether it gives the lower classes worse service. To
     find out, the command loads class 1 slightly above the path's rate for a second, and sends small packets of all
     classes at the same time. On a path without lower classes this load disturbs other traffic; --load 0 skips it.
     """
-    options = options_of(given)
-    report = wire_path.measure(to, keys=keys, trust=trust, options=options, load_s=load_s, most_rate=load_rate)
+    peer = addresses.peer(to)
+    report = wire_path.measure(
+        peer.address,
+        keys=keys,
+        trust=trust,
+        peer=peer.fingerprint,
+        options=options_of(given, peer),
+        load_s=load_s,
+        most_rate=load_rate,
+    )
     if as_json:
         click.echo(json.dumps({**asdict(report), "verdict": report.verdict}))
         return

@@ -16,7 +16,7 @@ from sparelane.cli.commands.long_lived import Log, Signals, long_lived
 from sparelane.cli.commands.wire_options import FirstContact, options_of, telemetry, wire_options
 from sparelane.cli.main import Incomplete
 from sparelane.terminal.streams import STREAMS
-from sparelane.wire import transfer
+from sparelane.wire import addresses, transfer
 
 
 class Once:
@@ -54,7 +54,13 @@ def _mode(_: click.Context, __: click.Parameter, text: str | None) -> int | None
 @wire_options("recv")
 @telemetry
 @long_lived
-@click.option("--listen", required=True, metavar="ADDR:PORT", help="Address to listen on; port 0 takes any free one.")
+@click.option(
+    "--listen",
+    default=f":{addresses.DEFAULT_PORT}",
+    show_default=True,
+    metavar="[ADDR]:PORT",
+    help="Address to listen on; all without ADDR. Port 0 takes any free one.",
+)
 @click.option(
     "-o",
     "--output",
@@ -153,6 +159,8 @@ def _print_event(as_json: bool, to_output: bool, event: dict[str, Any]) -> None:
         text = f"listening at {event['address']}"
     elif event["event"] == "item":
         text = f"{event['name']}: {event['error'] or format(event['bytes'], ',') + ' bytes'}"
+    elif event["event"] == "cleaned":
+        text = f"{len(event['names'])} old incomplete files were removed, {event['bytes']:,} bytes"
     else:
         end = f": {event['error']}" if event.get("error") else ""
         text = f"{event['event']} {event['peer'][:16]}{end}"

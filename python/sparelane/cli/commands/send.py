@@ -19,7 +19,7 @@ from sparelane.cli.commands.wire_options import FirstContact, options_of, teleme
 from sparelane.cli.main import Incomplete
 from sparelane.terminal import console
 from sparelane.terminal.streams import STREAMS
-from sparelane.wire import transfer
+from sparelane.wire import addresses, transfer
 from sparelane.wire.controller import Remarks
 
 
@@ -40,7 +40,7 @@ def _standard_input(name: str) -> Iterator[str]:
 @telemetry
 @click.option("--name", help="Name of the file that is read from standard input (-).")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.argument("to", metavar="HOST:PORT")
+@click.argument("to", metavar="HOST[:PORT]")
 def command(
     files: tuple[str, ...],
     to: str,
@@ -50,14 +50,15 @@ def command(
     name: str | None,
     **given: Any,
 ) -> None:
-    """Send files and folders to the receiver at HOST:PORT.
+    """Send files and folders to the receiver at HOST, which is an address or an alias of hosts.toml.
 
     To resume an interrupted transfer, repeat the command. Files that the receiver already has, with equal content,
     count as sent. Files in a folder that cannot be sent are reported, and the others are sent. The file - is standard
     input, which is first copied to a temporary file.
     """
-    options = options_of(given)
-    first_contact = FirstContact(keys, trust, given["first_contact"])
+    peer = addresses.peer(to)
+    options = options_of(given, peer)
+    first_contact = FirstContact(keys, trust, given["first_contact"], peer)
     if ("-" in files) != (name is not None) or files.count("-") > 1:
         raise click.UsageError("the file - (standard input, once) and --name need each other")
     with ExitStack() as stack:
@@ -75,7 +76,15 @@ def command(
             remarks(progress.remarks)
             meter(progress.bytes / max(progress.total_bytes, 1))
 
-        report = transfer.send(files, to, keys=keys, trust=trust, options=options, progress=show)
+        report = transfer.send(
+            files,
+            peer.address,
+            keys=keys,
+            trust=trust,
+            peer=peer.fingerprint,
+            options=options,
+            progress=show,
+        )
     first_contact.meet(report.peer)
     progress = report.progress
     failed = [item for item in report.items if item.error is not None]

@@ -10,7 +10,7 @@ import click
 from sparelane.cli.commands.long_lived import Log, Signals, long_lived
 from sparelane.cli.commands.wire_options import FirstContact, options_of, telemetry, wire_options
 from sparelane.terminal.streams import STREAMS
-from sparelane.wire import transfer
+from sparelane.wire import addresses, transfer
 
 
 def _forwards(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -29,7 +29,9 @@ def _forwards(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> 
 @wire_options("tunnel")
 @telemetry
 @long_lived
-@click.option("--listen", metavar="ADDR:PORT", help="Serve: address to listen on for other sites (UDP).")
+@click.option(
+    "--listen", metavar="[ADDR]:PORT", help="Serve: address to listen on for other sites (UDP); all without ADDR."
+)
 @click.option("--allow", multiple=True, metavar="HOST:PORT", help="Serve: target that other sites may reach (TCP).")
 @click.option(
     "--forward",
@@ -61,7 +63,7 @@ def _forwards(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> 
     show_default=True,
     help="Maximum number of simultaneous connections.",
 )
-@click.argument("to", required=False, metavar="[HOST:PORT]")
+@click.argument("to", required=False, metavar="[HOST[:PORT]]")
 def command(
     to: str | None,
     keys: str,
@@ -77,28 +79,37 @@ def command(
     grace: float,
     **given: Any,
 ) -> None:
-    """Carry TCP connections to a site at HOST:PORT, or serve other sites with --listen.
+    """Carry TCP connections to the site HOST, an address or an alias, or serve other sites with --listen.
 
     The serving site connects only to the targets that it lists with --allow. On SIGTERM, open connections finish first;
     a second SIGTERM exits at once. SIGHUP reloads the key and the trusted peers.
     """
     serves = listen is not None
     if serves and (to is not None or forwards):
-        raise click.UsageError("--listen serves other sites, HOST:PORT and --forward dial one; allowed: one of the two")
+        raise click.UsageError("--listen serves other sites, HOST and --forward dial one; allowed: one of the two")
     if serves and not allow:
         raise click.UsageError("--listen needs at least one target: add --allow")
     if not serves and (to is None or not forwards or allow):
-        raise click.UsageError("allowed: either --listen with --allow, or --forward with HOST:PORT")
+        raise click.UsageError("allowed: either --listen with --allow, or --forward with HOST")
     log = Log(log_level)
-    first_contact = FirstContact(keys, trust, given["first_contact"])
+    peer = None if to is None else addresses.peer(to)
+    first_contact = FirstContact(keys, trust, given["first_contact"], peer)
     signals = Signals(log, grace)
-    options = options_of(given)
+    options = options_of(given, peer)
     settings = transfer.TunnelOptions(max_connections, while_down == "wait", retry_pause)
     # Names are resolved and ports opened here, so that mistakes end the command before it prints anything.
-    if listen is not None:
-        made = transfer.Tunnel.serve(listen, allow, keys=keys, trust=trust, options=options, tunnel=settings)
+    if peer is None:
+        made = transfer.Tunnel.serve(listen or "", allow, keys=keys, trust=trust, options=options, tunnel=settings)
     else:
-        made = transfer.Tunnel.dial(to or "", forwards, keys=keys, trust=trust, options=options, tunnel=settings)
+        made = transfer.Tunnel.dial(
+            peer.address,
+            forwards,
+            keys=keys,
+            trust=trust,
+            peer=peer.fingerprint,
+            options=options,
+            tunnel=settings,
+        )
     # A stalled reader of standard output must not stall the connections.
     with STREAMS.in_background(as_json=as_json), made as tunnel:
         if tunnel.metrics_address is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,10 +11,34 @@ import click
 from sparelane import _native
 from sparelane.cli import completion
 from sparelane.cli.commands.options import Decorator, with_options
+from sparelane.wire.addresses import Peer, keys_folder
 from sparelane.wire.settings import SETTINGS, Setting
 from sparelane.wire.transfer import Options
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class KeysOption(click.Option):
+    """`--keys`. The former name `--dir` still works but is not listed."""
+
+    def __init__(self, *names: str, **extra: Any) -> None:
+        super().__init__(["keys", "--keys", "--dir"], **extra)
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """The line of the help text."""
+        record = super().get_help_record(ctx)
+        return record and (record[0].replace(", --dir", ""), record[1])
+
+
+def keys_option(text: str) -> Decorator:
+    """Returns the option for the folder of keys, by default that of the user's configuration."""
+    return click.option(
+        "--keys",
+        cls=KeysOption,
+        metavar="FOLDER",
+        default=lambda: str(keys_folder()),
+        help=f"{text}  [default: ~/.config/sparelane/keys]",
+    )
 
 
 def _settings(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
@@ -66,15 +90,13 @@ def _declared(setting: Setting) -> Decorator:
 
 
 _KEYS = (
-    click.option("--keys", required=True, metavar="D", help="Folder of this host's key."),
+    keys_option("Folder of this host's key and its trusted peers."),
     click.option("--trust", multiple=True, metavar="FINGERPRINT", help="Also trust this peer; repeatable."),
     click.option(
         "--cc",
-        default="rc3",
-        show_default=True,
         metavar="NAME",
         shell_complete=completion.controllers,
-        help="Congestion controller.",
+        help="Congestion controller.  [default: that of the alias, or rc3]",
     ),
     click.option(
         "--set",
@@ -125,18 +147,26 @@ def telemetry(command: Command) -> Command:
     return with_options(command, _TELEMETRY)
 
 
-def options_of(given: dict[str, Any]) -> Options:
-    """The transfer options from the options of the command line. Settings that the command lacks have their default."""
+def options_of(given: dict[str, Any], peer: Peer | None = None) -> Options:
+    """The transfer options from the options of the command line. Settings that the command lacks have their default.
+
+    Without `--cc`, the controller is that of the alias, if `peer` has one.
+    """
     named = {setting.name for setting in SETTINGS} | {"settings", "telemetry", "qlog", "metrics"}
-    return Options(controller=given["cc"], **{name: value for name, value in given.items() if name in named})
+    values: dict[str, Any] = {name: value for name, value in given.items() if name in named}
+    chosen = peer.controller if given["cc"] is None and peer is not None else given["cc"]
+    if chosen is not None:
+        values["controller"] = chosen
+    return Options(**values)
 
 
 class FirstContact:
     """Trusts the first peer and saves its key, if `--trust-on-first-contact` is set and no peer is trusted yet."""
 
-    def __init__(self, keys: str, trust: tuple[str, ...], asked_for: bool) -> None:
+    def __init__(self, keys: str, trust: Sequence[str], asked_for: bool, peer: Peer | None = None) -> None:
         self._keys = keys
-        self._awaits = asked_for and not trust and not _native.show_keys(keys)[1]
+        is_known = bool(trust) or (peer is not None and peer.fingerprint is not None)
+        self._awaits = asked_for and not is_known and not _native.show_keys(keys)[1]
 
     def meet(self, peer: str) -> None:
         """Called when a peer has connected."""
