@@ -130,6 +130,19 @@ def test_a_table_of_looks_makes_a_series_for_each_name(tmp_path: Path) -> None:
     assert drawn[0][1] == ["RC3", "TCP"]
 
 
+def test_a_vertical_axis_has_the_metrics_label_of_the_file_or_its_name_and_unit(tmp_path: Path) -> None:
+    rows = tuple(
+        Row(replace(cut(setting), scheme=one), None, 1.0) for setting in ("10%", "30%") for one in ("RC3", "TCP")
+    )
+    plain = WHOLE.replace('unit = "reduction (%)"\n', "")
+    averaged = plain.replace('"reduction" }\nsetting', '"reduction", average = "mean" }\nsetting')
+    labelled = averaged.replace("rows = {", 'units = { reduction = "gain, {average}" }\nrows = {', 1)
+    for text, label, average in ((plain, "reduction (%)", ""), (labelled, "gain, mean", "mean")):
+        draw = panels.read(read(file(tmp_path, text), METRICS))
+        keyed = tuple(replace(row, key=replace(row.key, average=average)) for row in rows)
+        assert draw(Evaluation(keyed)).axes[0].get_ylabel() == label
+
+
 def test_points_have_the_papers_numbers_as_crosses_or_as_a_line_and_rows_without_a_variant_for_missing_ones(
     tmp_path: Path,
 ) -> None:

@@ -42,12 +42,14 @@ class Declaration(Description):
         printed: the paper's numbers.
         stated: bands for numbers that the paper states in words.
         rows: selects rows by parts of their keys, as the file's own tables do.
+        units: the labels of the vertical axes of panels by metric; `{average}` stands for the average.
         rest: the remaining keys, which the kind reads.
     """
 
     printed: Mapping[Key, float]
     stated: Mapping[Key, Band]
     rows: RowSelector
+    units: Mapping[str, str]
     rest: Section
 
     def paper(self, key: Key) -> float | None:
@@ -150,6 +152,7 @@ def read(
     stated = {key: band for part in templates(root, "stated") for key, band in rows.stated(part)}
     listed = (*shared.claims, *templates(root, "claim"))
     stated |= {key: band for part in listed for key, band in rows.claimed(part)}
+    units = root.section("units")
     return Declaration(
         id=f"{path.parent.name}/{path.stem}",
         title=root.text("title"),
@@ -167,6 +170,7 @@ def read(
         witness=root.text("witness", "paper"),
         answer=rows.answer(root.section("answer")) if "answer" in root else None,
         rows=rows,
+        units={name: units.text(name) for name in units},
         rest=root,
     )
 

@@ -266,7 +266,7 @@ def _panel(part: Section, declared: Declaration) -> Panel:
         at,
         above,
         part.text("axis"),
-        part.text("unit"),
+        part.text("unit", _label(series[0].keys[0], declared.units) if series[0].keys else None),
         part.flag("both_signs"),
         part.text("log", ""),
         part.numbers("limits"),
@@ -285,6 +285,13 @@ def _panel(part: Section, declared: Declaration) -> Panel:
         if len(selected) != places:
             raise part.fail("rows", f"selects {len(selected)} rows for {places} positions")
     return found
+
+
+def _label(key: Key, units: Mapping[str, str]) -> str:
+    """Returns the label of a vertical axis: the one for the metric, or else the metric's name and unit."""
+    metric = key.metric
+    default = f"{metric.name} ({metric.unit})" if metric.unit else metric.name
+    return units.get(metric.name, default).format(average=key.average)
 
 
 def _differences(keys: Sequence[Key]) -> list[str]:

@@ -264,7 +264,7 @@ def experiment(declared: Declaration) -> Experiment:
     study = Transfers(
         declared,
         list(read_runs(rest)),
-        [_cross_traffic(part) for part in rest.sections("cross_traffic")],
+        [_cross_traffic(part) for part in templates(rest, "cross_traffic")],
         rest.texts("averages") or tuple(QUANTILES),
         rest.flag("distributions"),
         rest.some_of("notes", notes.NOTES),

@@ -248,10 +248,11 @@ def experiment(declared: Declaration) -> Experiment:
     rest = declared.rest
     study = Testbed(
         settings=clients.settings(rest),
-        varied=frozenset((setting, scheme) for setting, scheme in rest.lists("varied")),
+        varied=frozenset((setting, scheme) for setting, *schemes in rest.lists("varied") for scheme in schemes),
         ordered=frozenset(
             Key(setting, METRICS[metric], scheme, average, traffic)
-            for setting, scheme, metric, traffic, average in rest.lists("ordered")
+            for setting, scheme, metric, traffic, *averages in rest.lists("ordered")
+            for average in averages
         ),
     )
     rest.finish()
