@@ -88,7 +88,7 @@ def test_quick_efforts_of_rapid_leave_out_variants_and_most_schemes() -> None:
     ("right", "wrong", "problem"),
     [
         ('at = "beside BCT"', 'at = "beside TCP"', '"at" has "beside TCP"; allowed: beside UDP, beside SCT'),
-        ('kind = "BCT" }', 'kind = "TCP" }', '"kind" is "TCP"; allowed: CBR, SCT, BCT'),
+        ('traffic = "BCT" }', 'traffic = "TCP" }', '"kind" is "TCP"; allowed: CBR, SCT, BCT'),
         ('"first by use"', '"last by use"', '"notes" has "last by use"; allowed: order under loss'),
         ("quick = true }", "quickly = true }", '"quickly" is not a key here'),
     ],
