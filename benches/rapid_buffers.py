@@ -28,7 +28,7 @@ from sparelane.papers.engine import declared
 from sparelane.papers.engine.base import Effort, Outcome
 from sparelane.papers.engine.cells import Cell
 from sparelane.papers.engine.rows import Key
-from sparelane.papers.engine.runner import to_outcome
+from sparelane.papers.engine.simulations import to_outcome
 from sparelane.papers.rapid import testbed, transfers
 from sparelane.papers.rapid.testbed import LINK_USE, LOSS, MEDIAN, THROUGHPUT, WEB_FLOW
 from sparelane.scenario import library

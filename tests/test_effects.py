@@ -572,6 +572,11 @@ WITHOUT_EFFECT: tuple[tuple[dict[str, Any], str, str], ...] = (
     ({"transport.rack_timer_delay": "2ms"}, "transport.rack_timer_delay", "rack_tlp is off"),
     ({"transport.receive_batch_timeout": "1ms"}, "transport.receive_batch_timeout", "receive_batch is 1"),
     (
+        {"scheme.x.controller": "rapid", "transport.cached_ssthresh": True},
+        "transport.cached_ssthresh",
+        "the controller has no slow-start threshold",
+    ),
+    (
         {"transport.sack": False, "transport.sack_survives_timeout": False},
         "transport.sack_survives_timeout",
         "sack is off",

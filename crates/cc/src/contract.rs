@@ -348,6 +348,18 @@ pub trait CongestionControl: Any + Debug + Send {
         None
     }
 
+    /// Returns the slow-start threshold in bytes, [`u64::MAX`] in the first slow start, or `None` for a controller
+    /// without one.
+    fn slow_start_threshold(&self) -> Option<u64> {
+        None
+    }
+
+    /// Starts the connection with a slow-start threshold of `bytes`, instead of the one of its settings. Called before
+    /// [`on_established`](Self::on_established), if at all. Controllers without a threshold ignore it.
+    fn start_at_threshold(&mut self, bytes: u64) {
+        let _ = bytes;
+    }
+
     /// Reports that the handshake is complete. Nothing has been sent yet. `explicit_rate` is as in
     /// [`Ack::explicit_rate`].
     fn on_established(&mut self, explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {

@@ -137,6 +137,14 @@ pub static TRANSPORT: &[Key] = &[
          ends the backoff of the timer; Karn's rule if false",
     )
     .from("RFC 7323"),
+    Key::new(
+        "cached_ssthresh",
+        Kind::Flag,
+        Fallback::Value("false"),
+        "flows start with the slow-start threshold that earlier flows between the same hosts left in the cache of \
+         routes, with tcp_no_metrics_save = 0",
+    )
+    .from("Linux 2.6.32; since 5.6 only with tcp_no_ssthresh_metrics_save = 0"),
     Key::new("sack_survives_timeout", Kind::Flag, Fallback::Value("true"), "keep what SACK reported across a timeout")
         .from("RFC 6675 section 5.1"),
     Key::new(
@@ -280,6 +288,7 @@ pub fn read(field: Field<'_>, base: Transport) -> Result<Transport, ScenarioErro
     config.rto.variance_min = time("rto_variance_floor", base.rto.variance_min)?;
     config.rto.syn = time("syn_timeout", base.rto.syn)?;
     config.rto.handshake_sample = flag("rtt_from_handshake", base.rto.handshake_sample)?;
+    config.cached_ssthresh = flag("cached_ssthresh", base.cached_ssthresh)?;
     config.sack_survives_timeout = flag("sack_survives_timeout", base.sack_survives_timeout)?;
     config.undo_spurious = flag("undo_spurious", base.undo_spurious)?;
     config.syn_loss_resets_window = flag("syn_loss_resets_window", base.syn_loss_resets_window)?;

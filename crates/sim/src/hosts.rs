@@ -12,11 +12,13 @@ mod interface;
 mod offload;
 mod processor;
 pub(crate) mod pull;
+mod thresholds;
 
 pub(crate) use departures::Departures;
 pub(crate) use interface::{Interfaces, Next};
 pub(crate) use offload::{Offload, Received};
 pub(crate) use processor::{Processors, Work};
+pub(crate) use thresholds::Thresholds;
 
 use crate::routing::network::NodeId;
 use sparelane_core::{Dur, Time};

@@ -34,7 +34,7 @@ use crate::cross;
 use crate::engine::fabric::{Alarm, Event, Fabric};
 use crate::engine::timers::Timers;
 use crate::hosts::pull::Pullers;
-use crate::hosts::{Departures, Hosts, Interfaces, Processors};
+use crate::hosts::{Departures, Hosts, Interfaces, Processors, Thresholds};
 use crate::observe::Observers;
 use crate::physics::PhysicsViolation;
 use crate::records::Records;
@@ -57,6 +57,7 @@ pub(crate) struct World<F> {
     blocks: BlockSlab,
     waiting: Waiting,
     hosts: AtHosts,
+    thresholds: Thresholds,
     arrivals: Arrivals,
     /// Idle connections that flows may take.
     pools: Pools,
@@ -116,6 +117,7 @@ impl<F: Fabric> World<F> {
             blocks: BlockSlab::default(),
             waiting: Waiting { pullers: Pullers::default(), queueing: Queueing::of(config.nic_full) },
             hosts: AtHosts { specs: hosts, interfaces, processors: Processors::default(), departures },
+            thresholds: Thresholds::default(),
             arrivals: Arrivals { source: config.flows, upcoming: None, followers: Followers::default() },
             pools: Pools::default(),
             cross_traffic: Vec::new(),
@@ -244,6 +246,7 @@ impl<F: Fabric> World<F> {
     #[inline(never)]
     fn close(&mut self, slot: u32) {
         self.record(slot);
+        self.keep_threshold(slot);
         let flow = &mut self.flows[slot as usize];
         flow.open = false;
         let id = flow.id;
@@ -254,6 +257,15 @@ impl<F: Fabric> World<F> {
         }
         self.free_slots.push(Reverse(slot));
         self.tally.open_flows -= 1;
+    }
+
+    /// Keeps the slow-start threshold of a flow that is over, for later flows between its hosts.
+    fn keep_threshold(&mut self, slot: u32) {
+        let flow = &self.flows[slot as usize];
+        let (table, row) = (&self.records.flows, flow.id as usize);
+        if self.settings.schemes[usize::from(table.scheme[row])].transport.cached_ssthresh {
+            self.thresholds.end(flow.span.finish, flow.id, (table.src[row], table.dst[row]), &flow.sender);
+        }
     }
 
     /// Entries of the slab in use. Each must belong to a packet in flight, or the slab leaks.

@@ -107,6 +107,10 @@ pub struct TransportConfig {
     /// Retransmissions then give round-trip samples, and progress ends the timer's backoff. If disabled, Karn's
     /// algorithm applies (RFC 6298 section 3).
     pub timestamps: bool,
+    /// Start with the slow-start threshold that earlier connections between the same hosts left, as Linux does. The
+    /// caller keeps a [`CachedThreshold`](crate::CachedThreshold) for each pair of hosts; the connection itself does
+    /// not read this.
+    pub cached_ssthresh: bool,
     /// Keep SACK information across a retransmission timeout (RFC 6675 section 5.1).
     pub sack_survives_timeout: bool,
     /// Restore the window after a spurious retransmission (Eifel detection, RFC 3522, and response, RFC 4015).
@@ -195,6 +199,7 @@ impl Default for TransportConfig {
             delayed_ack: None,
             rto: RtoConfig::default(),
             timestamps: true,
+            cached_ssthresh: false,
             sack_survives_timeout: true,
             undo_spurious: false,
             syn_loss_resets_window: true,

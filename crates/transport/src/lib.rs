@@ -39,6 +39,7 @@
 //! ```
 
 pub mod acknowledgment;
+mod cached_threshold;
 pub mod config;
 pub mod qlog;
 pub mod receiver;
@@ -51,6 +52,7 @@ pub mod send_buffer;
 pub mod sender;
 
 pub use acknowledgment::{AckError, Acknowledgment, Extras};
+pub use cached_threshold::{CachedThreshold, LastWindow};
 pub use config::{
     DelayedAck, Ecn, FlightSize, HEADER_BYTES, MAX_HEADER_BYTES, MAX_WINDOW_SEGMENTS, RtoConfig, TransportConfig,
 };

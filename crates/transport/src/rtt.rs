@@ -81,6 +81,11 @@ impl RttEstimator {
         self.backoff = (self.backoff + 1).min(31);
     }
 
+    /// Returns true if the timer expired since the last progress.
+    pub fn is_backed_off(&self) -> bool {
+        self.backoff > 0
+    }
+
     /// Ends the backoff without a sample, after an acknowledgment of the last copy sent.
     #[inline]
     pub fn end_backoff(&mut self) {

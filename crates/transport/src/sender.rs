@@ -289,6 +289,21 @@ impl Sender {
         self.rtt.srtt()
     }
 
+    /// Returns true if the retransmission timer expired since the last progress.
+    pub(crate) fn is_backed_off(&self) -> bool {
+        self.rtt.is_backed_off()
+    }
+
+    /// Returns the state of loss recovery.
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Returns the payload of a full segment in bytes.
+    pub(crate) fn mss_bytes(&self) -> u64 {
+        self.mss_bytes
+    }
+
     /// Returns the class-0 data in flight in bytes (RFC 6675's pipe), counted in full segments.
     pub fn in_flight_bytes(&self) -> u64 {
         u64::from(self.pipe()) * self.mss_bytes

@@ -99,6 +99,7 @@ fn scheme(name: &str, rng: &mut Stream) -> Scheme {
         limited_transmit: rng.below(2) == 0,
         delayed_ack,
         sack_survives_timeout: rng.below(2) == 0,
+        cached_ssthresh: rng.below(2) == 0,
         undo_spurious: rng.below(2) == 0,
         ecn: if name == "dctcp" { Ecn::Dctcp } else { [Ecn::Off, Ecn::Classic, Ecn::Dctcp][rng.below(3) as usize] },
         send_buffer_bytes: (rng.below(4) == 0).then_some(30_000),

@@ -170,6 +170,14 @@ impl CongestionControl for Rc3 {
         self.inner.desired_rate()
     }
 
+    fn slow_start_threshold(&self) -> Option<u64> {
+        self.inner.slow_start_threshold()
+    }
+
+    fn start_at_threshold(&mut self, bytes: u64) {
+        self.inner.start_at_threshold(bytes);
+    }
+
     fn on_established(&mut self, explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
         self.inner.on_established(explicit_rate, cx);
     }

@@ -147,6 +147,14 @@ impl<L: WindowLaw + 'static> CongestionControl for Windowed<L> {
         self.law.needs()
     }
 
+    fn slow_start_threshold(&self) -> Option<u64> {
+        Some(self.window.ssthresh)
+    }
+
+    fn start_at_threshold(&mut self, bytes: u64) {
+        self.window.ssthresh = bytes;
+    }
+
     fn on_established(&mut self, _explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
         self.law.start(&mut self.window, cx);
     }

@@ -165,6 +165,14 @@ impl<L: WindowLaw + 'static> CongestionControl for Validated<L> {
         Needs { timer: true, ..self.windowed.needs() }
     }
 
+    fn slow_start_threshold(&self) -> Option<u64> {
+        self.windowed.slow_start_threshold()
+    }
+
+    fn start_at_threshold(&mut self, bytes: u64) {
+        self.windowed.start_at_threshold(bytes);
+    }
+
     fn on_established(&mut self, explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
         self.windowed.on_established(explicit_rate, cx);
     }

@@ -313,6 +313,7 @@ fn transport(rng: &mut Stream, table: &str) -> String {
         "limited_transmit",
         "timestamps",
         "rtt_from_handshake",
+        "cached_ssthresh",
         "sack_survives_timeout",
         "undo_spurious",
         "syn_loss_resets_window",

@@ -37,6 +37,7 @@ fn without_use(facts: &Facts<'_>, scheme: &Scheme, key: &str) -> Option<&'static
     let needs = controller.as_ref().map(|cc| cc.needs()).unwrap_or_default();
     let is_scheduled = controller.as_ref().is_some_and(|cc| cc.schedules_departures());
     let is_own_clock = is_scheduled || controller.as_ref().is_some_and(|cc| cc.owns_send_clock());
+    let has_threshold = controller.as_ref().is_none_or(|cc| cc.slow_start_threshold().is_some());
     let is_paced = controller.is_none_or(|cc| cc.paces());
     match key {
         "rack_timer_delay" if !config.rack_tlp => Some("rack_tlp is off"),
@@ -45,6 +46,7 @@ fn without_use(facts: &Facts<'_>, scheme: &Scheme, key: &str) -> Option<&'static
         "detect_lost_retransmissions" if needs.segments => {
             Some("the controller hears of every segment, which finds them")
         }
+        "cached_ssthresh" if !has_threshold => Some("the controller has no slow-start threshold"),
         "sack_survives_timeout" if !config.sack => Some("sack is off"),
         "resent_rtt_tick" if !config.timestamps => Some("timestamps is off"),
         "receive_batch_timeout" if config.receive_batch <= 1 => Some("receive_batch is 1"),

@@ -110,7 +110,12 @@ impl<F: Fabric> World<F> {
         let paths = self.paths(&spec, self.records.flows.id.len() as u32);
         let plan = self.settings.blueprint(&spec, self.line_rate(&paths[0]));
         let cc = self.settings.schemes[usize::from(spec.scheme)].controller_for(plan);
-        let Ok(cc) = cc else { unreachable!("schemes were checked before the run: {cc:?}") };
+        let Ok(mut cc) = cc else { unreachable!("schemes were checked before the run: {cc:?}") };
+        let transport = &self.settings.schemes[usize::from(spec.scheme)].transport;
+        if transport.cached_ssthresh {
+            let cached_bytes = self.thresholds.start((spec.src.0, spec.dst.0), transport.mss_bytes);
+            cached_bytes.into_iter().for_each(|bytes| cc.start_at_threshold(bytes));
+        }
         self.open_flow(spec, paths, cc);
     }
 

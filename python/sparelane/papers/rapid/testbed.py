@@ -6,7 +6,8 @@ overrides.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from sparelane import _native
 from sparelane.papers.engine.base import Effort
@@ -40,6 +41,39 @@ WEB_FLOW = Metric("web flow", "ms")
 MEDIAN = "median"
 
 
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A transfer under the same scheme between the same hosts, which ends before the measured one starts.
+
+    The hosts keep its slow-start threshold for later transfers, as Linux 2.6.32 does.
+
+    Attributes:
+        packets: its size in segments.
+        lost_every: the number of segments of which the switch's cable loses one.
+        seconds: the start of the measured transfer in seconds; the earlier one starts at 0.
+    """
+
+    packets: int
+    lost_every: int
+    seconds: float
+
+    def overrides(self, pairs: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+        """Returns the overrides that lose its segments and keep its threshold, for one such transfer for each pair.
+
+        These transfers must be the first flows of the run.
+        """
+        lost = list(range(self.lost_every - 1, self.packets, self.lost_every))
+        drops = [
+            {"from": source, "to": "west", "flow": flow, "segments": lost} for flow, (source, _) in enumerate(pairs)
+        ]
+        return (f"drop={toml_value(drops)}", "transport.cached_ssthresh=true")
+
+    def workload(self, scheme: str, pairs: Sequence[tuple[str, str]]) -> str:
+        """Returns the workload with one such transfer for each pair."""
+        listed = toml_value([list(pair) for pair in pairs])
+        return f'{{kind="bulk", scheme="{scheme}", pairs={listed}, size="{self.packets}packets"}}'
+
+
 # The schemes of the scenario whose names are not those of the paper in lower case.
 SCHEMES: Mapping[str, str] = {"New Reno": "newreno", "no transfer": ""}
 
@@ -49,8 +83,8 @@ def scheme(name: str) -> str:
     return SCHEMES.get(name, name.lower())
 
 
-def _starts_slowly(effort: Effort) -> bool:
-    """Returns true if runs are long enough to start RAPID at the paper's 100 kb/s."""
+def is_long(effort: Effort) -> bool:
+    """Returns true if runs are long enough to start RAPID at the paper's 100 kb/s, and others after an earlier one."""
     return effort.stop_s >= START_UP_S / 2
 
 
@@ -63,14 +97,14 @@ def span(scheme: str, effort: Effort, uncounted: float, start_up_s: float = STAR
         uncounted: the share of all other runs before the measurement.
         start_up_s: the longest time that RAPID's start-up takes.
     """
-    if scheme == "rapid" and _starts_slowly(effort):
+    if scheme == "rapid" and is_long(effort):
         return effort.stop_s + start_up_s, start_up_s
     return effort.stop_s, uncounted * effort.stop_s
 
 
 def start(effort: Effort) -> tuple[str, ...]:
     """Returns the overrides for RAPID's initial rate."""
-    return () if _starts_slowly(effort) else (QUICK_START,)
+    return () if is_long(effort) else (QUICK_START,)
 
 
 def transfer(scheme: str, stop_s: float, kind: str = "") -> tuple[str, ...]:

@@ -28,6 +28,8 @@ RANGE = Metric("5-95 % range at 1 ms", "Gb/s")
 # The traffic of points with web users, who sit behind ten pairs of hosts.
 WEB = "web users"
 PAIRS = range(2, 12)
+# The hosts of the measured transfer.
+PAIR = ("left0", "right0")
 USERS = 500
 # The quantiles of the durations of web flows.
 QUANTILES = {
@@ -59,6 +61,7 @@ class Run:
         uncounted: the share of a run before the measurement.
         start_up_s: the longest time in seconds that RAPID's start-up takes.
         is_quick: whether quick efforts include the run.
+        earlier: the earlier transfer between the same hosts; `None` for the first transfer between them.
     """
 
     setting: str
@@ -70,15 +73,23 @@ class Run:
     uncounted: float = UNCOUNTED["a tenth"]
     start_up_s: float = testbed.START_UP_S
     is_quick: bool = True
+    earlier: testbed.Earlier | None = None
 
     def cell(self, effort: Effort) -> Cell:
-        """Returns what is simulated at an effort."""
+        """Returns what is simulated at an effort. Short runs have no earlier transfer."""
         stop_s, from_s = testbed.span(self.scheme, effort, self.uncounted, self.start_up_s)
+        # RAPID has no slow-start threshold.
+        has_earlier = testbed.is_long(effort) and self.scheme not in ("", "rapid")
+        earlier = self.earlier if has_earlier else None
+        start_s = earlier.seconds if earlier else 0.0
+        stop_s, from_s = stop_s + start_s, from_s + start_s
+        head = () if self.traffic == WEB else testbed.transfer(self.scheme, stop_s, self.traffic)
+        if self.traffic == WEB or earlier:
+            head = (*head, f"workload={workload(self.scheme, earlier, self.traffic == WEB)}")
         if self.traffic == WEB:
-            workload = f"workload={web_workload(self.scheme)}"
-            head: tuple[str, ...] = (workload, "nic.limit=1000packets", "nic.full=wait", f"duration={stop_s:g}s")
-        else:
-            head = testbed.transfer(self.scheme, stop_s, self.traffic)
+            head = (*head, "nic.limit=1000packets", "nic.full=wait", f"duration={stop_s:g}s")
+        if earlier:
+            head = (*head, *earlier.overrides([PAIR]))
         return Cell(
             testbed.SCENARIO,
             (
@@ -96,19 +107,25 @@ class Run:
         )
 
 
-def web_workload(scheme: str) -> str:
-    """Returns the value of `workload`: web users, and a transfer under `scheme` unless that is empty."""
+def workload(scheme: str, earlier: testbed.Earlier | None, has_users: bool) -> str:
+    """Returns the value of `workload`: a transfer under `scheme` unless that is empty, and perhaps web users."""
     servers, clients = (toml_value([f"{side}{number}" for number in PAIRS]) for side in ("left", "right"))
     users = (
         f'{{kind="web-users", scheme="web", users={USERS}, largest_file="100MB", servers={servers}, clients={clients}}}'
     )
-    transfer = f'{{kind="bulk", scheme="{scheme}", pairs=[["left0", "right0"]], size="unlimited"}}, '
-    return f"[{transfer if scheme else ''}{users}]"
+    start = f', start="{earlier.seconds:g}s"' if earlier else ""
+    transfer = f'{{kind="bulk", scheme="{scheme}", pairs={toml_value([list(PAIR)])}, size="unlimited"{start}}}'
+    parts = [
+        *([earlier.workload(scheme, [PAIR])] if earlier else []),
+        *([transfer] if scheme else []),
+        *([users] if has_users else []),
+    ]
+    return f"[{', '.join(parts)}]"
 
 
 def transfer(outcome: Outcome) -> pl.DataFrame:
-    """Returns the row of the transfer, which is the first flow from left0."""
-    return outcome.flows.filter(pl.col("src") == "left0").sort("id").head(1)
+    """Returns the row of the measured transfer, which is the last flow from left0."""
+    return outcome.flows.filter(pl.col("src") == "left0").sort("id").tail(1)
 
 
 def gbps(outcome: Outcome, cell: Cell) -> float:
@@ -284,6 +301,7 @@ def read_runs(rest: Section) -> Iterator[Run]:
     """
     uncounted = rest.one_of("uncounted", UNCOUNTED, "a tenth")
     common, quick = rest.texts("overrides"), rest.texts("quick_schemes")
+    before = _earlier(rest)
     points: dict[str, tuple[str, tuple[str, ...]]] = {}
     for part in templates(rest, "point"):
         points[part.text("setting")] = part.text("traffic", ""), part.texts("overrides")
@@ -292,6 +310,8 @@ def read_runs(rest: Section) -> Iterator[Run]:
         name, variant, own = part.text("name", ""), part.text("variant", ""), part.texts("overrides")
         schemes, at = part.texts("scheme") or ("RAPID",), part.some_of("at", {name: name for name in points})
         start_up_s, is_quick = part.number("start_up_s", testbed.START_UP_S), part.flag("quick") or not variant
+        own_earlier = _earlier(part)
+        earlier = None if part.flag("first") else own_earlier or before
         part.finish()
         for scheme in schemes:
             for setting in at or points:
@@ -306,7 +326,18 @@ def read_runs(rest: Section) -> Iterator[Run]:
                     uncounted,
                     start_up_s,
                     is_quick and (not quick or scheme in quick),
+                    earlier,
                 )
+
+
+def _earlier(part: Section) -> testbed.Earlier | None:
+    """Returns the earlier transfer that a table declares, if it does."""
+    if "earlier" not in part:
+        return None
+    table = part.section("earlier")
+    found = testbed.Earlier(table.whole("packets"), table.whole("lost_every"), table.number("seconds"))
+    table.finish()
+    return found
 
 
 def _cross_traffic(part: Section) -> CrossTraffic:

@@ -101,6 +101,14 @@ impl CongestionControl for BoundedRc3 {
         self.rc3.desired_rate()
     }
 
+    fn slow_start_threshold(&self) -> Option<u64> {
+        self.rc3.slow_start_threshold()
+    }
+
+    fn start_at_threshold(&mut self, bytes: u64) {
+        self.rc3.start_at_threshold(bytes);
+    }
+
     fn on_established(&mut self, explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
         self.rc3.on_established(explicit_rate, cx);
     }
