@@ -305,6 +305,21 @@ def test_a_file_gets_keys_from_the_tables_that_it_names_unless_it_has_them(tmp_p
     assert found.title == "Load"
 
 
+@pytest.mark.parametrize(
+    ("shared", "problem"),
+    [
+        ("keys = 3\n", 'shared.toml: "keys" is 3; allowed: a table'),
+        ("[keys]\nnetwork = 3\n", 'shared.toml, keys: "network" is 3; allowed: a table'),
+        ("values = 3\n", 'shared.toml: "values" is 3; allowed: a table'),
+    ],
+)
+def test_a_shared_table_of_another_type_is_an_error(tmp_path: Path, shared: str, problem: str) -> None:
+    path = file(tmp_path, WHOLE.replace("assumptions =", 'shared = ["network"]\nassumptions ='))
+    path.with_name(SHARED).write_text(shared, encoding="utf-8")
+    with pytest.raises(DeclarationError, match=re.escape(problem)):
+        read(path, METRICS)
+
+
 def test_a_list_of_numbers_is_for_the_rows_of_its_column(tmp_path: Path) -> None:
     table = """
 [[printed]]

@@ -228,11 +228,12 @@ def _load(path: Path) -> Section:
     Keys that the file lacks come from the tables in `keys` of `shared.toml` that it names in `shared`.
     """
     where, tables, shared = f"{path.parent.name}/{path.name}", _tables(path), path.with_name(SHARED)
-    common = _tables(shared) if shared.exists() else {}
-    named = {**common.get("values", {}), **tables.pop("values", {})}
-    names = tables.get("shared")
+    common = Section(_tables(shared) if shared.exists() else {}, f"{path.parent.name}/{SHARED}")
+    own = Section({"values": tables.pop("values", {})}, where)
+    named = {**common.section("values").values(), **own.section("values").values()}
+    names, keys = tables.get("shared"), common.section("keys")
     for name in names if isinstance(names, list) else []:
-        tables = {**common.get("keys", {}).get(str(name), {}), **tables}
+        tables = {**keys.copy().section(str(name)).values(), **tables}
     values: dict[str, object] = {}
     try:
         for name, value in named.items():

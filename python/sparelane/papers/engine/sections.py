@@ -56,6 +56,10 @@ class Section:
         """Returns a table with the keys that are still unread."""
         return Section(self._left, self.where)
 
+    def values(self) -> dict[str, Any]:
+        """Returns the keys that are still unread with their values."""
+        return dict(self._left)
+
     def completed(self, values: Mapping[str, Any]) -> Section:
         """Returns a table with the keys that are still unread, and further ones."""
         return Section({**self._left, **values}, self.where)
