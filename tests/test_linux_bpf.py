@@ -106,6 +106,16 @@ def run(*arguments: str, inside: str | None = None) -> subprocess.CompletedProce
     )
 
 
+def kill_with_janitor(process: subprocess.Popen[str]) -> None:
+    """Kills a command and the process that would restore its changes."""
+    listed = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True, check=True
+    )
+    for child in listed.stdout.split():
+        os.kill(int(child), signal.SIGKILL)
+    process.kill()
+
+
 def ip(*arguments: str) -> str:
     return subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True).stdout
 
@@ -428,6 +438,45 @@ def test_the_default_of_a_namespace_is_the_controller_until_it_is_unloaded(ends:
 
 
 @needs_kernel
+def test_a_killed_command_leaves_the_default_as_it_was(ends: tuple[str, str], name: str) -> None:
+    inside = ["nsenter", f"--net=/run/netns/{ends[0]}"]
+
+    def default() -> str:
+        read = [*inside, "cat", "/proc/sys/net/ipv4/tcp_congestion_control"]
+        return subprocess.run(read, capture_output=True, text=True, check=True).stdout.strip()
+
+    before = default()
+    load = ["load", "rtcp", "--name", name, "--default", "--set", "line_rate=1Gbps", "--foreground"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    with subprocess.Popen([*inside, *COMMAND, *load], stderr=subprocess.PIPE, text=True, env=environment) as loading:
+        assert loading.stderr is not None
+        assert "is loaded" in loading.stderr.readline()
+        assert default() == name
+        loading.kill()
+        loading.wait(HANG_S)
+        wait_until(lambda: default() == before and name not in available())
+    # The record disappears after the default is restored.
+    wait_until(lambda: not Path("/run/sparelane/linux", name).exists())
+
+
+def test_a_janitor_acts_if_its_process_is_killed_and_not_otherwise(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    with kernel.janitor(["touch", str(done)]):
+        pass
+    assert not done.exists()
+    code = (
+        "import os, signal, sys\n"
+        "from sparelane.bpf import kernel\n"
+        "with kernel.janitor(['touch', sys.argv[1]]):\n"
+        "    os.killpg(0, signal.SIGKILL)\n"
+    )
+    line = [sys.executable, "-c", code, str(done)]
+    killed = subprocess.run(line, check=False, start_new_session=True)
+    assert killed.returncode == -signal.SIGKILL
+    wait_until(done.exists)
+
+
+@needs_kernel
 def test_a_pinned_controller_stays_after_its_command_until_unload(name: str) -> None:
     if not any(finding.what == "/sys/fs/bpf" and finding.is_well for finding in kernel.examine()):
         answer = run("load", "rtcp", "--name", name, "--set", "line_rate=1Gbps")
@@ -500,7 +549,7 @@ def test_unloading_after_another_was_killed_restores_the_state_before_both(
         foreground("rtcp", "--name", name, *options, inside=here) as below,
         foreground("rtcp", "--name", above, *options, inside=here) as process,
     ):
-        below.kill()
+        kill_with_janitor(below)
         below.wait(HANG_S)
         process.terminate()
         assert process.wait(HANG_S) == 0
@@ -601,7 +650,7 @@ def test_the_record_of_a_deleted_namespace_is_removed_with_a_message(temporary_n
     load = ["rtcp", "--name", name, "--default", "--set", "line_rate=1Gbps"]
     for again in (["unload", name], ["load", *load, "--", "true"]):
         with foreground(*load, "--foreground", inside=temporary_namespace) as process:
-            process.kill()
+            kill_with_janitor(process)
         assert "in another network namespace" in run(*again).stderr, (
             "the namespace exists, so its settings can be restored there"
         )
@@ -687,10 +736,12 @@ def test_changes_of_a_killed_process_are_restored(ends: tuple[str, str], name: s
     with subprocess.Popen(load, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert "is loaded" in process.stderr.readline()
-        process.kill()
+        kill_with_janitor(process)
     assert name not in available(), "the controller stayed after its process"
     left = next(one for one in json.loads(run("list", "--json").stdout)["loaded"] if one["name"] == name)
     assert not left["is_registered"]
+    remedies = [finding["remedy"] for finding in json.loads(run("doctor", "--json").stdout)]
+    assert f"sparelane kernel unload {name}" in remedies
     assert "network namespace" in run("unload", name).stderr, "a route can only be restored in its namespace"
     assert run("unload", name, inside=ends[0]).returncode == 0
     assert ip("-n", ends[0], "route", "show") == before
@@ -732,7 +783,10 @@ def test_a_signal_ends_the_command_and_unloads_its_controller(
     ("arguments", "message"),
     [
         (["load", "vegas"], 'there is no program "vegas"; available: rtcp, rapid, scavenger'),
-        (["load", "rtcp"], "the line rate is unknown: name the interface"),
+        (
+            ["load", "rtcp", "--interface", "lo"],
+            "as in `sparelane kernel load rtcp --interface lo --set line_rate=1Gbps`",
+        ),
         (["load", "rtcp", "--interface", "nosuch0"], 'there is no interface "nosuch0"'),
         (["load", "rtcp", "--route", "203.0.113.0/24"], "there is no route to 203.0.113.0/24"),
         (["load", "rtcp", "--name", "much-too-long-a-name"], "is not a controller name"),

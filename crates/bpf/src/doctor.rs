@@ -1,7 +1,9 @@
 //! Checks of the kernel and its settings: requirements of the controllers that are not met, and how to meet them.
 
+use crate::changes::Changes;
 use crate::error::{BpfError, REBUILD};
 use crate::libbpf::Kernel;
+use crate::loaded::registered_names;
 use crate::pins::check_pins;
 
 /// The result of one check.
@@ -84,6 +86,7 @@ pub fn examine() -> Vec<Finding> {
     };
     let pins = finding("/sys/fs/bpf", pins.is_ok(), is, "mount -t bpf bpf /sys/fs/bpf");
     findings.push(Finding { is_needed: false, ..pins });
+    findings.extend(remains(&Changes::names(), &registered_names()));
     let stats = std::fs::read_to_string("/proc/sys/kernel/bpf_stats_enabled").unwrap_or_default();
     let is_counted = stats.trim() == "1";
     let is = if is_counted { "counted" } else { "not counted" };
@@ -91,6 +94,23 @@ pub fn examine() -> Vec<Finding> {
         finding("cost of programs", is_counted, is, "sysctl kernel.bpf_stats_enabled=1 (costs about 20 ns per call)");
     findings.push(Finding { is_needed: false, ..cost });
     findings
+}
+
+/// Reports changes of controllers that are gone, as after their process was killed together with its
+/// janitor.
+fn remains(recorded: &[String], registered: &[String]) -> Option<Finding> {
+    let gone: Vec<&str> =
+        recorded.iter().map(String::as_str).filter(|&name| !registered.iter().any(|one| one == name)).collect();
+    if gone.is_empty() {
+        return None;
+    }
+    let changed: Vec<String> = gone
+        .iter()
+        .flat_map(|name| Changes::read(name).map(|record| record.descriptions()).unwrap_or_default())
+        .collect();
+    let is = format!("{} left changes: {}", gone.join(", "), changed.join(", "));
+    let remedy = format!("sparelane kernel unload {}", gone.join(" "));
+    Some(Finding { is_needed: false, ..finding("remains of killed commands", false, is, &remedy) })
 }
 
 /// Runs the checks that need the kernel's types.
@@ -113,4 +133,18 @@ fn examine_kernel(kernel: &Kernel, findings: &mut Vec<Finding>) {
         if has_microseconds { "present; `load rapid --route` enables them" } else { "missing (Linux 6.7): no RAPID" };
     let microseconds = finding("time stamps in microseconds", has_microseconds, is, newer);
     findings.push(Finding { is_needed: false, ..microseconds });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn controllers_that_left_changes_are_reported_with_the_command_that_undoes_them() {
+        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let found = remains(&names(&["no_such_one", "cubic"]), &names(&["reno", "cubic"])).expect("a finding");
+        assert_eq!((found.is_well, found.is_needed), (false, false));
+        assert_eq!(found.remedy, "sparelane kernel unload no_such_one");
+        assert_eq!(remains(&names(&["cubic"]), &names(&["cubic"])), None);
+    }
 }

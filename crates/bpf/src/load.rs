@@ -75,7 +75,7 @@ pub fn load(request: &Request) -> Result<Registration, BpfError> {
     let (given, set_rate) = without_line_rate(&request.settings)?;
     // Settings are parsed before the line rate is looked up, so that a wrong key is reported first.
     settings::Settings::parse(program.name, &(program.params)(), &given)?;
-    let line_rate = set_rate.map_or_else(|| line_rate(&interfaces, program.needs_line_rate), Ok)?;
+    let line_rate = set_rate.map_or_else(|| line_rate(&interfaces, program.needs_line_rate, request), Ok)?;
     let prepared = program.prepared(&given, line_rate)?;
     // The request is valid. From here on, errors are about this machine.
     if !doctor::CAN_LOAD {
@@ -131,21 +131,52 @@ fn without_line_rate(settings: &[Setting]) -> Result<(Vec<Setting>, Option<Rate>
     Ok((given, Some(rate)))
 }
 
-/// Returns the rate of the first interface that reports one.
+/// Returns the rate of the first interface that reports one. Without interfaces, that of the default
+/// route counts.
 ///
-/// If none does, a program that does not need the rate gets 1 Gb/s.
-fn line_rate(interfaces: &[Interface], is_needed: bool) -> Result<Rate, BpfError> {
-    let reported = interfaces.iter().find_map(Interface::rate_bps).map(Rate::from_bps);
-    let unknown = || {
-        BpfError::Setting(
-            "the line rate is unknown: name the interface (--interface), or set the rate (--set line_rate=1Gbps)"
-                .to_owned(),
-        )
-    };
-    match reported {
-        Some(rate) => Ok(rate),
-        None if is_needed => Err(unknown()),
-        None => Ok(Rate::from_gbps(1)),
+/// If none reports a rate, a program that does not need it gets 1 Gb/s.
+fn line_rate(interfaces: &[Interface], is_needed: bool, request: &Request) -> Result<Rate, BpfError> {
+    if !is_needed {
+        return Ok(rate_of(interfaces).unwrap_or(Rate::from_gbps(1)));
+    }
+    let mut asked = interfaces.to_vec();
+    if asked.is_empty() {
+        asked.extend(["default", "::/0"].into_iter().filter_map(default_interface));
+        // Both families often share an interface.
+        asked.dedup();
+    }
+    rate_of(&asked).ok_or_else(|| {
+        let names: Vec<&str> = asked.iter().map(|interface| interface.name.as_str()).collect();
+        let why = match &names[..] {
+            [] => "there is no default route".to_owned(),
+            [name] => format!("the interface {name} reports none"),
+            names => format!("the interfaces {} report none", names.join(", ")),
+        };
+        let command = request.command_with("--set line_rate=1Gbps");
+        BpfError::Setting(format!("the line rate is unknown: {why}; set it to the line's rate, as in `{command}`"))
+    })
+}
+
+fn rate_of(interfaces: &[Interface]) -> Option<Rate> {
+    interfaces.iter().find_map(Interface::rate_bps).map(Rate::from_bps)
+}
+
+/// Returns the interface of a default route, if there is one.
+fn default_interface(destination: &str) -> Option<Interface> {
+    Route::find(destination).ok()?.interface().and_then(|index| Interface::with_index(index).ok())
+}
+
+impl Request {
+    /// The command that makes this request, with one more option.
+    fn command_with(&self, option: &str) -> String {
+        let mut words = vec![format!("sparelane kernel load {}", self.program)];
+        let lists = [("--route", &self.routes), ("--interface", &self.interfaces), ("--cgroup", &self.cgroups)];
+        words.extend((self.name != self.program).then(|| format!("--name {}", self.name)));
+        words.extend(self.settings.iter().map(|(key, text)| format!("--set {key}={text}")));
+        words.extend(lists.iter().flat_map(|(option, list)| list.iter().map(move |text| format!("{option} {text}"))));
+        words.extend(self.is_default.then(|| "--default".to_owned()));
+        words.push(option.to_owned());
+        words.join(" ")
     }
 }
 
@@ -235,5 +266,29 @@ impl Drop for Registration {
     fn drop(&mut self) {
         // Errors cannot be reported from here; `unload` returns them.
         let _ = self.remove();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_line_rate_is_reported_with_the_whole_command() {
+        let lo = Interface { index: 1, name: "lo".to_owned(), gso_max_segs: 0 };
+        let request = Request {
+            program: "rtcp".to_owned(),
+            name: "mine".to_owned(),
+            settings: vec![("x_max".to_owned(), "0.5".to_owned())],
+            interfaces: vec!["lo".to_owned()],
+            is_default: true,
+            ..Request::default()
+        };
+        // The loopback interface reports no rate.
+        let error = line_rate(std::slice::from_ref(&lo), true, &request).expect_err("no rate").to_string();
+        let command = "sparelane kernel load rtcp --name mine --set x_max=0.5 --interface lo --default";
+        assert!(error.ends_with(&format!("as in `{command} --set line_rate=1Gbps`")), "{error}");
+        assert!(error.contains("the interface lo reports none"), "{error}");
+        assert_eq!(line_rate(&[lo], false, &request).expect("a rate"), Rate::from_gbps(1));
     }
 }

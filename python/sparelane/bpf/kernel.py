@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -120,6 +121,26 @@ def load(asked: Load) -> _native.LoadedController:
             "is_pinned": asked.is_pinned,
         }
     )
+
+
+# Waits for the end of its input, which comes when the other process ends, however it ends. If that process has not
+# written a line before, the rest of the arguments is run as a command.
+JANITOR = 'read -r line || exec "$@"'
+
+
+@contextmanager
+def janitor(command: Sequence[str]) -> Iterator[None]:
+    """Runs a command if this process is killed inside the `with` block.
+
+    A shell waits for that in a session of its own, so that a signal to this process's group does not reach it.
+    """
+    words = ["sh", "-c", JANITOR, "janitor", *command]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True) as shell:
+        try:
+            yield
+        finally:
+            with suppress(BrokenPipeError):
+                shell.communicate(b"done\n")
 
 
 @contextmanager

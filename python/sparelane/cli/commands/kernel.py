@@ -142,14 +142,16 @@ def load(
             _remark(remarks)
             click.echo(f"{request.name} is loaded; `sparelane kernel unload {request.name}` removes it")
             return
-        try:
-            _remark(remarks)
-            if process:
-                code = _run_command(process, holding, request.name, stop_signal)
-            else:
-                _wait(holding, request.name, stop_signal)
-        finally:
-            remarks = holding.unload()
+        # If this command is killed, the routes, interfaces and the default are restored nevertheless.
+        with kernel.janitor([sys.executable, "-m", "sparelane", "kernel", "unload", request.name]):
+            try:
+                _remark(remarks)
+                if process:
+                    code = _run_command(process, holding, request.name, stop_signal)
+                else:
+                    _wait(holding, request.name, stop_signal)
+            finally:
+                remarks = holding.unload()
         _remark(remarks)
     if code:
         raise SystemExit(code)
