@@ -34,6 +34,7 @@ os.environ["XDG_CONFIG_HOME"] = "/dev/null"
 MACHINE_FILES = {
     "test_emulate",
     "test_linux_bpf",
+    "test_two_sites",
     "test_wire_harm",
     "test_wire_mtu",
     "test_wire_namespaces",
