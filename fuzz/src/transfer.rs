@@ -63,7 +63,8 @@ fn invented(input: &mut Input<'_>) -> Vec<u8> {
     let names: [&[&str]; 6] = [&["x"], &["..", "x"], &["from", "a"], &["a", "b"], &["/etc", "x"], &["from"]];
     let message = match input.byte() % 11 {
         0 => {
-            let kind = [Kind::File, Kind::Folder, Kind::FolderTime][usize::from(input.byte() % 3)];
+            let kinds = [Kind::File, Kind::Folder, Kind::FolderTime, Kind::DatedFile];
+            let kind = kinds[usize::from(input.byte() % 4)];
             let name = names[usize::from(input.byte()) % names.len()].iter().map(|part| (*part).to_owned()).collect();
             let (size, modified_ns) = (number(input), number(input) as i64);
             Message::Offer(Offer { item, kind, size, mode: u32::from(input.byte()) << 4, modified_ns, name })

@@ -610,6 +610,10 @@ class WireProgress(TypedDict):
     bytes: int
     total_bytes: int
     elapsed_s: float
+    files: int
+    total_files: int
+    current: str | None
+    resumed_bytes: int
     sent: list[int]
     marks: list[str]
     tail_bps: int | None
@@ -623,15 +627,23 @@ class WireProgress(TypedDict):
 class FileSender:
     """Sends files to one host."""
 
-    def __new__(cls, settings: WireSettings, paths: list[str], to: list[str]) -> FileSender: ...
+    def __new__(
+        cls,
+        settings: WireSettings,
+        paths: list[str],
+        to: list[str],
+        include: list[str] = ...,
+        exclude: list[str] = ...,
+    ) -> FileSender: ...
     @property
     def left_out(self) -> list[tuple[str, str]]:
         """Entries of folders that cannot be sent, as pairs of path and reason."""
-    def step(self, seconds: float) -> list[tuple[str, int, int, str | None]]:
+    def step(self, seconds: float) -> list[tuple[str, int, int, bool, bool, str | None]]:
         """Continues until an item is finished or has failed, for at most `seconds`.
 
         Returns:
-            Name, bytes, bytes that the receiver already had, and the error if any, of each such item.
+            Name, bytes, bytes that the receiver already had, whether it had an equal file, whether it is a folder,
+            and the error if any, of each such item.
         """
     def progress(self) -> WireProgress:
         """Returns the progress of the transfer."""
@@ -740,6 +752,11 @@ def untrust(folder: str, fingerprint: str) -> bool:
 
 def read_config(path: str) -> str | None:
     """Reads a file of this user's configuration to which nobody else can write; `None` if it does not exist."""
+
+def list_sources(
+    paths: list[str], include: list[str], exclude: list[str]
+) -> tuple[list[tuple[str, int | None]], list[tuple[str, str]]]:
+    """Returns files with their bytes and folders with `None`, and path and reason of what cannot be sent."""
 
 def list_partial(folder: str) -> list[tuple[str, int, float, bool]]:
     """Lists incomplete files: name, bytes, seconds since the last change, and whether a receiver is writing it."""

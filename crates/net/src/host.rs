@@ -2,13 +2,14 @@
 
 use crate::carrier::{Arrival, AssociationId, Carrier, Datagram};
 use crate::identity::{Fingerprint, Identity, Trusted};
+use crate::limiter::Limiter;
 use crate::node::{Node, NodeConfig, NodeError, NodeEvent};
 use crate::quic::{Quic, QuicConfig};
 use crate::route::fitting_payload;
 use crate::telemetry::{Rows, TelemetryConfig};
 use crate::udp::{SendResult, UdpConfig, UdpSocket};
 use nix::poll::{PollFd, PollFlags};
-use sparelane_core::{Dur, Time};
+use sparelane_core::{Dur, Rate, Time};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
@@ -80,6 +81,7 @@ pub struct Host {
     epoch_ns: u64,
     /// A datagram for which the kernel had no room.
     waiting: Option<Datagram>,
+    limiter: Option<Limiter>,
     timer_slack: Duration,
     waits: Waiting,
 }
@@ -107,7 +109,7 @@ impl Host {
         let node = Node::new(carrier, NodeConfig { chunk_time, dscp, port, ..config })?;
         // Asks for the most precise timers. Without the permission, timers are about 50 us late.
         let _ = nix::sys::prctl::set_timerslack(1);
-        Ok(Host { node, socket, epoch, epoch_ns, waiting: None, timer_slack, waits: Waiting::Sleep })
+        Ok(Host { node, socket, epoch, epoch_ns, waiting: None, limiter: None, timer_slack, waits: Waiting::Sleep })
     }
 
     /// The time since the host was created.
@@ -128,6 +130,11 @@ impl Host {
     /// The socket.
     pub fn socket(&self) -> &UdpSocket {
         &self.socket
+    }
+
+    /// Limits the rate at which this host sends.
+    pub fn limit_rate(&mut self, rate: Rate) {
+        self.limiter = Some(Limiter::new(rate));
     }
 
     /// Sets how this host waits for timers.
@@ -239,6 +246,11 @@ impl Host {
 
     /// The time for which this host may sleep.
     fn sleep_time(&self) -> Duration {
+        let now = self.now();
+        if let Some(limiter) = self.limiter.filter(|limiter| limiter.next() > now) {
+            // Until then, the node has nothing to do but to wait for packets.
+            return Duration::from_nanos(limiter.next().saturating_since(now).as_ps().div_ceil(1000));
+        }
         match self.waits {
             Waiting::Sleep => self.until_timer(),
             Waiting::Busy => self.until_timer().saturating_sub(BUSY_TIME),
@@ -270,12 +282,17 @@ impl Host {
     /// The socket failed.
     pub fn flush(&mut self, at_most: Duration) -> Result<(), HostError> {
         let until = Instant::now() + at_most;
-        while !self.send() && Instant::now() < until {
-            if self.waiting.is_some() {
-                self.wait(until.saturating_duration_since(Instant::now()), None)?;
+        loop {
+            let is_sent = self.send();
+            let left = until.saturating_duration_since(Instant::now());
+            let is_limited = self.limiter.is_some_and(|limiter| limiter.next() > self.now());
+            if (is_sent && !is_limited) || left.is_zero() {
+                return Ok(());
+            }
+            if self.waiting.is_some() || is_limited {
+                self.wait(if is_limited { left.min(self.sleep_time()) } else { left }, None)?;
             }
         }
-        Ok(())
     }
 
     /// Waits for the socket or `other`. Returns true if `other` is readable.
@@ -330,10 +347,16 @@ impl Host {
     fn send(&mut self) -> bool {
         for _ in 0..MAX_SENDS {
             let now = self.now();
+            if self.limiter.is_some_and(|limiter| limiter.next() > now) {
+                return true;
+            }
             let Some(datagram) = self.waiting.take().or_else(|| self.node.poll_transmit(now)) else { return true };
             if self.socket.send(&datagram) == SendResult::Full {
                 self.waiting = Some(datagram);
                 return false;
+            }
+            if let Some(limiter) = &mut self.limiter {
+                limiter.note(now, datagram.bytes.len());
             }
             // A batch has a single departure time, which says nothing about the gaps in it.
             if datagram.segment_bytes.is_none() {

@@ -14,6 +14,7 @@ pub mod frame;
 #[cfg(target_os = "linux")]
 pub mod host;
 pub mod identity;
+mod limiter;
 pub mod line;
 #[cfg(target_os = "linux")]
 pub mod metrics;

@@ -13,7 +13,7 @@ mod stall_schedule;
 pub use config::{Revocation, WireConfig};
 pub use error::WireError;
 pub use receiver::{FileReceiver, ReceiverEvent};
-pub use sender::{FileSender, Progress};
+pub use sender::{FileSender, Files, Progress};
 pub use settings::{SETTINGS, Setting, Settings};
 
 use std::time::Duration;

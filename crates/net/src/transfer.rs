@@ -14,14 +14,15 @@ pub mod name;
 pub mod partials;
 mod reader;
 mod receive;
+pub mod selection;
 mod send;
 mod source;
 pub mod stall;
 mod writer;
 
 pub use receive::{ActiveNames, ReceiveTransfer, Received};
-pub use send::{Outcome, SendTransfer};
-pub use source::{Collected, MAX_ITEMS, Source, SourceError, collect};
+pub use send::{Compare, Outcome, SendTransfer};
+pub use source::{Collected, MAX_ITEMS, Source, SourceError, collect, collect_selected};
 
 use crate::carrier::CloseReason;
 use crate::control::MessageError;

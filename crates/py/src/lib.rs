@@ -63,8 +63,8 @@ mod _native {
     use crate::walk::walk;
     #[pymodule_export]
     use crate::wire::{
-        PyReceiver, PySender, PyTunnel, check_wire, clean_partial, list_partial, new_key, read_config, show_keys,
-        trust, untrust,
+        PyReceiver, PySender, PyTunnel, check_wire, clean_partial, list_partial, list_sources, new_key, read_config,
+        show_keys, trust, untrust,
     };
     #[pymodule_export]
     use crate::wire_path::measure_path;

@@ -11,7 +11,9 @@ use sparelane_net::metrics::exposition;
 use sparelane_net::node::ControllerChoice;
 use sparelane_net::service::{self, FileReceiver, FileSender, ReceiverEvent, WireConfig};
 use sparelane_net::transfer::folder::Folder;
-use sparelane_net::transfer::{collect, partials};
+use sparelane_net::transfer::message::Kind;
+use sparelane_net::transfer::selection::Selection;
+use sparelane_net::transfer::{Collected, Outcome, collect_selected, partials};
 use sparelane_net::tunnel::Target;
 use sparelane_net::tunnel::host::{Tunnel, TunnelConfig, TunnelEvent};
 use sparelane_scenario::columns::Column;
@@ -159,8 +161,36 @@ pub fn check_wire(settings: Settings, has_keys: bool) -> PyResult<()> {
     settings.applied_to(WireConfig::new(identity, Trusted::default())).map(|_| ())
 }
 
-/// The outcome of one item: name, bytes, bytes that the receiver already had, and the error if it failed.
-type Item = (String, u64, u64, Option<String>);
+/// The outcome of one item: name, bytes, bytes that the receiver already had, whether the receiver had
+/// an equal file, whether it is a folder, and the error if it failed.
+type Item = (String, u64, u64, bool, bool, Option<String>);
+
+/// Collects what the patterns select below `paths`. Entries of folders that cannot be sent are left out.
+fn select(paths: &[PathBuf], include: &[String], exclude: &[String]) -> PyResult<Collected> {
+    let patterns = |texts: &[String]| texts.iter().map(|text| text.parse().map_err(failed)).collect::<PyResult<_>>();
+    let selection = Selection { include: patterns(include)?, exclude: patterns(exclude)? };
+    collect_selected(paths, &selection).map_err(failed)
+}
+
+/// Pairs of the path and the reason of entries that cannot be sent.
+fn left_out(collected: &Collected) -> Vec<(String, String)> {
+    collected.left_out.iter().map(|error| (error.path(), error.reason())).collect()
+}
+
+/// Returns the files and folders that would be sent, with their bytes (`None` for folders), and pairs of
+/// path and reason of those that cannot be sent. Raises `WireError`.
+#[pyfunction]
+#[expect(clippy::type_complexity, reason = "the tuples are objects of Python")]
+pub fn list_sources(
+    paths: Vec<PathBuf>,
+    include: Vec<String>,
+    exclude: Vec<String>,
+) -> PyResult<(Vec<(String, Option<u64>)>, Vec<(String, String)>)> {
+    let collected = select(&paths, &include, &exclude)?;
+    let items = collected.sources.iter().filter(|source| source.kind != Kind::FolderTime);
+    let items = items.map(|source| (source.name.to_string(), source.kind.is_file().then_some(source.size)));
+    Ok((items.collect(), left_out(&collected)))
+}
 
 /// Converts seconds to a duration. Raises `WireError` if they are negative or too many.
 pub(crate) fn span(seconds: f64) -> PyResult<Duration> {
@@ -186,10 +216,17 @@ pub struct PySender {
 #[pymethods]
 impl PySender {
     #[new]
-    fn new(settings: Settings, paths: Vec<PathBuf>, to: Vec<String>) -> PyResult<PySender> {
+    #[pyo3(signature = (settings, paths, to, include=vec![], exclude=vec![]))]
+    fn new(
+        settings: Settings,
+        paths: Vec<PathBuf>,
+        to: Vec<String>,
+        include: Vec<String>,
+        exclude: Vec<String>,
+    ) -> PyResult<PySender> {
         let (config, to) = (settings.config()?, addresses(&to)?);
-        let collected = collect(&paths).map_err(failed)?;
-        let left_out = collected.left_out.iter().map(|error| (error.path(), error.reason())).collect();
+        let collected = select(&paths, &include, &exclude)?;
+        let left_out = left_out(&collected);
         Ok(PySender { sender: FileSender::begin_at_any(&config, &to, collected.sources).map_err(failed)?, left_out })
     }
 
@@ -201,13 +238,14 @@ impl PySender {
 
     /// Continues until an item is finished or has failed, for at most `seconds`. Returns such items.
     ///
-    /// Each is a tuple of name, bytes, bytes that the receiver already had, and the error or `None`. Raises
-    /// `WireError`.
+    /// Each is a tuple of name, bytes, bytes that the receiver already had, whether it had an equal file,
+    /// whether it is a folder, and the error or `None`. Raises `WireError`.
     fn step(&mut self, py: Python<'_>, seconds: f64) -> PyResult<Vec<Item>> {
         let limit = span(seconds)?;
         let sender = &mut self.sender;
         let outcomes = py.detach(|| sender.step(limit)).map_err(failed)?;
-        Ok(outcomes.into_iter().map(|outcome| (outcome.name, outcome.size, outcome.resumed, outcome.error)).collect())
+        let item = |one: Outcome| (one.name, one.size, one.resumed, one.unchanged, one.is_folder, one.error);
+        Ok(outcomes.into_iter().map(item).collect())
     }
 
     /// Returns the progress of the transfer.
@@ -218,6 +256,11 @@ impl PySender {
         out.set_item("bytes", progress.bytes)?;
         out.set_item("total_bytes", progress.total_bytes)?;
         out.set_item("elapsed_s", progress.elapsed.as_secs_f64())?;
+        let files = self.sender.files();
+        out.set_item("files", files.done)?;
+        out.set_item("total_files", files.total)?;
+        out.set_item("current", files.current)?;
+        out.set_item("resumed_bytes", files.resumed_bytes)?;
         out.set_item("sent", progress.sent.to_vec())?;
         let (marks, tail_rate) = self.sender.path();
         out.set_item("marks", marks.into_iter().map(crate::wire_path::mark_name).collect::<Vec<_>>())?;

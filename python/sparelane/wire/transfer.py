@@ -96,12 +96,16 @@ class Item:
         name: the name at the receiver.
         bytes: the size.
         resumed_bytes: the bytes that the receiver had from an earlier attempt.
+        unchanged: true if the receiver had an equal file of the same name.
+        folder: true for a folder.
         error: the reason if it was not transferred; otherwise `None`.
     """
 
     name: str
     bytes: int
     resumed_bytes: int
+    unchanged: bool
+    folder: bool
     error: str | None
 
 
@@ -122,6 +126,10 @@ class Progress:
         remarks: remarks about the controller on this path.
         line_rate_bps: the line rate of this host that controllers use.
         line_rate_source: the source of the line rate: `set`, `interface NAME` or `assumed`.
+        files: the number of files that have a result.
+        total_files: the number of all files.
+        current: the name of a file that is being sent or compared.
+        resumed_bytes: the bytes that the receiver had and that were not sent.
     """
 
     connected: bool
@@ -136,6 +144,10 @@ class Progress:
     remarks: tuple[str, ...]
     line_rate_bps: int
     line_rate_source: str
+    files: int = 0
+    total_files: int = 0
+    current: str | None = None
+    resumed_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +165,19 @@ class Report:
     peer: str
 
 
+def check_paths(paths: Sequence[Path | str]) -> None:
+    """Checks that files and folders exist.
+
+    Raises:
+        WireError: one does not.
+    """
+    for path in paths:
+        try:
+            os.lstat(path)
+        except OSError as error:
+            raise WireError(f"{path}: {error.strerror or error}") from error
+
+
 def send(
     paths: Sequence[Path | str],
     to: str,
@@ -160,6 +185,8 @@ def send(
     keys: Path | str | None = None,
     trust: Sequence[str] = (),
     peer: str | None = None,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
     options: Options | None = None,
     progress: Callable[[Progress], object] | None = None,
 ) -> Report:
@@ -171,6 +198,9 @@ def send(
     If the name has several addresses, they are tried one after another. Entries of a folder that cannot be sent (links,
     devices, names that receivers reject) are listed in the report with the reason; everything else is sent.
 
+    With `include`, only files are sent that match one of these patterns, such as `*.log` or `tree/sub`. Files and
+    folders that match a pattern of `exclude` are left out.
+
     `progress` is called about ten times a second. If it returns `False`, the transfer stops; the next attempt resumes
     it.
 
@@ -180,14 +210,12 @@ def send(
     options = options or Options()
     native = options.native(keys, trust, peer)
     split(to)
-    for path in paths:
-        try:
-            os.lstat(path)
-        except OSError as error:
-            raise WireError(f"{path}: {error.strerror or error}") from error
+    check_paths(paths)
     telemetry = Telemetry(options.telemetry, options.metrics)
     try:
-        sender = _native.FileSender(native, [str(path) for path in paths], resolve_all(to))
+        sender = _native.FileSender(
+            native, [str(path) for path in paths], resolve_all(to), list(include), list(exclude)
+        )
     except BaseException:
         telemetry.close(None)
         raise
@@ -207,7 +235,7 @@ def _transfer(
     sender: _native.FileSender, telemetry: Telemetry, progress: Callable[[Progress], object] | None
 ) -> Report:
     """Sends all files, and reports progress until they have arrived."""
-    items = [Item(path, 0, 0, reason) for path, reason in sender.left_out]
+    items = [Item(path, 0, 0, False, False, reason) for path, reason in sender.left_out]
     while True:
         # Short native calls, so that Ctrl-C is handled in between.
         items += [Item(*item) for item in sender.step(STEP_S)]
@@ -226,6 +254,10 @@ def _transfer(
             tuple(native["remarks"]),
             native["line_rate_bps"],
             native["line_rate_source"],
+            native["files"],
+            native["total_files"],
+            native["current"],
+            native["resumed_bytes"],
         )
         if progress is not None and progress(now) is False:
             raise WireError("stopped")

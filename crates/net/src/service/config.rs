@@ -5,6 +5,7 @@ use super::settings::Settings;
 use crate::flow::MAX_CLASSES;
 use crate::host::{Host, HostError, Waiting};
 use crate::identity::{Identity, Trusted};
+use crate::limiter::Limiter;
 use crate::line::LineSource;
 use crate::node::{NodeConfig, NodeError};
 use crate::quic::{DEFAULT_BATCH, QuicConfig};
@@ -98,12 +99,15 @@ impl WireConfig {
             first_contact: self.settings.first_contact,
             classes: classes.max(1),
             udp_payload_bytes: self.udp_payload_bytes,
-            batch: if batches { DEFAULT_BATCH } else { 1 },
+            batch: self.batch(batches),
             idle_timeout: self.settings.idle_timeout,
             ..QuicConfig::new(self.identity.clone(), self.trusted.clone())
         };
         let node = NodeConfig { classes: classes.max(1), ..node };
         let mut host = Host::bind(at, UdpConfig { offload, ..self.udp.clone() }, quic, node)?;
+        if let Some(rate) = self.settings.rate {
+            host.limit_rate(rate);
+        }
         host.set_waiting(if self.settings.busy_wait { Waiting::Busy } else { Waiting::Sleep });
         if self.has_series || self.qlog.is_some() {
             let log = self.qlog.as_ref().map(|path| {
@@ -115,6 +119,15 @@ impl WireConfig {
             host.enable_telemetry(TelemetryConfig { interval, log: log.transpose()? });
         }
         Ok(host)
+    }
+
+    /// The largest number of datagrams in a batch.
+    fn batch(&self, has_batches: bool) -> usize {
+        match self.settings.rate {
+            _ if !has_batches => 1,
+            Some(rate) => Limiter::batch(rate, self.udp_payload_bytes, DEFAULT_BATCH),
+            None => DEFAULT_BATCH,
+        }
     }
 
     /// Adapts this configuration to the route to `to`: packets are no larger than the route allows, and the line rate

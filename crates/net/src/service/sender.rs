@@ -13,6 +13,7 @@ use crate::node::NodeEvent;
 use crate::node::path::Mark;
 use crate::route::any_address;
 use crate::transfer::black_hole::BlackHole;
+use crate::transfer::message::Kind;
 use crate::transfer::{CODE_DONE, CODE_RECONNECT, Outcome, SendTransfer, Source, TransferError};
 use sparelane_core::Rate;
 use std::collections::VecDeque;
@@ -39,6 +40,19 @@ pub struct Progress {
     pub done: bool,
 }
 
+/// The progress of a sender in files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Files {
+    /// Files that have a result.
+    pub done: u64,
+    /// All files.
+    pub total: u64,
+    /// The name of a file that is being sent or compared.
+    pub current: Option<String>,
+    /// Bytes that the receiver had, and that were not sent.
+    pub resumed_bytes: u64,
+}
+
 /// Sends files to one host.
 #[derive(Debug)]
 pub struct FileSender {
@@ -62,6 +76,8 @@ pub struct FileSender {
     connect_timeout: Duration,
     stall: StallSchedule,
     black_hole: BlackHole,
+    /// The number of files.
+    files: u64,
     /// Bytes and segments of earlier associations.
     before: (u64, [u64; MAX_CLASSES]),
 }
@@ -89,6 +105,7 @@ impl FileSender {
         let mut others: VecDeque<SocketAddr> = addresses.iter().copied().collect();
         let (host, to, association) = connect_any(config, &mut others)?;
         let (now, began) = (host.now(), Instant::now());
+        let files = files_of(&sources);
         Ok(FileSender {
             host,
             config: config.clone(),
@@ -107,6 +124,7 @@ impl FileSender {
             connect_timeout,
             stall: StallSchedule::of(config),
             black_hole: BlackHole::new(now),
+            files,
             before: (0, [0; MAX_CLASSES]),
         })
     }
@@ -223,6 +241,7 @@ impl FileSender {
                 let sources = std::mem::take(&mut self.sources);
                 let mut transfer = SendTransfer::new(self.association, sources, self.host.node(), Some(&self.disk));
                 transfer.set_stall_timeout(self.stall.timeout);
+                transfer.set_compare(self.config.settings.compare);
                 self.transfer = Some(transfer);
             }
             NodeEvent::Closed { association, reason }
@@ -291,6 +310,18 @@ impl FileSender {
         }
     }
 
+    /// The progress in files.
+    pub fn files(&self) -> Files {
+        let transfer = self.transfer.as_ref();
+        let left = transfer.map_or_else(|| files_of(&self.sources), SendTransfer::files_left);
+        Files {
+            done: self.files - left,
+            total: self.files,
+            current: transfer.and_then(SendTransfer::current).map(ToString::to_string),
+            resumed_bytes: transfer.map_or(0, SendTransfer::resumed_bytes),
+        }
+    }
+
     /// The state of each class's code point, and the initial rate of the tail.
     pub fn path(&self) -> (Vec<Mark>, Option<Rate>) {
         let node = self.host.node();
@@ -312,6 +343,10 @@ impl FileSender {
     pub fn host_mut(&mut self) -> &mut Host {
         &mut self.host
     }
+}
+
+fn files_of(sources: &[Source]) -> u64 {
+    sources.iter().filter(|source| source.kind == Kind::File).count() as u64
 }
 
 /// Creates a host and starts an association with the first address that has a route. Removes this address and those

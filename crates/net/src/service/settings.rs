@@ -10,6 +10,7 @@ use crate::carrier::DEFAULT_DSCP;
 use crate::flow::{MAX_WINDOW_BYTES, TailConfig};
 use crate::node::path::Unmarked;
 use crate::node::{ChoiceError, parse_value};
+use crate::transfer::Compare;
 use crate::udp::Gso;
 use sparelane_cc::DefaultValue::{self, Flag, List, Number, Size, Whole, Word};
 use sparelane_cc::{Kind, Param, Unit, Value};
@@ -61,6 +62,7 @@ from_value! {
     Rate: Value::Rate(Some(rate)) => *rate,
     Vec<u64>: Value::List(numbers) => numbers.clone(),
     String: Value::Word(word) => word.clone(),
+    Compare: Value::Word(word) => if word == "time" { Compare::Time } else { Compare::Hash },
     Revocation: Value::Word(word) => if word == "finish" { Revocation::Finish } else { Revocation::End },
 }
 
@@ -79,6 +81,7 @@ fn initial<T: FromValue + Default>(name: &str) -> T {
 const ALL: &[&str] = &["send", "recv", "tunnel", "path", "harm"];
 const CONNECTING: &[&str] = &["send", "tunnel", "path"];
 const LASTING: &[&str] = &["send", "recv", "tunnel"];
+const SENDING: &[&str] = &["send", "tunnel"];
 const RECEIVING: &[&str] = &["recv"];
 const SERVING: &[&str] = &["recv", "tunnel"];
 const FILES: &[&str] = &["send", "recv"];
@@ -202,6 +205,14 @@ settings! {
             "ignore" => Unmarked::Ignore,
             _ => Unmarked::NoTail,
         },
+    }
+    /// Highest rate at which this host sends packets, such as 50Mbps.
+    rate {
+        option: "--rate",
+        commands: SENDING,
+        kind: RATE,
+        unset: "no limit",
+        field: rate: Option<Rate>,
     }
     /// Largest IP packet, bytes.
     mtu {
@@ -330,6 +341,14 @@ settings! {
         kind: Kind::Choice(&["end", "finish"]),
         default: Word("end"),
         field: revocation: Revocation,
+    }
+    /// Count files as sent that the receiver has with an equal hash, or with equal size and time.
+    compare {
+        option: "--compare",
+        commands: &["send"],
+        kind: Kind::Choice(&["hash", "time"]),
+        default: Word("hash"),
+        field: compare: Compare,
     }
     /// Largest file that is received, such as 5GB.
     max_size {

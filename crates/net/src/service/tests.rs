@@ -92,6 +92,15 @@ fn a_file_arrives_under_other_controllers() {
 }
 
 #[test]
+fn a_sender_keeps_its_rate_limit() {
+    let [mut sender, receiver] = configs();
+    sender.apply(&[("rate".to_owned(), "40Mbps".to_owned())]).expect("a setting");
+    let progress = carried(sender, receiver, "127.0.0.1:0", 1_000_000).expect("a transfer");
+    // 8 Mb at 40 Mb/s take 0.2 s, less the credit of the limiter and what the handshake has sent.
+    assert!(progress.elapsed >= Duration::from_millis(190), "{:?}", progress.elapsed);
+}
+
+#[test]
 fn a_file_arrives_over_ipv6() {
     if UdpConfig::default().dscp.len() == 4 && UdpSocket::bind("[::1]:0").is_ok() {
         let [sender, receiver] = configs();

@@ -12,7 +12,7 @@ use nix::unistd::{UnlinkatFlags, fsync, unlinkat};
 use std::fs::{File, FileTimes, Permissions};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -80,11 +80,13 @@ pub struct Partial {
 }
 
 /// An existing entry with the name of a file.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ExistingFile {
     /// The open file, if it is one that can be read.
     file: Option<File>,
     size: u64,
+    modified_ns: i64,
+    mode: u32,
 }
 
 impl Folder {
@@ -183,17 +185,22 @@ impl Folder {
             Err(error) => return Err(error.into()),
         };
         if !is_file {
-            return Ok(Some(ExistingFile { file: None, size: 0 }));
+            return Ok(Some(ExistingFile::default()));
         }
         let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
         match openat(&parent, last, flags, Mode::empty()) {
             Ok(file) => {
                 let file = File::from(file);
                 let metadata = file.metadata()?;
-                Ok(Some(ExistingFile { size: metadata.len(), file: metadata.is_file().then_some(file) }))
+                Ok(Some(ExistingFile {
+                    size: metadata.len(),
+                    modified_ns: metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec()),
+                    mode: metadata.mode() & 0o777,
+                    file: metadata.is_file().then_some(file),
+                }))
             }
             // An unreadable entry still exists.
-            Err(Errno::EACCES) => Ok(Some(ExistingFile { file: None, size: 0 })),
+            Err(Errno::EACCES) => Ok(Some(ExistingFile::default())),
             Err(error) => Err(error.into()),
         }
     }
@@ -248,6 +255,22 @@ impl ExistingFile {
     /// The size in bytes, if it is a file that can be read.
     pub fn size(&self) -> Option<u64> {
         self.file.as_ref().map(|_| self.size)
+    }
+
+    /// Returns true if it is a file of this size and modification time.
+    pub fn is_dated(&self, size: u64, modified_ns: i64) -> bool {
+        self.size() == Some(size) && self.modified_ns == modified_ns
+    }
+
+    /// Sets the permissions, if they differ.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn set_mode(&self, mode: u32) -> io::Result<()> {
+        match &self.file {
+            Some(file) if self.mode != mode => file.set_permissions(Permissions::from_mode(mode & 0o777)),
+            _ => Ok(()),
+        }
     }
 
     /// The file, for reading.
@@ -345,7 +368,7 @@ impl Partial {
 mod tests {
     use super::*;
     use std::io::Write;
-    use std::os::unix::fs::{MetadataExt, symlink};
+    use std::os::unix::fs::symlink;
 
     fn name(text: &str) -> Name {
         Name::new(text.split('/').map(str::to_owned).collect()).expect("a name")

@@ -16,7 +16,8 @@
 //! | 10, exists | receiver | item |
 //! | 11, checked | both | item, bytes of existing data hashed so far (8) |
 //!
-//! The kinds of items are 0 for a file, 1 for a folder, and 2 for the time of a folder whose content is complete.
+//! The kinds of items are 0 for a file, 1 for a folder, 2 for the time of a folder whose content is complete, and 3 for a
+//! file that counts as stored if one of its name, size and modification time exists.
 //! [`chunks`](super::chunks) describes chunks and digests. Repeated chunks lie before the flow's first byte and are
 //! sent after the last byte of the file. *exists* reports a file of the same name and size; the sender answers with
 //! *whole*.
@@ -36,6 +37,15 @@ pub enum Kind {
     Folder,
     /// The modification time of a folder, sent after all of its content.
     FolderTime,
+    /// A file that counts as stored if one of its name, size and modification time exists.
+    DatedFile,
+}
+
+impl Kind {
+    /// Returns true for files.
+    pub fn is_file(self) -> bool {
+        matches!(self, Kind::File | Kind::DatedFile)
+    }
 }
 
 /// An offered item.
@@ -142,6 +152,7 @@ impl Coded for Message {
                     Kind::File => 0,
                     Kind::Folder => 1,
                     Kind::FolderTime => 2,
+                    Kind::DatedFile => 3,
                 });
                 out.put_u64(offer.size);
                 out.put_u32(offer.mode);
@@ -206,6 +217,7 @@ impl Coded for Message {
                     [0] => Kind::File,
                     [1] => Kind::Folder,
                     [2] => Kind::FolderTime,
+                    [3] => Kind::DatedFile,
                     _ => return None,
                 };
                 let (size, mode) = (fields.u64()?, fields.u32()?);

@@ -373,6 +373,14 @@ impl ReceiveTransfer {
                 }
                 node.write_control(self.association, Message::Exists { item }.encode())?;
             }
+            Answer::Unchanged { opening } => {
+                let Some(item) = self.by_opening.get(&opening).copied() else { return Ok(()) };
+                if let Some(open) = self.items.get_mut(&item) {
+                    open.resumed = open.offer.size;
+                }
+                self.settle(active, item, None);
+                node.write_control(self.association, Message::Stored { item }.encode())?;
+            }
             Answer::Checked { opening, bytes } => {
                 let Some(item) = self.by_opening.get(&opening).copied() else { return Ok(()) };
                 node.write_control(self.association, Message::Checked { item, bytes }.encode())?;
@@ -514,7 +522,7 @@ impl ReceiveTransfer {
         let job = match offer.kind {
             Kind::Folder => Job::Make { opening, name: name.clone(), mode: offer.mode },
             Kind::FolderTime => Job::Date { opening, name: name.clone(), modified_ns: offer.modified_ns },
-            Kind::File => {
+            Kind::File | Kind::DatedFile => {
                 if active.is_taken(&name, self.association, peer) {
                     return Err("another transfer is receiving a file of this name".to_owned());
                 }
@@ -524,7 +532,9 @@ impl ReceiveTransfer {
                 }
                 active.charge(peer, offer.size);
                 has_replaced = active.take(name.clone(), self.association, peer);
-                Job::Open { opening, name: name.clone(), size: offer.size }
+                let attributes = Attributes { mode: offer.mode, modified_ns: offer.modified_ns };
+                let known = (offer.kind == Kind::DatedFile).then_some(attributes);
+                Job::Open { opening, name: name.clone(), size: offer.size, known }
             }
         };
         self.openings += 1;
@@ -587,7 +597,7 @@ impl ReceiveTransfer {
     /// Removes an item and frees its name.
     fn forget(&mut self, active: &mut ActiveNames, item: u32) -> Option<Item> {
         let open = self.items.remove(&item)?;
-        if open.offer.kind == Kind::File {
+        if open.offer.kind.is_file() {
             active.free(&open.name, self.association);
         }
         self.by_opening.remove(&open.opening);
@@ -597,7 +607,7 @@ impl ReceiveTransfer {
 
     fn settle(&mut self, active: &mut ActiveNames, item: u32, error: Option<String>) {
         if let Some(open) = self.forget(active, item) {
-            if let Some(peer) = self.peer.filter(|_| open.offer.kind == Kind::File) {
+            if let Some(peer) = self.peer.filter(|_| open.offer.kind.is_file()) {
                 // Received bytes count, also those of an incomplete file, which stays on the disk.
                 let unused = match (&error, open.state) {
                     (None, _) => open.resumed,

@@ -3,6 +3,7 @@
 use super::TransferError;
 use super::chunks::{Digest, chunk_bytes};
 use super::message::{Kind, Message, Offer};
+use super::name::Name;
 use super::reader::{Answer, FileReader, Job, Step};
 use super::source::Source;
 use super::stall::{STALL_TIMEOUT, StallTimer};
@@ -32,8 +33,22 @@ pub struct Outcome {
     pub size: u64,
     /// The bytes that did not have to be sent, because an earlier attempt had left them.
     pub resumed: u64,
+    /// True if the receiver had an equal file of the same name.
+    pub unchanged: bool,
+    /// True for a folder.
+    pub is_folder: bool,
     /// The error, if it was not stored.
     pub error: Option<String>,
+}
+
+/// The comparison with files that the receiver has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compare {
+    /// A file is the same if its size and its digest are equal.
+    #[default]
+    Hash,
+    /// A file is the same if its size and its modification time are equal.
+    Time,
 }
 
 /// A request of the receiver.
@@ -78,6 +93,12 @@ pub struct SendTransfer {
     inbox: Inbox,
     outcomes: VecDeque<Outcome>,
     resumed: BTreeMap<u32, u64>,
+    unchanged: BTreeSet<u32>,
+    compare: Compare,
+    /// The number of files without a result.
+    files_left: u64,
+    /// The bytes of finished items that did not have to be sent.
+    resumed_bytes: u64,
     ended: bool,
     /// True once the times of folders are offered, after everything else has a result.
     sets_times: bool,
@@ -98,6 +119,7 @@ impl SendTransfer {
         disk: Option<&Disk>,
     ) -> SendTransfer {
         let settled = vec![false; sources.len()];
+        let files_left = sources.iter().filter(|source| source.kind == Kind::File).count() as u64;
         SendTransfer {
             association,
             queue: match disk {
@@ -116,6 +138,10 @@ impl SendTransfer {
             inbox: Inbox::default(),
             outcomes: VecDeque::new(),
             resumed: BTreeMap::new(),
+            unchanged: BTreeSet::new(),
+            compare: Compare::default(),
+            files_left,
+            resumed_bytes: 0,
             ended: false,
             sets_times: false,
             sent_bytes: 0,
@@ -128,6 +154,27 @@ impl SendTransfer {
     /// Sets the time without progress of the receiver after which the transfer ends.
     pub fn set_stall_timeout(&mut self, most: Dur) {
         self.stall_timer = StallTimer::new(most);
+    }
+
+    /// Sets how files are compared with those that the receiver has.
+    pub fn set_compare(&mut self, compare: Compare) {
+        self.compare = compare;
+    }
+
+    /// The number of files without a result.
+    pub fn files_left(&self) -> u64 {
+        self.files_left
+    }
+
+    /// The bytes so far that did not have to be sent.
+    pub fn resumed_bytes(&self) -> u64 {
+        self.resumed_bytes + self.active.values().map(|active| active.resumed).sum::<u64>()
+    }
+
+    /// The name of a file that is being sent or compared, if any.
+    pub fn current(&self) -> Option<&Name> {
+        let item = self.active.keys().next().or_else(|| self.compared.first())?;
+        self.sources.get(*item as usize).map(|source| &source.name)
     }
 
     /// Checks the stall timer; to be called now and then.
@@ -243,8 +290,11 @@ impl SendTransfer {
                 // A file counts as stored only after all of it was sent, or if it existed before.
                 let is_sent = self.active.get(&item).is_some_and(|active| active.left == 0);
                 let source = &self.sources[item as usize];
-                if self.compared.contains(&item) {
+                // The receiver may also know it by its time, before it requests anything.
+                let has_same_time = self.compare == Compare::Time && self.may_request(item);
+                if self.compared.contains(&item) || has_same_time {
                     self.resumed.insert(item, source.size);
+                    self.unchanged.insert(item);
                 } else if !is_sent && source.kind == Kind::File {
                     return Err(TransferError::Peer("has stored an item that was not sent"));
                 }
@@ -287,10 +337,13 @@ impl SendTransfer {
             self.queue.submit(Job::Close { item }, 0);
         }
         self.sent_bytes += source.size;
+        self.files_left -= u64::from(source.kind == Kind::File);
+        let (unchanged, is_folder) = (self.unchanged.remove(&item), source.kind != Kind::File);
         let resumed = self.resumed.remove(&item).unwrap_or(0);
+        self.resumed_bytes += resumed;
         let (name, size) = (source.name.to_string(), source.size);
         if source.kind != Kind::FolderTime || error.is_some() {
-            self.outcomes.push_back(Outcome { name, size, resumed, error });
+            self.outcomes.push_back(Outcome { name, size, resumed, unchanged, is_folder, error });
         }
     }
 
@@ -309,6 +362,8 @@ impl SendTransfer {
                 }
                 self.sets_times = true;
             }
+            let is_dated = kind == Kind::File && self.compare == Compare::Time;
+            let kind = if is_dated { Kind::DatedFile } else { kind };
             let (item, name) = (self.next_offer as u32, source.name.parts().to_vec());
             let offer = Message::Offer(Offer { item, kind, size, mode, modified_ns, name });
             node.write_control(self.association, offer.encode())?;

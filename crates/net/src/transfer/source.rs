@@ -2,6 +2,7 @@
 
 use super::message::Kind;
 use super::name::{Name, NameError};
+use super::selection::Selection;
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -61,6 +62,9 @@ pub enum SourceError {
         /// The name.
         name: Name,
     },
+    /// No file is left to send.
+    #[error("no file is left to send: --include and --exclude leave all of them out")]
+    Nothing,
     /// There are too many items.
     #[error("more than {MAX_ITEMS} files and folders")]
     TooMany,
@@ -74,7 +78,7 @@ impl SourceError {
                 path.display().to_string()
             }
             SourceError::Kind(path) | SourceError::NoText(path) => path.display().to_string(),
-            SourceError::TooMany => String::new(),
+            SourceError::Nothing | SourceError::TooMany => String::new(),
         }
     }
 
@@ -136,6 +140,15 @@ pub struct Collected {
 /// # Errors
 /// One of the paths cannot be sent; then none is.
 pub fn collect(paths: &[PathBuf]) -> Result<Collected, SourceError> {
+    collect_selected(paths, &Selection::default())
+}
+
+/// Collects what `selection` selects below `paths`, like [`collect`]. If patterns say which files are
+/// sent, folders without such a file are left out.
+///
+/// # Errors
+/// One of the paths cannot be sent, or nothing is selected.
+pub fn collect_selected(paths: &[PathBuf], selection: &Selection) -> Result<Collected, SourceError> {
     let mut collected = Collected::default();
     for path in paths {
         let failed = |error| SourceError::File { path: path.clone(), error };
@@ -144,7 +157,10 @@ pub fn collect(paths: &[PathBuf]) -> Result<Collected, SourceError> {
         let shown = if path.file_name().is_some() { path.as_path() } else { real.as_path() };
         let last = shown.file_name().ok_or_else(|| SourceError::Kind(path.clone()))?;
         let last = last.to_str().ok_or_else(|| SourceError::NoText(path.clone()))?.to_owned();
-        walk(&real, &mut vec![last], &mut collected)?;
+        walk(&real, &mut vec![last], selection, &mut collected)?;
+    }
+    if collected.sources.is_empty() && collected.left_out.is_empty() {
+        return Err(SourceError::Nothing);
     }
     let sources = &mut collected.sources;
     let mut names: Vec<_> = sources.iter().map(|source| (&source.name, &source.path)).collect();
@@ -159,9 +175,21 @@ pub fn collect(paths: &[PathBuf]) -> Result<Collected, SourceError> {
 }
 
 /// Collects a file, or a folder and its content as far as it can be sent. An error concerns `path` itself or is fatal.
-fn walk(path: &Path, parts: &mut Vec<String>, collected: &mut Collected) -> Result<(), SourceError> {
+fn walk(
+    path: &Path,
+    parts: &mut Vec<String>,
+    selection: &Selection,
+    collected: &mut Collected,
+) -> Result<(), SourceError> {
     let failed = |error| SourceError::File { path: path.to_owned(), error };
+    if selection.excludes(parts) {
+        return Ok(());
+    }
     let metadata = path.symlink_metadata().map_err(failed)?;
+    let (is_folder, is_included) = (metadata.is_dir(), selection.includes(parts));
+    if !is_folder && !is_included {
+        return Ok(());
+    }
     let source = Source::of(path, parts, &metadata)?;
     let entries = if metadata.is_dir() {
         let entries = path.read_dir().and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
@@ -172,6 +200,7 @@ fn walk(path: &Path, parts: &mut Vec<String>, collected: &mut Collected) -> Resu
         vec![]
     };
     collected.sources.push(source);
+    let count = collected.sources.len();
     for entry in entries {
         if collected.sources.len() + collected.left_out.len() >= MAX_ITEMS {
             return Err(SourceError::TooMany);
@@ -181,12 +210,15 @@ fn walk(path: &Path, parts: &mut Vec<String>, collected: &mut Collected) -> Resu
             continue;
         };
         parts.push(last.to_owned());
-        match walk(&entry, parts, collected) {
+        match walk(&entry, parts, selection, collected) {
             Ok(()) => {}
             Err(SourceError::TooMany) => return Err(SourceError::TooMany),
             Err(error) => collected.left_out.push(error),
         }
         parts.pop();
+    }
+    if is_folder && !is_included && collected.sources.len() == count {
+        collected.sources.pop();
     }
     Ok(())
 }

@@ -42,6 +42,18 @@ fn run_on_changing_path(
     folder: &std::path::Path,
     path: Path,
     replaces: bool,
+    change: Option<(Dur, Path)>,
+) -> Run {
+    run_with(Compare::Hash, paths, folder, path, replaces, change)
+}
+
+/// Sends like [`run_on_changing_path`], with this comparison with existing files.
+fn run_with(
+    compare: Compare,
+    paths: &[PathBuf],
+    folder: &std::path::Path,
+    path: Path,
+    replaces: bool,
     mut change: Option<(Dur, Path)>,
 ) -> Run {
     let config = NodeConfig { window_bytes: 1 << 20, ..NodeConfig::default() };
@@ -64,8 +76,10 @@ fn run_on_changing_path(
         let now = net.now();
         if let NodeEvent::Opened { association, .. } = event {
             if at == 0 {
-                sender =
-                    Some(SendTransfer::new(association, sources.take().expect("one association"), net.node(0), None));
+                let mut made =
+                    SendTransfer::new(association, sources.take().expect("one association"), net.node(0), None);
+                made.set_compare(compare);
+                sender = Some(made);
             } else {
                 receiver = Some(ReceiveTransfer::new(association, &folder, replaces, None));
             }
@@ -617,7 +631,7 @@ fn offers_that_never_begin_use_no_descriptors() {
     let before = descriptors();
     for opening in 0..200 {
         let name = Name::new(vec![opening.to_string()]).expect("a name");
-        writer.work(Job::Open { opening, name, size: 1000 }, &mut |answer| {
+        writer.work(Job::Open { opening, name, size: 1000, known: None }, &mut |answer| {
             accepted += usize::from(matches!(answer, Answer::Opened { result: Ok((0, _)), .. }));
         });
     }
@@ -630,4 +644,75 @@ fn offers_that_never_begin_use_no_descriptors() {
     };
     begin(&mut writer, 7);
     assert!(scratch.path().join(".7.sparelane-part").exists());
+}
+
+#[test]
+fn files_of_equal_size_and_time_count_as_sent_without_being_read() {
+    let scratch = Scratch::new("transfer-compare");
+    let (from, to) = (scratch.path().join("tree"), scratch.path().join("to"));
+    fs::create_dir(&from).expect("a folder");
+    fs::create_dir(&to).expect("a folder");
+    for (at, name) in ["a", "b", "c"].iter().enumerate() {
+        fs::write(from.join(name), content(70_000, at as u64)).expect("a file");
+    }
+    let paths = std::slice::from_ref(&from);
+    let send = |compare, replaces| {
+        let run = run_with(compare, paths, &to, Path::default(), replaces, None);
+        assert!(run.errors == [None, None], "{:?}", run.errors);
+        assert_eq!(run.received.iter().map(|one| one.error.is_some()).collect::<Vec<_>>(), [false; 4]);
+        // Files that are not sent have their result earlier.
+        let mut files: Vec<_> = run.sent.iter().filter(|outcome| !outcome.is_folder).collect();
+        files.sort_by(|one, other| one.name.cmp(&other.name));
+        files.iter().map(|outcome| (outcome.unchanged, outcome.resumed, outcome.error.is_none())).collect()
+    };
+    let (new, same) = ((false, 0, true), (true, 70_000, true));
+    let sent: Vec<_> = send(Compare::Time, false);
+    assert_eq!(sent, [new; 3], "nothing is there yet");
+    // A file with the same size and time but another content shows that files are not read.
+    let there = fs::File::options().write(true).open(to.join("tree/b")).expect("a file");
+    let time = there.metadata().and_then(|was| was.modified()).expect("a time");
+    fs::write(to.join("tree/b"), content(70_000, 9)).expect("a file");
+    there.set_modified(time).expect("a time");
+    // A file with the same content but another time is compared by its hash.
+    let touched = fs::File::options().write(true).open(from.join("c")).expect("a file");
+    touched.set_modified(time - Duration::from_secs(5)).expect("a time");
+    fs::set_permissions(from.join("a"), fs::Permissions::from_mode(0o640)).expect("rights");
+    let sent: Vec<_> = send(Compare::Time, true);
+    assert_eq!(sent, [same; 3]);
+    assert!(fs::read(to.join("tree/b")).expect("a file") == content(70_000, 9));
+    assert_eq!(fs::metadata(to.join("tree/a")).expect("a file").mode() & 0o777, 0o640);
+    let sent: Vec<_> = send(Compare::Hash, true);
+    assert_eq!(sent, [same, new, same]);
+    assert!(fs::read(to.join("tree/b")).expect("a file") == content(70_000, 1));
+}
+
+#[test]
+fn patterns_select_files_and_the_folders_that_hold_them() {
+    let scratch = Scratch::new("transfer-selection");
+    for name in ["tree/a.log", "tree/b.txt", "tree/build/c.txt", "tree/sub/d.txt", "tree/empty/e.log"] {
+        let path = scratch.path().join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, "x").expect("a file");
+    }
+    std::os::unix::fs::symlink("/nowhere", scratch.path().join("tree/link.log")).expect("a link");
+    let select = |include: &[&str], exclude: &[&str]| {
+        let parse = |texts: &[&str]| texts.iter().map(|text| text.parse().expect("a pattern")).collect();
+        let selection = selection::Selection { include: parse(include), exclude: parse(exclude) };
+        collect_selected(&[scratch.path().join("tree")], &selection).map(|collected| {
+            let items = collected.sources.iter().filter(|source| source.kind != Kind::FolderTime);
+            (items.map(|source| source.name.to_string()).collect::<Vec<_>>(), collected.left_out.len())
+        })
+    };
+    let (all, left_out) = select(&[], &[]).expect("files");
+    assert_eq!((all.len(), left_out), (9, 1), "{all:?}");
+    let kept = select(&[], &["*.log", "build"]).expect("files");
+    let names = ["tree", "tree/b.txt", "tree/empty", "tree/sub", "tree/sub/d.txt"];
+    assert_eq!(kept, (names.map(str::to_owned).to_vec(), 0));
+    // Folders without an included file are not sent.
+    let kept = select(&["*.txt"], &["tree/build"]).expect("files");
+    assert_eq!(kept, (["tree", "tree/b.txt", "tree/sub", "tree/sub/d.txt"].map(str::to_owned).to_vec(), 0));
+    let kept = select(&["tree/sub"], &[]).expect("files");
+    assert_eq!(kept, (["tree", "tree/sub", "tree/sub/d.txt"].map(str::to_owned).to_vec(), 0));
+    let error = select(&["*.pdf"], &[]).expect_err("no file");
+    assert_eq!(error.to_string(), "no file is left to send: --include and --exclude leave all of them out");
 }

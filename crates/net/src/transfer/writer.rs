@@ -36,8 +36,8 @@ pub enum Job {
     Make { opening: Opening, name: Name, mode: u32 },
     /// Set the modification time of a complete folder.
     Date { opening: Opening, name: Name, modified_ns: i64 },
-    /// Open a file that will have `size` bytes.
-    Open { opening: Opening, name: Name, size: u64 },
+    /// Open a file that will have `size` bytes. If a file of this size and the time in `known` exists, it is the same.
+    Open { opening: Opening, name: Name, size: u64, known: Option<Attributes> },
     /// Compare an existing file with this digest.
     Compare { opening: Opening, digest: Digest, attributes: Attributes },
     /// Write the next bytes from offset `from` on, and after the end of the file into the chunks of `again`.
@@ -57,6 +57,8 @@ pub enum Answer {
     Made { opening: Opening, result: Result<(), String> },
     /// A file of this name and size exists.
     Exists { opening: Opening },
+    /// A file of this name, size and modification time exists.
+    Unchanged { opening: Opening },
     /// This many bytes of existing data are hashed.
     Checked { opening: Opening, bytes: u64 },
     /// The bytes of an incomplete file with the digests of their chunks, or the error that prevents its opening.
@@ -107,9 +109,23 @@ impl FileWriter {
     }
 
     /// Opens a file, unless a file of its name and size exists, which is hashed instead.
-    fn open(&mut self, opening: Opening, name: &Name, size: u64, reply: &mut dyn FnMut(Answer)) -> io::Result<()> {
-        match self.folder.find(name)? {
-            Some(mut file) if file.size() == Some(size) => {
+    fn open(
+        &mut self,
+        opening: Opening,
+        name: &Name,
+        size: u64,
+        known: Option<Attributes>,
+        reply: &mut dyn FnMut(Answer),
+    ) -> io::Result<()> {
+        match (self.folder.find(name)?, known) {
+            (Some(file), Some(known)) if file.is_dated(size, known.modified_ns) => {
+                if self.replaces {
+                    file.set_mode(self.folder.modes().file(known.mode))?;
+                }
+                reply(Answer::Unchanged { opening });
+                Ok(())
+            }
+            (Some(mut file), _) if file.size() == Some(size) => {
                 reply(Answer::Exists { opening });
                 let mut chunks = Chunks::new(size);
                 chunks.read(file.reader()?, size, &mut |bytes| reply(Answer::Checked { opening, bytes }))?;
@@ -117,7 +133,7 @@ impl FileWriter {
                 self.existing.insert(opening, Existing { name: name.clone(), size, file, digest });
                 Ok(())
             }
-            Some(_) if !self.replaces => Err(io::Error::other(EXISTS)),
+            (Some(_), _) if !self.replaces => Err(io::Error::other(EXISTS)),
             _ => self.begin(opening, name, size, reply),
         }
     }
@@ -199,8 +215,8 @@ impl Work for FileWriter {
                 let result = self.folder.set_time(&name, modified_ns).map_err(|error| error.to_string());
                 reply(Answer::Made { opening, result });
             }
-            Job::Open { opening, name, size } => {
-                if let Err(error) = self.open(opening, &name, size, reply) {
+            Job::Open { opening, name, size, known } => {
+                if let Err(error) = self.open(opening, &name, size, known, reply) {
                     reply(Answer::Opened { opening, result: Err(error.to_string()) });
                 }
             }

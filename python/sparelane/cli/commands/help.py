@@ -66,6 +66,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "partial clean": ("sparelane partial clean inbox --partial-age 7",),
     "send": (
         "sparelane send data.tar 192.0.2.7",
+        "sparelane send --compare time --exclude '*.tmp' photos archive",
         "tar c results | sparelane send --name results.tar - archive",
     ),
     "tunnel": (

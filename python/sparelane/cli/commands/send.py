@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -14,11 +14,12 @@ from typing import Any
 
 import click
 
+from sparelane import _native
 from sparelane.cli.commands.stopping import terminated_as_interrupted
 from sparelane.cli.commands.wire_options import FirstContact, options_of, telemetry, wire_options
 from sparelane.cli.main import Incomplete
-from sparelane.terminal import console
 from sparelane.terminal.streams import STREAMS
+from sparelane.terminal.transfer_line import State, transfer_line
 from sparelane.wire import addresses, transfer
 from sparelane.wire.controller import Remarks
 
@@ -39,6 +40,19 @@ def _standard_input(name: str) -> Iterator[str]:
 @wire_options("send")
 @telemetry
 @click.option("--name", help="Name of the file that is read from standard input (-).")
+@click.option(
+    "--include",
+    multiple=True,
+    metavar="PATTERN",
+    help="Send only files that match, such as *.log or tree/sub; repeatable.",
+)
+@click.option(
+    "--exclude",
+    multiple=True,
+    metavar="PATTERN",
+    help="Leave out files and folders that match, such as build or tree/**/*.o; repeatable.",
+)
+@click.option("--dry-run", is_flag=True, help="List what would be sent, without a connection.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.argument("to", metavar="HOST[:PORT]")
 def command(
@@ -48,6 +62,9 @@ def command(
     trust: tuple[str, ...],
     as_json: bool,
     name: str | None,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    dry_run: bool,
     **given: Any,
 ) -> None:
     """Send files and folders to the receiver at HOST, which is an address or an alias of hosts.toml.
@@ -55,12 +72,20 @@ def command(
     To resume an interrupted transfer, repeat the command. Files that the receiver already has, with equal content,
     count as sent. Files in a folder that cannot be sent are reported, and the others are sent. The file - is standard
     input, which is first copied to a temporary file.
+
+    To mirror a folder, send it with --compare time to a receiver with --force: files of equal size and time count as
+    sent, changed ones replace the receiver's, and nothing is deleted there.
     """
     peer = addresses.peer(to)
     options = options_of(given, peer)
     first_contact = FirstContact(keys, trust, given["first_contact"], peer)
     if ("-" in files) != (name is not None) or files.count("-") > 1:
         raise click.UsageError("the file - (standard input, once) and --name need each other")
+    if dry_run:
+        if name is not None:
+            raise click.UsageError("--dry-run cannot list standard input")
+        _list(files, include, exclude, as_json=as_json)
+        return
     with ExitStack() as stack:
         # A stopped terminal must not stall the transfer.
         stack.enter_context(STREAMS.in_background())
@@ -68,13 +93,20 @@ def command(
         stack.enter_context(terminated_as_interrupted())
         if name is not None:
             files = tuple(stack.enter_context(_standard_input(name)) if file == "-" else file for file in files)
-        meter = stack.enter_context(console.progress("sending"))
+        line = stack.enter_context(transfer_line())
 
-        remarks = Remarks(lambda remark: click.echo(f"sparelane: {remark}", err=True))
+        def remark(text: str) -> None:
+            line.clear()
+            click.echo(f"sparelane: {text}", err=True)
+
+        remarks = Remarks(remark)
 
         def show(progress: transfer.Progress) -> None:
             remarks(progress.remarks)
-            meter(progress.bytes / max(progress.total_bytes, 1))
+            state = State(
+                progress.bytes, progress.total_bytes, progress.files, progress.total_files, None, progress.current
+            )
+            line(state, progress.resumed_bytes)
 
         report = transfer.send(
             files,
@@ -82,13 +114,16 @@ def command(
             keys=keys,
             trust=trust,
             peer=peer.fingerprint,
+            include=include,
+            exclude=exclude,
             options=options,
             progress=show,
         )
     first_contact.meet(report.peer)
     progress = report.progress
     failed = [item for item in report.items if item.error is not None]
-    STREAMS.saved(f"{len(report.items) - len(failed)} of {len(report.items)} items were sent")
+    counts = _counts(report.items)
+    STREAMS.saved(f"{counts}")
     # Bytes that the receiver had before do not count for the rate.
     sent = sum(item.bytes - item.resumed_bytes for item in report.items if item.error is None)
     if as_json:
@@ -107,19 +142,48 @@ def command(
         }
         click.echo(json.dumps(summary))
     else:
-        count = len(report.items)
         lost = [str(at) for at, mark in enumerate(progress.marks) if mark == "changed"]
         if lost:
             click.echo(f"the path changes the DSCP of class {', '.join(lost)}", err=True)
-        click.echo(
-            f"{count - len(failed)} of {count} sent, {progress.elapsed_s:.3f} s{_rate(sent, progress.elapsed_s)}"
-        )
+        click.echo(f"{counts}, {progress.elapsed_s:.3f} s{_rate(sent, progress.elapsed_s)}")
         if progress.gaps is not None:
             click.echo(str(progress.gaps))
     if failed:
         first = failed[0]
         others = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
         raise Incomplete(f"{first.name}: {first.error}{others}")
+
+
+def _counts(items: Sequence[transfer.Item]) -> str:
+    """The numbers of files by outcome. Folders count only if they failed."""
+    stored = [item for item in items if item.error is None and not item.folder]
+    unchanged = sum(item.unchanged for item in stored)
+    failed = sum(item.error is not None for item in items)
+    rest = f", {failed} failed" if failed else ""
+    return f"{len(stored) - unchanged} new, {unchanged} unchanged{rest}"
+
+
+def _list(files: Sequence[str], include: Sequence[str], exclude: Sequence[str], *, as_json: bool) -> None:
+    """Prints what would be sent.
+
+    Raises:
+        Incomplete: some of it cannot be sent.
+    """
+    transfer.check_paths(files)
+    items, left_out = _native.list_sources(list(files), list(include), list(exclude))
+    sizes = [size for _, size in items if size is not None]
+    if as_json:
+        listed = [{"name": name, "bytes": size} for name, size in items]
+        refused = [{"path": path, "error": reason} for path, reason in left_out]
+        click.echo(json.dumps({"items": listed, "left_out": refused, "total_bytes": sum(sizes)}))
+    else:
+        for name, size in items:
+            click.echo(f"{name}/" if size is None else f"{name}: {size:,} bytes")
+        noun = "file" if len(sizes) == 1 else "files"
+        click.echo(f"{len(sizes)} {noun}, {sum(sizes):,} bytes; nothing was sent")
+    if left_out:
+        path, reason = left_out[0]
+        raise Incomplete(f"{path}: {reason}{f', and {len(left_out) - 1} more' if len(left_out) > 1 else ''}")
 
 
 def _rate(sent_bytes: int, elapsed_s: float) -> str:
