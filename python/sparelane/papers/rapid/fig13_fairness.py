@@ -10,15 +10,18 @@ from matplotlib.figure import Figure
 
 from sparelane.papers.engine.base import Effort, Experiment, Outcome
 from sparelane.papers.engine.cells import Cell, Runs
-from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.declared import Declaration, named, templates
 from sparelane.papers.engine.rows import Evaluation, Metric, Row, measured
 from sparelane.papers.engine.statistics import jain
 from sparelane.papers.rapid import testbed
 from sparelane.papers.rapid.notes import RAPID, by_scheme
+from sparelane.papers.rapid.transfers import read_earlier
 from sparelane.reports import plots
+from sparelane.scenario.settings import toml_value
 
 SETTING = "three transfers"
-PAIRS = 'pairs=[["left0", "right0"], ["left1", "right1"], ["left0", "right0"]]'
+# The hosts of the three transfers; the first and the third have the same.
+PAIRS = [("left0", "right0"), ("left1", "right1"), ("left0", "right0")]
 # The time between the starts of two transfers, and the time from which on the run is measured, as shares of the run.
 GAP = 0.2
 COUNTED_FROM = 0.5
@@ -27,30 +30,85 @@ INTERVALS = 120
 AVERAGED = 6
 FAIRNESS = Metric("Jain's index")
 TOGETHER = Metric("throughput of the three", "Gb/s")
-# The variant of RAPID whose rate never falls below its value at the start.
-BOUNDED = "R_avg of at least 1 Gb/s"
-BOUND = "scheme.rapid.min_rate=1Gbps"
+
+
+@dataclass(frozen=True, slots=True)
+class Triple:
+    """Three transfers of one scheme.
+
+    Attributes:
+        scheme: the scheme in rows.
+        variant: what differs from the paper, in the keys of rows.
+        overrides: overrides of the scenario.
+        earlier: the transfer that precedes them between each pair of hosts; `None` if they are the first.
+    """
+
+    scheme: str
+    variant: str
+    overrides: tuple[str, ...]
+    earlier: testbed.Earlier | None
+
+    def start_s(self, effort: Effort) -> float:
+        """Returns the start of the first of the three. Short runs have no earlier transfers."""
+        return self.earlier.seconds if self.earlier and testbed.is_long(effort) else 0.0
+
+    def cell(self, effort: Effort) -> Cell:
+        """Returns what is simulated at an effort."""
+        scheme, start_s = testbed.scheme(self.scheme), self.start_s(effort)
+        earlier = self.earlier if start_s else None
+        stop_s, from_s = start_s + effort.stop_s, start_s + effort.stop_s * COUNTED_FROM
+        hosts = list(dict.fromkeys(PAIRS))
+        three = (
+            f'{{kind="bulk", scheme="{scheme}", pairs={toml_value([list(pair) for pair in PAIRS])}, '
+            f'size="unlimited", start="{start_s:g}s", gap="{effort.stop_s * GAP:g}s"}}'
+        )
+        workload = [earlier.workload(scheme, hosts), three] if earlier else [three]
+        first = len(hosts) if earlier else 0
+        return Cell(
+            testbed.SCENARIO,
+            (
+                *testbed.transfer(scheme, stop_s),
+                f"workload=[{', '.join(workload)}]",
+                f"measure.from={from_s:g}s",
+                testbed.QUICK_START,
+                f"sample.interval={effort.stop_s / INTERVALS * 1e3:g}ms",
+                f"sample.flows={[first + number for number in range(len(PAIRS))]}",
+                *(earlier.overrides(hosts) if earlier else ()),
+                *self.overrides,
+            ),
+            cost=stop_s,
+            setting=SETTING,
+            scheme=self.scheme,
+            variant=self.variant,
+            from_s=from_s,
+            stop_s=stop_s,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Fairness:
-    """The experiment; `schemes` are the names of the schemes in rows."""
+    """The experiment; `triples` are all schemes without variants, then all variants."""
 
-    schemes: Sequence[str]
+    triples: Sequence[Triple]
+
+    def chosen(self, effort: Effort) -> list[Triple]:
+        """Returns all transfers of an effort. Quick efforts leave variants out."""
+        return [triple for triple in self.triples if effort.name == "full" or not triple.variant]
 
     def cells(self, effort: Effort) -> Iterable[Cell]:
-        """Yields three transfers of each scheme, and of RAPID's variant."""
-        return (*(cell(scheme, effort) for scheme in self.schemes), bounded(effort))
+        """Yields the cells of all schemes and variants."""
+        return (triple.cell(effort) for triple in self.chosen(effort))
 
     def evaluate(self, runs: Runs) -> Evaluation:
         """Returns fairness and total throughput of each scheme; the paper prints only figures."""
         rows = []
         curves = {}
-        for scheme in self.schemes:
-            one = cell(scheme, runs.effort)
+        for triple in self.chosen(runs.effort):
+            one = triple.cell(runs.effort)
             rows += rows_of(runs, one)
-            curves[testbed.scheme(scheme)] = throughputs(runs.of(one)[0], one)
-        rows += rows_of(runs, bounded(runs.effort))
+            if not triple.variant:
+                start_s = triple.start_s(runs.effort)
+                curves[testbed.scheme(triple.scheme)] = throughputs(runs.of(one)[0], start_s, runs.effort)
         evaluation = Evaluation(tuple(rows), curves=curves)
         return replace(evaluation, notes=(order_note(evaluation),))
 
@@ -58,7 +116,8 @@ class Fairness:
         """Returns the throughput of the three transfers over time, a panel for each scheme."""
         drawing, panels = plots.figure(3, width_inches=plots.PAGE_INCHES, rows=5)
         fairness = by_scheme(evaluation, SETTING, FAIRNESS)
-        for axes, scheme in zip(panels, self.schemes, strict=True):
+        schemes = [triple.scheme for triple in self.triples if not triple.variant]
+        for axes, scheme in zip(panels, schemes, strict=True):
             for index, look in enumerate((plots.RC3, plots.THIRD, plots.FIFTH)):
                 curve = evaluation.curves[testbed.scheme(scheme)].filter(pl.col("flow") == f"flow {index}")
                 curve = curve.with_columns(pl.col("gbps").rolling_mean(AVERAGED, min_samples=1))
@@ -72,35 +131,6 @@ class Fairness:
         return drawing
 
 
-def cell(scheme: str, effort: Effort) -> Cell:
-    """Returns three transfers that start one after another."""
-    scheme_name, stop_s = testbed.scheme(scheme), effort.stop_s
-    from_s = stop_s * COUNTED_FROM
-    transfers = f'{{kind="bulk", scheme="{scheme_name}", {PAIRS}, size="unlimited", gap="{stop_s * GAP:g}s"}}'
-    return Cell(
-        testbed.SCENARIO,
-        (
-            *testbed.transfer(scheme_name, stop_s),
-            f"workload={transfers}",
-            f"measure.from={from_s:g}s",
-            testbed.QUICK_START,
-            f"sample.interval={stop_s / INTERVALS * 1e3:g}ms",
-            "sample.flows=[0, 1, 2]",
-        ),
-        cost=stop_s,
-        setting=SETTING,
-        scheme=scheme,
-        from_s=from_s,
-        stop_s=stop_s,
-    )
-
-
-def bounded(effort: Effort) -> Cell:
-    """Returns three transfers of RAPID whose rate never falls below its value at the start."""
-    one = cell(RAPID, effort)
-    return replace(one, settings=(*one.settings, BOUND), variant=BOUNDED)
-
-
 def rows_of(runs: Runs, one: Cell) -> list[Row]:
     """Returns the fairness and the total throughput of a cell."""
     shares = [shares_gbps(outcome, one) for outcome in runs.of(one)]
@@ -112,19 +142,26 @@ def rows_of(runs: Runs, one: Cell) -> list[Row]:
 
 def shares_gbps(outcome: Outcome, one: Cell) -> list[float]:
     """Returns the throughput of each transfer while all three were active, in Gb/s."""
-    measured_bytes = outcome.flows.sort("id")["measured_bytes"].to_list()
+    # Earlier transfers come first.
+    measured_bytes = outcome.flows.sort("id").tail(len(PAIRS))["measured_bytes"].to_list()
     return [found * 8 / (one.stop_s - one.from_s) / 1e9 for found in measured_bytes]
 
 
-def throughputs(outcome: Outcome, one: Cell) -> pl.DataFrame:
-    """Returns the throughput in each sampling interval: `time_s`, `flow` and `gbps`."""
-    interval_s = one.stop_s / INTERVALS
+def throughputs(outcome: Outcome, start_s: float, effort: Effort) -> pl.DataFrame:
+    """Returns the throughput in each sampling interval from `start_s` on: `time_s`, `flow` and `gbps`."""
+    interval_s = effort.stop_s / INTERVALS
     held = outcome.series.filter(pl.col("quantity") == "held_bytes").sort("probe", "time_s")
-    return held.select(
-        pl.col("time_s"),
-        pl.col("probe").cast(pl.String).alias("flow"),
-        (pl.col("value").diff().over("probe") * 8 / interval_s / 1e9).alias("gbps"),
-    ).drop_nulls()
+    probes = sorted(held["probe"].cast(pl.String).unique(), key=lambda probe: int(probe.split()[-1]))
+    names = {probe: f"flow {place}" for place, probe in enumerate(probes)}
+    return (
+        held.select(
+            (pl.col("time_s") - start_s),
+            pl.col("probe").cast(pl.String).replace_strict(names, return_dtype=pl.String).alias("flow"),
+            (pl.col("value").diff().over("probe") * 8 / interval_s / 1e9).alias("gbps"),
+        )
+        .drop_nulls()
+        .filter(pl.col("time_s") > 0)
+    )
 
 
 def order_note(evaluation: Evaluation) -> str:
@@ -144,6 +181,17 @@ def experiment(declared: Declaration) -> Experiment:
     Raises:
         DeclarationError: a key is wrong.
     """
-    study = Fairness(declared.rest.texts("schemes"))
-    declared.rest.finish()
+    rest = declared.rest
+    earlier, others, rapid = read_earlier(rest), rest.texts("overrides_of_others"), rest.texts("overrides_of_rapid")
+    # RAPID has no slow-start threshold that a transfer could leave.
+    triples = [
+        Triple(scheme, "", *((rapid, None) if scheme == RAPID else (others, earlier)))
+        for scheme in rest.texts("schemes")
+    ]
+    for part in templates(rest, "varied"):
+        variant, overrides = part.text("variant"), part.texts("overrides")
+        triples += [Triple(scheme, variant, overrides, None) for scheme in part.texts("scheme")]
+        part.finish()
+    rest.finish()
+    study = Fairness(triples)
     return declared.study(study.cells, study.evaluate, study.draw)

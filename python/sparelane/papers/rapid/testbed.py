@@ -14,7 +14,7 @@ from sparelane.papers.engine.base import Effort
 from sparelane.papers.engine.cells import Cell
 from sparelane.papers.engine.rows import Metric
 from sparelane.scenario import library
-from sparelane.scenario.settings import toml_value
+from sparelane.scenario.settings import Value, toml_value
 
 SCENARIO = "rapid-testbed"
 
@@ -62,8 +62,8 @@ class Earlier:
 
         These transfers must be the first flows of the run.
         """
-        lost = list(range(self.lost_every - 1, self.packets, self.lost_every))
-        drops = [
+        lost: list[Value] = list(range(self.lost_every - 1, self.packets, self.lost_every))
+        drops: list[Value] = [
             {"from": source, "to": "west", "flow": flow, "segments": lost} for flow, (source, _) in enumerate(pairs)
         ]
         return (f"drop={toml_value(drops)}", "transport.cached_ssthresh=true")

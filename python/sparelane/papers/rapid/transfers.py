@@ -57,7 +57,7 @@ class Run:
         scheme: the scheme in the scenario; empty for web users alone.
         variant: what differs from the paper, in the keys of rows.
         traffic: the other traffic: a key of `testbed.CROSS_TRAFFIC`, `WEB`, or empty for none.
-        overrides: overrides of the scenario, which do not matter without a transfer.
+        overrides: overrides of the scenario; without a transfer, only those of a variant matter.
         uncounted: the share of a run before the measurement.
         start_up_s: the longest time in seconds that RAPID's start-up takes.
         is_quick: whether quick efforts include the run.
@@ -96,7 +96,7 @@ class Run:
                 *head,
                 f"measure.from={from_s:g}s",
                 *testbed.start(effort),
-                *(self.overrides if self.scheme else ()),
+                *(self.overrides if self.scheme or self.variant else ()),
             ),
             cost=3 * stop_s if self.traffic == WEB else stop_s,
             setting=self.setting,
@@ -294,6 +294,7 @@ def experiment(declared: Declaration) -> Experiment:
 def read_runs(rest: Section) -> Iterator[Run]:
     """Yields every transfer of a file at its points.
 
+    The file's `overrides` apply to all transfers, and its `overrides_of_others` to those of other schemes than RAPID.
     Quick efforts leave out variants without the key `quick`, and schemes that `quick_schemes` does not list.
 
     Raises:
@@ -301,7 +302,7 @@ def read_runs(rest: Section) -> Iterator[Run]:
     """
     uncounted = rest.one_of("uncounted", UNCOUNTED, "a tenth")
     common, quick = rest.texts("overrides"), rest.texts("quick_schemes")
-    before = _earlier(rest)
+    before, others = read_earlier(rest), rest.texts("overrides_of_others")
     points: dict[str, tuple[str, tuple[str, ...]]] = {}
     for part in templates(rest, "point"):
         points[part.text("setting")] = part.text("traffic", ""), part.texts("overrides")
@@ -310,7 +311,7 @@ def read_runs(rest: Section) -> Iterator[Run]:
         name, variant, own = part.text("name", ""), part.text("variant", ""), part.texts("overrides")
         schemes, at = part.texts("scheme") or ("RAPID",), part.some_of("at", {name: name for name in points})
         start_up_s, is_quick = part.number("start_up_s", testbed.START_UP_S), part.flag("quick") or not variant
-        own_earlier = _earlier(part)
+        own_earlier = read_earlier(part)
         earlier = None if part.flag("first") else own_earlier or before
         part.finish()
         for scheme in schemes:
@@ -322,7 +323,7 @@ def read_runs(rest: Section) -> Iterator[Run]:
                     testbed.scheme(scheme),
                     variant,
                     traffic,
-                    (*common, *overrides, *own),
+                    (*common, *(others if scheme != notes.RAPID else ()), *overrides, *own),
                     uncounted,
                     start_up_s,
                     is_quick and (not quick or scheme in quick),
@@ -330,8 +331,12 @@ def read_runs(rest: Section) -> Iterator[Run]:
                 )
 
 
-def _earlier(part: Section) -> testbed.Earlier | None:
-    """Returns the earlier transfer that a table declares, if it does."""
+def read_earlier(part: Section) -> testbed.Earlier | None:
+    """Returns the earlier transfer that a table declares, if it does.
+
+    Raises:
+        DeclarationError: a key is wrong.
+    """
     if "earlier" not in part:
         return None
     table = part.section("earlier")
