@@ -2,16 +2,18 @@
 
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+import sparelane
 from sparelane import papers
 from sparelane.papers import registry
 from sparelane.papers.engine import runner, saved
-from sparelane.papers.engine.base import Effort
+from sparelane.papers.engine.base import Effort, Simulation
 from sparelane.papers.engine.cells import Runs, plan
 from sparelane.papers.engine.declared import SHARED
 from sparelane.papers.engine.rows import Evaluation, Key, MissingRowError
@@ -19,13 +21,14 @@ from sparelane.papers.engine.runner import Finished, Task
 from sparelane.papers.engine.sections import DeclarationError
 from sparelane.papers.engine.statistics import jain
 from sparelane.papers.pages import report
-from sparelane.papers.rapid import testbed
+from sparelane.papers.rapid import fig13_fairness, testbed
 from sparelane.papers.rc3 import internet2
 from sparelane.papers.rc3.analytic import FLOW_SIZES, MSS_BYTES
 from sparelane.papers.rc3.comparison import GROUPS
 from sparelane.papers.rc3.completion import BY_THE_TIMES, variant
 from sparelane.papers.rc3.internet2 import BASELINE, BOTH_BY_THE_END, FLOWS, REDUCTION, TCP_LONGER
 from sparelane.reports import plots
+from sparelane.scenario import library
 
 # On short paths, some small flows finish within this time.
 SHORT = Effort("full", seeds=2, stop_s=0.1)
@@ -73,6 +76,33 @@ def test_rapid_has_its_slow_start_only_in_long_runs() -> None:
     assert testbed.span("cubic", paper, 0.25) == (120.0, 30.0)
     assert testbed.start(SHORT) == (testbed.QUICK_START,)
     assert testbed.span("rapid", SHORT, 0.25) == (0.1, 0.025)
+
+
+def test_an_earlier_transfer_of_rapids_testbed_precedes_long_runs_of_other_schemes() -> None:
+    fairness = registry()["rapid/fig13-fairness"]
+    full, quick = fairness.plan(fairness.full), fairness.plan(fairness.quick)
+
+    def earlier(plan: Sequence[Simulation], scheme: str) -> list[bool]:
+        runs = [one for one in plan if f"workload.scheme={scheme}" in one.settings and "no earlier" not in one.label]
+        return [any(setting.startswith("drop=") for setting in one.settings) for one in runs]
+
+    assert earlier(full, "newreno") == [True] * 3
+    assert not any(earlier(full, "rapid") + earlier(quick, "newreno"))
+
+
+def test_three_transfers_of_rapids_testbed_are_measured_without_the_earlier_ones() -> None:
+    before = testbed.Earlier(packets=30, lost_every=10, seconds=0.5)
+    triple = fig13_fairness.Triple("New Reno", "", (), before)
+    effort = Effort("full", seeds=1, stop_s=40.0)
+    cell = triple.cell(effort)
+    assert (cell.from_s, cell.stop_s) == (20.5, 40.5)
+    short = replace(cell, settings=(*cell.settings, "duration=700ms", "measure.from=600ms"))
+    simulation = short.simulation(1)
+    result = sparelane.run(library.find(simulation.scenario), set=simulation.settings)
+    flows = result.flows.sort("id")
+    # The earlier transfers lose segments 9, 19 and 29 each; of the three, one has begun.
+    assert flows["lost_packets"].to_list()[:2] == [3, 3]
+    assert flows["start_s"].to_list() == [0.0, 0.0, 0.5]
 
 
 def test_quick_efforts_of_rapid_leave_out_variants_and_most_schemes() -> None:
