@@ -35,6 +35,7 @@ MACHINE_FILES = {
     "test_emulate",
     "test_linux_bpf",
     "test_two_sites",
+    "test_wire_flood",
     "test_wire_harm",
     "test_wire_mtu",
     "test_wire_namespaces",
@@ -93,6 +94,7 @@ NEEDS = (
     (r"chromium", "chromium: `apt-get install chromium`"),
     (r"tshark", "tshark: `apt-get install tshark`"),
     (r'"ip"|\bip, tc|iproute2|network namespaces', "ip and tc: `apt-get install iproute2`"),
+    (r"aioquic", "aioquic: `pip install aioquic`"),
     (r"SPARELANE_MAPS", "the maps of the Internet Topology Zoo: `.ci/maps`"),
     (r"^needs Linux", "Linux"),
 )
