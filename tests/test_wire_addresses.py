@@ -59,8 +59,9 @@ def test_a_wrong_address_is_one_clear_error(text: str, message: str) -> None:
 def test_a_listening_address_without_host_means_all_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     assert addresses.listening(":7778") in ("[::]:7778", "0.0.0.0:7778")
     assert addresses.listening("192.0.2.1") == "192.0.2.1:7777"
-    with pytest.raises(WireError, match="is not an address"):
-        addresses.listening(":")
+    for text in (":", ":65536", ":http"):
+        with pytest.raises(WireError, match=f'"{text}" is not an address; allowed: .ADDR.:PORT, with a port up to'):
+            addresses.listening(text)
 
     def refuse(*_: object) -> None:
         raise OSError("no IPv6")

@@ -94,7 +94,7 @@ pub enum IdentityError {
         error: io::Error,
     },
     /// The folder has no key.
-    #[error("\"{}\" holds no key; `sparelane keys new --keys DIR` makes one", .0.display())]
+    #[error("\"{folder}\" holds no key; `sparelane keys new --keys \"{folder}\"` makes one", folder = .0.display())]
     Missing(PathBuf),
     /// The folder has a key already.
     #[error("{}: there is a key already; it is not replaced", .0.display())]

@@ -176,7 +176,10 @@ def listening(text: str) -> str:
         WireError: the address has another form.
     """
     if text.startswith(":"):
-        return join("::" if _receives_both() else "0.0.0.0", split(f"all{text}")[1])
+        port = text[1:]
+        if not (port.isascii() and port.isdigit() and int(port) <= MOST_PORT):
+            raise WireError(f'"{text}" is not an address; allowed: [ADDR]:PORT, with a port up to {MOST_PORT}')
+        return join("::" if _receives_both() else "0.0.0.0", int(port))
     return join(*split(text, DEFAULT_PORT))
 
 

@@ -213,11 +213,13 @@ impl SendTransfer {
 
     /// Returns the bytes that the receiver has, and those of all files.
     pub fn progress<C: Carrier>(&self, node: &Node<C>) -> (u64, u64) {
-        let under_way: u64 = self
-            .active
-            .values()
-            .map(|active| active.resumed + node.sending(active.flow).map_or(0, |flow| flow.acknowledged_bytes()))
-            .sum();
+        let has = |(item, active): (&u32, &Active)| match node.sending(active.flow) {
+            Some(flow) => active.resumed + flow.acknowledged_bytes(),
+            // The flow ends with its last acknowledgment, before the receiver has stored the file.
+            None if active.left == 0 => self.sources[*item as usize].size,
+            None => active.resumed,
+        };
+        let under_way: u64 = self.active.iter().map(has).sum();
         (self.sent_bytes + under_way, self.sources.iter().map(|source| source.size).sum())
     }
 

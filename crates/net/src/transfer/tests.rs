@@ -63,6 +63,7 @@ fn run_with(
     let mut sources = Some(collect(paths).expect("sources").sources);
     let (mut sender, mut receiver, mut active) = (None, None, ActiveNames::default());
     let mut run = Run { sent: vec![], received: vec![], errors: [None, None] };
+    let (mut shown, mut opened) = (0, None);
     let mut limit = Time::ZERO + change.map_or(Dur::from_secs(300), |(after, _)| after);
     loop {
         let Some((at, event)) = net.next_event(limit) else {
@@ -76,6 +77,7 @@ fn run_with(
         let now = net.now();
         if let NodeEvent::Opened { association, .. } = event {
             if at == 0 {
+                opened = Some(association);
                 let mut made =
                     SendTransfer::new(association, sources.take().expect("one association"), net.node(0), None);
                 made.set_compare(compare);
@@ -91,6 +93,12 @@ fn run_with(
                 run.errors[0].get_or_insert(error);
             }
             run.sent.extend(std::iter::from_fn(|| sender.poll_outcome()));
+            // The end of an association takes its flows with it.
+            if opened.is_some_and(|association| net.node(0).peer(association).is_some()) && run.errors == [None, None] {
+                let (bytes, total) = sender.progress(net.node(0));
+                assert!(shown <= bytes && bytes <= total, "the progress goes from {shown} to {bytes} of {total}");
+                shown = bytes;
+            }
         }
         if at == 1
             && let Some(receiver) = &mut receiver
