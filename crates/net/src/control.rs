@@ -12,6 +12,9 @@ use thiserror::Error;
 /// The maximum size of a message, bytes.
 pub const MAX_MESSAGE_BYTES: usize = 16 << 10;
 
+/// The memory that an inbox keeps for the next message, bytes.
+const MAX_SPARE_BYTES: usize = 1 << 10;
+
 /// The maximum size of a reason, bytes.
 const MAX_REASON_BYTES: usize = 500;
 
@@ -157,6 +160,15 @@ impl Inbox {
     /// # Errors
     /// The message is invalid; the rest of the stream cannot be read.
     pub fn pop<M: Coded>(&mut self) -> Result<Option<M>, MessageError> {
+        let message = self.pop_complete();
+        // Many messages that came at once must not leave their memory to an inbox that waits.
+        if matches!(message, Ok(None)) && self.bytes.capacity() > MAX_MESSAGE_BYTES {
+            self.bytes.shrink_to(MAX_SPARE_BYTES);
+        }
+        message
+    }
+
+    fn pop_complete<M: Coded>(&mut self) -> Result<Option<M>, MessageError> {
         let Some(length) = self.bytes.first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_be_bytes(*length) as usize;
         if length > MAX_MESSAGE_BYTES {
@@ -172,7 +184,7 @@ impl Inbox {
                 _ => return Err(MessageError::Form(SERVES)),
             };
             self.bytes.drain(..4 + length);
-            return self.pop();
+            return self.pop_complete();
         }
         let message = decode(&self.bytes[4..4 + length]);
         self.bytes.drain(..4 + length);

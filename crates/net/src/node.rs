@@ -51,9 +51,6 @@ const IP_UDP_BYTES: u64 = 28;
 /// The number of frames of a class that are passed to the carrier together.
 const FRAMES_AT_ONCE: usize = 64;
 
-/// The maximum size of control data that waits for the peer, bytes.
-pub const MAX_CONTROL_BYTES: usize = 4 << 20;
-
 /// An event of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeEvent {
@@ -107,7 +104,7 @@ pub enum NodeError {
     #[error(transparent)]
     Carrier(#[from] CarrierError),
     /// Too much control data waits for the peer.
-    #[error("more than {MAX_CONTROL_BYTES} bytes of control wait for the peer")]
+    #[error("too many bytes of control wait for the peer, which does not read them")]
     ControlFull,
 }
 
@@ -287,9 +284,11 @@ impl<C: Carrier> Node<C> {
     pub fn read(&mut self, id: FlowId) -> Option<Bytes> {
         let peer = self.peers.get_mut(&id.association)?;
         let flow = peer.receiving.get_mut(&id.flow)?;
+        let held_before = flow.held_bytes();
         let bytes = flow.read();
-        if let Some(bytes) = &bytes {
-            peer.held.read(bytes.len() as u64);
+        let freed = held_before - flow.held_bytes();
+        if freed > 0 {
+            peer.held.read(freed);
         }
         if flow.is_read() && peer.confirmed_done.contains(&id.flow) {
             peer.forget(id.flow);
@@ -390,10 +389,10 @@ impl<C: Carrier> Node<C> {
     /// The association is not open, or too much data waits.
     pub fn write_control(&mut self, association: AssociationId, bytes: Bytes) -> Result<(), NodeError> {
         let peer = self.peers.get_mut(&association).ok_or(NodeError::NotOpen)?;
-        let waiting: usize = peer.control_out.iter().map(Bytes::len).sum();
-        if waiting + bytes.len() > MAX_CONTROL_BYTES {
+        if !peer.held.has_room_for_control(bytes.len() as u64) {
             return Err(NodeError::ControlFull);
         }
+        peer.held.add_control(bytes.len() as u64);
         peer.control_out.push_back(bytes);
         self.busy.insert(association);
         Ok(())
@@ -566,6 +565,7 @@ fn send_control(carrier: &mut impl Carrier, association: AssociationId, peer: &m
     while let Some(first) = peer.control_out.front_mut() {
         // The stream's window may accept only a part.
         let taken = carrier.write_control(association, first);
+        peer.held.free_control(taken as u64);
         if taken < first.len() {
             let _ = first.split_to(taken);
             return;

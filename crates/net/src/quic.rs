@@ -28,7 +28,7 @@ use quinn_proto::{
     Incoming, StreamId, Transmit, VarInt,
 };
 use rustls::pki_types::CertificateDer;
-use settings::Settings;
+use settings::{CONTROL_WINDOW_BYTES, Settings};
 use sparelane_core::{Dur, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -43,6 +43,13 @@ const MAX_UNBOUND_PER_PEER: usize = 64;
 
 /// The maximum number of closed connections of strangers that still answer late packets.
 const MAX_CLOSING: usize = 256;
+
+/// The maximum memory of frames that arrive before the hello of their connection, and of all such frames, bytes.
+const EARLY_BYTES: usize = 256 << 10;
+const ALL_EARLY_BYTES: usize = 16 << 20;
+
+/// The memory of a frame beside its bytes.
+const FRAME_BYTES: usize = 128;
 
 /// The maximum number of bytes read at once from the control stream.
 const CONTROL_CHUNK: usize = 64 << 10;
@@ -91,6 +98,9 @@ struct Channel {
     /// The first bytes of its stream, until the hello is complete.
     hello_bytes: Vec<u8>,
     hello: Option<Hello>,
+    /// Frames that arrived before the hello, with their memory in bytes.
+    early: Vec<Bytes>,
+    early_bytes: usize,
     timer: Time,
     /// The reason for which it ended.
     lost: Option<CloseReason>,
@@ -140,6 +150,8 @@ pub struct Quic {
     next_serial: u64,
     /// Authenticated connections not yet bound to an association, with their deadline.
     unbound: BTreeMap<usize, Time>,
+    /// The memory of the frames that wait in these connections, bytes.
+    early_bytes: usize,
     /// Associations by the time of their next idle check.
     idle_checks: BTreeSet<(Time, AssociationId)>,
     /// Connections that may have something to send.
@@ -179,6 +191,7 @@ impl Quic {
             closing: VecDeque::new(),
             next_serial: 0,
             unbound: BTreeMap::new(),
+            early_bytes: 0,
             idle_checks: BTreeSet::new(),
             dirty: BTreeSet::new(),
             events: VecDeque::new(),
@@ -280,6 +293,8 @@ impl Quic {
             received_at: Time::ZERO,
             hello_bytes: Vec::new(),
             hello: None,
+            early: Vec::new(),
+            early_bytes: 0,
             timer: Time::NEVER,
             lost: None,
         };
@@ -369,6 +384,7 @@ impl Quic {
     /// Removes a connection whose endpoint has forgotten it.
     fn forget(&mut self, at: usize) {
         let Some(channel) = self.channels.remove(&at) else { return };
+        self.early_bytes -= channel.early_bytes;
         self.timers.remove(&(channel.timer, at));
         self.half_open.remove(at);
         self.unbound.remove(&at);
@@ -504,9 +520,13 @@ impl Quic {
             let (peer, idle_check) = (Some(peer), Some(idle_check));
             self.associations.insert(id, Association { channels, peer, secret, is_open: false, idle_check });
             channel.bound_to = Some((id, 0));
+            // Only class 0 has control data.
+            channel.quic.set_receive_window(VarInt::from_u32(CONTROL_WINDOW_BYTES));
+            self.dirty.insert(at);
             self.unbound.remove(&at);
             self.check_idle(now, id);
             self.open(now, id);
+            self.take_early(now, at);
             self.events.push_back(CarrierEvent::Control { association: id });
             // Hellos of lower classes may have arrived earlier.
             let waiting: Vec<usize> = self.unbound.keys().copied().collect();
@@ -523,10 +543,7 @@ impl Quic {
                 channel.bound_to = Some((id, hello.class));
                 self.unbound.remove(&at);
                 self.events.push_back(CarrierEvent::Class { association: id, class: hello.class, open: true });
-                // Frames that arrived before the hello wait in the connection.
-                let (marked, received_ns) = (false, now.as_ps() / 1000);
-                self.take_frames(at, marked, received_ns);
-                return;
+                return self.take_early(now, at);
             }
         }
     }
@@ -562,11 +579,33 @@ impl Quic {
         self.end(now, id, CloseReason::Failed("the peer's key has the most associations".into()));
     }
 
-    /// Reports the frames that have arrived on a connection.
-    fn take_frames(&mut self, at: usize, marked: bool, received_ns: u64) {
+    /// Reports the frames that have arrived on a connection in a datagram of `datagram_bytes`.
+    fn take_frames(&mut self, at: usize, datagram_bytes: usize, marked: bool, received_ns: u64) {
+        let Some(channel) = self.channels.get_mut(&at) else { return };
+        while let Some(bytes) = channel.quic.datagrams().recv() {
+            // A frame shares the memory of its datagram. A small one gets its own, since it may stay for long.
+            let bytes = if bytes.len() < datagram_bytes / 4 * 3 { Bytes::copy_from_slice(&bytes) } else { bytes };
+            if let Some((association, class)) = channel.bound_to {
+                self.events.push_back(CarrierEvent::Frame { association, class, marked, received_ns, bytes });
+                continue;
+            }
+            // Before the hello, a frame waits in its connection; beyond the limits, it counts as lost.
+            let memory = bytes.len() + FRAME_BYTES;
+            if channel.early_bytes + memory <= EARLY_BYTES && self.early_bytes + memory <= ALL_EARLY_BYTES {
+                channel.early.push(bytes);
+                channel.early_bytes += memory;
+                self.early_bytes += memory;
+            }
+        }
+    }
+
+    /// Reports the frames that arrived before the hello of their connection.
+    fn take_early(&mut self, now: Time, at: usize) {
         let Some(channel) = self.channels.get_mut(&at) else { return };
         let Some((association, class)) = channel.bound_to else { return };
-        while let Some(bytes) = channel.quic.datagrams().recv() {
+        self.early_bytes -= std::mem::take(&mut channel.early_bytes);
+        let (marked, received_ns) = (false, now.as_ps() / 1000);
+        for bytes in std::mem::take(&mut channel.early) {
             self.events.push_back(CarrierEvent::Frame { association, class, marked, received_ns, bytes });
         }
     }
@@ -793,7 +832,7 @@ impl Carrier for Quic {
                 channel.quic.handle_event(event);
                 (channel.dscp, channel.arrival_class, channel.received_at) = (Some(arrival.dscp), class, now);
                 let is_settled = channel.connected && channel.bound_to.is_some();
-                self.take_frames(handle.0, arrival.ecn == 3, arrival.received_ns);
+                self.take_frames(handle.0, bytes.len(), arrival.ecn == 3, arrival.received_ns);
                 self.dirty.insert(handle.0);
                 // For a bound connection, other events can wait until the next transmission.
                 if !is_settled {

@@ -1,7 +1,8 @@
 //! The receiving side of a flow: the transport's receiver, with payload that is out of order or unread.
 //!
 //! Its memory is bounded by the window that it advertises. Each segment has a slot counted from the first unread one;
-//! segments beyond the last slot are refused.
+//! segments beyond the last slot are refused. The slots and a fixed part of each segment count as memory, too: a peer
+//! chooses how small its segments are and how far apart.
 
 use super::{Log, MAX_CLASSES, WIRE_HEADER_BYTES};
 use crate::frame::{Data, Entry, encode_acks};
@@ -14,6 +15,15 @@ use thiserror::Error;
 
 /// The largest receive window of a flow, bytes.
 pub const MAX_WINDOW_BYTES: u64 = 1 << 30;
+
+/// The memory of a segment beside its payload and its slot: the rest of its datagram and the allocator's part, bytes.
+const SEGMENT_BYTES: u64 = 128;
+
+/// The memory of a slot, bytes.
+const SLOT_BYTES: u64 = size_of::<Option<Bytes>>() as u64;
+
+/// The number of slots that are kept while they are not in use.
+const SPARE_SLOTS: usize = 1024;
 
 /// A segment that no honest sender sends.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -44,7 +54,8 @@ pub struct ReceiveFlow {
     receiver: Receiver,
     /// Payload from the first unread segment on; `None` for a segment that has not arrived.
     held: VecDeque<Option<Bytes>>,
-    held_bytes: u64,
+    /// The memory of the segments in `held`, without the slots.
+    segments_bytes: u64,
     first: Seq,
     places: Seq,
     last: Option<Seq>,
@@ -70,7 +81,7 @@ impl ReceiveFlow {
             mss_bytes: config.mss_bytes,
             receiver,
             held: VecDeque::new(),
-            held_bytes: 0,
+            segments_bytes: 0,
             first: 0,
             places,
             last: None,
@@ -156,7 +167,7 @@ impl ReceiveFlow {
             if self.held.len() <= place as usize {
                 self.held.resize(place as usize + 1, None);
             }
-            self.held_bytes += data.payload.len() as u64;
+            self.segments_bytes += data.payload.len() as u64 + SEGMENT_BYTES;
             self.held[place as usize] = Some(data.payload);
         }
         if let Some(ack) = ack {
@@ -200,7 +211,12 @@ impl ReceiveFlow {
             let unread = self.receiver.next_expected() - self.first;
             self.receiver.set_window((self.places - unread) as u32);
             self.read_bytes += bytes.len() as u64;
-            self.held_bytes -= bytes.len() as u64;
+            self.segments_bytes -= bytes.len() as u64 + SEGMENT_BYTES;
+            if self.is_read() {
+                self.held = VecDeque::new();
+            } else if self.held.capacity() > SPARE_SLOTS && self.held.len() < self.held.capacity() / 4 {
+                self.held.shrink_to(self.held.capacity() / 2);
+            }
             // Advertise the window again once half of it is new, in case the sender is waiting for it.
             if !self.has_all() && self.edge() - self.told_edge >= self.places / 2 {
                 self.handle_probe();
@@ -246,9 +262,19 @@ impl ReceiveFlow {
         self.last.is_some_and(|last| self.first > last)
     }
 
-    /// Payload bytes in memory, out of order or unread.
+    /// The memory of data that is out of order or unread, bytes.
     pub fn held_bytes(&self) -> u64 {
-        self.held_bytes
+        self.segments_bytes + self.held.capacity() as u64 * SLOT_BYTES
+    }
+
+    /// The most memory that `data` adds if it is handled, bytes.
+    pub fn cost_bytes(&self, data: &Data) -> u64 {
+        let place = widen(data.segment, self.receiver.next_expected()).wrapping_sub(self.first);
+        let (capacity, needed) = (self.held.capacity() as u64, place.saturating_add(1));
+        // Beyond the window, the segment is dropped. The slots grow at least by doubling.
+        let slots =
+            if place >= self.places || needed <= capacity { 0 } else { needed.max(2 * capacity).max(4) - capacity };
+        data.payload.len() as u64 + SEGMENT_BYTES + slots * SLOT_BYTES
     }
 
     /// Returns true if `data` is the next segment in sequence.
@@ -268,8 +294,7 @@ impl ReceiveFlow {
 
     /// Memory of this end in bytes, including payload.
     pub fn memory_bytes(&self) -> usize {
-        let places = self.held.capacity() * size_of::<Option<Bytes>>();
         let pending: usize = self.pending.iter().map(|entries| entries.capacity() * size_of::<Entry>()).sum();
-        size_of::<ReceiveFlow>() + self.receiver.memory_bytes() + self.held_bytes as usize + places + pending
+        size_of::<ReceiveFlow>() + self.receiver.memory_bytes() + self.held_bytes() as usize + pending
     }
 }

@@ -151,6 +151,31 @@ fn a_slow_reader_slows_the_sender_and_memory_stays_within_the_window() {
 }
 
 #[test]
+fn small_and_distant_segments_count_with_all_their_memory() {
+    let config =
+        TransportConfig { mss_bytes: 1000, receive_window_bytes: Some(20_000_000), ..TransportConfig::default() };
+    let mut receiver = ReceiveFlow::new(1, &config);
+    let data = |segment: u32| {
+        let (flow, resent, window_reduced, last, timed) = (1, false, false, false, false);
+        crate::frame::Data { flow, segment, resent, window_reduced, last, timed, payload: Bytes::from_static(b"x") }
+    };
+    let mut held = 0;
+    // The last segment of the window, then others, then all that were missing.
+    for segment in [19_999, 5, 1, 19_000].into_iter().chain(0..19_999) {
+        let most = receiver.cost_bytes(&data(segment));
+        assert_eq!(receiver.handle_data(Time::ZERO, 0, data(segment), false, 0), Ok(()));
+        let added = receiver.held_bytes() - held;
+        assert!(added <= most, "{added} bytes for segment {segment}, not {most}");
+        held = receiver.held_bytes();
+        assert!(held >= 20_000 * 32, "one byte at the end of the window needs slots for all of it: {held}");
+    }
+    assert!(held >= 20_000 * (32 + 128), "{held}");
+    assert!(receiver.cost_bytes(&data(30_000)) < 200, "it is beyond the window");
+    while receiver.read().is_some() {}
+    assert!(receiver.held_bytes() < 100_000, "read segments and their slots are freed: {}", receiver.held_bytes());
+}
+
+#[test]
 fn contradictory_segments_are_refused() {
     let config = TransportConfig { mss_bytes: 1000, receive_window_bytes: Some(100_000), ..TransportConfig::default() };
     let mut receiver = ReceiveFlow::new(1, &config);

@@ -68,6 +68,8 @@ pub struct NodeConfig {
     pub memory_bytes: u64,
     /// The maximum number of flows of an association, in each direction.
     pub max_flows: usize,
+    /// The maximum number of flows that all associations of a key may have open to this node.
+    pub max_flows_per_key: usize,
     /// The minimum retransmission timeout.
     pub min_rto: Dur,
     /// Enables loss detection by time with tail loss probes (RFC 8985).
@@ -96,6 +98,7 @@ impl Default for NodeConfig {
             memory_per_key_bytes: 250_000_000,
             memory_bytes: 1_000_000_000,
             max_flows: 256,
+            max_flows_per_key: 1024,
             min_rto: Dur::from_ms(200),
             rack_tlp: false,
             give_up_after: Dur::from_secs(60),

@@ -157,7 +157,7 @@ impl FrameHandler<'_> {
         let id = self.id(flow);
         let peer = &mut *self.peer;
         let receiving = peer.receiving.get_mut(&flow)?;
-        if !peer.held.has_room(data.payload.len() as u64, receiving.expects(&data), self.config) {
+        if !peer.held.has_room(receiving.cost_bytes(&data), receiving.expects(&data), self.config) {
             return None;
         }
         let held_before = receiving.held_bytes();
@@ -172,9 +172,10 @@ impl FrameHandler<'_> {
 
     /// Opens a new flow of the peer. Returns `None` if it has ended already, or there are too many.
     fn open(&mut self, flow: u32) -> Option<()> {
-        if !self.peer.ended_flows.may_open(flow) || !self.peer.has_room(self.config.max_flows) {
+        if !self.peer.ended_flows.may_open(flow) || !self.peer.has_room(self.config) {
             return None;
         }
+        self.peer.held.add_flow();
         let mut receiving = ReceiveFlow::new(flow, &self.peer.transport);
         if let Some(telemetry) = &self.telemetry {
             sampling::begin_receiving(telemetry, self.association, flow, &mut receiving);

@@ -1,6 +1,7 @@
 //! A peer of a node, with the flows to and from it.
 
 use super::budget::Held;
+use super::config::NodeConfig;
 use super::path::{PathState, Unmarked};
 use crate::flow::{Classes, MAX_CLASSES, ReceiveFlow, SendFlow};
 use crate::identity::Fingerprint;
@@ -117,10 +118,10 @@ impl Peer {
         totals
     }
 
-    /// Returns true if the peer may open one more flow, given a limit of `most`. At the limit, the oldest flow that is
-    /// read to its end is removed: its sender's confirmation was lost.
-    pub(super) fn has_room(&mut self, most: usize) -> bool {
-        if self.receiving.len() < most {
+    /// Returns true if the peer may open one more flow, given the limits of its association and its key. At a limit, the
+    /// oldest flow of the association that is read to its end is removed: its sender's confirmation was lost.
+    pub(super) fn has_room(&mut self, config: &NodeConfig) -> bool {
+        if self.receiving.len() < config.max_flows && self.held.has_room_for_flow(config) {
             return true;
         }
         let read = self.receiving.iter().find(|(_, flow)| flow.is_read()).map(|(&id, _)| id);
@@ -131,6 +132,7 @@ impl Peer {
     pub(super) fn forget(&mut self, flow: u32) {
         if let Some(flow) = self.receiving.remove(&flow) {
             self.held.free(flow.held_bytes());
+            self.held.free_flows(1);
             self.ended.add_receiving(&flow);
         }
         self.confirmed_done.remove(&flow);

@@ -36,7 +36,10 @@ pub(super) const CONNECTION_ID_BYTES: usize = 8;
 const CHANNEL_BYTES: usize = 1 << 20;
 
 /// The window of the control stream, bytes.
-const CONTROL_WINDOW_BYTES: u32 = 256 << 10;
+pub(super) const CONTROL_WINDOW_BYTES: u32 = 256 << 10;
+
+/// The window of an incoming connection until its hello shows that it has a control stream, bytes.
+const HELLO_WINDOW_BYTES: u32 = 4 << 10;
 
 /// Configuration of the carrier.
 #[derive(Clone, Debug)]
@@ -195,7 +198,9 @@ fn server(
     let tls = QuicServerConfig::try_from(tls).map_err(|error| rustls::Error::General(error.to_string()))?;
     let mut server = ServerConfig::with_crypto(Arc::new(tls));
     // The carrier checks for idle peers itself: an accepted connection's class is not known yet.
-    server.transport_config(Arc::new(transport(config, None)));
+    let mut transport = transport(config, None);
+    transport.receive_window(VarInt::from_u32(HELLO_WINDOW_BYTES));
+    server.transport_config(Arc::new(transport));
     server.max_incoming(64).incoming_buffer_size(64 << 10).incoming_buffer_size_total(1 << 20);
     Ok(Arc::new(server))
 }

@@ -251,7 +251,32 @@ impl Folder {
     }
 }
 
+/// Identifies the content of a file, to find out whether it has changed while it was closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    file: (u64, u64),
+    size: u64,
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(file: &File) -> io::Result<Stamp> {
+        let found = file.metadata()?;
+        // The system sets the time of the change, whatever the file's own time is set to.
+        let (file, changed) = ((found.dev(), found.ino()), (found.ctime(), found.ctime_nsec()));
+        Ok(Stamp { file, size: found.len(), changed })
+    }
+}
+
 impl ExistingFile {
+    /// The stamp of the file.
+    ///
+    /// # Errors
+    /// It is not a readable file.
+    pub fn stamp(&mut self) -> io::Result<Stamp> {
+        Stamp::of(self.reader()?)
+    }
+
     /// The size in bytes, if it is a file that can be read.
     pub fn size(&self) -> Option<u64> {
         self.file.as_ref().map(|_| self.size)
@@ -309,6 +334,14 @@ fn in_use() -> io::Error {
 }
 
 impl Partial {
+    /// The stamp of the file.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn stamp(&self) -> io::Result<Stamp> {
+        Stamp::of(&self.file)
+    }
+
     /// The bytes left from an earlier attempt.
     pub fn had_bytes(&self) -> u64 {
         self.had_bytes

@@ -52,6 +52,11 @@ impl Name {
         }
     }
 
+    /// The size in bytes, with a separator after each part.
+    pub fn bytes(&self) -> usize {
+        self.0.iter().map(|part| part.len() + 1).sum()
+    }
+
     /// The parts, outermost first.
     pub fn parts(&self) -> &[String] {
         &self.0

@@ -23,6 +23,17 @@ const MAX_OPEN: usize = 1024;
 /// The maximum number of files that the transfers of one peer receive at once.
 const MAX_OPEN_PER_PEER: usize = 4096;
 
+/// The maximum size of the names of items that the transfers of one peer have open at once, bytes. A sender has 64 items
+/// open.
+const MAX_NAMES_BYTES_PER_PEER: usize = 1 << 20;
+
+/// The size of the names of all peers beyond which each has its reserved part only, bytes. A name is in memory up to
+/// four times.
+const SHARED_NAMES_BYTES: usize = 16 << 20;
+
+/// The part of a peer, however much others have, bytes.
+const RESERVED_NAMES_BYTES: usize = 256 << 10;
+
 /// The maximum number of refused offers of a transfer that are reported.
 const MAX_REFUSED: u64 = 20;
 
@@ -38,6 +49,10 @@ pub struct ActiveNames {
     names: BTreeMap<Name, (AssociationId, Fingerprint)>,
     /// The number of names of each peer.
     counts: BTreeMap<Fingerprint, usize>,
+    /// The size of the names of each peer's open items, folders included, bytes.
+    names_bytes: BTreeMap<Fingerprint, usize>,
+    /// The size of the names of all peers, bytes.
+    all_names_bytes: usize,
     /// The largest file that is accepted, bytes.
     max_size_bytes: Option<u64>,
     /// The maximum total of a peer's files, bytes.
@@ -71,6 +86,30 @@ impl ActiveNames {
     fn charge(&mut self, peer: Fingerprint, size: u64) {
         let used = self.used_bytes.entry(peer).or_default();
         *used = used.saturating_add(size);
+    }
+
+    /// Counts the name of an item, if the peer's open items leave room for it.
+    fn hold(&mut self, peer: Fingerprint, name: &Name) -> Result<(), String> {
+        let shared = SHARED_NAMES_BYTES.saturating_sub(self.all_names_bytes);
+        let most = shared.clamp(RESERVED_NAMES_BYTES, MAX_NAMES_BYTES_PER_PEER);
+        let used = self.names_bytes.get(&peer).copied().unwrap_or(0);
+        if used + name.bytes() > most {
+            return Err(format!("the names of this key's open files take {used} bytes, near the limit"));
+        }
+        self.names_bytes.insert(peer, used + name.bytes());
+        self.all_names_bytes += name.bytes();
+        Ok(())
+    }
+
+    /// Returns the room of a name.
+    fn unhold(&mut self, peer: Fingerprint, name: &Name) {
+        if let Some(used) = self.names_bytes.get_mut(&peer) {
+            *used -= name.bytes();
+            self.all_names_bytes -= name.bytes();
+            if *used == 0 {
+                self.names_bytes.remove(&peer);
+            }
+        }
     }
 
     fn refund(&mut self, peer: Fingerprint, size: u64) {
@@ -112,7 +151,7 @@ impl ActiveNames {
 
     /// Returns true if no name is being received.
     pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
+        self.names.is_empty() && self.names_bytes.is_empty()
     }
 
     /// Returns an association whose transfer was replaced. The caller must end it before doing anything else.
@@ -512,16 +551,22 @@ impl ReceiveTransfer {
     }
 
     /// Submits the opening of an offered item; the error is meant for the sender.
-    fn open(&mut self, active: &mut ActiveNames, peer: Fingerprint, offer: Offer) -> Result<(), String> {
+    fn open(&mut self, active: &mut ActiveNames, peer: Fingerprint, mut offer: Offer) -> Result<(), String> {
         if self.refuses_offers {
             return Err("this key is not trusted any more".to_owned());
         }
-        let name = Name::new(offer.name.clone()).map_err(|error| error.to_string())?;
+        let name = Name::new(std::mem::take(&mut offer.name)).map_err(|error| error.to_string())?;
         let (item, opening) = (offer.item, self.openings);
         let mut has_replaced = false;
         let job = match offer.kind {
-            Kind::Folder => Job::Make { opening, name: name.clone(), mode: offer.mode },
-            Kind::FolderTime => Job::Date { opening, name: name.clone(), modified_ns: offer.modified_ns },
+            Kind::Folder => {
+                active.hold(peer, &name)?;
+                Job::Make { opening, name: name.clone(), mode: offer.mode }
+            }
+            Kind::FolderTime => {
+                active.hold(peer, &name)?;
+                Job::Date { opening, name: name.clone(), modified_ns: offer.modified_ns }
+            }
             Kind::File | Kind::DatedFile => {
                 if active.is_taken(&name, self.association, peer) {
                     return Err("another transfer is receiving a file of this name".to_owned());
@@ -530,6 +575,7 @@ impl ReceiveTransfer {
                 if active.is_full(peer) {
                     return Err(format!("{MAX_OPEN_PER_PEER} files of this key are open already, the limit"));
                 }
+                active.hold(peer, &name)?;
                 active.charge(peer, offer.size);
                 has_replaced = active.take(name.clone(), self.association, peer);
                 let attributes = Attributes { mode: offer.mode, modified_ns: offer.modified_ns };
@@ -597,6 +643,9 @@ impl ReceiveTransfer {
     /// Removes an item and frees its name.
     fn forget(&mut self, active: &mut ActiveNames, item: u32) -> Option<Item> {
         let open = self.items.remove(&item)?;
+        if let Some(peer) = self.peer {
+            active.unhold(peer, &open.name);
+        }
         if open.offer.kind.is_file() {
             active.free(&open.name, self.association);
         }
@@ -660,6 +709,30 @@ mod tests {
         assert_eq!((active.check_size(greedy, 500), active.check_size(other, 1000)), (Ok(()), Ok(())));
         active.refund(greedy, 1000);
         assert_eq!(active.check_size(greedy, 1000), Ok(()), "bytes that did not arrive do not count");
+    }
+
+    #[test]
+    fn the_names_of_a_peers_open_items_take_bounded_memory() {
+        let name = |at: usize| Name::new(vec![format!("{at:04}").repeat(50); 19]).expect("a name");
+        let [greedy, other] = [0, 1].map(|at| Fingerprint::of(&[at]));
+        let mut active = ActiveNames::default();
+        let held = (0..MAX_OPEN_PER_PEER).take_while(|&at| active.hold(greedy, &name(at)).is_ok()).count();
+        assert_eq!(held, MAX_NAMES_BYTES_PER_PEER / name(0).bytes());
+        assert!(held >= 4 * 64, "a sender has 64 items open, so {held} are enough for four");
+        assert_eq!(active.hold(other, &name(0)), Ok(()), "another key has its own room");
+        active.unhold(greedy, &name(0));
+        assert_eq!(active.hold(greedy, &name(9999)), Ok(()));
+        (1..held).chain([9999]).for_each(|at| active.unhold(greedy, &name(at)));
+        active.unhold(other, &name(0));
+        assert!(active.is_empty());
+        // Many peers together leave to each its reserved part.
+        let peers: Vec<_> = (0..64).map(|at| Fingerprint::of(&[7, at])).collect();
+        for at in 0..MAX_OPEN_PER_PEER {
+            peers.iter().for_each(|&peer| drop(active.hold(peer, &name(at))));
+        }
+        assert!(active.all_names_bytes <= SHARED_NAMES_BYTES + 64 * RESERVED_NAMES_BYTES, "{}", active.all_names_bytes);
+        let last = (0..MAX_OPEN_PER_PEER).take_while(|&at| active.hold(greedy, &name(at)).is_ok()).count();
+        assert_eq!(last, RESERVED_NAMES_BYTES / name(0).bytes());
     }
 
     #[test]

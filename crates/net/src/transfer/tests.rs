@@ -4,7 +4,7 @@ use super::chunks::chunk_bytes;
 use super::folder::Folder;
 use super::message::{Kind, Message, Offer};
 use super::name::Name;
-use super::writer::{Answer, FileWriter, Job};
+use super::writer::{Answer, Attributes, FileWriter, Job};
 use super::*;
 use crate::carrier::AssociationId;
 use crate::control::Coded;
@@ -723,4 +723,48 @@ fn patterns_select_files_and_the_folders_that_hold_them() {
     assert_eq!(kept, (["tree", "tree/sub", "tree/sub/d.txt"].map(str::to_owned).to_vec(), 0));
     let error = select(&["*.pdf"], &[]).expect_err("no file");
     assert_eq!(error.to_string(), "no file is left to send: --include and --exclude leave all of them out");
+}
+
+#[test]
+fn offers_of_existing_and_incomplete_files_use_no_descriptors() {
+    let scratch = Scratch::new("transfer-left");
+    let folder = Arc::new(Folder::open(scratch.path()).expect("a folder"));
+    let mut writer = FileWriter::new(folder, true);
+    let descriptors = || fs::read_dir("/proc/self/fd").expect("a folder").count();
+    let (before, mut existing, mut resumed) = (descriptors(), 0, 0);
+    for opening in 0..200 {
+        let file = if opening % 2 == 0 { opening.to_string() } else { format!(".{opening}.sparelane-part") };
+        fs::write(scratch.path().join(file), "left").expect("a file");
+        let name = Name::new(vec![opening.to_string()]).expect("a name");
+        writer.work(
+            Job::Open { opening, name, size: if opening % 2 == 0 { 4 } else { 1000 }, known: None },
+            &mut |answer| {
+                existing += usize::from(matches!(answer, Answer::Exists { .. }));
+                resumed += usize::from(matches!(answer, Answer::Opened { result: Ok((4, _)), .. }));
+            },
+        );
+    }
+    // Other tests of this process use some at the same time.
+    assert!(descriptors() < before + 150, "{before} and {}", descriptors());
+    assert_eq!((existing, resumed), (100, 100));
+    let mut answers = vec![];
+    let mut work = |job| writer.work(job, &mut |answer| answers.push(format!("{answer:?}")));
+    let begin = |opening| Job::Begin { opening, from: 4, again: vec![] };
+    work(begin(1));
+    fs::write(scratch.path().join(".3.sparelane-part"), "changed").expect("a file");
+    work(begin(3));
+    let (digest, attributes) = (*blake3::hash(b"left").as_bytes(), Attributes { mode: 0o600, modified_ns: 0 });
+    let compare = |opening| Job::Compare { opening, digest, attributes };
+    work(compare(0));
+    fs::write(scratch.path().join("2"), "changed").expect("a file");
+    work(compare(2));
+    let changed = "\"another program has changed it in the meantime\"";
+    assert_eq!(
+        answers,
+        [
+            format!("Failed {{ opening: 3, reason: {changed} }}"),
+            "Stored { opening: 0, result: Ok(()) }".to_owned(),
+            format!("Opened {{ opening: 2, result: Err({changed}) }}"),
+        ]
+    );
 }

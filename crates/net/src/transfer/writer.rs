@@ -1,7 +1,7 @@
 //! The receiving side's disk access: incomplete files, from their opening until they get their name.
 
 use super::chunks::{Chunks, Digest};
-use super::folder::{ExistingFile, Folder, Partial};
+use super::folder::{Folder, Partial, Stamp};
 use super::name::Name;
 use crate::disk::Work;
 use bytes::Bytes;
@@ -74,8 +74,11 @@ pub enum Answer {
 #[derive(Debug)]
 struct Open {
     name: Name,
-    /// The incomplete file. A new one is opened when its sender begins, since offers alone must not use descriptors.
+    /// The incomplete file, which is open from the beginning of its sender on, since offers alone must not use
+    /// descriptors.
     partial: Option<Partial>,
+    /// The state in which an earlier attempt has left the file, if there was one.
+    left: Option<Stamp>,
     has_begun: bool,
     chunks: Chunks,
     /// The ranges to write, in order.
@@ -89,7 +92,7 @@ struct Open {
 struct Existing {
     name: Name,
     size: u64,
-    file: ExistingFile,
+    stamp: Stamp,
     digest: Digest,
 }
 
@@ -129,8 +132,8 @@ impl FileWriter {
                 reply(Answer::Exists { opening });
                 let mut chunks = Chunks::new(size);
                 chunks.read(file.reader()?, size, &mut |bytes| reply(Answer::Checked { opening, bytes }))?;
-                let digest = chunks.whole();
-                self.existing.insert(opening, Existing { name: name.clone(), size, file, digest });
+                let (digest, stamp) = (chunks.whole(), file.stamp()?);
+                self.existing.insert(opening, Existing { name: name.clone(), size, stamp, digest });
                 Ok(())
             }
             (Some(_), _) if !self.replaces => Err(io::Error::other(EXISTS)),
@@ -144,13 +147,16 @@ impl FileWriter {
         let mut chunks = Chunks::new(size);
         let had_bytes = partial.as_ref().map_or(0, Partial::had_bytes);
         let have = if had_bytes <= size { had_bytes } else { 0 };
+        // Only the digests are kept, and the file is closed.
         if let Some(partial) = &mut partial {
             chunks.read(partial.file().take(have), have, &mut |bytes| reply(Answer::Checked { opening, bytes }))?;
         }
         let to_come: u64 = self.open.values().map(Open::bytes_to_come).sum();
         self.folder.check_room(to_come.saturating_add(size - have))?;
         let (name, digests) = (name.clone(), chunks.digests());
-        let open = Open { name, partial, has_begun: false, chunks, ranges: VecDeque::new(), kept_bytes: have };
+        let left = partial.map(|partial| partial.stamp()).transpose()?;
+        let (partial, has_begun, ranges) = (None, false, VecDeque::new());
+        let open = Open { name, partial, left, has_begun, chunks, ranges, kept_bytes: have };
         self.open.insert(opening, open);
         reply(Answer::Opened { opening, result: Ok((have, digests)) });
         Ok(())
@@ -172,7 +178,11 @@ impl FileWriter {
             return Err(io::Error::other(format!("{EXISTS}, with other contents")));
         }
         if self.replaces {
-            existing.file.set_attributes(self.folder.modes().file(attributes.mode), attributes.modified_ns)?;
+            let mut found = self.folder.find(&existing.name)?.ok_or_else(has_changed)?;
+            if found.stamp()? != existing.stamp {
+                return Err(has_changed());
+            }
+            found.set_attributes(self.folder.modes().file(attributes.mode), attributes.modified_ns)?;
         }
         reply(Answer::Stored { opening, result: Ok(()) });
         Ok(())
@@ -264,9 +274,12 @@ impl Open {
     }
 
     fn begin(&mut self, folder: &Folder, from: u64, again: &[u16]) -> io::Result<()> {
-        if self.partial.is_none() {
-            self.partial = Some(folder.begin(&self.name)?);
+        let partial = folder.begin(&self.name)?;
+        // The digests of its chunks were computed before.
+        if self.left.is_some_and(|left| partial.stamp().ok() != Some(left)) {
+            return Err(has_changed());
         }
+        self.partial = Some(partial);
         self.has_begun = true;
         let chunk_bytes = self.chunks.chunk_bytes();
         if from < self.kept_bytes {
@@ -337,6 +350,11 @@ impl Open {
         }
         self.enter_range()
     }
+}
+
+/// The error of a file that another program has changed between its offer and its beginning.
+fn has_changed() -> io::Error {
+    io::Error::other("another program has changed it in the meantime")
 }
 
 /// The error of data for a file whose sender has not begun; the transfer refuses such data before.

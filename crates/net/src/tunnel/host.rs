@@ -50,8 +50,15 @@ impl TunnelConfig {
     fn wire(&self) -> WireConfig {
         let node = &self.wire.node;
         let held_bytes = node.window_bytes.saturating_mul(self.max_connections as u64);
-        let node = NodeConfig { held_bytes, max_flows: 2 * self.max_connections, ..node.clone() };
+        let max_flows = 2 * self.max_connections;
+        let node =
+            NodeConfig { held_bytes, max_flows, max_flows_per_key: 2 * self.max_connections_per_key(), ..node.clone() };
         WireConfig { node, ..self.wire.clone() }
+    }
+
+    /// The maximum number of connections of all associations of a key.
+    fn max_connections_per_key(&self) -> usize {
+        4 * self.max_connections
     }
 
     fn link(&self) -> LinkConfig {
@@ -431,7 +438,13 @@ impl Tunnel {
     }
 
     fn connect(&mut self, id: AssociationId, connection: u32, target: Target, events: &mut Vec<TunnelEvent>) {
+        // Each connection has a socket, so those of all associations of a key count together.
+        let most = self.config.max_connections_per_key();
+        let peer = self.sites.get(&id).map(|site| site.peer);
+        let of_key: usize =
+            self.sites.values().filter(|site| Some(site.peer) == peer).map(|site| site.link.len()).sum();
         let begun = match self.allowed.get(&target) {
+            _ if of_key > most => Err(format!("there are {most} connections of this key already, the limit")),
             None => Err(format!("{target} is not allowed")),
             Some(&address) => connect(address).map_err(|error| format!("{target}: {error}")),
         };
