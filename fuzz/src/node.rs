@@ -11,6 +11,9 @@ use sparelane_net::tunnel::{Delivery, Link, LinkConfig, LinkEvent};
 /// The limit of bytes that a node may hold over all flows, out of order or unread.
 const HELD_BYTES: u64 = 100_000;
 
+/// The limit of bytes that a node may hold, including the memory of flows.
+const MEMORY_BYTES: u64 = 150_000;
+
 /// The largest number of rounds per run.
 const MAX_ROUNDS: usize = 400;
 
@@ -51,6 +54,7 @@ impl Site {
         assert!(self.node.poll_transmit(now).is_none());
         let held = (0..64).filter_map(|flow| self.node.receiving(FlowId { association: ASSOCIATION, flow }));
         assert!(held.map(ReceiveFlow::held_bytes).sum::<u64>() <= 2 * HELD_BYTES);
+        assert!(self.node.held_bytes() <= MEMORY_BYTES, "{} bytes", self.node.held_bytes());
         assert!(self.link.len() <= 9);
         true
     }
@@ -89,7 +93,10 @@ pub fn check(bytes: &[u8]) -> usize {
         classes: 1 + input.byte() % 4,
         window_bytes: 20_000 + u64::from(input.byte()) * 200,
         held_bytes: HELD_BYTES,
+        // Half of it is for a single key.
+        memory_bytes: 2 * MEMORY_BYTES,
         max_flows: 16,
+        max_flows_per_key: 8 + usize::from(input.byte() % 16),
         ..NodeConfig::default()
     };
     let mut sites = [Site::new(&config, false), Site::new(&config, true)];

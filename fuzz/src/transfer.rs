@@ -126,7 +126,11 @@ pub fn check(bytes: &[u8]) -> usize {
     let folder = Arc::new(Folder::open(&place.0.join("to")).expect("a folder"));
     let mut sender = SendTransfer::new(ASSOCIATION, sources, &nodes[0], None);
     let mut receiver = ReceiveTransfer::new(ASSOCIATION, &folder, replaces, None);
-    let (mut names, mut now, mut stored, mut live) = (ActiveNames::default(), Time::ZERO, 0, [true; 2]);
+    let before_bytes = folder_bytes(&place.0.join("to"));
+    let [max_size_bytes, quota_bytes] =
+        [0, 1].map(|_| Some(u64::from(input.byte()) * 300).filter(|bytes| bytes % 7 > 3));
+    let mut names = ActiveNames::with_limits(max_size_bytes, quota_bytes);
+    let (mut now, mut stored, mut live) = (Time::ZERO, 0, [true; 2]);
     for _ in 0..MAX_ROUNDS {
         now += Dur::from_us(1 + (input.scaled() >> 46));
         for at in 0..2 {
@@ -167,8 +171,20 @@ pub fn check(bytes: &[u8]) -> usize {
     }
     receiver.release(&mut names);
     assert!(names.is_empty(), "{names:?}");
+    let received_bytes = folder_bytes(&place.0.join("to")).saturating_sub(before_bytes);
+    assert!(quota_bytes.is_none_or(|quota| received_bytes <= quota), "{received_bytes} bytes of {quota_bytes:?}");
     check_place(&place.0, injection_rate == 0);
     stored
+}
+
+/// The total size of the files in a folder and those below it.
+fn folder_bytes(folder: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(folder) else { return 0 };
+    let bytes = entries.flatten().map(|entry| match entry.metadata() {
+        Ok(found) if found.is_dir() => folder_bytes(&entry.path()),
+        found => found.map_or(0, |found| found.len()),
+    });
+    bytes.sum()
 }
 
 /// Checks that nothing outside of the folder changed and, without injected messages, that stored files equal the files
