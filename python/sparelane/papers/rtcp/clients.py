@@ -35,6 +35,10 @@ WARM_UP_SHARE = 0.1
 # The length of a run in multiples of the requests' time, so that flows can finish.
 LONG_RUN = 3
 
+# The settings of TCP that Linux 6.12 has. Segments are still acknowledged one by one: with delayed acknowledgments,
+# RTCP's windows of one segment would wait for the receiver's timer.
+LINUX = '{ preset = "linux", delayed_ack = false, receive_window = "3MiB" }'
+
 # What the paper leaves open: variants of RTCP, and variants of the network with all schemes.
 OF_RTCP: Mapping[str, str] = {
     "x_max of the line rate": "scheme.rtcp.x_max=1",
@@ -47,7 +51,12 @@ OF_RTCP: Mapping[str, str] = {
 OF_THE_NETWORK: Mapping[str, str] = {
     "interfaces without bound": "nic.limit=2.048GB",
     "receive windows of 256 KiB": "transport.receive_window=256KiB",
+    "a connection for each flow": "workload.connections=new",
+    "windows kept while idle": "transport.restart_after_idle=no",
+    "Linux's preset": f"transport={LINUX}",
 }
+# The preset alone, without reused connections.
+LINUX_ON_NEW = ("Linux's preset, a connection for each flow", f"transport={LINUX}", "workload.connections=new")
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +355,8 @@ def experiment(declared: Declaration) -> Experiment:
     varied = rest.one_of("varied", by_name)
     runs = [(setting, scheme) for setting in found for scheme in setting.schemes]
     runs += [(varied.varied(*variant), "RTCP") for variant in OF_RTCP.items()]
-    runs += [(varied.varied(*variant), scheme) for variant in OF_THE_NETWORK.items() for scheme in varied.schemes]
+    of_the_network = [*OF_THE_NETWORK.items(), LINUX_ON_NEW]
+    runs += [(varied.varied(*variant), scheme) for variant in of_the_network for scheme in varied.schemes]
     runs += [
         (by_name[setting].varied(variant, *overrides), scheme)
         for setting, scheme, variant, overrides in rest.lists("variants", ())
