@@ -118,6 +118,7 @@ AT_30 = {"setting": "30%", "variant": None, "average": "mean over flows"}
 AT_70 = {"setting": "70%", "variant": None, "average": "mean over bytes"}
 BESIDE_RC3 = {"setting": "hosts with TCP", "scheme": "half RC3, half TCP", "average": "mean over flows"}
 BUFFERING = {"setting": "Internet-2", "variant": None, "traffic": "buffering, the first 1.5 MB"}
+IDLE = {"setting": "10 Gb/s", "variant": "window restarted", "traffic": "100 packets", "average": "mean"}
 GUIDE = ("docs/deploying-rc3.md",)
 AT_TCPS_TIMES = {"setting": "TCP at 30%", "metric": "load with RC3 at TCP's times"}
 FABRIC = {"setting": "10 Gb/s, 40 µs", "scheme": "RC3", "metric": "reduction"}
@@ -125,6 +126,7 @@ LOSS = {"setting": "loss 1e-05", "variant": None, "metric": "throughput"}
 WEB = {"setting": "round trip 30 ms", "variant": None, "scheme": "RAPID"}
 INCAST = {"setting": "95 to 1", "variant": None, "average": "99th percentile"}
 URGENT = {"setting": "web search, load 0.6", "variant": None, "traffic": "urgent", "average": "99th percentile"}
+GOODPUT = {"setting": "web search, load 0.6", "variant": None, "metric": "goodput"}
 NUMBERS_IN_DOCUMENTS = [
     (SYSTEMS[:1], "rc3/fig8-load", {**AT_30, "scheme": "RC3", "metric": "reduction"}, "value", "{:.1f} %"),
     (SYSTEMS[:1], "rc3/fig8-load", {**AT_30, "scheme": "RC3", "metric": "reduction"}, "paper", "{:.1f} %"),
@@ -133,6 +135,7 @@ NUMBERS_IN_DOCUMENTS = [
     (SYSTEMS[:1], "rc3/fig8-load", {**AT_70, "scheme": "RC3", "metric": "reduction"}, "value", "[{:.0f} %]"),
     (SYSTEMS[:1], "rc3/mixed", {**BESIDE_RC3, "metric": "reduction"}, "value", "[{:.1f} % shorter]"),
     (SYSTEMS[:1], "rc3/app-pacing", {**BUFFERING, "metric": "reduction"}, "value", "[{:.0f} %]"),
+    (SYSTEMS[:1], "rc3/idle", {**IDLE, "metric": "reduction"}, "value", "[{:.0f} %]"),
     (SYSTEMS[:1], "rc3/fig7-sizes", {"setting": "1460 bytes", "scheme": "RC3"}, "value", "{:.0f} % for a single"),
     (SYSTEMS[:1], "rc3/fig7-sizes", {"setting": "105120 bytes", "scheme": "RC3"}, "value", "gain {:.0f} % here"),
     (SYSTEMS[:1], "rc3/even-paths", {"setting": "105120 bytes"}, "value", "[{:.0f} %]"),
@@ -151,6 +154,8 @@ NUMBERS_IN_DOCUMENTS = [
     (SYSTEMS[2:], "rtcp/incast-95", {**INCAST, "scheme": "LEDBAT", "metric": "delay"}, "value", "{:.0f} µs"),
     (SYSTEMS[2:], "rtcp/one-to-four", {**URGENT, "scheme": "RTCP"}, "value", "{:.1f} ms"),
     (SYSTEMS[2:], "rtcp/one-to-four", {**URGENT, "scheme": "DCTCP"}, "value", "{:.1f} ms"),
+    (SYSTEMS[2:], "rtcp/one-to-four", {**GOODPUT, "scheme": "RTCP"}, "value", "[{:.0f} Mb/s]"),
+    (SYSTEMS[2:], "rtcp/one-to-four", {**GOODPUT, "scheme": "DCTCP"}, "value", "{:.0f} Mb/s"),
 ]
 
 
