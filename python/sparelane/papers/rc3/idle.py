@@ -156,8 +156,8 @@ def _row(key: Key, values: Iterable[float]) -> Row:
 def _lost(outcome: Outcome, packets: int) -> float:
     """Returns the lost packets of bursts in percent of those that were sent."""
     bursts = outcome.flows.filter(pl.col("size_bytes") == packets * MSS_BYTES)
-    sent = sum(bursts[name].sum() for name in bursts.columns if name.startswith("sent_packets_"))
-    return 100.0 * bursts["lost_packets"].sum() / max(sent, 1)
+    sent = sum(int(bursts[name].sum()) for name in bursts.columns if name.startswith("sent_packets_"))
+    return 100.0 * int(bursts["lost_packets"].sum()) / max(sent, 1)
 
 
 @dataclass(frozen=True, slots=True)
