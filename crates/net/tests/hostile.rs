@@ -1,5 +1,7 @@
-//! Trusted peers that hold as much memory of a receiver as they can. The receiver is a process of its own, whose
-//! resident memory is measured, and it goes on serving others.
+//! Trusted peers that use as much of a listening side as they can.
+//!
+//! Most of them hold memory of a receiver. The receiver is a process of its own, whose resident memory is measured, and
+//! it goes on serving others.
 #![cfg(target_os = "linux")]
 
 use nix::sys::resource::{Resource, setrlimit};
@@ -13,10 +15,12 @@ use sparelane_net::quic::QuicConfig;
 use sparelane_net::service::{FileReceiver, FileSender, WireConfig};
 use sparelane_net::transfer::collect;
 use sparelane_net::transfer::message::{Kind, Message, Offer};
+use sparelane_net::tunnel::Target;
+use sparelane_net::tunnel::host::{Tunnel, TunnelConfig, TunnelEvent};
 use sparelane_net::udp::UdpConfig;
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -268,4 +272,42 @@ fn sixty_four_hostile_keys_take_bounded_memory_and_others_are_served() {
     let (receiver, _attackers) = attacked("many", &keys(65), 64 * 15);
     let most = receiver.most_associations();
     assert!((500..=1000).contains(&most), "{most} associations");
+}
+
+#[test]
+fn the_tunnel_connections_of_a_key_are_limited_over_all_its_associations() {
+    let [own, dialing]: [Identity; 2] = keys(2).try_into().expect("two keys");
+    let of = |own: &Identity, peer: &Identity| {
+        let wire = WireConfig::new(own.clone(), Trusted::from_iter([peer.fingerprint()]));
+        TunnelConfig { max_connections: 1, ..TunnelConfig::new(wire) }
+    };
+    let listener = TcpListener::bind(loopback()).expect("a port");
+    listener.set_nonblocking(true).expect("a socket");
+    let at = listener.local_addr().expect("an address");
+    let target: Target = at.to_string().parse().expect("a target");
+    let allowed = BTreeMap::from([(target.clone(), at)]);
+    let mut serving = Tunnel::serve(of(&own, &dialing), loopback(), allowed).expect("a socket");
+    let to = serving.local_address();
+    let (mut sites, mut applications, mut accepted, mut refused) = (vec![], vec![], vec![], vec![]);
+    let began = Instant::now();
+    // Each association may have one connection, and all of the key may have four.
+    while refused.is_empty() {
+        assert!(began.elapsed() < HANG, "{} connections", accepted.len());
+        if sites.len() == accepted.len() {
+            let site = Tunnel::dial(of(&dialing, &own), &[to], vec![(loopback(), target.clone())]).expect("a port");
+            applications.push(TcpStream::connect(site.forwarded()[0]).expect("a connection"));
+            sites.push(site);
+        }
+        let events = serving.step(Duration::from_millis(5)).expect("a socket");
+        refused.extend(events.into_iter().filter_map(|event| match event {
+            TunnelEvent::Failed { error, .. } => Some(error),
+            _ => None,
+        }));
+        for site in &mut sites {
+            site.step(Duration::from_millis(1)).expect("a socket");
+        }
+        accepted.extend(listener.accept().ok());
+    }
+    assert_eq!((accepted.len(), sites.len()), (4, 5));
+    assert_eq!(refused, ["there are 4 connections of this key already, the limit"]);
 }

@@ -311,6 +311,42 @@ fn open_classes(server: &mut Quic, client: &mut Quic, address: SocketAddr) -> Ve
 }
 
 #[test]
+fn frames_before_the_hello_take_bounded_memory_and_are_reported_after_it() {
+    let [own, listening] = keys();
+    let address = SocketAddr::from((Ipv4Addr::new(192, 0, 2, 1), 1000));
+    let mut server = quic(&listening, &[&own], true);
+    let mut client = quic(&own, &[&listening], false);
+    let id = client.connect(after(0), address_of(1)).expect("room");
+    let pump = |server: &mut Quic, client: &mut Quic, max_class: u8| {
+        for _ in 0..6 {
+            carry(client, server, address, after(0), |datagram| datagram.class <= max_class);
+            carry(server, client, address_of(1), after(0), |datagram| datagram.to == address);
+        }
+    };
+    pump(&mut server, &mut client, 0);
+    // Without the secret, the client sends no hello in class 1.
+    let secret = client.associations.get_mut(&id).and_then(|association| association.secret.take());
+    for ms in (0..10_000).step_by(500) {
+        client.handle_timer(after(ms));
+        server.handle_timer(after(ms));
+        pump(&mut server, &mut client, 1);
+    }
+    while server.poll_event().is_some() {}
+    for _ in 0..5_000 {
+        client.send(after(10_000), id, 1, &mut std::iter::once(vec![7]));
+        carry(&mut client, &mut server, address, after(10_000), |datagram| datagram.class == 1);
+    }
+    let most = EARLY_BYTES / (FRAME_BYTES + 1);
+    assert_eq!((server.early_bytes, server.unbound.len()), (most * (FRAME_BYTES + 1), 1));
+    client.associations.get_mut(&id).expect("it is open").secret = secret;
+    client.send_hello(id, 1);
+    carry(&mut client, &mut server, address, after(10_000), |datagram| datagram.class == 1);
+    let frames = std::iter::from_fn(|| server.poll_event());
+    let frames = frames.filter(|event| matches!(event, CarrierEvent::Frame { class: 1, .. })).count();
+    assert_eq!((frames, server.early_bytes), (most, 0));
+}
+
+#[test]
 fn a_peer_is_disconnected_with_a_reason_after_a_hundred_wrong_frames() {
     let mut net = Virtual::new(Path::default(), NodeConfig::default(), 1).expect("settings that fit");
     let association = net.connect().expect("a peer");
