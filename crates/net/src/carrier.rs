@@ -10,7 +10,7 @@ use crate::identity::Fingerprint;
 use crate::peer_text::PeerText;
 use bytes::Bytes;
 use sparelane_core::{Dur, Time};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use thiserror::Error;
 
 /// The default code points (DSCP) of the classes. Class 0 is best effort. The others are in the lowest band of Linux's
@@ -57,6 +57,55 @@ pub struct Arrival {
     pub ecn: u8,
     /// The receive time, nanoseconds of this host's receive clock.
     pub received_ns: u64,
+}
+
+/// The reason for which packets do not reach a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// No program receives at the port.
+    PortClosed,
+    /// There is no such host, or it does not answer on its link.
+    Host,
+    /// A router has no route to the network.
+    Network,
+    /// A firewall on the way forbids it.
+    Forbidden,
+    /// This host has no route.
+    NoRoute,
+    /// This host's firewall forbids it.
+    ForbiddenHere,
+}
+
+/// A report that packets to a host do not arrive, from the network (ICMP) or from the kernel. A
+/// report from the network is not authenticated: everybody who knows or guesses addresses and ports
+/// can forge it.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("{}", self.text())]
+pub struct Unreachable {
+    /// The destination of the packets.
+    pub to: SocketAddr,
+    /// The reason.
+    pub obstacle: Obstacle,
+    /// The host that claims it, if it is known: a router or the destination.
+    pub reporter: Option<IpAddr>,
+}
+
+impl Unreachable {
+    fn text(&self) -> String {
+        let to = self.to;
+        let reporter = match self.reporter.filter(|&reporter| reporter != to.ip().to_canonical()) {
+            Some(reporter) => format!("{reporter} reports"),
+            None => "the network reports".to_owned(),
+        };
+        match self.obstacle {
+            Obstacle::PortClosed => format!("{to} refused the connection: no program receives at this port"),
+            Obstacle::Host => format!("{to} is unreachable: {reporter} that the host does not answer"),
+            Obstacle::Network => format!("{to} is unreachable: {reporter} that there is no route to its network"),
+            Obstacle::Forbidden => format!("{to} is unreachable: {reporter} that a firewall forbids it"),
+            Obstacle::NoRoute => format!("{to}: this host has no route to it"),
+            Obstacle::ForbiddenHere => format!("{to}: this host's firewall forbids it"),
+        }
+    }
 }
 
 /// An event of a carrier.
@@ -133,6 +182,12 @@ pub enum CloseReason {
     /// The idle timeout expired.
     #[error("the peer was silent for too long")]
     IdleTimeout,
+    /// The peer has lost the state of the association (RFC 9000 section 10.3).
+    #[error("the peer has restarted, and does not know this connection any more")]
+    Restarted,
+    /// Packets of a handshake do not reach the peer.
+    #[error(transparent)]
+    Unreachable(Unreachable),
     /// Any other failure. The text may contain a message of the peer.
     #[error("the connection failed: {0}")]
     Failed(PeerText),
@@ -178,6 +233,10 @@ pub trait Carrier {
     /// Handles a received UDP datagram.
     fn handle_datagram(&mut self, now: Time, arrival: Arrival, bytes: &[u8]);
 
+    /// Handles a report that packets do not arrive. It ends an association of this host that has
+    /// had no answer yet, and no other: the report may be forged.
+    fn handle_unreachable(&mut self, _: Time, _: Unreachable) {}
+
     /// Handles expired timers.
     fn handle_timer(&mut self, now: Time);
 
@@ -192,6 +251,14 @@ pub trait Carrier {
 
     /// The round-trip time of class 0, if it is known.
     fn round_trip(&self, association: AssociationId) -> Option<Dur>;
+
+    /// The time of the latest datagram from the peer, if there was one.
+    fn latest_arrival(&self, _: AssociationId) -> Option<Time> {
+        None
+    }
+
+    /// Makes the peer send an answer, to learn whether it still knows the association.
+    fn ping(&mut self, _: AssociationId) {}
 
     /// The DSCP of the latest datagram received in a class.
     fn latest_dscp(&self, association: AssociationId, class: u8) -> Option<u8>;

@@ -92,27 +92,39 @@ impl Host {
     /// # Errors
     /// The address cannot be used, or settings contradict each other.
     pub fn bind(at: SocketAddr, udp: UdpConfig, quic: QuicConfig, config: NodeConfig) -> Result<Host, HostError> {
+        Host::bind_since(Instant::now(), at, udp, quic, config)
+    }
+
+    /// Creates a node like [`bind`](Self::bind) whose times are counted from `epoch`.
+    ///
+    /// # Errors
+    /// As of [`bind`](Self::bind).
+    pub(crate) fn bind_since(
+        epoch: Instant,
+        at: SocketAddr,
+        udp: UdpConfig,
+        quic: QuicConfig,
+        config: NodeConfig,
+    ) -> Result<Host, HostError> {
         if let Some(fault) = udp.fault() {
             return Err(HostError::Dscp(fault));
         }
-        let epoch = Instant::now();
-        let epoch_ns =
-            SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
-        // Node and carrier mark packets with the code points of the socket.
-        let quic = QuicConfig { dscp: udp.dscp.clone(), ..quic };
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let epoch_ns = since_1970.saturating_sub(epoch.elapsed()).as_nanos() as u64;
         let dscp = udp.dscp.clone();
-        let carrier = Quic::new(quic, epoch).map_err(NodeError::from)?;
         let chunk_time = if udp.sends_batches() { CHUNK_TIME } else { Dur::ZERO };
         let timer_slack = Duration::from_nanos(chunk_time.as_ps() / 1000);
         let socket = UdpSocket::bind(at, udp).map_err(|error| HostError::Socket { address: at, error })?;
-        let port = Some(socket.local_address().port());
+        let (local, port) = (Some(socket.local_address()), Some(socket.local_address().port()));
+        // Node and carrier mark packets with the code points of the socket.
+        let carrier = Quic::new(QuicConfig { dscp: dscp.clone(), local, ..quic }, epoch).map_err(NodeError::from)?;
         let node = Node::new(carrier, NodeConfig { chunk_time, dscp, port, ..config })?;
         // Asks for the most precise timers. Without the permission, timers are about 50 us late.
         let _ = nix::sys::prctl::set_timerslack(1);
         Ok(Host { node, socket, epoch, epoch_ns, waiting: None, limiter: None, timer_slack, waits: Waiting::Sleep })
     }
 
-    /// The time since the host was created.
+    /// The time since the host's epoch: its creation, or that of an earlier host of the same service.
     pub fn now(&self) -> Time {
         Time::from_ns(self.epoch.elapsed().as_nanos() as u64)
     }
@@ -319,6 +331,9 @@ impl Host {
             self.node.handle_timer(now);
         }
         let is_sent = self.send();
+        while let Some(report) = self.socket.poll_unreachable() {
+            self.node.handle_unreachable(now, report);
+        }
         if self.socket.lacks_gso() {
             let lacks = "the kernel or the interface on the way does not have it";
             return Err(HostError::Gso { address: self.socket.local_address(), lacks });

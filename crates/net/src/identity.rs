@@ -217,6 +217,12 @@ impl Identity {
         Fingerprint::of(&self.public_key)
     }
 
+    /// Derives a key for another purpose from the private key (the key derivation of BLAKE3).
+    /// `purpose` is fixed in the program, and `context` distinguishes keys for the same purpose.
+    pub(crate) fn derive(&self, purpose: &'static str, context: &[u8]) -> [u8; 32] {
+        *blake3::keyed_hash(&blake3::derive_key(purpose, &self.pkcs8), context).as_bytes()
+    }
+
     /// Returns an identity that presents the public key of `other` without its private key.
     #[cfg(test)]
     pub(crate) fn pretending_to_be(&self, other: &Identity) -> Identity {

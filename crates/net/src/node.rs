@@ -25,7 +25,7 @@ pub use frames::{CODE_MEMORY, CODE_VIOLATION};
 pub use gaps::GapAccuracy;
 pub use settings::ChoiceError;
 
-use crate::carrier::{Arrival, AssociationId, Carrier, CarrierError, CarrierEvent, CloseReason, Datagram};
+use crate::carrier::{Arrival, AssociationId, Carrier, CarrierError, CarrierEvent, CloseReason, Datagram, Unreachable};
 use crate::flow::{MAX_CLASSES, ReceiveFlow, SendFlow};
 use crate::identity::Fingerprint;
 use crate::telemetry::{Telemetry, Totals};
@@ -37,7 +37,7 @@ use gaps::GapMeter;
 use path::{PathState, Unmarked};
 use peer::Peer;
 use sparelane_cc::BuildError;
-use sparelane_core::Time;
+use sparelane_core::{Dur, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use thiserror::Error;
@@ -407,6 +407,22 @@ impl<C: Carrier> Node<C> {
     pub fn handle_datagram(&mut self, now: Time, arrival: Arrival, bytes: &[u8]) {
         self.carrier.handle_datagram(now, arrival, bytes);
         self.take_events(now);
+    }
+
+    /// Handles a report that packets do not reach their destination.
+    pub fn handle_unreachable(&mut self, now: Time, report: Unreachable) {
+        self.carrier.handle_unreachable(now, report);
+        self.take_events(now);
+    }
+
+    /// The time since the latest datagram from the peer; `None` before the first one.
+    pub fn silence(&self, now: Time, association: AssociationId) -> Option<Dur> {
+        self.carrier.latest_arrival(association).map(|at| now.saturating_since(at))
+    }
+
+    /// Makes the peer send an answer, to learn whether it still knows the association.
+    pub fn ping(&mut self, association: AssociationId) {
+        self.carrier.ping(association);
     }
 
     /// Handles expired timers.

@@ -10,13 +10,14 @@
 mod admission;
 mod hello;
 pub mod plain;
+mod scope;
 mod settings;
 mod verifier;
 
 pub(crate) use settings::UDP_PAYLOAD_BYTES;
 pub use settings::{DEFAULT_BATCH, QuicConfig};
 
-use crate::carrier::{Arrival, AssociationId, Carrier, CarrierError, CarrierEvent, CloseReason, Datagram};
+use crate::carrier::{Arrival, AssociationId, Carrier, CarrierError, CarrierEvent, CloseReason, Datagram, Unreachable};
 use crate::flow::MAX_CLASSES;
 use crate::identity::{Fingerprint, Identity, Trusted};
 use crate::peer_text::PeerText;
@@ -72,6 +73,9 @@ const REVOKED: &str = "this key is not trusted any more";
 /// The close code for violations of this layer's protocol.
 const CODE_PROTOCOL: u32 = 1;
 
+/// The close code for a peer that was silent for too long.
+pub const CODE_SILENT: u32 = 9;
+
 /// The close code for a peer whose key was removed from the trusted ones.
 pub const CODE_REVOKED: u32 = 7;
 
@@ -112,12 +116,15 @@ struct Association {
     peer: Option<Fingerprint>,
     secret: Option<Secret>,
     is_open: bool,
-    /// The idle check, if the peer initiated the association.
-    idle_check: Option<IdleCheck>,
+    /// True if the peer initiated the association.
+    is_incoming: bool,
+    idle_check: IdleCheck,
 }
 
-/// Detects that a peer has gone. QUIC's own idle timeout cannot be used for incoming connections: their class is
-/// unknown when they are accepted, and lower classes may be idle for long.
+/// Detects that a peer has gone. QUIC's own idle timeout cannot be used for two reasons. The class of
+/// an incoming connection is unknown when it is accepted, and lower classes may be idle for long.
+/// Besides, that timeout sends no message (RFC 9000 section 10.1), so that a peer would not learn
+/// that only its own packets are lost.
 #[derive(Clone, Copy)]
 struct IdleCheck {
     /// Frames of class 0 received at the last check, and the time of the latest one. Only authentic packets have
@@ -126,6 +133,12 @@ struct IdleCheck {
     latest: Time,
     /// The time of the next check.
     next: Time,
+}
+
+impl IdleCheck {
+    fn begun(now: Time) -> IdleCheck {
+        IdleCheck { frames: 0, latest: now, next: Time::NEVER }
+    }
 }
 
 /// The carrier.
@@ -198,6 +211,18 @@ impl Quic {
             out: VecDeque::new(),
             spare: Vec::new(),
         })
+    }
+
+    /// Returns a carrier with the same configuration and without any connection.
+    pub(crate) fn restarted(&self, seed: u64) -> Result<Quic, CarrierError> {
+        let trusted = self.settings.verifier.trusted();
+        Quic::new(QuicConfig { trusted, seed: Some(seed), ..self.config.clone() }, self.epoch)
+    }
+
+    /// Returns a carrier with the same keys at another address.
+    #[cfg(test)]
+    pub(crate) fn moved(&self, local: SocketAddr) -> Result<Quic, CarrierError> {
+        Quic::new(QuicConfig { local: Some(local), ..self.config.clone() }, self.epoch)
     }
 
     /// Replaces the trusted peers. Returns the associations of peers that are not trusted any more, which stay open.
@@ -465,7 +490,7 @@ impl Quic {
         let channel = association.channels[0].and_then(|at| self.channels.get(&at));
         let (Some(peer), Some(channel)) = (association.peer, channel) else { return };
         association.is_open = true;
-        let address = channel.quic.remote_address();
+        let address = scope::restored(channel.quic.remote_address());
         self.events.push_back(CarrierEvent::Opened { association: id, peer, address });
         self.events.push_back(CarrierEvent::Class { association: id, class: 0, open: true });
     }
@@ -516,9 +541,9 @@ impl Quic {
             let mut channels = [None; MAX_CLASSES];
             channels[0] = Some(at);
             let secret = Secret::of(&channel.quic);
-            let idle_check = IdleCheck { frames: 0, latest: now, next: Time::NEVER };
-            let (peer, idle_check) = (Some(peer), Some(idle_check));
-            self.associations.insert(id, Association { channels, peer, secret, is_open: false, idle_check });
+            let (peer, idle_check) = (Some(peer), IdleCheck::begun(now));
+            let association = Association { channels, peer, secret, is_open: false, is_incoming: true, idle_check };
+            self.associations.insert(id, association);
             channel.bound_to = Some((id, 0));
             // Only class 0 has control data.
             channel.quic.set_receive_window(VarInt::from_u32(CONTROL_WINDOW_BYTES));
@@ -559,7 +584,7 @@ impl Quic {
         }
         if self.associations.len() >= self.config.max_associations {
             // Associations that this host has initiated are its own.
-            let of_peers = self.associations.iter().filter(|(_, association)| association.idle_check.is_some());
+            let of_peers = self.associations.iter().filter(|(_, association)| association.is_incoming);
             let of_peers = of_peers.filter_map(|(&id, association)| Some((id, association.peer?)));
             let given_up = admission::crowded(of_peers, peer).ok_or("too many associations")?;
             self.give_up(now, given_up);
@@ -634,6 +659,10 @@ impl Quic {
         match channel.bound_to.take() {
             Some((id, 0)) => self.end(now, id, reason),
             Some((id, class)) => {
+                if reason == CloseReason::Restarted {
+                    // The peer does not know class 0 any more, either; its answer will say so.
+                    self.ping(id);
+                }
                 if let Some(association) = self.associations.get_mut(&id) {
                     association.channels[usize::from(class)] = None;
                     self.events.push_back(CarrierEvent::Class { association: id, class, open: false });
@@ -647,7 +676,7 @@ impl Quic {
     fn check_idle(&mut self, now: Time, id: AssociationId) {
         let idle = Dur::from_ns(self.config.idle_timeout.as_nanos().min(u128::from(u64::MAX / 4000)) as u64);
         let Some(association) = self.associations.get_mut(&id) else { return };
-        let Some(idle_check) = &mut association.idle_check else { return };
+        let idle_check = &mut association.idle_check;
         let channel = association.channels[0].and_then(|at| Some((at, self.channels.get_mut(&at)?)));
         let Some((at, channel)) = channel else { return };
         let frames = frames_of(&channel.quic);
@@ -660,7 +689,7 @@ impl Quic {
             let reason = Bytes::from_static(b"silent for too long");
             channel.quic.close(
                 self.epoch + Duration::from_nanos(now.as_ps() / 1000),
-                VarInt::from_u32(CODE_PROTOCOL),
+                VarInt::from_u32(CODE_SILENT),
                 reason,
             );
             return self.end(now, id, CloseReason::IdleTimeout);
@@ -677,9 +706,7 @@ impl Quic {
 
     fn end(&mut self, now: Time, id: AssociationId, reason: CloseReason) {
         let Some(association) = self.associations.remove(&id) else { return };
-        if let Some(idle_check) = association.idle_check {
-            self.idle_checks.remove(&(idle_check.next, id));
-        }
+        self.idle_checks.remove(&(association.idle_check.next, id));
         let now = self.instant(now);
         for at in association.channels.into_iter().flatten() {
             if let Some(channel) = self.channels.get_mut(&at) {
@@ -729,8 +756,8 @@ fn time_since(epoch: Instant, at: Instant) -> Time {
 
 fn put(out: &mut VecDeque<Datagram>, transmit: Transmit, class: u8, mut bytes: Vec<u8>) {
     bytes.truncate(transmit.size);
-    let ecn = transmit.ecn.map_or(0, |ecn| ecn as u8);
-    out.push_back(Datagram { to: transmit.destination, class, ecn, segment_bytes: transmit.segment_size, bytes });
+    let (to, ecn) = (scope::restored(transmit.destination), transmit.ecn.map_or(0, |ecn| ecn as u8));
+    out.push_back(Datagram { to, class, ecn, segment_bytes: transmit.segment_size, bytes });
 }
 
 fn drain(
@@ -751,6 +778,11 @@ fn drain(
             None => return spare.push(bytes),
         }
     }
+}
+
+/// Returns an address in the form in which it is compared: an IPv4-mapped address is an IPv4 one.
+fn same_host(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 fn read_some(quic: &mut Connection, stream: StreamId, most: usize) -> Option<Bytes> {
@@ -780,6 +812,7 @@ fn close_reason(error: ConnectionError, settings: &Settings, config: &QuicConfig
     match error {
         ConnectionError::LocallyClosed => CloseReason::Here,
         ConnectionError::TimedOut => CloseReason::IdleTimeout,
+        ConnectionError::Reset => CloseReason::Restarted,
         ConnectionError::ApplicationClosed(close) => {
             CloseReason::Peer { code: close.error_code.into_inner(), reason: PeerText::of_bytes(&close.reason) }
         }
@@ -810,20 +843,22 @@ impl Carrier for Quic {
         let mut channels = [None; MAX_CLASSES];
         for class in 0..self.config.classes {
             let client = self.settings.client[usize::from(class > 0)].clone();
-            let begun = self.endpoint.connect(self.instant(now), client, to, "sparelane");
+            let begun = self.endpoint.connect(self.instant(now), client, scope::embedded(to), "sparelane");
             let (handle, quic) =
                 begun.map_err(|error| CarrierError::Address { address: to, reason: error.to_string() })?;
             self.add(handle, quic, Some((id, class)));
             channels[usize::from(class)] = Some(handle.0);
         }
-        let (peer, secret, idle_check) = (None, None, None);
-        self.associations.insert(id, Association { channels, peer, secret, is_open: false, idle_check });
+        let (peer, secret, idle_check) = (None, None, IdleCheck::begun(now));
+        let association = Association { channels, peer, secret, is_open: false, is_incoming: false, idle_check };
+        self.associations.insert(id, association);
+        self.check_idle(now, id);
         Ok(id)
     }
 
     fn handle_datagram(&mut self, now: Time, arrival: Arrival, bytes: &[u8]) {
         let mut answer = Vec::new();
-        let (from, ecn) = (arrival.from, EcnCodepoint::from_bits(arrival.ecn));
+        let (from, ecn) = (scope::embedded(arrival.from), EcnCodepoint::from_bits(arrival.ecn));
         let class = self.config.dscp.iter().position(|&dscp| dscp == arrival.dscp).unwrap_or(0) as u8;
         let event = self.endpoint.handle(self.instant(now), from, None, ecn, BytesMut::from(bytes), &mut answer);
         match event {
@@ -889,6 +924,36 @@ impl Carrier for Quic {
         let (smoothed, least) = (channel.quic.rtt(), channel.quic.min_rtt());
         let bounded = smoothed.min(least * MAX_OVER_MIN);
         (least < FIRST_TIMEOUT).then(|| Dur::from_ns(bounded.as_nanos() as u64))
+    }
+
+    fn handle_unreachable(&mut self, now: Time, report: Unreachable) {
+        let to = same_host(scope::embedded(report.to));
+        let waiting = self.associations.iter().filter(|(_, association)| {
+            let channel = association.channels[0].and_then(|at| self.channels.get(&at));
+            // The report may be forged. It is believed only while the peer has not answered.
+            !association.is_open
+                && channel.is_some_and(|channel| {
+                    channel.is_client && channel.dscp.is_none() && same_host(channel.quic.remote_address()) == to
+                })
+        });
+        for id in waiting.map(|(&id, _)| id).collect::<Vec<_>>() {
+            self.end(now, id, CloseReason::Unreachable(report));
+        }
+    }
+
+    fn latest_arrival(&self, association: AssociationId) -> Option<Time> {
+        let channels = self.associations.get(&association)?.channels.iter().flatten();
+        let heard = channels.filter_map(|at| self.channels.get(at)).filter(|channel| channel.dscp.is_some());
+        heard.map(|channel| channel.received_at).max()
+    }
+
+    fn ping(&mut self, association: AssociationId) {
+        if let Some(at) = self.channel_of(association, 0)
+            && let Some(channel) = self.channels.get_mut(&at)
+        {
+            channel.quic.ping();
+            self.dirty.insert(at);
+        }
     }
 
     fn latest_dscp(&self, association: AssociationId, class: u8) -> Option<u8> {

@@ -1,16 +1,17 @@
 //! UDP sockets of Linux through safe system calls.
 //!
 //! A socket sends the class of each datagram as its DSCP, and sends and receives batches with one system call (generic
-//! segmentation and receive offload). It reports the kernel's receive times, and the routers' reports of packets that
-//! are too large.
+//! segmentation and receive offload). It reports the kernel's receive times, and the network's reports of packets that
+//! are too large or do not reach their destination.
 
 mod address;
 mod errors;
 
 pub(crate) use address::uses_ipv4;
 pub use errors::TooBig;
+pub(crate) use errors::obstacle_of;
 
-use crate::carrier::{Datagram, MAX_BATCH_BYTES};
+use crate::carrier::{Datagram, MAX_BATCH_BYTES, Unreachable};
 use crate::flow::MAX_CLASSES;
 use address::of_storage;
 use errors::Errors;
@@ -209,7 +210,12 @@ impl UdpSocket {
 
     /// Returns the oldest report of a packet that was too large.
     pub fn poll_too_big(&mut self) -> Option<TooBig> {
-        self.errors.poll()
+        self.errors.poll_too_big()
+    }
+
+    /// Returns the oldest report that packets do not reach their destination.
+    pub fn poll_unreachable(&mut self) -> Option<Unreachable> {
+        self.errors.poll_unreachable()
     }
 
     /// Sends a datagram or a batch.
@@ -222,7 +228,7 @@ impl UdpSocket {
                 Err(Errno::EIO | Errno::EINVAL | Errno::ENOPROTOOPT) => self.sends_batches = false,
                 // Larger than the path MTU: sent one by one, the kernel fragments them.
                 Err(Errno::EMSGSIZE) => {}
-                result => return self.judge(result),
+                result => return self.judge(datagram.to, result),
             }
         }
         // The result is that of the last datagram. Datagrams after the first that find no room count as lost.
@@ -241,14 +247,18 @@ impl UdpSocket {
 
     fn send_one(&mut self, datagram: &Datagram, bytes: &[u8], segment_bytes: Option<u16>) -> SendResult {
         let result = self.call(datagram, bytes, segment_bytes);
-        self.judge(result)
+        self.judge(datagram.to, result)
     }
 
-    fn judge(&mut self, result: nix::Result<usize>) -> SendResult {
+    fn judge(&mut self, to: SocketAddr, result: nix::Result<usize>) -> SendResult {
         match result {
             Ok(_) => SendResult::Sent,
             Err(Errno::EAGAIN) => SendResult::Full,
-            Err(_) => {
+            Err(error) => {
+                // The error of this call, not of an earlier datagram: this host cannot send it.
+                if let Some(obstacle) = obstacle_of(error as u32, true) {
+                    self.errors.note_unreachable(Unreachable { to, obstacle, reporter: None });
+                }
                 self.counts.lost += 1;
                 SendResult::Lost
             }
@@ -348,6 +358,7 @@ impl UdpSocket {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::carrier::Obstacle;
 
     fn socket_at(at: &str, offload: bool) -> UdpSocket {
         let config = UdpConfig { offload, ..UdpConfig::default() };
@@ -442,6 +453,26 @@ mod tests {
         let datagram = Datagram { to, class: 0, ecn: 0, segment_bytes: None, bytes: vec![7; 100] };
         assert_eq!(both.send(&datagram), SendResult::Sent);
         assert!(both.errors.read(&both.fd), "the port is closed, but the kernel reported no error");
+        let report = both.poll_unreachable().expect("a report");
+        assert_eq!((report.to, report.obstacle), (to, Obstacle::PortClosed));
+    }
+
+    #[test]
+    fn a_closed_port_is_reported_once_for_each_destination() {
+        for at in ["127.0.0.1:0", "[::1]:0"] {
+            let at: SocketAddr = at.parse().expect("an address");
+            // Nothing to test on a machine without IPv6.
+            let Ok(mut sender) = UdpSocket::bind(at, UdpConfig::default()) else { return };
+            let to = UdpSocket::bind(at, UdpConfig::default()).expect("a socket").local_address();
+            let datagram = Datagram { to, class: 0, ecn: 0, segment_bytes: None, bytes: vec![7; 100] };
+            for _ in 0..3 {
+                assert_eq!(sender.send(&datagram), SendResult::Sent);
+            }
+            while sender.receive(&mut |arrived| panic!("{arrived:?}")).expect("a socket") {}
+            let report = sender.poll_unreachable();
+            let expected = Unreachable { to, obstacle: Obstacle::PortClosed, reporter: Some(at.ip()) };
+            assert_eq!((report, sender.poll_unreachable()), (Some(expected), None));
+        }
     }
 
     #[test]

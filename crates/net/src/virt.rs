@@ -35,7 +35,7 @@ mod colocated;
 
 pub use colocated::{Colocated, Either};
 
-use crate::carrier::{Arrival, AssociationId, Carrier, DEFAULT_DSCP, Datagram};
+use crate::carrier::{Arrival, AssociationId, Carrier, DEFAULT_DSCP, Datagram, Obstacle, Unreachable};
 use crate::flow::MAX_CLASSES;
 use crate::identity::{Identity, Trusted};
 use crate::node::{Node, NodeConfig, NodeError, NodeEvent};
@@ -155,6 +155,9 @@ pub trait Endpoint {
     /// Handles a received UDP datagram.
     fn handle_datagram(&mut self, now: Time, arrival: Arrival, bytes: &[u8]);
 
+    /// Handles a report that packets do not reach their destination.
+    fn handle_unreachable(&mut self, _: Time, _: Unreachable) {}
+
     /// Handles expired timers.
     fn handle_timer(&mut self, now: Time);
 
@@ -176,6 +179,10 @@ impl<C: Carrier> Endpoint for Node<C> {
 
     fn handle_datagram(&mut self, now: Time, arrival: Arrival, bytes: &[u8]) {
         Node::handle_datagram(self, now, arrival, bytes);
+    }
+
+    fn handle_unreachable(&mut self, now: Time, report: Unreachable) {
+        Node::handle_unreachable(self, now, report);
     }
 
     fn handle_timer(&mut self, now: Time) {
@@ -209,6 +216,12 @@ pub struct Virtual<E = Node<Quic>> {
     /// Packets after the link, by arrival time and order of departure, with the receiving node.
     in_flight: BTreeMap<(Time, u64), (usize, Packet)>,
     departures: u64,
+    /// Directions, by their first node, in which all packets are lost.
+    blocked: [bool; 2],
+    /// Why packets do not reach a node, for the reports to their sender.
+    obstacles: [Option<Obstacle>; 2],
+    /// Reports on their way, in order of arrival, with the receiving node.
+    reports: VecDeque<(Time, usize, Unreachable)>,
     now: Time,
     rng: Stream,
     digest: blake3::Hasher,
@@ -242,10 +255,24 @@ impl Virtual<Node<Quic>> {
         // Only differences from this instant matter, so that runs stay reproducible.
         let epoch = Instant::now();
         let node = |carrier: QuicConfig, side: u64| {
-            let carrier = QuicConfig { classes: config.classes, seed: Some(seed << 1 | side), ..carrier };
+            let local = carrier.listens.then(|| address_of(side as usize));
+            let carrier = QuicConfig { classes: config.classes, seed: Some(seed << 1 | side), local, ..carrier };
             Node::new(Quic::new(carrier, epoch)?, config.clone())
         };
         Ok(Virtual::between([node(client, 0)?, node(server, 1)?], path, seed))
+    }
+
+    /// Kills a node and starts it again with the same configuration. Its associations and flows are
+    /// gone, and no peer is told. `seed` is that of its connection IDs.
+    ///
+    /// # Errors
+    /// The configuration is invalid.
+    pub fn restart(&mut self, at: usize, seed: u64) -> Result<(), NodeError> {
+        let old = &self.nodes[at];
+        let carrier = old.carrier().restarted(seed)?;
+        let node = Node::new(carrier, old.config().clone())?;
+        self.replace(at, node);
+        Ok(())
     }
 
     /// Starts an association from node 0 to node 1.
@@ -268,6 +295,9 @@ impl<E: Endpoint> Virtual<E> {
             directions: Default::default(),
             in_flight: BTreeMap::new(),
             departures: 0,
+            blocked: [false; 2],
+            obstacles: [None; 2],
+            reports: VecDeque::new(),
             now: Time::ZERO,
             rng: Stream::new(seed, Domain::Loss, 0),
             digest: blake3::Hasher::new(),
@@ -296,6 +326,32 @@ impl<E: Endpoint> Virtual<E> {
         self.addresses[0].set_port(port + 1);
     }
 
+    /// Replaces a node, like a process that is killed and started again. Returns the old one.
+    pub fn replace(&mut self, at: usize, node: E) -> E {
+        std::mem::replace(&mut self.nodes[at], node)
+    }
+
+    /// Sets the addresses of both nodes.
+    pub fn set_addresses(&mut self, addresses: [SocketAddr; 2]) {
+        self.addresses = addresses;
+    }
+
+    /// Loses all packets from node `from`, without a report, or lets them pass again.
+    pub fn set_blocked(&mut self, from: usize, is_blocked: bool) {
+        self.blocked[from] = is_blocked;
+    }
+
+    /// Reports each packet to node `at` to its sender instead of delivering it, or delivers packets
+    /// again.
+    pub fn set_obstacle(&mut self, at: usize, obstacle: Option<Obstacle>) {
+        self.obstacles[at] = obstacle;
+    }
+
+    /// Delivers a report to a node now.
+    pub fn report(&mut self, at: usize, report: Unreachable) {
+        self.nodes[at].handle_unreachable(self.now, report);
+    }
+
     /// The totals of the direction from node `from`.
     pub fn counts(&self, from: usize) -> DirectionCounts {
         self.directions[from].counts
@@ -322,7 +378,9 @@ impl<E: Endpoint> Virtual<E> {
             let lateness = self.path.lateness;
             let timers = self.nodes.iter().map(|node| node.next_timer().saturating_add(lateness)).min();
             let arrival = self.in_flight.first_key_value().map_or(Time::NEVER, |(&(at, _), _)| at);
-            let next = arrival.min(links).min(timers.unwrap_or(Time::NEVER).max(self.now + Dur::from_ns(1)));
+            let report = self.reports.front().map_or(Time::NEVER, |(at, ..)| *at);
+            let next =
+                arrival.min(report).min(links).min(timers.unwrap_or(Time::NEVER).max(self.now + Dur::from_ns(1)));
             if next > limit {
                 self.now = limit;
                 return None;
@@ -378,7 +436,7 @@ impl<E: Endpoint> Virtual<E> {
                 [loss, reordered, duplicated].map(|share| self.rng.unit() < share);
             let extra = reordered_by.scaled(self.rng.unit());
             let direction = &mut self.directions[from];
-            if is_lost || wire_bytes - ETHERNET_HEADER_BYTES > self.path.mtu_bytes as u64 {
+            if is_lost || self.blocked[from] || wire_bytes - ETHERNET_HEADER_BYTES > self.path.mtu_bytes as u64 {
                 direction.counts.lost += 1;
                 continue;
             }
@@ -396,8 +454,17 @@ impl<E: Endpoint> Virtual<E> {
     /// Delivers the packets that arrive now, and fires timers.
     fn receive(&mut self) {
         let now = self.now;
+        while let Some(&(_, at, report)) = self.reports.front().filter(|(at, ..)| *at <= now) {
+            self.reports.pop_front();
+            self.nodes[at].handle_unreachable(now, report);
+        }
         while let Some(entry) = self.in_flight.first_entry().filter(|entry| entry.key().0 <= now) {
             let (at, packet) = entry.remove();
+            if let Some(obstacle) = self.obstacles[at] {
+                let (to, reporter) = (self.addresses[at], Some(self.addresses[at].ip()));
+                self.reports.push_back((now + self.path.delay, 1 - at, Unreachable { to, obstacle, reporter }));
+                continue;
+            }
             let arrival = Arrival {
                 from: self.addresses[1 - at],
                 dscp: packet.dscp,
@@ -442,6 +509,8 @@ pub fn address_of(node: usize) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::new(10, 0, 0, 1 + node as u8), if node == 1 { PORT } else { 1000 }))
 }
 
+#[cfg(test)]
+mod failure_tests;
 #[cfg(test)]
 mod path_tests;
 #[cfg(test)]

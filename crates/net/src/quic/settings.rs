@@ -6,13 +6,15 @@ use crate::identity::{Identity, Trusted};
 use quinn_proto::congestion::{Controller, ControllerFactory};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
-    AckFrequencyConfig, ClientConfig, EndpointConfig, IdleTimeout, RandomConnectionIdGenerator, ServerConfig,
-    TransportConfig, VarInt,
+    AckFrequencyConfig, ClientConfig, EndpointConfig, RandomConnectionIdGenerator, ServerConfig, TransportConfig,
+    VarInt,
 };
+use ring::{hkdf, hmac};
 use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
 use rustls::crypto::CryptoProvider;
 use rustls::server::AlwaysResolvesServerRawPublicKeys;
 use std::any::Any;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -31,6 +33,9 @@ pub const DEFAULT_BATCH: usize = 32;
 
 /// The size of a connection ID.
 pub(super) const CONNECTION_ID_BYTES: usize = 8;
+
+/// The minimum interval between stateless resets. A reset is smaller than its cause.
+const MIN_RESET_INTERVAL: Duration = Duration::from_millis(1);
 
 /// The buffer for frames in a connection, bytes.
 const CHANNEL_BYTES: usize = 1 << 20;
@@ -52,6 +57,10 @@ pub struct QuicConfig {
     pub first_contact: bool,
     /// Accepts associations from peers.
     pub listens: bool,
+    /// The address at which peers reach a listening host. After a restart at the same address,
+    /// peers learn at once that their associations are gone; without the address, after the idle
+    /// timeout.
+    pub local: Option<SocketAddr>,
     /// The number of priority classes, 1 to 8.
     pub classes: u8,
     /// The DSCP of each class. A peer is answered with the code point of its own packets.
@@ -84,6 +93,7 @@ impl QuicConfig {
             trusted,
             first_contact: false,
             listens: false,
+            local: None,
             classes: 4,
             dscp: DEFAULT_DSCP.to_vec(),
             udp_payload_bytes: DEFAULT_UDP_PAYLOAD_BYTES,
@@ -121,7 +131,7 @@ impl QuicConfig {
 pub(super) struct Settings {
     pub(super) endpoint: Arc<EndpointConfig>,
     pub(super) server: Option<Arc<ServerConfig>>,
-    /// For class 0, and for the lower classes, which have no idle timeout of their own.
+    /// For class 0, and for the lower classes, which are not kept alive.
     pub(super) client: [ClientConfig; 2],
     pub(super) verifier: Arc<KeyVerifier>,
     pub(super) seed: Option<[u8; 32]>,
@@ -148,8 +158,12 @@ impl Settings {
             bytes[..8].copy_from_slice(&seed.to_be_bytes());
             bytes
         });
-        let mut endpoint = EndpointConfig::default();
-        endpoint.rng_seed(seed);
+        let mut endpoint = match config.local.filter(|_| config.listens) {
+            Some(local) => EndpointConfig::new(Arc::new(reset_key(&config.identity, local))),
+            // Nobody reaches the address of a host that only dials after its end.
+            None => EndpointConfig::default(),
+        };
+        endpoint.rng_seed(seed).min_reset_interval(MIN_RESET_INTERVAL);
         // The default generator's IDs differ in three bytes only, and that of a Retry is not checked for collisions.
         // With a thousand associations, one handshake in a thousand would reach a wrong connection and get no answer.
         endpoint.cid_generator(|| Box::new(RandomConnectionIdGenerator::new(CONNECTION_ID_BYTES)));
@@ -162,6 +176,19 @@ impl Settings {
         let endpoint = Arc::new(endpoint);
         Ok(Settings { endpoint, server, client: [first.map_err(keys)?, below.map_err(keys)?], verifier, seed })
     }
+}
+
+/// The key of stateless resets (RFC 9000 section 10.3). Everybody can make a host send the reset of
+/// a connection ID. Hosts with the same key at several addresses therefore need a reset key for
+/// each; otherwise one could be made to end the connections of another.
+fn reset_key(identity: &Identity, local: SocketAddr) -> hmac::Key {
+    let key = identity.derive("sparelane stateless reset", local.to_string().as_bytes());
+    hmac::Key::new(hmac::HMAC_SHA256, &key)
+}
+
+/// The key of address validation tokens (RFC 9000 section 8.1).
+fn token_key(identity: &Identity) -> hkdf::Prk {
+    hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, &identity.derive("sparelane address token", &[]))
 }
 
 fn client(
@@ -196,8 +223,8 @@ fn server(
     tls.alpn_protocols = vec![PROTOCOL.to_vec()];
     tls.send_tls13_tickets = 0;
     let tls = QuicServerConfig::try_from(tls).map_err(|error| rustls::Error::General(error.to_string()))?;
-    let mut server = ServerConfig::with_crypto(Arc::new(tls));
-    // The carrier checks for idle peers itself: an accepted connection's class is not known yet.
+    // A Retry stays valid if this host restarts before its answer.
+    let mut server = ServerConfig::new(Arc::new(tls), Arc::new(token_key(&config.identity)));
     let mut transport = transport(config, None);
     transport.receive_window(VarInt::from_u32(HELLO_WINDOW_BYTES));
     server.transport_config(Arc::new(transport));
@@ -211,14 +238,14 @@ fn transport(config: &QuicConfig, idle: Option<Duration>) -> TransportConfig {
     acks.ack_eliciting_threshold(VarInt::from_u32(1000));
     acks.reordering_threshold(VarInt::from_u32(0));
     acks.max_ack_delay(Some(Duration::from_millis(100)));
-    let idle_timeout = idle.and_then(|idle| IdleTimeout::try_from(idle).ok());
     let mut transport = TransportConfig::default();
     transport
         .initial_mtu(config.udp_payload_bytes)
         .min_mtu(config.udp_payload_bytes)
         // QUIC's detection of black holes would stall a transfer whose lower classes are dropped.
         .mtu_discovery_config(None)
-        .max_idle_timeout(idle_timeout)
+        // The carrier checks for idle peers itself.
+        .max_idle_timeout(None)
         .keep_alive_interval(idle.map(|idle| idle / 3))
         .max_concurrent_bidi_streams(VarInt::from_u32(1))
         .max_concurrent_uni_streams(VarInt::from_u32(0))
