@@ -222,7 +222,10 @@ def test_connections_are_refused_while_the_other_site_is_away_with_the_option(ke
         with connect(port) as stream, pytest.raises(ConnectionResetError):
             stream.recv(1)
         assert client.until("failed")["error"] == "there is no connection to the other site"
-        assert client.until("disconnected")["error"] == "127.0.0.1:9 does not answer"
+        assert (
+            client.until("disconnected")["error"]
+            == "127.0.0.1:9 refused the connection: no program receives at this port"
+        )
 
 
 def test_sigterm_finishes_open_connections_and_a_second_one_ends_at_once(keys: Keys) -> None:

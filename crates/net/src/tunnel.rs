@@ -13,7 +13,7 @@ pub mod message;
 #[cfg(target_os = "linux")]
 mod socket;
 
-pub use link::{Delivery, Link, LinkConfig, LinkEvent, MAX_CONNECTIONS};
+pub use link::{Delivery, Link, LinkConfig, LinkEvent, MAX_CONNECTIONS, Unanswered};
 
 use crate::carrier::CloseReason;
 use crate::control::MessageError;

@@ -4,7 +4,7 @@
 //! Both advance in steps of bounded duration, so that the caller can show events between steps and stop them.
 
 use super::socket::{Listener, LocalSocket, connect};
-use super::{Link, LinkConfig, LinkEvent, Target, TunnelError};
+use super::{Link, LinkConfig, LinkEvent, Target, TunnelError, Unanswered};
 use crate::carrier::{AssociationId, CloseReason};
 use crate::control::Service;
 use crate::host::{Host, HostError};
@@ -143,6 +143,8 @@ pub struct Tunnel {
     config: TunnelConfig,
     sites: BTreeMap<AssociationId, Site>,
     sockets: BTreeMap<(AssociationId, u32), LocalSocket>,
+    /// Connections that wait for the next association, because the latest one ended before the answer.
+    waiting: Vec<(LocalSocket, Unanswered)>,
     allowed: BTreeMap<Target, SocketAddr>,
     listeners: Vec<Listener>,
     dial: Option<Dialer>,
@@ -199,7 +201,8 @@ impl Tunnel {
             None => config.wire().bind(at, true)?,
         };
         let (sites, sockets, buffer) = (BTreeMap::new(), BTreeMap::new(), vec![0; super::socket::PIECE_BYTES]);
-        Ok(Tunnel { host, config, sites, sockets, allowed, listeners, dial, stops: false, buffer })
+        let waiting = vec![];
+        Ok(Tunnel { host, config, sites, sockets, waiting, allowed, listeners, dial, stops: false, buffer })
     }
 
     /// The address of the association's socket.
@@ -224,7 +227,7 @@ impl Tunnel {
 
     /// The number of connections.
     pub fn connections(&self) -> usize {
-        self.sockets.len()
+        self.sockets.len() + self.waiting.len()
     }
 
     /// Replaces the trusted peers. The connections of others end, now or by themselves, as configured.
@@ -288,8 +291,9 @@ impl Tunnel {
         // Send the bytes that were read from sockets first.
         self.host.flush(FLUSH_TIMEOUT)?;
         let now = self.host.now();
-        let code = if self.sockets.is_empty() { CODE_DONE } else { CODE_STOPPED };
-        std::mem::take(&mut self.sockets).into_values().for_each(LocalSocket::reset);
+        let code = if self.connections() == 0 { CODE_DONE } else { CODE_STOPPED };
+        let waiting = std::mem::take(&mut self.waiting).into_iter().map(|(local, _)| local);
+        std::mem::take(&mut self.sockets).into_values().chain(waiting).for_each(LocalSocket::reset);
         for association in std::mem::take(&mut self.sites).into_keys() {
             self.host.node_mut().close(now, association, code, reason);
         }
@@ -379,13 +383,32 @@ impl Tunnel {
         };
         self.sites.insert(id, Site { peer, link });
         events.push(TunnelEvent::Connected { peer, address });
+        for (local, unanswered) in std::mem::take(&mut self.waiting) {
+            let Some(site) = self.sites.get_mut(&id) else { return };
+            match site.link.reopen(now, self.host.node_mut(), unanswered) {
+                Ok(connection) => drop(self.sockets.insert((id, connection), local)),
+                Err(error) => {
+                    events.push(TunnelEvent::Failed { target: local.target.clone(), error: error.to_string() });
+                    local.reset();
+                }
+            }
+        }
     }
 
     /// Handles the end of an association, or ends it after a violation.
     fn end_association(&mut self, association: AssociationId, error: &TunnelError, events: &mut Vec<TunnelEvent>) {
-        let Some(site) = self.sites.remove(&association) else { return };
+        let Some(mut site) = self.sites.remove(&association) else { return };
         let now = self.host.now();
         let reason = error.to_string();
+        // The other site has most likely not seen these requests.
+        for unanswered in site.link.take_unanswered() {
+            if self.config.waits
+                && !self.stops
+                && let Some(local) = self.sockets.remove(&(association, unanswered.connection))
+            {
+                self.waiting.push((local, unanswered));
+            }
+        }
         if !matches!(error, TunnelError::Closed(_)) {
             self.host.node_mut().close(now, association, CODE_RULES, &reason);
         }
@@ -405,8 +428,13 @@ impl Tunnel {
 
     /// Carries out the actions of all links.
     fn process_links(&mut self, events: &mut Vec<TunnelEvent>) {
+        let now = self.host.now();
         for association in self.sites.keys().copied().collect::<Vec<_>>() {
             self.process_link(association, events);
+            // Only the serving site has an address at which it can be asked after a restart.
+            if let Some(site) = self.sites.get_mut(&association).filter(|_| self.dial.is_some()) {
+                site.link.check_silence(now, self.host.node_mut());
+            }
             if self.sites.get(&association).is_some_and(|site| site.link.has_finished_last()) {
                 self.host.revoke(association);
             }

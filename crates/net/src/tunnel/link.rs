@@ -9,11 +9,14 @@ use crate::carrier::{AssociationId, Carrier};
 use crate::control::{Coded, Inbox, Service};
 use crate::node::{FlowId, FlowKind, Node, NodeError, NodeEvent};
 use bytes::Bytes;
-use sparelane_core::Time;
+use sparelane_core::{Dur, Time};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The upper limit of [`LinkConfig::max_connections`].
 pub const MAX_CONNECTIONS: usize = 4096;
+
+/// The silence of the other site after which it is asked for an answer.
+const MAX_SILENCE: Dur = Dur::from_secs(2);
 
 /// Limits of the connections of an association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +70,26 @@ pub enum Delivery {
     End,
 }
 
+/// A request for a connection that the serving site had not answered when the association ended.
+#[derive(Debug)]
+pub struct Unanswered {
+    /// The connection's number in that association.
+    pub connection: u32,
+    request: Request,
+}
+
+/// What the dialing site has sent for a connection before the answer.
+#[derive(Debug)]
+struct Request {
+    target: Target,
+    bytes: Vec<Bytes>,
+    has_ended: bool,
+}
+
 #[derive(Debug, Default)]
 struct Connection {
+    /// The request, at the dialing site, until it is answered.
+    request: Option<Request>,
     /// The kind of its flows, with the target's port.
     kind: FlowKind,
     /// The flow to the peer, and true if its end is acknowledged.
@@ -94,6 +115,10 @@ pub struct Link {
     inbox: Inbox,
     /// True if no more connections are accepted, because the peer's key is not trusted any more.
     refuses_new: bool,
+    /// Requests without an answer, after the end of the association.
+    unanswered: Vec<Unanswered>,
+    /// The time of the latest ping.
+    pinged: Time,
     events: VecDeque<LinkEvent>,
 }
 
@@ -120,6 +145,8 @@ impl Link {
             next: 0,
             inbox: Inbox::default(),
             refuses_new: false,
+            unanswered: Vec::new(),
+            pinged: Time::ZERO,
             events: VecDeque::new(),
         }
     }
@@ -188,8 +215,11 @@ impl Link {
                 }
             }
             NodeEvent::Closed { association, reason } if *association == self.association => {
-                for connection in std::mem::take(&mut self.connections).into_keys() {
-                    self.events.push_back(LinkEvent::Reset { connection, reason: reason.to_string() });
+                for (connection, open) in std::mem::take(&mut self.connections) {
+                    match open.request {
+                        Some(request) => self.unanswered.push(Unanswered { connection, request }),
+                        None => self.events.push_back(LinkEvent::Reset { connection, reason: reason.to_string() }),
+                    }
                 }
                 return Err(TunnelError::Closed(reason.clone()));
             }
@@ -230,8 +260,9 @@ impl Link {
                 if connection >= self.next || self.by_incoming.contains_key(&flow) {
                     return Err(TunnelError::Peer("has opened a connection that was not requested"));
                 }
-                match self.connections.get(&connection) {
+                match self.connections.get_mut(&connection) {
                     Some(open) if open.incoming.is_none() => {
+                        open.request = None;
                         self.events.push_back(LinkEvent::Opened(connection));
                         self.bind(node, connection, flow);
                     }
@@ -275,11 +306,47 @@ impl Link {
         let kind = FlowKind::of_port(target.port);
         let flow = node.open_flow(now, self.association, kind)?;
         let connection = self.next;
+        let request = Some(Request { target: target.clone(), bytes: vec![], has_ended: false });
         node.write_control(self.association, Message::Open { connection, flow: flow.flow, target }.encode())?;
         self.next += 1;
         self.by_outgoing.insert(flow.flow, connection);
-        self.connections.insert(connection, Connection { kind, outgoing: Some(flow), ..Connection::default() });
+        self.connections
+            .insert(connection, Connection { kind, outgoing: Some(flow), request, ..Connection::default() });
         Ok(connection)
+    }
+
+    /// Takes the requests that had no answer when the association ended.
+    pub fn take_unanswered(&mut self) -> Vec<Unanswered> {
+        std::mem::take(&mut self.unanswered)
+    }
+
+    /// Opens a connection again that had no answer in an earlier association, and sends its bytes again.
+    ///
+    /// # Errors
+    /// As of [`open`](Self::open).
+    pub fn reopen<C: Carrier>(
+        &mut self,
+        now: Time,
+        node: &mut Node<C>,
+        unanswered: Unanswered,
+    ) -> Result<u32, NodeError> {
+        let Request { target, bytes, has_ended } = unanswered.request;
+        let connection = self.open(now, node, target)?;
+        bytes.into_iter().for_each(|bytes| self.handle_bytes(node, connection, bytes));
+        if has_ended {
+            self.handle_end(node, connection);
+        }
+        Ok(connection)
+    }
+
+    /// Asks the other site for an answer if it is silent while connections are open. A site that has restarted answers
+    /// that it does not know the association, although nothing else is to be sent. To be called now and then.
+    pub fn check_silence<C: Carrier>(&mut self, now: Time, node: &mut Node<C>) {
+        let is_silent = node.silence(now, self.association).is_some_and(|silence| silence >= MAX_SILENCE);
+        if is_silent && !self.connections.is_empty() && now.saturating_since(self.pinged) >= MAX_SILENCE {
+            self.pinged = now;
+            node.ping(self.association);
+        }
     }
 
     /// Reports at the serving site that the target has accepted the connection.
@@ -327,14 +394,22 @@ impl Link {
 
     /// Sends bytes that were read from the socket, as one write.
     pub fn handle_bytes<C: Carrier>(&mut self, node: &mut Node<C>, connection: u32, bytes: Bytes) {
-        if let Some(flow) = self.connections.get(&connection).and_then(|open| open.outgoing) {
+        let Some(open) = self.connections.get_mut(&connection) else { return };
+        if let Some(request) = &mut open.request {
+            request.bytes.push(bytes.clone());
+        }
+        if let Some(flow) = open.outgoing {
             node.write(flow, bytes);
         }
     }
 
     /// Ends the direction to the peer after the socket's end.
     pub fn handle_end<C: Carrier>(&mut self, node: &mut Node<C>, connection: u32) {
-        if let Some(flow) = self.connections.get(&connection).and_then(|open| open.outgoing) {
+        let Some(open) = self.connections.get_mut(&connection) else { return };
+        if let Some(request) = &mut open.request {
+            request.has_ended = true;
+        }
+        if let Some(flow) = open.outgoing {
             node.finish(flow);
         }
     }

@@ -48,6 +48,9 @@ struct Sites {
     at_once: usize,
     /// The maximum number of bytes of a connection between the two applications.
     max_between: usize,
+    /// True if the association may end, and requests without an answer then.
+    may_restart: bool,
+    unanswered: Vec<Unanswered>,
 }
 
 impl Sites {
@@ -68,6 +71,8 @@ impl Sites {
             next: 0,
             at_once,
             max_between: 0,
+            may_restart: false,
+            unanswered: vec![],
         }
     }
 
@@ -100,9 +105,32 @@ impl Sites {
             self.links[at] = Some(link(association, self.config));
             self.association[at] = Some(association);
         }
-        if let Some(link) = &mut self.links[at] {
-            link.handle_event(now, self.net.node(at), event).expect("an open association");
+        if let NodeEvent::Opened { .. } = *event
+            && at == 0
+        {
+            let link = self.links[0].as_mut().expect("a link");
+            for unanswered in std::mem::take(&mut self.unanswered) {
+                let id = unanswered.connection;
+                assert_eq!(link.reopen(now, self.net.node(0), unanswered), Ok(id), "in the same order");
+            }
         }
+        let Some(link) = &mut self.links[at] else { return };
+        let handled = link.handle_event(now, self.net.node(at), event);
+        if matches!(event, NodeEvent::Closed { .. }) && self.may_restart {
+            self.unanswered = link.take_unanswered();
+            self.act(at);
+            self.links[at] = None;
+            self.net.connect().expect("room");
+        } else {
+            handled.expect("an open association");
+        }
+    }
+
+    /// Kills the serving site and starts it again.
+    fn restart(&mut self) {
+        self.net.restart(1, 99).expect("settings that fit");
+        (self.links[1], self.may_restart) = (None, true);
+        self.applications[1].clear();
     }
 
     fn pump(&mut self) {
@@ -115,6 +143,9 @@ impl Sites {
             let application = Application { script: scripts[0].clone(), ..Application::default() };
             self.applications[0].insert(id, application);
             self.next += 1;
+        }
+        if let Some(link) = &mut self.links[0] {
+            link.check_silence(now, self.net.node(0));
         }
         for at in [0, 1, 0] {
             self.act(at);
@@ -302,6 +333,38 @@ fn a_broken_socket_resets_the_other_one_despite_losses() {
         sites.run(Dur::from_secs(90));
         sites.check_nothing_is_left("a broken socket");
     }
+}
+
+/// The serving site restarts while requests are on their way.
+#[test]
+fn requests_without_an_answer_are_repeated_after_a_restart_of_the_serving_site() {
+    let sends = |size, seed| Script { sends: content(size, seed), ..Script::default() };
+    let scripts = (0..20).map(|at| [sends(30_000, at), sends(20_000, at + 100)]).collect();
+    let mut sites = Sites::new(Path::default(), small(), scripts, 30, 1);
+    while sites.next == 0 {
+        sites.run(sites.net.now() - Time::ZERO + Dur::from_ms(5));
+    }
+    sites.restart();
+    sites.run(Dur::from_secs(40));
+    sites.check("a restart");
+    assert!(sites.net.now() < Time::ZERO + Dur::from_secs(1), "{}", sites.net.now());
+}
+
+/// The dialing site only receives, so that it has nothing to send.
+#[test]
+fn a_download_ends_within_seconds_after_a_restart_of_the_serving_site() {
+    let downloads =
+        [Script { answers: true, ..Script::default() }, Script { sends: content(5_000_000, 1), ..Script::default() }];
+    let mut sites = Sites::new(Path::default(), small(), vec![downloads], 30, 1);
+    sites.run(Dur::from_secs(1));
+    assert!(sites.applications[0][&0].got.len() > 100_000 && sites.applications[0][&0].end.is_none());
+    sites.restart();
+    while sites.applications[0][&0].end.is_none() {
+        sites.run(sites.net.now() - Time::ZERO + Dur::from_ms(50));
+    }
+    let end = sites.applications[0][&0].end.clone();
+    assert_eq!(end, Some(CloseReason::Restarted.to_string()));
+    assert!(sites.net.now() < Time::ZERO + Dur::from_ms(3_300), "{}", sites.net.now());
 }
 
 #[test]
