@@ -35,6 +35,7 @@ MACHINE_FILES = {
     "test_emulate",
     "test_linux_bpf",
     "test_two_sites",
+    "test_wire_failures",
     "test_wire_flood",
     "test_wire_harm",
     "test_wire_mtu",

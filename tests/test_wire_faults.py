@@ -67,7 +67,7 @@ def test_a_side_that_is_killed_at_any_instant_leaves_no_partial_file(keys: Keys,
         with running(*receiving(keys, into, "--force", listen=at)) as receiver:
             receiver.until("listening")
             before = (into / "file").read_bytes() if turn else None
-            sender = spawn_send(keys, *SLOW, "--idle-timeout", "1", str(file), at)
+            sender = spawn_send(keys, *SLOW, "--idle-timeout", "1", "--retry", "0", str(file), at)
             # Kills at any instant, mostly during the transfer.
             if rng.random() < 0.8:
                 wait_for(into / ".file.sparelane-part", sender)
@@ -147,6 +147,8 @@ def test_standard_input_arrives_with_its_name_and_is_written_to_standard_output(
     at = f"127.0.0.1:{free_port()}"
     line = [*SPARELANE, "recv", *keys.of("receiver"), "--listen", at, "--once", "-o", "-"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as receiver:
+        assert receiver.stderr is not None
+        assert receiver.stderr.readline().startswith(b"listening")
         send = [*SPARELANE, "send", *keys.of("sender"), "--name", "backup.tar", "-", at]
         sent = subprocess.run(send, input=content, capture_output=True, timeout=HANG_S, check=False)
         assert sent.returncode == 0, sent.stderr
@@ -203,7 +205,8 @@ def test_sigterm_finishes_a_transfer_and_refuses_others(keys: Keys, tmp_path: Pa
         wait_until(lambda: part.exists() and part.stat().st_size >= 100_000, sender)
         receiver.process.send_signal(signal.SIGTERM)
         receiver.until_logged("stopping")
-        assert "the receiver is stopping" in call("send", *keys.of("sender"), str(file), address, code=2)
+        other = ("send", *keys.of("sender"), "--retry", "0", str(file), address)
+        assert "the receiver is stopping" in call(*other, code=2)
         _, errors = receiver.rest()
         assert sender.wait(timeout=HANG_S) == 0
         assert "stopping; 1 still running" in errors

@@ -24,7 +24,7 @@ SEND = {
     "not an address": (["{file}", "nowhere:"], '"nowhere:" is not an address; allowed: HOST or HOST:PORT'),
     "a port beyond all": (["{file}", "127.0.0.1:65536"], "is not an address"),
     "unknown host": (["{file}", "no.such.host.invalid:1"], '"no.such.host.invalid": '),
-    "no peer": (["--connect-timeout", "0.3", "{file}", UNREACHABLE], "does not answer"),
+    "no peer": (["--connect-timeout", "0.3", "{file}", UNREACHABLE], "refused the connection"),
     "no file": (["{file}.none", UNREACHABLE], "No such file or directory"),
     "a device": (["/dev/null", UNREACHABLE], "neither a file nor a folder"),
     "unknown controller": (["--cc", "rc4", "{file}", UNREACHABLE], 'there is no controller "rc4"'),
@@ -138,7 +138,7 @@ def test_names_in_a_folder_that_cannot_be_sent_are_reported_and_the_rest_is_sent
     assert "separator" in items["10:30.log"]
     assert "links" in items["link"]
     assert sum("UTF-8" in (error or "") for error in items.values()) == 1
-    assert "and 2 more" in done.stderr
+    assert "3 of 5 items were not sent" in done.stderr
     assert [path.name for path in (tmp_path / "to" / "tree").iterdir()] == ["plain"]
 
 
@@ -212,4 +212,4 @@ def test_a_host_without_a_route_is_reported_at_once(keys: Keys, tmp_path: Path) 
     line = [*alone, *SPARELANE, "send", *keys.of("sender"), str(tmp_path / "file"), "192.0.2.1:7777"]
     done = subprocess.run(line, capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == MISTAKE
-    assert "192.0.2.1:7777: Network is unreachable" in done.stderr
+    assert "192.0.2.1:7777: this host has no route to it" in done.stderr

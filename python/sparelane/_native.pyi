@@ -622,6 +622,10 @@ class WireProgress(TypedDict):
     remarks: list[str]
     line_rate_bps: int
     line_rate_source: str
+    silence_s: float | None
+    losses: int
+    last_loss: str | None
+    is_lost: bool
     done: bool
 
 class FileSender:
@@ -634,6 +638,7 @@ class FileSender:
         to: list[str],
         include: list[str] = ...,
         exclude: list[str] = ...,
+        discards: bool = ...,
     ) -> FileSender: ...
     @property
     def left_out(self) -> list[tuple[str, str]]:

@@ -6,6 +6,7 @@
 //! Only `udp` and the modules above it (`host`, `service`, `tunnel::host`, `probe::host`) use sockets and clocks. All
 //! others take the time as an argument.
 
+pub mod attempts;
 pub mod carrier;
 pub mod control;
 pub mod disk;

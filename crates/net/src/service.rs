@@ -13,6 +13,7 @@ mod stall_schedule;
 pub use config::{Revocation, WireConfig};
 pub use error::WireError;
 pub use receiver::{FileReceiver, ReceiverEvent};
+pub(crate) use sender::no_route;
 pub use sender::{FileSender, Files, Progress};
 pub use settings::{SETTINGS, Setting, Settings};
 

@@ -16,6 +16,7 @@ mod reader;
 mod receive;
 pub mod selection;
 mod send;
+pub mod session;
 mod source;
 pub mod stall;
 mod writer;
@@ -24,6 +25,7 @@ pub use receive::{ActiveNames, ReceiveTransfer, Received};
 pub use send::{Compare, Outcome, SendTransfer};
 pub use source::{Collected, MAX_ITEMS, Source, SourceError, collect, collect_selected};
 
+use crate::attempts::ConnectError;
 use crate::carrier::CloseReason;
 use crate::control::MessageError;
 use crate::node::NodeError;
@@ -45,12 +47,18 @@ pub const CODE_STOPPED: u32 = 4;
 /// The close code for a peer that is connected but makes no progress.
 pub const CODE_STALLED: u32 = 6;
 
+/// The close code of a transfer that another one of the same key has replaced.
+pub const CODE_REPLACED: u32 = 10;
+
 /// The reason for which a transfer ended early.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TransferError {
     /// The association ended.
     #[error(transparent)]
     Closed(CloseReason),
+    /// The peer cannot be reached, or not again.
+    #[error(transparent)]
+    Connect(ConnectError),
     /// No data of a file is acknowledged, although the association is alive.
     #[error("no data of the file gets through, although the peer answers: does the path carry full UDP payloads?")]
     Stuck,
@@ -81,5 +89,7 @@ impl TransferError {
     }
 }
 
+#[cfg(test)]
+mod session_tests;
 #[cfg(test)]
 mod tests;

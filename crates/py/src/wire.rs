@@ -13,7 +13,7 @@ use sparelane_net::service::{self, FileReceiver, FileSender, ReceiverEvent, Wire
 use sparelane_net::transfer::folder::Folder;
 use sparelane_net::transfer::message::Kind;
 use sparelane_net::transfer::selection::Selection;
-use sparelane_net::transfer::{Collected, Outcome, collect_selected, partials};
+use sparelane_net::transfer::{Collected, Outcome, Source, collect_selected, partials};
 use sparelane_net::tunnel::Target;
 use sparelane_net::tunnel::host::{Tunnel, TunnelConfig, TunnelEvent};
 use sparelane_scenario::columns::Column;
@@ -216,16 +216,20 @@ pub struct PySender {
 #[pymethods]
 impl PySender {
     #[new]
-    #[pyo3(signature = (settings, paths, to, include=vec![], exclude=vec![]))]
+    #[pyo3(signature = (settings, paths, to, include=vec![], exclude=vec![], discards=false))]
     fn new(
         settings: Settings,
         paths: Vec<PathBuf>,
         to: Vec<String>,
         include: Vec<String>,
         exclude: Vec<String>,
+        discards: bool,
     ) -> PyResult<PySender> {
         let (config, to) = (settings.config()?, addresses(&to)?);
-        let collected = select(&paths, &include, &exclude)?;
+        let mut collected = select(&paths, &include, &exclude)?;
+        if discards {
+            collected.sources = collected.sources.into_iter().map(Source::discarded).collect();
+        }
         let left_out = left_out(&collected);
         Ok(PySender { sender: FileSender::begin_at_any(&config, &to, collected.sources).map_err(failed)?, left_out })
     }
@@ -267,6 +271,10 @@ impl PySender {
         out.set_item("tail_bps", tail_rate.map(|rate| rate.as_bps()))?;
         out.set_item("udp_payload_bytes", self.sender.udp_payload_bytes())?;
         crate::wire_controller::add_state(&out, self.sender.host().node())?;
+        out.set_item("silence_s", progress.silence.map(|silence| silence.as_secs_f64()))?;
+        out.set_item("losses", progress.losses)?;
+        out.set_item("last_loss", progress.last_loss)?;
+        out.set_item("is_lost", progress.is_lost)?;
         out.set_item("done", progress.done)?;
         Ok(out)
     }

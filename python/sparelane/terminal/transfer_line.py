@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sparelane.terminal import console
 from sparelane.terminal.streams import STREAMS
@@ -31,6 +31,7 @@ class State:
         total_files: the number of all files.
         rate_bps: the rate of the last seconds, bits per second; `None` if it is not known yet.
         current: the name of a file that is being sent.
+        waits_for: what the transfer waits for without progress, in place of rate and remaining time.
     """
 
     bytes: int
@@ -39,13 +40,16 @@ class State:
     total_files: int
     rate_bps: float | None
     current: str | None
+    waits_for: str | None = None
 
 
 def text(state: State, width: int) -> str:
     """The line for a state, at most `width` characters wide. The name of the file gives way first."""
     share = 100 * state.bytes // max(state.total_bytes, 1)
     parts = [f"{size(state.bytes)} of {size(state.total_bytes)} ({share} %)"]
-    if state.rate_bps is not None:
+    if state.waits_for is not None:
+        parts.append(state.waits_for)
+    elif state.rate_bps is not None:
         parts.append(
             f"{state.rate_bps / 1e6:.3g} Mb/s" if state.rate_bps < 1e8 else f"{state.rate_bps / 1e6:,.0f} Mb/s"
         )
@@ -117,7 +121,7 @@ class TransferLine:
         self._written_s = now_s
         (first_s, first), (_, last) = self._sent[0], self._sent[-1]
         rate_bps = max(last - first, 0) * 8 / (now_s - first_s) if now_s > first_s else None
-        line = State(state.bytes, state.total_bytes, state.files, state.total_files, rate_bps, state.current)
+        line = replace(state, rate_bps=rate_bps)
         if self._is_terminal:
             self._is_shown = True
             # The cursor stays in the first column, so that other lines overwrite this one.

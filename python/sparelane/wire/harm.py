@@ -295,8 +295,7 @@ def measure(
     """Measures how much a transfer to the receiver at `to` slows a TCP flow to the sink at `tcp`.
 
     Each round has turns of `seconds`: the flow alone, with another TCP flow, with the transfer without its tail (if it
-    has one), and with the transfer. A transfer sends a sparse file with a new name. It is stopped early, and the
-    receiver keeps the partial file.
+    has one), and with the transfer. A transfer sends a sparse file, which the receiver discards. It is stopped early.
 
     Args:
         to: the receiver of the transfer, `HOST:PORT`.
@@ -338,7 +337,11 @@ def measure(
                 file = Path(folder, f"harm-{os.getpid()}-{number}{'-head' if which is head else ''}")
                 with file.open("wb") as content:
                     content.truncate(megabytes * 1_000_000)
-                send = partial(transfer.send, [file], to, keys=keys, trust=trust, peer=peer, options=which)
+                # A measurement with an interruption is worthless.
+                once = replace(which, retry_s=0.0)
+                send = partial(
+                    transfer.send, [file], to, keys=keys, trust=trust, peer=peer, options=once, discards=True
+                )
                 running = _Transfer(partial(_sending, send))
                 try:
                     # The turn starts when the transfer sends data.

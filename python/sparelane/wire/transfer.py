@@ -130,6 +130,10 @@ class Progress:
         total_files: the number of all files.
         current: the name of a file that is being sent or compared.
         resumed_bytes: the bytes that the receiver had and that were not sent.
+        silence_s: the time for which the receiver has not answered, seconds; `None` if no answer is missing.
+        losses: the number of connections that were lost.
+        last_loss: the reason of the latest loss.
+        is_lost: true while a lost connection is not restored.
     """
 
     connected: bool
@@ -148,6 +152,10 @@ class Progress:
     total_files: int = 0
     current: str | None = None
     resumed_bytes: int = 0
+    silence_s: float | None = None
+    losses: int = 0
+    last_loss: str | None = None
+    is_lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +177,16 @@ def check_paths(paths: Sequence[Path | str]) -> None:
     """Checks that files and folders exist.
 
     Raises:
-        WireError: one does not.
+        WireError: some do not; the error names all of them.
     """
+    missing = []
     for path in paths:
         try:
             os.lstat(path)
         except OSError as error:
-            raise WireError(f"{path}: {error.strerror or error}") from error
+            missing.append(f"{path}: {error.strerror or error}")
+    if missing:
+        raise WireError("\n".join(missing))
 
 
 def send(
@@ -189,14 +200,16 @@ def send(
     exclude: Sequence[str] = (),
     options: Options | None = None,
     progress: Callable[[Progress], object] | None = None,
+    discards: bool = False,
 ) -> Report:
     """Sends files and folders to the receiver at `to`, `HOST:PORT`.
 
     `keys` is the folder of keys; the default is that of the user's configuration. With `peer`, a fingerprint, only the
-    receiver with this key is accepted, whichever peers the folder trusts.
+    receiver with this key is accepted, whichever peers the folder trusts. With `discards`, it stores nothing.
 
-    If the name has several addresses, they are tried one after another. Entries of a folder that cannot be sent (links,
-    devices, names that receivers reject) are listed in the report with the reason; everything else is sent.
+    If the name has several addresses, they are tried one after another. A lost connection is restored within
+    `options.retry_s`, and the transfer continues. Entries of a folder that cannot be sent (links, devices, names that
+    receivers reject) are listed in the report with the reason; everything else is sent.
 
     With `include`, only files are sent that match one of these patterns, such as `*.log` or `tree/sub`. Files and
     folders that match a pattern of `exclude` are left out.
@@ -214,7 +227,7 @@ def send(
     telemetry = Telemetry(options.telemetry, options.metrics)
     try:
         sender = _native.FileSender(
-            native, [str(path) for path in paths], resolve_all(to), list(include), list(exclude)
+            native, [str(path) for path in paths], resolve_all(to), list(include), list(exclude), discards
         )
     except BaseException:
         telemetry.close(None)
@@ -258,6 +271,10 @@ def _transfer(
             native["total_files"],
             native["current"],
             native["resumed_bytes"],
+            native["silence_s"],
+            native["losses"],
+            native["last_loss"],
+            native["is_lost"],
         )
         if progress is not None and progress(now) is False:
             raise WireError("stopped")

@@ -1,16 +1,19 @@
 //! Measurement of the path from a host with sockets to a listening receiver.
 
 use super::{Driver, PathReport, ProbeError, ProbePlan, measure};
+use crate::attempts::{Attempts, ConnectError, Failure, Limits, Request};
+use crate::carrier::CloseReason;
 use crate::host::{Host, HostError};
 use crate::node::{Node, NodeError, NodeEvent};
 use crate::quic::Quic;
 use crate::route::any_address;
-use crate::service::{WireConfig, WireError};
+use crate::service::{WireConfig, WireError, no_route};
 use crate::transfer::CODE_DONE;
 use crate::udp::uses_ipv4;
-use sparelane_core::Time;
+use sparelane_core::{Dur, Time};
+use std::io;
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Support of batches by this host's kernel and interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +56,14 @@ impl Driver for OnHost {
     }
 }
 
+fn without_route(to: SocketAddr, error: &io::Error) -> WireError {
+    let failure = match no_route(to, error) {
+        Ok(report) => Failure::Ended(CloseReason::Unreachable(report)),
+        Err(error) => Failure::Refused { to, error },
+    };
+    ConnectError::Failed(vec![failure]).into()
+}
+
 /// Measures the path to the receiver at `to`, until `keep_going` returns false.
 ///
 /// # Errors
@@ -63,24 +74,28 @@ pub fn path_to(
     plan: ProbePlan,
     keep_going: &mut dyn FnMut() -> bool,
 ) -> Result<(PathReport, Offload), WireError> {
-    // Fails at once without a route.
-    let host = config.on_route(to)?.bind(any_address(to), false)?;
+    let routed = config.on_route(to).map_err(|error| without_route(to, &error))?;
+    let host = routed.bind(any_address(to), false)?;
     let mut net = OnHost { host, header_bytes: if uses_ipv4(to) { 28 } else { 48 } };
-    let (began, now) = (Instant::now(), net.host.now());
-    let association = net.host.node_mut().connect(now, to)?;
-    loop {
-        match net.host.next_event(Duration::from_millis(50))? {
-            Some(NodeEvent::Opened { .. }) => break,
-            Some(NodeEvent::Closed { reason, .. }) => return Err(ProbeError::Closed(reason.to_string()).into()),
-            _ => {}
+    let mut attempts = Attempts::new(vec![to], Limits { retry: Dur::ZERO, ..config.limits() }, net.now());
+    let mut begun = None;
+    let association = loop {
+        let now = net.now();
+        match attempts.poll(now)? {
+            Some(Request::Connect(to)) => begun = Some(net.host.node_mut().connect(now, to)?),
+            Some(Request::Abandon) | None => {}
         }
-        if began.elapsed() > config.settings.connect_timeout {
-            return Err(WireError::NoAnswer { to, after: config.settings.connect_timeout });
+        match net.host.next_event(Duration::from_millis(50))? {
+            Some(NodeEvent::Opened { association, .. }) => break association,
+            Some(NodeEvent::Closed { association, reason }) if Some(association) == begun => {
+                attempts.handle_closed(net.now(), reason);
+            }
+            _ => {}
         }
         if !keep_going() {
             return Err(ProbeError::Stopped.into());
         }
-    }
+    };
     let classes = net.host.node().config().classes;
     let report = measure(&mut net, association, classes, plan, keep_going);
     let now = net.host.now();

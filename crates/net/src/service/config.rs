@@ -2,6 +2,7 @@
 
 use super::error::WireError;
 use super::settings::Settings;
+use crate::attempts::Limits;
 use crate::flow::MAX_CLASSES;
 use crate::host::{Host, HostError, Waiting};
 use crate::identity::{Identity, Trusted};
@@ -14,10 +15,10 @@ use crate::telemetry::TelemetryConfig;
 use crate::udp::{Gso, UdpConfig};
 use sparelane_core::Dur;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The treatment of peers whose key was removed from the trusted ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,7 +73,12 @@ impl WireConfig {
     }
 
     pub(super) fn stall_timeout(&self) -> Dur {
-        Dur::from_ns(self.settings.stall_timeout.as_nanos().min(u128::from(u64::MAX / 1001)) as u64)
+        dur(self.settings.stall_timeout)
+    }
+
+    /// The limits of attempts to reach a peer.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits { connect_timeout: dur(self.settings.connect_timeout), retry: dur(self.settings.retry) }
     }
 
     /// The interval between checks of the stall timers.
@@ -81,6 +87,11 @@ impl WireConfig {
     }
 
     pub(crate) fn bind(&self, at: SocketAddr, listens: bool) -> Result<Host, WireError> {
+        self.bind_since(Instant::now(), at, listens)
+    }
+
+    /// Creates a host whose times are counted from `epoch`.
+    pub(super) fn bind_since(&self, epoch: Instant, at: SocketAddr, listens: bool) -> Result<Host, WireError> {
         // There is one class for each code point.
         let classes = self.udp.dscp.len().min(MAX_CLASSES) as u8;
         let node = self.node_at(at);
@@ -104,7 +115,7 @@ impl WireConfig {
             ..QuicConfig::new(self.identity.clone(), self.trusted.clone())
         };
         let node = NodeConfig { classes: classes.max(1), ..node };
-        let mut host = Host::bind(at, UdpConfig { offload, ..self.udp.clone() }, quic, node)?;
+        let mut host = Host::bind_since(epoch, at, UdpConfig { offload, ..self.udp.clone() }, quic, node)?;
         if let Some(rate) = self.settings.rate {
             host.limit_rate(rate);
         }
@@ -135,8 +146,8 @@ impl WireConfig {
     ///
     /// # Errors
     /// There is no route.
-    pub(crate) fn on_route(&self, to: SocketAddr) -> Result<WireConfig, HostError> {
-        let fits = payload_of_route(to).map_err(|error| HostError::Socket { address: to, error })?;
+    pub(crate) fn on_route(&self, to: SocketAddr) -> io::Result<WireConfig> {
+        let fits = payload_of_route(to)?;
         Ok(WireConfig { udp_payload_bytes: self.udp_payload_bytes.min(fits), node: self.node_at(to), ..self.clone() })
     }
 
@@ -157,6 +168,10 @@ impl WireConfig {
         };
         NodeConfig { line_rate, line_source, ..self.node.clone() }
     }
+}
+
+fn dur(span: Duration) -> Dur {
+    Dur::from_ns(span.as_nanos().min(u128::from(u64::MAX / 1001)) as u64)
 }
 
 #[cfg(test)]

@@ -1,12 +1,11 @@
 //! Errors of senders, receivers, probes and tunnels on sockets.
 
+use crate::attempts::ConnectError;
 use crate::host::HostError;
 use crate::probe::ProbeError;
 use crate::transfer::TransferError;
 use std::io;
-use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 use thiserror::Error;
 
 /// An error of a service on sockets.
@@ -21,14 +20,9 @@ pub enum WireError {
     /// The path cannot be measured.
     #[error(transparent)]
     Probe(#[from] ProbeError),
-    /// The peer does not answer.
-    #[error("{to} does not answer; gave up after {} s", .after.as_secs())]
-    NoAnswer {
-        /// The peer's address.
-        to: SocketAddr,
-        /// The time that this host waited.
-        after: Duration,
-    },
+    /// The peer cannot be reached.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
     /// The peer has no address.
     #[error("the peer has no address")]
     NoAddress,

@@ -12,7 +12,9 @@ use crate::host::Host;
 use crate::identity::{Fingerprint, Trusted};
 use crate::node::NodeEvent;
 use crate::transfer::folder::{Folder, Modes, Rules};
-use crate::transfer::{ActiveNames, CODE_DONE, CODE_RECONNECT, CODE_STOPPED, ReceiveTransfer, Received, TransferError};
+use crate::transfer::{
+    ActiveNames, CODE_DONE, CODE_RECONNECT, CODE_REPLACED, CODE_STOPPED, ReceiveTransfer, Received, TransferError,
+};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::collections::BTreeMap;
 use std::io;
@@ -207,7 +209,7 @@ impl FileReceiver {
         // A replaced transfer must not write any more before its successor opens the files.
         let mut has_replaced = false;
         while let Some(replaced) = self.active.poll_replaced() {
-            self.host.node_mut().close(now, replaced, CODE_STOPPED, REPLACED);
+            self.host.node_mut().close(now, replaced, CODE_REPLACED, REPLACED);
             self.end(replaced, Some(REPLACED.to_owned()), true, events);
             has_replaced = true;
         }

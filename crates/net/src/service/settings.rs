@@ -318,6 +318,14 @@ settings! {
         default: Number(10.0),
         field: connect_timeout: Duration,
     }
+    /// Restore a lost connection for up to this many seconds; 0 gives up at once.
+    retry_s {
+        option: "--retry",
+        commands: &["send"],
+        kind: seconds(0.0, 86_400.0),
+        default: Number(60.0),
+        field: retry: Duration,
+    }
     /// Disconnect a peer after this many seconds of silence.
     idle_timeout_s {
         option: "--idle-timeout",

@@ -131,7 +131,10 @@ fn a_silent_or_untrusted_peer_is_reported() {
     let to = silent.local_addr().expect("an address");
     let mut hasty = sender.clone();
     hasty.settings.connect_timeout = Duration::from_millis(300);
-    assert_eq!(ends(&hasty, to, None), format!("{to} does not answer; gave up after 0 s"));
+    assert_eq!(ends(&hasty, to, None), format!("{to} does not answer; gave up after 0.3 s"));
+    drop(silent);
+    let refused = format!("{to} refused the connection: no program receives at this port");
+    assert_eq!(ends(&sender, to, None), refused);
     let bound = |config: &WireConfig| {
         let at = "127.0.0.1:0".parse().expect("an address");
         FileReceiver::bind(config, at, scratch.path(), false).expect("a receiver")

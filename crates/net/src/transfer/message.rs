@@ -16,8 +16,9 @@
 //! | 10, exists | receiver | item |
 //! | 11, checked | both | item, bytes of existing data hashed so far (8) |
 //!
-//! The kinds of items are 0 for a file, 1 for a folder, 2 for the time of a folder whose content is complete, and 3 for a
-//! file that counts as stored if one of its name, size and modification time exists.
+//! The kinds of items are 0 for a file, 1 for a folder, 2 for the time of a folder whose content is complete, 3 for a
+//! file that counts as stored if one of its name, size and modification time exists, and 4 for data that the receiver
+//! discards, as a load on the path.
 //! [`chunks`](super::chunks) describes chunks and digests. Repeated chunks lie before the flow's first byte and are
 //! sent after the last byte of the file. *exists* reports a file of the same name and size; the sender answers with
 //! *whole*.
@@ -39,6 +40,8 @@ pub enum Kind {
     FolderTime,
     /// A file that counts as stored if one of its name, size and modification time exists.
     DatedFile,
+    /// Data that the receiver discards.
+    Discard,
 }
 
 impl Kind {
@@ -153,6 +156,7 @@ impl Coded for Message {
                     Kind::Folder => 1,
                     Kind::FolderTime => 2,
                     Kind::DatedFile => 3,
+                    Kind::Discard => 4,
                 });
                 out.put_u64(offer.size);
                 out.put_u32(offer.mode);
@@ -218,6 +222,7 @@ impl Coded for Message {
                     [1] => Kind::Folder,
                     [2] => Kind::FolderTime,
                     [3] => Kind::DatedFile,
+                    [4] => Kind::Discard,
                     _ => return None,
                 };
                 let (size, mode) = (fields.u64()?, fields.u32()?);
@@ -258,6 +263,7 @@ mod tests {
         let name = vec!["a".to_owned(), "b ü".to_owned()];
         vec![
             Message::Offer(Offer { item, kind: Kind::File, size: 1 << 40, mode: 0o644, modified_ns: -5, name }),
+            Message::Offer(Offer { item, kind: Kind::Discard, size: 5, mode: 0, modified_ns: 0, name: vec![] }),
             Message::Accept { item, have: 77, chunks: vec![digest, [8; 32]] },
             Message::Refuse { item, reason: reason.clone() },
             Message::Begin { item, flow: 8, from: 99, again: vec![0, 256] },

@@ -106,8 +106,17 @@ impl Work for FileReader {
 /// Computes the digest of a whole file.
 fn digest(source: &Source, checked: &mut dyn FnMut(u64)) -> io::Result<Digest> {
     let (file, mut chunks) = (source.open()?, Chunks::new(source.size));
-    chunks.read(&file, source.size, checked)?;
-    if source.is_unchanged(&file)? { Ok(chunks.whole()) } else { Err(changed()) }
+    hash(&mut chunks, source, &file, source.size, checked)?;
+    source.check_end(&file)?;
+    Ok(chunks.whole())
+}
+
+/// Hashes the first `bytes` of a file.
+fn hash(chunks: &mut Chunks, source: &Source, file: &File, bytes: u64, checked: &mut dyn FnMut(u64)) -> io::Result<()> {
+    chunks.read(file, bytes, checked).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => source.ended_early(file),
+        _ => error,
+    })
 }
 
 impl Open {
@@ -120,7 +129,7 @@ impl Open {
         checked: &mut dyn FnMut(u64),
     ) -> io::Result<(Open, u64, Vec<u16>)> {
         let (file, mut chunks) = (source.open()?, Chunks::new(source.size));
-        chunks.read(&file, have, checked)?;
+        hash(&mut chunks, &source, &file, have, checked)?;
         let (ours, chunk_bytes) = (chunks.digests(), chunks.chunk_bytes());
         let is_right: Vec<bool> = ours.iter().zip(theirs).map(|(ours, theirs)| ours == theirs).collect();
         // Wrong chunks at the end of the existing data are sent in their normal place.
@@ -150,7 +159,7 @@ impl Open {
         self.file.seek(SeekFrom::Start(at))?;
         (&self.file).take(most).read_to_end(&mut piece)?;
         if piece.is_empty() {
-            return Err(changed());
+            return Err(self.source.ended_early(&self.file));
         }
         range.start += piece.len() as u64;
         if range.start == range.end {
@@ -171,9 +180,7 @@ impl Open {
         if !self.ranges.is_empty() {
             return Ok(None);
         }
-        if !self.source.is_unchanged(&self.file)? {
-            return Err(changed());
-        }
+        self.source.check_end(&self.file)?;
         Ok(Some(self.chunks.whole()))
     }
 }

@@ -222,8 +222,10 @@ pub struct ReceiveTransfer {
     received: VecDeque<Received>,
     ended: bool,
     received_bytes: u64,
-    /// The number of items offered so far.
+    /// The number of items offered so far, except those that are discarded.
     offered: u64,
+    /// True once anything was offered.
+    has_offers: bool,
     /// The number of offers that were refused before their files were opened.
     refused: u64,
     /// True if no more items are accepted, because the peer's key is not trusted any more.
@@ -263,6 +265,7 @@ impl ReceiveTransfer {
             ended: false,
             received_bytes: 0,
             offered: 0,
+            has_offers: false,
             refused: 0,
             refuses_offers: false,
             messages: 0,
@@ -281,12 +284,12 @@ impl ReceiveTransfer {
     /// # Errors
     /// The sender is connected but makes no progress, or offers nothing.
     pub fn check_stall(&mut self, now: Time) -> Result<(), TransferError> {
-        if self.offer_timer.is_expired(now, 0, self.offered > 0) {
+        if self.offer_timer.is_expired(now, 0, self.has_offers) {
             return Err(TransferError::Idle(self.offer_timer.timeout()));
         }
         let is_working = |item: &Item| matches!(item.state, State::Asked | State::Finishing);
         // A peer that offers nothing is no stalled sender; it may be measuring the path.
-        let is_working = self.offered == 0 || self.queue.is_busy() || self.items.values().any(is_working);
+        let is_working = !self.has_offers || self.queue.is_busy() || self.items.values().any(is_working);
         if self.stall_timer.is_expired(now, self.messages + self.received_bytes, is_working) {
             return Err(TransferError::Stalled(self.stall_timer.timeout()));
         }
@@ -303,7 +306,7 @@ impl ReceiveTransfer {
         self.refuses_offers && self.items.is_empty()
     }
 
-    /// The number of items offered so far.
+    /// The number of items offered so far, except those that are discarded.
     pub fn offered(&self) -> u64 {
         self.offered
     }
@@ -343,7 +346,12 @@ impl ReceiveTransfer {
                     self.handle_answers(node, active)?;
                 }
             }
-            NodeEvent::Readable(flow) if flow.association == self.association => self.read(node, *flow)?,
+            NodeEvent::Readable(flow) if flow.association == self.association => {
+                self.read(node, *flow)?;
+                if let Some(&item) = self.by_flow.get(flow) {
+                    self.finish_discarded(node, active, item)?;
+                }
+            }
             NodeEvent::Closed { association, reason } if *association == self.association => {
                 self.release(active);
                 return Err(TransferError::Closed(reason.clone()));
@@ -494,13 +502,17 @@ impl ReceiveTransfer {
         self.messages += u64::from(!matches!(message, Message::Checked { .. }));
         match message {
             Message::Offer(offer) => {
-                self.offered += u64::from(offer.kind != Kind::FolderTime);
+                self.offered += u64::from(offer.kind.is_file() || offer.kind == Kind::Folder);
+                self.has_offers = true;
                 if self.ended || self.items.contains_key(&offer.item) || self.items.len() >= MAX_OPEN {
                     return Err(TransferError::Peer("offers an item twice, too many, or after the end"));
                 }
                 // Names are reserved by key, so that a new connection of the same peer can take over.
                 let Some(peer) = node.peer(self.association) else { return Ok(()) };
                 self.peer = Some(peer);
+                if offer.kind == Kind::Discard {
+                    return self.accept_discarded(node, offer);
+                }
                 let (item, size) = (offer.item, offer.size);
                 let name = PeerText::from(offer.name.join("/"));
                 if let Err(reason) = self.open(active, peer, offer) {
@@ -520,7 +532,9 @@ impl ReceiveTransfer {
                 let Some(opening) = begun else {
                     return Err(TransferError::Peer("begins an item that it may not begin, or not there"));
                 };
-                self.queue.submit(Job::Begin { opening, from, again }, 0);
+                if self.items.get(&item).is_some_and(|open| open.offer.kind != Kind::Discard) {
+                    self.queue.submit(Job::Begin { opening, from, again }, 0);
+                }
                 self.by_flow.insert(id, item);
                 self.read(node, id)?;
             }
@@ -530,6 +544,7 @@ impl ReceiveTransfer {
                     open.whole = Some(digest);
                     self.finish_if_complete(item);
                 }
+                self.finish_discarded(node, active, item)?;
             }
             Message::Checked { item, bytes } => {
                 if let Some(open) = self.items.get_mut(&item)
@@ -550,6 +565,18 @@ impl ReceiveTransfer {
         Ok(())
     }
 
+    /// Accepts data that is discarded on arrival. It needs neither a name nor the disk.
+    fn accept_discarded<C: Carrier>(&mut self, node: &mut Node<C>, mut offer: Offer) -> Result<(), TransferError> {
+        offer.name = vec![];
+        let (item, opening, name) = (offer.item, self.openings, Name::new(vec!["discarded".to_owned()]));
+        let Ok(name) = name else { return Ok(()) };
+        self.openings += 1;
+        let (state, left, resumed, whole, checked_bytes) = (State::Accepted(0), 0, 0, None, 0);
+        self.items.insert(item, Item { opening, name, offer, state, left, resumed, whole, checked_bytes });
+        let accept = Message::Accept { item, have: 0, chunks: vec![] };
+        Ok(node.write_control(self.association, accept.encode())?)
+    }
+
     /// Submits the opening of an offered item; the error is meant for the sender.
     fn open(&mut self, active: &mut ActiveNames, peer: Fingerprint, mut offer: Offer) -> Result<(), String> {
         if self.refuses_offers {
@@ -567,6 +594,8 @@ impl ReceiveTransfer {
                 active.hold(peer, &name)?;
                 Job::Date { opening, name: name.clone(), modified_ns: offer.modified_ns }
             }
+            // Accepted without the disk.
+            Kind::Discard => return Ok(()),
             Kind::File | Kind::DatedFile => {
                 if active.is_taken(&name, self.association, peer) {
                     return Err("another transfer is receiving a file of this name".to_owned());
@@ -600,7 +629,7 @@ impl ReceiveTransfer {
         let Some(&item) = self.by_flow.get(&flow) else { return Ok(()) };
         loop {
             let mut open = self.items.get_mut(&item);
-            if open.is_some() && !self.queue.has_room() {
+            if open.as_ref().is_some_and(|open| open.offer.kind != Kind::Discard) && !self.queue.has_room() {
                 self.paused.insert(flow);
                 return Ok(());
             }
@@ -619,6 +648,9 @@ impl ReceiveTransfer {
                 pieces.push(bytes);
             }
             let Some(open) = open.filter(|_| !pieces.is_empty()) else { break };
+            if open.offer.kind == Kind::Discard {
+                continue;
+            }
             self.queue.submit(Job::Write { opening: open.opening, pieces }, pieces_bytes);
         }
         self.finish_if_complete(item);
@@ -631,6 +663,9 @@ impl ReceiveTransfer {
         let Some(digest) = open.whole else { return };
         let (opening, &Offer { size, mode, modified_ns, .. }) = (open.opening, &open.offer);
         let attributes = Attributes { mode, modified_ns };
+        if open.offer.kind == Kind::Discard {
+            return;
+        }
         let job = match open.state {
             State::Exists => Job::Compare { opening, digest, attributes },
             State::Begun if open.left == 0 => Job::Finish { opening, digest, size, attributes },
@@ -640,10 +675,27 @@ impl ReceiveTransfer {
         self.queue.submit(job, 0);
     }
 
+    /// Confirms discarded data of which everything has arrived.
+    fn finish_discarded<C: Carrier>(
+        &mut self,
+        node: &mut Node<C>,
+        active: &mut ActiveNames,
+        item: u32,
+    ) -> Result<(), TransferError> {
+        let is_complete = |open: &Item| {
+            open.offer.kind == Kind::Discard && open.state == State::Begun && open.left == 0 && open.whole.is_some()
+        };
+        if self.items.get(&item).is_some_and(is_complete) {
+            self.settle(active, item, None);
+            node.write_control(self.association, Message::Stored { item }.encode())?;
+        }
+        Ok(())
+    }
+
     /// Removes an item and frees its name.
     fn forget(&mut self, active: &mut ActiveNames, item: u32) -> Option<Item> {
         let open = self.items.remove(&item)?;
-        if let Some(peer) = self.peer {
+        if let Some(peer) = self.peer.filter(|_| open.offer.kind != Kind::Discard) {
             active.unhold(peer, &open.name);
         }
         if open.offer.kind.is_file() {
@@ -665,7 +717,7 @@ impl ReceiveTransfer {
                 };
                 active.refund(peer, unused);
             }
-            if open.offer.kind == Kind::FolderTime && error.is_none() {
+            if open.offer.kind == Kind::Discard || open.offer.kind == Kind::FolderTime && error.is_none() {
                 return;
             }
             let (name, size, resumed) = (open.name.to_string(), open.offer.size, open.resumed);

@@ -297,7 +297,7 @@ impl SendTransfer {
                 if self.compared.contains(&item) || has_same_time {
                     self.resumed.insert(item, source.size);
                     self.unchanged.insert(item);
-                } else if !is_sent && source.kind == Kind::File {
+                } else if !is_sent && source.is_file() {
                     return Err(TransferError::Peer("has stored an item that was not sent"));
                 }
                 self.settle(item, None);
@@ -320,7 +320,7 @@ impl SendTransfer {
     fn may_request(&self, item: u32) -> bool {
         let is_wanted = || self.requested.iter().any(|requested| requested.0 == item);
         let is_under_way = self.active.contains_key(&item) || self.opening.contains(&item) || is_wanted();
-        !is_under_way && self.sources[item as usize].kind == Kind::File
+        !is_under_way && self.sources[item as usize].is_file()
     }
 
     /// Checks that the item was offered and has no result yet.
@@ -340,7 +340,7 @@ impl SendTransfer {
         }
         self.sent_bytes += source.size;
         self.files_left -= u64::from(source.kind == Kind::File);
-        let (unchanged, is_folder) = (self.unchanged.remove(&item), source.kind != Kind::File);
+        let (unchanged, is_folder) = (self.unchanged.remove(&item), !source.is_file());
         let resumed = self.resumed.remove(&item).unwrap_or(0);
         self.resumed_bytes += resumed;
         let (name, size) = (source.name.to_string(), source.size);

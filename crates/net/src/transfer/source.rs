@@ -5,7 +5,7 @@ use super::name::{Name, NameError};
 use super::selection::Selection;
 use std::fs::{File, Metadata};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -65,6 +65,9 @@ pub enum SourceError {
     /// No file is left to send.
     #[error("no file is left to send: --include and --exclude leave all of them out")]
     Nothing,
+    /// Several paths cannot be sent.
+    #[error("{}", .0.iter().map(SourceError::to_string).collect::<Vec<_>>().join("\n"))]
+    Several(Vec<SourceError>),
     /// There are too many items.
     #[error("more than {MAX_ITEMS} files and folders")]
     TooMany,
@@ -78,7 +81,7 @@ impl SourceError {
                 path.display().to_string()
             }
             SourceError::Kind(path) | SourceError::NoText(path) => path.display().to_string(),
-            SourceError::Nothing | SourceError::TooMany => String::new(),
+            SourceError::Nothing | SourceError::TooMany | SourceError::Several(_) => String::new(),
         }
     }
 
@@ -106,6 +109,17 @@ impl Source {
         })
     }
 
+    /// Returns true if it has content, which the receiver stores or discards.
+    pub(super) fn is_file(&self) -> bool {
+        matches!(self.kind, Kind::File | Kind::Discard)
+    }
+
+    /// Makes the receiver discard the content of a file.
+    pub fn discarded(self) -> Source {
+        let kind = if self.kind == Kind::File { Kind::Discard } else { self.kind };
+        Source { kind, ..self }
+    }
+
     /// Opens the file.
     pub(super) fn open(&self) -> io::Result<File> {
         let no_follow = nix::fcntl::OFlag::O_NOFOLLOW.bits();
@@ -116,7 +130,30 @@ impl Source {
     /// Returns true if an open file has not changed since the transfer started.
     pub(super) fn is_unchanged(&self, file: &File) -> io::Result<bool> {
         let now = Source::of(&self.path, self.name.parts(), &file.metadata()?);
-        Ok(now.is_ok_and(|now| now == *self))
+        Ok(now.is_ok_and(|now| Source { kind: self.kind, ..now } == *self))
+    }
+
+    /// Checks a file of which everything was read: it has not changed, and has no more content than its size says.
+    /// Files of `/proc` have content and no size.
+    pub(super) fn check_end(&self, file: &File) -> io::Result<()> {
+        if !self.is_unchanged(file)? {
+            return Err(changed());
+        }
+        match file.read_at(&mut [0], self.size)? {
+            0 => Ok(()),
+            _ => Err(io::Error::other(
+                "it has more content than its size says; standard input takes it: send --name NAME - < FILE",
+            )),
+        }
+    }
+
+    /// Returns the error of a file that has ended before its size.
+    pub(super) fn ended_early(&self, file: &File) -> io::Error {
+        match self.is_unchanged(file) {
+            Ok(true) => io::Error::other("it has less content than its size says"),
+            Ok(false) => changed(),
+            Err(error) => error,
+        }
     }
 }
 
@@ -138,7 +175,7 @@ pub struct Collected {
 /// Collects everything below `paths`; each path is sent under its last component.
 ///
 /// # Errors
-/// One of the paths cannot be sent; then none is.
+/// Some of the paths cannot be sent; then none is, and the error names all of them.
 pub fn collect(paths: &[PathBuf]) -> Result<Collected, SourceError> {
     collect_selected(paths, &Selection::default())
 }
@@ -150,14 +187,11 @@ pub fn collect(paths: &[PathBuf]) -> Result<Collected, SourceError> {
 /// One of the paths cannot be sent, or nothing is selected.
 pub fn collect_selected(paths: &[PathBuf], selection: &Selection) -> Result<Collected, SourceError> {
     let mut collected = Collected::default();
-    for path in paths {
-        let failed = |error| SourceError::File { path: path.clone(), error };
-        // A link that the user names is followed.
-        let real = path.canonicalize().map_err(failed)?;
-        let shown = if path.file_name().is_some() { path.as_path() } else { real.as_path() };
-        let last = shown.file_name().ok_or_else(|| SourceError::Kind(path.clone()))?;
-        let last = last.to_str().ok_or_else(|| SourceError::NoText(path.clone()))?.to_owned();
-        walk(&real, &mut vec![last], selection, &mut collected)?;
+    let refused = paths.iter().filter_map(|path| collect_path(path, selection, &mut collected).err());
+    match <[SourceError; 1]>::try_from(refused.collect::<Vec<_>>()) {
+        Ok([error]) => return Err(error),
+        Err(refused) if refused.is_empty() => {}
+        Err(refused) => return Err(SourceError::Several(refused)),
     }
     if collected.sources.is_empty() && collected.left_out.is_empty() {
         return Err(SourceError::Nothing);
@@ -172,6 +206,17 @@ pub fn collect_selected(paths: &[PathBuf], selection: &Selection) -> Result<Coll
     let times: Vec<Source> = folders.map(|folder| Source { kind: Kind::FolderTime, ..folder.clone() }).collect();
     sources.extend(times);
     Ok(collected)
+}
+
+/// Collects a path that the user has named.
+fn collect_path(path: &Path, selection: &Selection, collected: &mut Collected) -> Result<(), SourceError> {
+    let failed = |error| SourceError::File { path: path.to_owned(), error };
+    // A link that the user names is followed.
+    let real = path.canonicalize().map_err(failed)?;
+    let shown = if path.file_name().is_some() { path } else { real.as_path() };
+    let last = shown.file_name().ok_or_else(|| SourceError::Kind(path.to_owned()))?;
+    let last = last.to_str().ok_or_else(|| SourceError::NoText(path.to_owned()))?.to_owned();
+    walk(&real, &mut vec![last], selection, collected)
 }
 
 /// Collects a file, or a folder and its content as far as it can be sent. An error concerns `path` itself or is fatal.

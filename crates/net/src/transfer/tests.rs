@@ -54,13 +54,24 @@ fn run_with(
     folder: &std::path::Path,
     path: Path,
     replaces: bool,
+    change: Option<(Dur, Path)>,
+) -> Run {
+    run_sources(compare, collect(paths).expect("sources").sources, folder, path, replaces, change)
+}
+
+fn run_sources(
+    compare: Compare,
+    sources: Vec<Source>,
+    folder: &std::path::Path,
+    path: Path,
+    replaces: bool,
     mut change: Option<(Dur, Path)>,
 ) -> Run {
     let config = NodeConfig { window_bytes: 1 << 20, ..NodeConfig::default() };
     let mut net = Virtual::new(path, config, 1).expect("settings that fit");
     net.connect().expect("a peer");
     let folder = Arc::new(Folder::open(folder).expect("a folder"));
-    let mut sources = Some(collect(paths).expect("sources").sources);
+    let mut sources = Some(sources);
     let (mut sender, mut receiver, mut active) = (None, None, ActiveNames::default());
     let mut run = Run { sent: vec![], received: vec![], errors: [None, None] };
     let (mut shown, mut opened) = (0, None);
@@ -262,6 +273,43 @@ fn the_rest_of_another_file_is_not_used() {
     }
 }
 
+/// As a measurement of the path sends it.
+#[test]
+fn discarded_data_arrives_without_a_name_a_file_or_a_report() {
+    let scratch = Scratch::new("transfer-discarded");
+    let (from, to) = (scratch.path().join("file"), scratch.path().join("to"));
+    fs::create_dir(&to).expect("a folder");
+    for (size, cut_after) in [(3_000_000, None), (0, None), (30_000_000, Some(Dur::from_ms(500)))] {
+        fs::write(&from, content(size, 1)).expect("a file");
+        let sources = collect(std::slice::from_ref(&from)).expect("a file").sources;
+        let sources = sources.into_iter().map(Source::discarded).collect();
+        let change = cut_after.map(|after| (after, Path { loss: 1.0, ..Path::default() }));
+        let run = run_sources(Compare::Hash, sources, &to, Path::default(), false, change);
+        if cut_after.is_none() {
+            assert_eq!((errors(&run.sent), run.errors), (vec![("file", None)], [None, None]));
+        }
+        assert!(run.received.is_empty() && fs::read_dir(&to).expect("a folder").count() == 0);
+    }
+}
+
+/// The files of `/proc` have content, and their size is 0; those of `/sys` have less than their size.
+#[test]
+fn a_file_with_a_wrong_size_is_an_error_on_both_sides() {
+    let scratch = Scratch::new("transfer-proc");
+    let cases = [("/proc/version", "more"), ("/sys/kernel/mm/transparent_hugepage/enabled", "less")];
+    for (path, what) in cases {
+        // Nothing to test on a machine without such files.
+        if !std::path::Path::new(path).exists() {
+            continue;
+        }
+        let run = run(&[path.into()], scratch.path(), Path::default(), false, None);
+        let [(_, Some(error))] = errors(&run.sent)[..] else { panic!("{:?}", run.sent) };
+        assert!(error.starts_with(&format!("it has {what} content than its size says")), "{error}");
+        assert_eq!(run.received.len(), 1);
+        assert_eq!(run.received[0].error.as_deref(), Some(error));
+    }
+}
+
 /// A sender that uses the protocol with bad intentions.
 #[test]
 fn a_hostile_sender_is_refused_and_writes_nothing() {
@@ -355,6 +403,7 @@ fn invalid_sources_are_reported_before_the_transfer() {
         (vec![at("one/file"), at("two/file")], "another item also has the name file"),
         (vec!["/dev/null".into()], "links, devices and sockets are not sent"),
         (vec![at("bad\n")], "a part has a control character"),
+        (vec![at("none"), at("one"), "/dev/null".into()], "No such file or directory (os error 2)\n/dev/null: neither"),
     ] {
         let refused = outcome(&paths).expect_err(part);
         assert!(refused.contains(part), "{refused}");

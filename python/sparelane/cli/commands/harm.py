@@ -91,7 +91,7 @@ def command(
     or what the whole transfer costs if it has no tail.
     """
     if serve is not None:
-        harm.sink(serve, lambda address: click.echo(json.dumps({"event": "listening", "address": address})))
+        harm.sink(serve, partial(_announce, as_json))
     peer = None if to is None else addresses.peer(to)
     options = options_of(given, peer)
     if local:
@@ -140,6 +140,11 @@ def command(
         )
     if most_delay is not None and added_s * 1e3 > most_delay:
         raise Incomplete(f"the {who} adds {added_s * 1e3:.1f} ms at the 99th percentile, more than {most_delay} ms")
+
+
+def _announce(as_json: bool, address: str) -> None:
+    """Prints the address of the far end of the TCP flow."""
+    click.echo(json.dumps({"event": "listening", "address": address}) if as_json else f"listening at {address}")
 
 
 def _flow_options(controller: str, other: str | None, seconds: float, rounds: int) -> list[str]:
@@ -208,7 +213,7 @@ def _locally(
         processes = []
         try:
             addresses = []
-            for line in ([*receiver, "-o", f"{folder}/to"], ["harm", "--serve", at]):
+            for line in ([*receiver, "-o", f"{folder}/to"], ["harm", "--serve", at, "--json"]):
                 words = ends.measured(ends.receiver, *SPARELANE, *line)
                 process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
                 processes.append(process)

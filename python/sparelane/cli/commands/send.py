@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -69,9 +69,9 @@ def command(
 ) -> None:
     """Send files and folders to the receiver at HOST, which is an address or an alias of hosts.toml.
 
-    To resume an interrupted transfer, repeat the command. Files that the receiver already has, with equal content,
-    count as sent. Files in a folder that cannot be sent are reported, and the others are sent. The file - is standard
-    input, which is first copied to a temporary file.
+    A lost connection is restored, and the transfer continues (--retry). To resume an interrupted transfer, repeat the
+    command. Files that the receiver already has, with equal content, count as sent. Files in a folder that cannot be
+    sent are reported, and the others are sent. The file - is standard input, which is first copied to a temporary file.
 
     To mirror a folder, send it with --compare time to a receiver with --force: files of equal size and time count as
     sent, changed ones replace the receiver's, and nothing is deleted there.
@@ -95,16 +95,26 @@ def command(
             files = tuple(stack.enter_context(_standard_input(name)) if file == "-" else file for file in files)
         line = stack.enter_context(transfer_line())
 
+        line = stack.enter_context(transfer_line())
+
         def remark(text: str) -> None:
             line.clear()
-            click.echo(f"sparelane: {text}", err=True)
+            _warn(text)
 
         remarks = Remarks(remark)
+        connection = Connection(remark)
 
         def show(progress: transfer.Progress) -> None:
             remarks(progress.remarks)
+            connection.note(progress)
             state = State(
-                progress.bytes, progress.total_bytes, progress.files, progress.total_files, None, progress.current
+                progress.bytes,
+                progress.total_bytes,
+                progress.files,
+                progress.total_files,
+                None,
+                progress.current,
+                waiting_for(progress),
             )
             line(state, progress.resumed_bytes)
 
@@ -148,10 +158,48 @@ def command(
         click.echo(f"{counts}, {progress.elapsed_s:.3f} s{_rate(sent, progress.elapsed_s)}")
         if progress.gaps is not None:
             click.echo(str(progress.gaps))
-    if failed:
-        first = failed[0]
-        others = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
-        raise Incomplete(f"{first.name}: {first.error}{others}")
+    _fail([f"{item.name}: {item.error}" for item in failed], len(report.items))
+
+
+def _fail(failures: Sequence[str], count: int) -> None:
+    """Names all failures, and raises `Incomplete` if there are any among `count` items."""
+    if len(failures) == 1:
+        raise Incomplete(failures[0])
+    for failure in failures:
+        _warn(failure)
+    if failures:
+        raise Incomplete(f"{len(failures)} of {count} items were not sent")
+
+
+def _warn(text: str) -> None:
+    click.echo(f"sparelane: {text}", err=True)
+
+
+class Connection:
+    """Reports the loss of the connection, and its restoration."""
+
+    def __init__(self, warn: Callable[[str], object]) -> None:
+        self._warn = warn
+        self._losses = 0
+        self._is_lost = False
+
+    def note(self, progress: transfer.Progress) -> None:
+        """Called with the progress now and then."""
+        if progress.losses > self._losses:
+            self._losses, self._is_lost = progress.losses, True
+            self._warn(f"the connection was lost: {progress.last_loss}; connecting again")
+        if self._is_lost and not progress.is_lost:
+            self._is_lost = False
+            self._warn("connected again")
+
+
+def waiting_for(progress: transfer.Progress) -> str | None:
+    """What a transfer without progress waits for, in place of the remaining time; `None` if it advances."""
+    if progress.is_lost:
+        return "connecting again"
+    if progress.silence_s is not None:
+        return f"no answer for {progress.silence_s:.0f} s"
+    return None
 
 
 def _counts(items: Sequence[transfer.Item]) -> str:
@@ -181,9 +229,7 @@ def _list(files: Sequence[str], include: Sequence[str], exclude: Sequence[str], 
             click.echo(f"{name}/" if size is None else f"{name}: {size:,} bytes")
         noun = "file" if len(sizes) == 1 else "files"
         click.echo(f"{len(sizes)} {noun}, {sum(sizes):,} bytes; nothing was sent")
-    if left_out:
-        path, reason = left_out[0]
-        raise Incomplete(f"{path}: {reason}{f', and {len(left_out) - 1} more' if len(left_out) > 1 else ''}")
+    _fail([f"{path}: {reason}" for path, reason in left_out], len(items) + len(left_out))
 
 
 def _rate(sent_bytes: int, elapsed_s: float) -> str:
