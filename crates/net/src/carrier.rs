@@ -272,8 +272,12 @@ pub trait Carrier {
     /// Writes to the control stream; returns the number of bytes accepted.
     fn write_control(&mut self, association: AssociationId, bytes: &[u8]) -> usize;
 
-    /// Returns the next bytes of the control stream, if any have arrived.
+    /// Returns the next bytes of the control stream, if any have arrived. Bytes that arrived before the end of the
+    /// association can still be read after it, until [`forget_control`](Self::forget_control).
     fn read_control(&mut self, association: AssociationId) -> Option<Bytes>;
+
+    /// Drops the bytes of the control stream of an association that has ended.
+    fn forget_control(&mut self, _: AssociationId) {}
 
     /// Closes an association, with a code and a message for the peer.
     fn close(&mut self, now: Time, association: AssociationId, code: u32, reason: &str);

@@ -450,6 +450,9 @@ impl<C: Carrier> Node<C> {
     /// Returns the next event, oldest first.
     pub fn poll_event(&mut self) -> Option<NodeEvent> {
         if let Some(event) = self.events.pop_front() {
+            if let NodeEvent::Closed { association, .. } = event {
+                self.carrier.forget_control(association);
+            }
             return Some(event);
         }
         if let Some(flow) = self.readable.pop_first() {

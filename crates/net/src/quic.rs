@@ -170,6 +170,9 @@ pub struct Quic {
     /// Connections that may have something to send.
     dirty: BTreeSet<usize>,
     events: VecDeque<CarrierEvent>,
+    /// The unread control data of associations that have ended, until their end is reported. The
+    /// window of the stream limits each.
+    unread: BTreeMap<AssociationId, VecDeque<Bytes>>,
     out: VecDeque<Datagram>,
     /// Buffers of sent datagrams, for reuse.
     spare: Vec<Vec<u8>>,
@@ -208,6 +211,7 @@ impl Quic {
             idle_checks: BTreeSet::new(),
             dirty: BTreeSet::new(),
             events: VecDeque::new(),
+            unread: BTreeMap::new(),
             out: VecDeque::new(),
             spare: Vec::new(),
         })
@@ -280,7 +284,7 @@ impl Quic {
             self.end(now, association, CloseReason::Here);
         }
         let old = std::mem::replace(self, fresh);
-        (self.next_association, self.events) = (old.next_association, old.events);
+        (self.next_association, self.events, self.unread) = (old.next_association, old.events, old.unread);
         Ok(())
     }
 
@@ -705,6 +709,11 @@ impl Quic {
     }
 
     fn end(&mut self, now: Time, id: AssociationId, reason: CloseReason) {
+        // The last messages of a peer may arrive together with its close.
+        let unread: VecDeque<Bytes> = std::iter::from_fn(|| self.read_open(id)).collect();
+        if !unread.is_empty() {
+            self.unread.insert(id, unread);
+        }
         let Some(association) = self.associations.remove(&id) else { return };
         self.idle_checks.remove(&(association.idle_check.next, id));
         let now = self.instant(now);
@@ -718,6 +727,15 @@ impl Quic {
             }
         }
         self.events.push_back(CarrierEvent::Closed { association: id, reason });
+    }
+
+    /// Returns the next bytes of the control stream of an association that has not ended.
+    fn read_open(&mut self, id: AssociationId) -> Option<Bytes> {
+        let at = self.channel_of(id, 0)?;
+        let channel = self.channels.get_mut(&at)?;
+        let bytes = read_some(&mut channel.quic, channel.stream?, CONTROL_CHUNK)?;
+        self.dirty.insert(at);
+        Some(bytes)
     }
 
     fn channel_of(&self, id: AssociationId, class: u8) -> Option<usize> {
@@ -993,11 +1011,14 @@ impl Carrier for Quic {
     }
 
     fn read_control(&mut self, association: AssociationId) -> Option<Bytes> {
-        let at = self.channel_of(association, 0)?;
-        let channel = self.channels.get_mut(&at)?;
-        let bytes = read_some(&mut channel.quic, channel.stream?, CONTROL_CHUNK)?;
-        self.dirty.insert(at);
-        Some(bytes)
+        match self.unread.get_mut(&association) {
+            Some(unread) => unread.pop_front(),
+            None => self.read_open(association),
+        }
+    }
+
+    fn forget_control(&mut self, association: AssociationId) {
+        self.unread.remove(&association);
     }
 
     fn close(&mut self, now: Time, association: AssociationId, code: u32, reason: &str) {

@@ -244,7 +244,7 @@ impl Session {
         let Some(transfer) = &mut self.transfer else { return Ok(()) };
         let handled = transfer.handle_event(now, node, event);
         self.take_results(node);
-        handled
+        unless_ended(handled)
     }
 
     /// Handles answers of the disk.
@@ -255,7 +255,7 @@ impl Session {
         let Some(transfer) = &mut self.transfer else { return Ok(()) };
         let advanced = transfer.advance(now, node);
         self.take_results(node);
-        advanced
+        unless_ended(advanced)
     }
 
     /// Checks the stall timer; to be called now and then.
@@ -273,7 +273,11 @@ impl Session {
     pub fn drops_full_packets<C: Carrier>(&mut self, now: Time, node: &mut Node<C>) -> Result<bool, NodeError> {
         let (Some(transfer), Some(association)) = (&self.transfer, self.association) else { return Ok(false) };
         let (bytes, is_waiting) = (transfer.progress(node).0, transfer.is_waiting());
-        self.black_hole.poll(now, node, association, bytes, is_waiting)
+        match self.black_hole.poll(now, node, association, bytes, is_waiting) {
+            // The event of the association's end follows.
+            Err(NodeError::NotOpen) => Ok(false),
+            polled => polled,
+        }
     }
 
     /// Closes the association, to continue in another one at once.
@@ -309,6 +313,14 @@ impl Session {
 
 fn files_of(sources: &[Source]) -> u64 {
     sources.iter().filter(|source| source.kind == Kind::File).count() as u64
+}
+
+/// Ignores that the association has ended: the event, with the reason, follows.
+fn unless_ended(result: Result<(), TransferError>) -> Result<(), TransferError> {
+    match result {
+        Err(TransferError::Node(NodeError::NotOpen)) => Ok(()),
+        other => other,
+    }
 }
 
 fn of_connect(error: ConnectError) -> TransferError {

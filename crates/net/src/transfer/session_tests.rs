@@ -205,6 +205,26 @@ fn a_transfer_survives_a_failure_of_the_path_and_gives_up_after_the_retry_time()
     }
 }
 
+/// Not all files are offered at once, so that the sender has something to say when the association ends.
+#[test]
+fn many_small_files_arrive_although_the_receiver_restarts() {
+    for seed in 1..=8 {
+        let scratch = Scratch::new(&format!("session-many-{seed}"));
+        let (tree, to) = (scratch.path().join("tree"), scratch.path().join("to"));
+        fs::create_dir(&tree).expect("a folder");
+        fs::create_dir(&to).expect("a folder");
+        for at in 0..400 {
+            fs::write(tree.join(at.to_string()), content(3_000, at)).expect("a file");
+        }
+        let restarts: Vec<_> = (1..4).map(|at| (Dur::from_ms(at * 150 + seed * 7), Fault::Restart)).collect();
+        let run = run(std::slice::from_ref(&tree), &to, Path::default(), LIMITS, &restarts, seed);
+        assert_eq!((run.error, run.outcomes.len(), run.associations > 1), (None, 401, true), "seed {seed}");
+        assert!(
+            (0..400).all(|at| fs::read(to.join("tree").join(at.to_string())).is_ok_and(|it| it == content(3_000, at)))
+        );
+    }
+}
+
 /// Everything is drawn from each seed.
 #[test]
 fn files_arrive_whole_over_random_networks_with_restarts_and_failures() {

@@ -375,6 +375,37 @@ fn the_control_stream_is_reliable_in_both_directions() {
     assert_eq!(reason, Some(CloseReason::Peer { code: 77, reason: "enough".into() }));
 }
 
+/// The application reads only after it has all datagrams, as a host that receives many at once.
+#[test]
+fn messages_before_a_close_are_delivered_before_it() {
+    let mut net = Virtual::new(Path::default(), NodeConfig::default(), 1).expect("settings that fit");
+    let association = net.connect().expect("a peer");
+    while net.next_event(Time::ZERO + Dur::from_ms(500)).is_some() {}
+    let now = net.now();
+    net.node(0).write_control(association, content(3_000)).expect("room");
+    // The message leaves before the close.
+    let mut datagrams: Vec<_> = std::iter::from_fn(|| net.node(0).poll_transmit(now)).collect();
+    net.node(0).close(now, association, 7, "over");
+    datagrams.extend(std::iter::from_fn(|| net.node(0).poll_transmit(now)));
+    let (mut got, mut ended) = (vec![], false);
+    for datagram in &datagrams {
+        let arrival = Arrival { from: address_of(0), dscp: 0, ecn: 0, received_ns: 0 };
+        datagram.segments().for_each(|bytes| net.node(1).handle_datagram(now, arrival, bytes));
+    }
+    while net.node(1).poll_transmit(now).is_some() {}
+    while let Some(event) = net.node(1).poll_event() {
+        match event {
+            NodeEvent::Control(id) => {
+                got.extend(std::iter::from_fn(|| net.node(1).read_control(id)).flatten());
+            }
+            NodeEvent::Closed { .. } => ended = true,
+            _ => {}
+        }
+    }
+    assert!(ended && got == content(3_000), "{} bytes, {ended}", got.len());
+    assert!(net.node(1).read_control(association).is_none());
+}
+
 /// Losses do not slow the tail down, nor does a lost datagram of acknowledgments. The simulator takes 2.3 s for the
 /// same transfer, and plain CUBIC about forty.
 #[test]
