@@ -44,9 +44,9 @@ fn trusting(peers: &[&Identity]) -> Trusted {
 
 /// A peer of the listening side.
 enum Peer {
-    Lawful(Quic),
+    Lawful(Box<Quic>),
     /// A plain QUIC connection that sends chosen bytes on its stream.
-    Stream(PlainStream),
+    Stream(Box<PlainStream>),
 }
 
 impl Peer {
@@ -140,11 +140,11 @@ pub fn check(bytes: &[u8]) -> usize {
     {
         (*version, *class) = (1, *class % 3);
     }
-    let mut peers = vec![Peer::Lawful(client)];
+    let mut peers = vec![Peer::Lawful(Box::new(client))];
     for key in [hostile, stranger] {
         let mut stream = PlainStream::new(&of(key), PlainController::Cubic, epoch).expect("valid settings");
         stream.send(Time::ZERO, address(100), said.clone().into()).expect("room");
-        peers.push(Peer::Stream(stream));
+        peers.push(Peer::Stream(Box::new(stream)));
     }
     // The rate of changes, low enough that many handshakes succeed.
     let rate = input.byte() % 64;
