@@ -16,7 +16,7 @@ import sparelane as sl
 from command_line import SPARELANE
 from hangs import HANG_S
 from sparelane.cli.commands.send import believed_tail_bps
-from sparelane.wire import transfer
+from sparelane.wire import addresses
 from wire_processes import call
 
 
@@ -148,7 +148,7 @@ def test_all_addresses_of_a_name_are_tried(
         found = [("203.0.113.1", port), silent.getsockname(), ("127.0.0.1", port)]
         answer = [(socket.AF_INET, socket.SOCK_DGRAM, 17, "", at) for at in found]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: answer)
-        assert transfer.resolve_all("name:1") == [f"{host}:{number}" for host, number in found]
+        assert addresses.resolve_all("name:1") == [f"{host}:{number}" for host, number in found]
         own, trusted = keys["sender"][0], [keys["receiver"][1]]
         options = sl.wire.Options(connect_timeout_s=3)
         report = sl.wire.send([file], "name:1", keys=own, trust=trusted, options=options)
@@ -158,5 +158,5 @@ def test_all_addresses_of_a_name_are_tried(
 
 def test_a_link_local_address_keeps_its_interface() -> None:
     loopback = socket.if_nametoindex("lo")
-    assert transfer.resolve("[fe80::1%lo]:5") == f"[fe80::1%{loopback}]:5"
-    assert transfer.resolve("[::1]:5") == "[::1]:5"
+    assert addresses.resolve("[fe80::1%lo]:5") == f"[fe80::1%{loopback}]:5"
+    assert addresses.resolve("[::1]:5") == "[::1]:5"

@@ -55,8 +55,9 @@ impl Flows {
 pub struct Interest {
     /// The time of the first call of [`Observer::on_sample`].
     pub first_sample: Option<Time>,
-    /// The connections, by the number of their first flow, whose packets the observer follows through every [`Step`]. Such packets take slower paths through the
-    /// simulator, with the same results. No such flow may use RCP: its rate header occupies the field of the send time.
+    /// The connections, by the number of their first flow, whose packets the observer follows through every [`Step`].
+    /// Such packets take slower paths through the simulator, with the same results. No such flow may use RCP: its rate
+    /// header occupies the field of the send time.
     pub packets: Flows,
     /// True if it needs [`Step::Received`] for the data packets of all flows, with the same restriction.
     pub receipts: bool,
