@@ -212,7 +212,10 @@ impl Attempts {
                     false => self.wait(now, self.limits.retry),
                 }
             }
-            State::Waiting(_) | State::Trying(..) if is_lasting(&reason) => {
+            // A handshake may fail for a reason that another one does not have, such as a change of address.
+            State::Waiting(_) | State::Trying(..)
+                if is_lasting(&reason) && !(self.lost.is_some() && matches!(reason, CloseReason::Failed(_))) =>
+            {
                 self.state = State::Over(ConnectError::Ended(reason));
             }
             State::Waiting(_) | State::Trying(..) => self.fail(now, Failure::Ended(reason)),

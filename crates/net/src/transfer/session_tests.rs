@@ -21,7 +21,7 @@ fn content(bytes: usize, seed: u64) -> Vec<u8> {
     (0..bytes).map(|_| rng.next_u64() as u8).collect()
 }
 
-/// A fault, at some time of a run.
+/// A fault, at some time after the first connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     /// The receiver is killed, and its port is closed.
@@ -112,7 +112,9 @@ fn run(files: &[PathBuf], to: &std::path::Path, path: Path, limits: Limits, faul
                 break;
             }
         }
-        let fault_at = faults.peek().map_or(Time::NEVER, |&(at, _)| Time::ZERO + at);
+        // Before the first connection, a fault is an error after the connect timeout at the latest.
+        let next_fault = session.opened().zip(faults.peek());
+        let fault_at = next_fault.map_or(Time::NEVER, |(opened, &(at, _))| opened + at);
         let limit = fault_at.min(session.next_timer()).min(now + Dur::from_ms(100)).max(now);
         match net.next_event(limit) {
             Some((0, event)) => {
