@@ -640,9 +640,13 @@ impl Quic {
     }
 
     fn reject(&mut self, now: Time, at: usize, reason: &'static str) {
+        self.reject_with(now, at, CODE_PROTOCOL, reason);
+    }
+
+    fn reject_with(&mut self, now: Time, at: usize, code: u32, reason: &'static str) {
         let instant = self.instant(now);
         if let Some(channel) = self.channels.get_mut(&at) {
-            channel.quic.close(instant, VarInt::from_u32(CODE_PROTOCOL), Bytes::from_static(reason.as_bytes()));
+            channel.quic.close(instant, VarInt::from_u32(code), Bytes::from_static(reason.as_bytes()));
             self.unbound.remove(&at);
             self.dirty.insert(at);
             if self.half_open.remove(at) {
@@ -910,10 +914,10 @@ impl Carrier for Quic {
             }
         }
         while let Some(at) = self.half_open.expired(now) {
-            self.reject(now, at, "no proof of a key in time");
+            self.reject_with(now, at, CODE_SILENT, "no proof of a key in time");
         }
         let late: Vec<usize> = self.unbound.iter().filter(|(_, until)| **until <= now).map(|(at, _)| *at).collect();
-        late.into_iter().for_each(|at| self.reject(now, at, "no hello in time"));
+        late.into_iter().for_each(|at| self.reject_with(now, at, CODE_SILENT, "no hello in time"));
         while let Some(&(at, id)) = self.idle_checks.first().filter(|(at, _)| *at <= now) {
             self.idle_checks.remove(&(at, id));
             self.check_idle(now, id);
