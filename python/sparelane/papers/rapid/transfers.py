@@ -62,6 +62,7 @@ class Run:
         start_up_s: the longest time in seconds that RAPID's start-up takes.
         is_quick: whether quick efforts include the run.
         earlier: the earlier transfer between the same hosts; `None` for the first transfer between them.
+        users: overrides that apply if there are web users, also without a transfer.
     """
 
     setting: str
@@ -74,6 +75,7 @@ class Run:
     start_up_s: float = testbed.START_UP_S
     is_quick: bool = True
     earlier: testbed.Earlier | None = None
+    users: tuple[str, ...] = ()
 
     def cell(self, effort: Effort) -> Cell:
         """Returns what is simulated at an effort. Short runs have no earlier transfer."""
@@ -87,7 +89,7 @@ class Run:
         if self.traffic == WEB or earlier:
             head = (*head, f"workload={workload(self.scheme, earlier, self.traffic == WEB)}")
         if self.traffic == WEB:
-            head = (*head, "nic.limit=1000packets", "nic.full=wait", f"duration={stop_s:g}s")
+            head = (*head, "nic.limit=1000packets", "nic.full=wait", f"duration={stop_s:g}s", *self.users)
         if earlier:
             head = (*head, *earlier.overrides([PAIR]))
         return Cell(
@@ -294,7 +296,8 @@ def experiment(declared: Declaration) -> Experiment:
 def read_runs(rest: Section) -> Iterator[Run]:
     """Yields every transfer of a file at its points.
 
-    The file's `overrides` apply to all transfers, and its `overrides_of_others` to those of other schemes than RAPID.
+    The file's `overrides` apply to all transfers, its `overrides_of_others` to those of other schemes than RAPID, and
+    its `overrides_of_users` to all runs with web users.
     Quick efforts leave out variants without the key `quick`, and schemes that `quick_schemes` does not list.
 
     Raises:
@@ -303,6 +306,7 @@ def read_runs(rest: Section) -> Iterator[Run]:
     uncounted = rest.one_of("uncounted", UNCOUNTED, "a tenth")
     common, quick = rest.texts("overrides"), rest.texts("quick_schemes")
     before, others = read_earlier(rest), rest.texts("overrides_of_others")
+    users = rest.texts("overrides_of_users")
     points: dict[str, tuple[str, tuple[str, ...]]] = {}
     for part in templates(rest, "point"):
         points[part.text("setting")] = part.text("traffic", ""), part.texts("overrides")
@@ -328,6 +332,7 @@ def read_runs(rest: Section) -> Iterator[Run]:
                     start_up_s,
                     is_quick and (not quick or scheme in quick),
                     earlier,
+                    users,
                 )
 
 
