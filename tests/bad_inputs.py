@@ -533,7 +533,7 @@ _KEYS = ["--keys", "keys", "--trust", "0" * 64]
 # Command lines of transfers and tunnels; none of them reaches a peer.
 WIRE: list[Line] = [
     Line(["keys"], "COMMAND"),
-    Line(["keys", "new"], "/dev/null"),
+    Line(["keys", "new"], "/proc/none"),
     Line(["keys", "new", "--keys", "s.toml"], "s.toml", _RUN),
     Line(["keys", "new", "--keys", "/proc/none"], "/proc/none"),
     Line(["keys", "show", "--keys", "nowhere"], "nowhere"),
