@@ -668,7 +668,7 @@ impl Quic {
             Some((id, 0)) => self.end(now, id, reason),
             Some((id, class)) => {
                 if reason == CloseReason::Restarted {
-                    // The peer does not know class 0 any more, either; its answer will say so.
+                    // The peer has lost class 0, too. It answers the ping with a stateless reset.
                     self.ping(id);
                 }
                 if let Some(association) = self.associations.get_mut(&id) {

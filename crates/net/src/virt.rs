@@ -218,7 +218,7 @@ pub struct Virtual<E = Node<Quic>> {
     departures: u64,
     /// Directions, by their first node, in which all packets are lost.
     blocked: [bool; 2],
-    /// Why packets do not reach a node, for the reports to their sender.
+    /// The obstacle between the network and each node. Senders of packets receive reports on it.
     obstacles: [Option<Obstacle>; 2],
     /// Reports on their way, in order of arrival, with the receiving node.
     reports: VecDeque<(Time, usize, Unreachable)>,
@@ -263,7 +263,7 @@ impl Virtual<Node<Quic>> {
     }
 
     /// Kills a node and starts it again with the same configuration. Its associations and flows are
-    /// gone, and no peer is told. `seed` is that of its connection IDs.
+    /// gone, and no peer is told. `seed` determines its connection IDs.
     ///
     /// # Errors
     /// The configuration is invalid.

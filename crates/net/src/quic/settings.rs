@@ -131,7 +131,7 @@ impl QuicConfig {
 pub(super) struct Settings {
     pub(super) endpoint: Arc<EndpointConfig>,
     pub(super) server: Option<Arc<ServerConfig>>,
-    /// For class 0, and for the lower classes, which are not kept alive.
+    /// The settings of class 0, then those of the lower classes, which are not kept alive.
     pub(super) client: [ClientConfig; 2],
     pub(super) verifier: Arc<KeyVerifier>,
     pub(super) seed: Option<[u8; 32]>,
@@ -160,7 +160,7 @@ impl Settings {
         });
         let mut endpoint = match config.local.filter(|_| config.listens) {
             Some(local) => EndpointConfig::new(Arc::new(reset_key(&config.identity, local))),
-            // Nobody reaches the address of a host that only dials after its end.
+            // A host that only dials has no address at which peers could find it after a restart.
             None => EndpointConfig::default(),
         };
         endpoint.rng_seed(seed).min_reset_interval(MIN_RESET_INTERVAL);

@@ -1,4 +1,4 @@
-//! Removal of incomplete files that nobody continues, while a receiver runs.
+//! Removes old incomplete files while a receiver runs.
 
 use crate::transfer::folder::Folder;
 use crate::transfer::partials::{LeftFile, clean};

@@ -273,7 +273,7 @@ fn the_rest_of_another_file_is_not_used() {
     }
 }
 
-/// As a measurement of the path sends it.
+/// Measurements of a path send such data.
 #[test]
 fn discarded_data_arrives_without_a_name_a_file_or_a_report() {
     let scratch = Scratch::new("transfer-discarded");

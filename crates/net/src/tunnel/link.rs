@@ -78,7 +78,7 @@ pub struct Unanswered {
     request: Request,
 }
 
-/// What the dialing site has sent for a connection before the answer.
+/// The data that the dialing site has sent for a connection before the answer.
 #[derive(Debug)]
 struct Request {
     target: Target,

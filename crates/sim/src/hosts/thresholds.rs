@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// The cache of all hosts.
 #[derive(Debug, Default)]
 pub(crate) struct Thresholds {
-    /// By sending and receiving host.
+    /// The thresholds by sending and receiving host.
     cached: BTreeMap<(u32, u32), CachedThreshold>,
     /// Flows that ended since the last start of a flow.
     ended: Vec<Ended>,
