@@ -40,7 +40,8 @@ run: build
 # Only `make test-all` runs the Rust tests of these crates: with QUIC, TLS and libbpf, they take as long to compile as all
 # others together. `make test` still tests them through the Python package.
 CRATES_TESTED_LATER = sparelane-net sparelane-bpf sparelane-emulate sparelane-py
-RUST_TESTS = cargo test --workspace --quiet $(addprefix --exclude ,$(CRATES_TESTED_LATER))
+# Without MAKEFLAGS, since cargo's doctests would warn that they cannot reach the job server of make.
+RUST_TESTS = MAKEFLAGS= cargo test --workspace --quiet $(addprefix --exclude ,$(CRATES_TESTED_LATER))
 # Further Rust tests of `make test-all`.
 RUST_TESTS_LATER = cargo test --quiet $(addprefix -p ,$(CRATES_TESTED_LATER)) $(if $(LIBBPF),--features sparelane-py/libbpf)
 

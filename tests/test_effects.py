@@ -152,9 +152,9 @@ def controller(name: str) -> Case:
     return Case(BASE, "scheme.x", more, CONDITIONS)
 
 
-def topology(kind: str, keys: str) -> Case:
+def topology(kind: str, keys: str, changes: Mapping[str, Any] | None = None) -> Case:
     """Returns a case for the keys of a topology."""
-    return Case(PATHS.format(kind=kind, keys=keys), "topology")
+    return Case(PATHS.format(kind=kind, keys=keys), "topology", changes or {})
 
 
 def other(default: str, allowed: str) -> Iterator[Any]:
@@ -231,7 +231,7 @@ SAMPLED = {"sample.interval": "10ms"}
 CASES: dict[tuple[str, str], Case] = {
     ("topology", "dumbbell"): topology("dumbbell", 'pairs = 2\nbottleneck_rate = "20Mbps"'),
     ("topology", "chain"): topology("chain", "routers = 3"),
-    ("topology", "fat-tree"): topology("fat-tree", 'rate = "50Mbps"'),
+    ("topology", "fat-tree"): topology("fat-tree", 'rate = "50Mbps"', {"duration": "20ms"}),
     ("topology", "spine-leaf"): topology(
         "spine-leaf", 'leaves = 2\nservers = 2\nserver_rate = "20Mbps"\nspine_rate = "20Mbps"'
     ),

@@ -44,9 +44,13 @@ LONG = {
     "rapid/table4-loss40g",
     "rapid/table5-burstiness",
     "rc3/drops",
+    "rc3/fig11-loss",
     "rc3/fig8-load",
+    "rc3/utilisation",
     "rtcp/example",
     "rtcp/fixed-window",
+    "rtcp/over-subscription",
+    "rtcp/preemption",
     "rtcp/random-sending",
     "rtcp/setting",
 }

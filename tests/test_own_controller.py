@@ -433,7 +433,10 @@ def test_a_slow_call_is_reported_with_its_line_and_ends_at_its_limit(tmp_path: P
         ("[0 for _ in iter(int, 1)]", ("--call-limit", "2"), "on_ack takes longer than 2 s"),
         ("time.sleep(0.3)", ("--run-limit", "2"), "the run takes longer than 2 s"),
         # A library that does not release the interpreter cannot be interrupted, so its worker is killed.
-        ("sum(range(10**12))", ("--run-limit", "2"), "the run takes longer than 2 s, and had to be killed"),
+        pytest.param(
+            *("sum(range(10**12))", ("--run-limit", "2"), "the run takes longer than 2 s, and had to be killed"),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_sweep_lists_a_run_over_its_limit_and_completes_the_others(

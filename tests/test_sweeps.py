@@ -588,6 +588,7 @@ def answers(port: int) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_a_dask_cluster_that_loses_a_worker_gives_the_same_results(tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="needs the extra dask")
     port, out = free_port(), tmp_path / "dask"
