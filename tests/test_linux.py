@@ -95,7 +95,7 @@ def test_rates_delays_and_limits_follow_from_the_scenario() -> None:
     delayed = "run tc -n left0 qdisc add dev eth root netem delay 10000.000us limit 1000000 rate 1000000000bit -14"
     assert delayed in lines
     assert any("dev right0 root netem" in line and "loss 1.000000000%" in line for line in lines)
-    assert "flow cubic left0 right0 10.2.0.1 2000000000 5000000 0 0" in lines
+    assert "flow cubic left0 right0 10.2.0.1 2000000000 5000000 0 0 0 0" in lines
 
 
 def test_hosts_delay_acknowledgments_unless_the_scenario_forbids_it() -> None:
@@ -130,7 +130,7 @@ def test_a_header_of_60_bytes_selects_ipv6() -> None:
     six = network("transport={mss = '1440B', header = '60B'}", "workload.size=10packets")
     assert six.needs_rc3_kernel
     lines = list(plan.lines(six))
-    assert "flow cubic left0 right0 fd00:2:0::1 0 14400 0 0" in lines
+    assert "flow cubic left0 right0 fd00:2:0::1 0 14400 0 0 0 0" in lines
     assert "run ip -n west route add fd00:2::/32 via fd00:0:0::2" in lines
     assert not any("10." in line.split("via")[-1] for line in lines if "route add" in line)
     with pytest.raises(ScenarioError, match=r"scheme.class over IPv6"):
@@ -172,7 +172,7 @@ def test_random_flows_are_those_of_the_simulator(workload: str) -> None:
 
 def test_a_class_is_a_type_of_service_and_a_band_of_strict_priority() -> None:
     lines = list(plan.lines(network("scheme.flow.class=2", "queue.push_out=false")))
-    assert "flow cubic left0 right0 10.2.0.1 0 5000000 16 0" in lines
+    assert "flow cubic left0 right0 10.2.0.1 0 5000000 16 0 0 0" in lines
     assert sum("pfifo limit 1000" in line for line in lines) == 2 * len(plan.TYPES_OF_SERVICE)
 
 
@@ -494,6 +494,72 @@ def test_a_parameter_reaches_the_kernel() -> None:
     settings = ["workload.size=5MB", "queue.limit=60packets"]
     plain, gentle = (running.run(SCENARIO, set=[*settings, *more]) for more in ([], ["scheme.flow.beta=0.5"]))
     assert plain.packet_digest != gentle.packet_digest
+
+
+# Four bursts of 60 segments to one host, two seconds apart. The first leaves a window above 20 segments.
+BURSTS = ['workload={ kind = "bulk", flows = 4, gap = "2s", size = "87600B", connections = "reused" }']
+
+
+def test_flows_on_reused_connections_name_their_pool() -> None:
+    lines = list(plan.lines(network(*BURSTS)))
+    assert lines.count("flow cubic left0 right0 10.2.0.1 2000000000 87600 0 0 1 0") == 1
+    assert not any("tcp_slow_start_after_idle" in line for line in lines), "the kernel's default restarts windows"
+    kept = list(plan.lines(network(*BURSTS, "transport.restart_after_idle=no")))
+    assert sum(line.endswith("net/ipv4/tcp_slow_start_after_idle 0") for line in kept) == 2
+
+
+def test_each_scheme_of_each_workload_has_a_pool_of_its_own() -> None:
+    one = "kind = 'bulk', size = '10packets', connections = 'reused'"
+    flows = network(
+        "scheme.other={ controller = 'cubic', class = 1 }",
+        "queue={ kind = 'priority', push_out = false, limit = '100packets' }",
+        f"workload=[{{ {one}, scheme = 'flow' }}, {{ {one}, scheme = 'other' }}, {{ {one}, scheme = 'flow' }}]",
+    ).flows
+    assert [(flow.scheme, flow.pool) for flow in flows] == [("flow", 1), ("other", 2), ("flow", 3)]
+
+
+def test_scripted_losses_on_reused_connections_are_refused() -> None:
+    drop = "drop=[{ from = 'west', to = 'east', flow = 1, segments = [3] }]"
+    with pytest.raises(ScenarioError, match="drop with reused connections"):
+        network(*BURSTS, drop)
+
+
+@with_kernel
+@pytest.mark.parametrize("restart", ["linux", "no"])
+def test_a_reused_connection_needs_no_handshake_and_restarts_as_in_the_simulator(restart: str) -> None:
+    settings = [*BURSTS, f"transport.restart_after_idle={restart}"]
+    ours = ["transport.preset='linux'", "transport.mss='1460B'", "transport.header='40B'"]
+    ours += [f"transport.restart_after_idle={restart}", "transport.delayed_ack=false"]
+    linux = running.run(SCENARIO, set=settings).result.flows
+    simulated = simulate.run(SCENARIO, set=[*BURSTS, *ours]).flows
+    assert linux["connection"].to_list() == simulated["connection"].to_list() == [0] * 4
+    assert linux["delivered_bytes"].to_list() == [87_600] * 4
+    # A kept window holds the first write of 64 KiB, so its last segment leaves before the next write could fill it.
+    later = 61 if restart == "no" else 60
+    assert linux["sent_packets_0"].to_list() == [60, later, later, later]
+    is_kept = linux["completion_s"][3] < linux["completion_s"][0] - 0.05
+    assert is_kept == (restart == "no"), "a handshake and two rounds of a growing window"
+    # Linux's slow start also grows a window of which a bit more than half is used, ours only a full one. The window at
+    # the end of a burst, and so a kept window, is therefore larger.
+    compared = range(4) if restart == "linux" else range(1)
+    for row in compared:
+        assert linux["completion_s"][row] == pytest.approx(simulated["completion_s"][row], rel=0.01), row
+    for row in range(4):
+        assert linux["completion_s"][row] < 1.01 * simulated["completion_s"][row], row
+
+
+@with_kernel
+def test_a_busy_connection_is_not_shared() -> None:
+    # A burst takes longer than the gap at first.
+    settings = ['workload={ kind = "bulk", flows = 6, gap = "50ms", size = "87600B", connections = "reused" }']
+    flows = running.run(SCENARIO, set=settings).result.flows
+    end, start, connection = flows["finish_s"], flows["start_s"], flows["connection"]
+    assert flows["completion_s"][0] > 0.05
+    assert connection[1] == 1
+    for row in range(6):
+        users = [other for other in range(row) if connection[other] == connection[row]]
+        assert all(end[other] <= start[row] for other in users), row
+    assert connection.n_unique() < 6
 
 
 @with_kernel

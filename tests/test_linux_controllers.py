@@ -14,7 +14,21 @@ from sparelane.papers.engine import runner, simulations
 from sparelane.papers.engine.base import Outcome, Simulation
 from sparelane.papers.engine.rows import Evaluation
 from sparelane.papers.linux import measured
-from sparelane.papers.linux.paths import LIKE, OURS, PATHS, QUICK_RUNS, RANDOM, RUNS, Path, Run, segments
+from sparelane.papers.linux.paths import (
+    IDLE_PATHS,
+    IDLE_RUNS,
+    KEPT,
+    LIKE,
+    LONGER,
+    OURS,
+    PATHS,
+    QUICK_RUNS,
+    RANDOM,
+    RUNS,
+    Path,
+    Run,
+    segments,
+)
 from sparelane.papers.linux.rows import FCT, FLIGHT, QUEUE, USE, fct
 from sparelane.reports import plots
 from sparelane.simulation import simulate
@@ -23,6 +37,7 @@ from sparelane.uml.parameters import CONTROLLERS
 
 EXPERIMENT = registry()["linux/controllers"]
 QUICK = EXPERIMENT.quick
+EVERY_RUN = (*RUNS, *IDLE_RUNS)
 LOSSY = PATHS[-1]
 with_kernel = pytest.mark.skipif(kernel.find() is None, reason="there is no kernel: sparelane linux build")
 
@@ -53,9 +68,9 @@ def slower(factor: float, *names: str) -> Callable[[Run, pl.DataFrame], pl.DataF
     )
 
 
-@pytest.mark.parametrize("path", dict.fromkeys(run.path for run in RUNS), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", dict.fromkeys(run.path for run in EVERY_RUN), ids=lambda path: path.name)
 def test_both_sides_of_a_path_send_the_same_flows_and_lose_the_same_segments(path: Path) -> None:
-    for run in (run for run in RUNS if run.path == path):
+    for run in (run for run in EVERY_RUN if run.path == path):
         for seed in (1, 3):
             ours, linux = (run.simulation(seed, side) for side in ("simulator", "linux"))
             own = (*OURS, *LIKE.get(run.controller, ()))
@@ -64,6 +79,8 @@ def test_both_sides_of_a_path_send_the_same_flows_and_lose_the_same_segments(pat
             network = mapping.network(simulate.prepare("linux-controllers", set=list(linux.settings)))
             assert {flow.controller for flow in network.flows} == {CONTROLLERS[run.controller]}
             assert network.timestamps
+            assert [flow.pool for flow in network.flows] == [int(path in IDLE_PATHS or path == LONGER)] * 3
+            assert network.restarts_after_idle == (run.variant != KEPT)
             mss_bytes = 1448
             lost = [(flow, segment) for flow, segments in enumerate(path.lost(seed)) for segment in segments]
             assert [(loss.flow, loss.byte // mss_bytes) for loss in network.losses] == lost
@@ -92,6 +109,12 @@ def test_seeds_with_equal_losses_are_one_simulation() -> None:
     seeds = EXPERIMENT.full.seed_numbers()
     kinds = {LOSSY.lost(seed) for seed in seeds}
     assert len({run.simulation(seed, "linux") for seed in seeds}) == len(kinds) < len(seeds)
+
+
+def test_bursts_with_random_backoffs_run_with_each_seed_and_others_once() -> None:
+    for run in IDLE_RUNS:
+        is_repeated = run.controller == "lp" or (run.controller == "cdg" and run.variant in ("", KEPT))
+        assert list(run.seeds([1, 2])) == ([1, 2] if is_repeated else [1]), run
 
 
 def test_equal_sides_have_no_differences_and_every_claim_holds() -> None:

@@ -198,7 +198,7 @@ def test_hosts_and_routers_serve_the_levels_by_code_point() -> None:
     filters = [line for line in lines if " filter add " in line]
     # Four levels, at four hosts and at both ends of the bottleneck.
     assert len(filters) == 4 * (4 + 2)
-    assert [line.split()[-1] for line in lines if line.startswith("flow ")] == ["4"]
+    assert [line.split()[-3] for line in lines if line.startswith("flow ")] == ["4"]
     assert sum(" prio bands 5 " in line for line in lines) == 4 + 2
     assert [line.split(maxsplit=3)[3] for line in lines if "tcp_rc3_packets" in line] == ["40 400 4000"] * 4
     assert not any("netem delay" in line and "dev eth" in line for line in lines)

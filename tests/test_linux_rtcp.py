@@ -156,6 +156,29 @@ def test_an_rtcp_flow_with_a_larger_weight_gets_more_of_the_link() -> None:
     assert queueing[0] > queueing[1], "a larger weight tolerates more congestion"
 
 
+def test_flows_on_reused_connections_are_classified_by_priority() -> None:
+    weighed = ('scheme.flow.classify="by-size"', "scheme.flow.weights={ urgent = 24000, high-volume = 6000 }")
+    small, large = (
+        network(*weighed, f"workload.size={size}", "workload.connections=reused").flows[0] for size in ("20KB", "40KB")
+    )
+    assert (small.priority, large.priority) == (16, 32)
+    assert network(*weighed, "workload.size=20KB").flows[0].priority == 0
+    # The same constants, but for the kind of class and the numbers of its two classes.
+    new, reused = (constants(*weighed, f"workload.connections={word}") for word in ("new", "reused"))
+    assert new != reused
+    assert {16, 32} <= set(reused)
+
+
+def test_reused_and_new_connections_of_one_scheme_classified_by_size_are_refused() -> None:
+    one = "kind = 'bulk', scheme = 'flow', size = '20KB'"
+    with pytest.raises(ScenarioError, match="reused and new connections of flow"):
+        network(
+            'scheme.flow.classify="by-size"',
+            "scheme.flow.weights={ urgent = 24000, high-volume = 6000 }",
+            f"workload=[{{ {one}, connections = 'reused' }}, {{ {one} }}]",
+        )
+
+
 @with_kernel
 def test_dctcp_is_marked_above_the_threshold_of_a_queue() -> None:
     settings = ['scheme.flow={controller = "dctcp"}', 'transport.ecn="dctcp"', "workload.size=20MB"]

@@ -199,7 +199,10 @@ class Description(TypedDict):
     sample: SampleDescription | None
 
 class FlowDescription(TypedDict):
-    """A flow; its size is `None` if it has no end, and its request and traffic class if it has none."""
+    """A flow; its size is `None` if it has no end, and its request, traffic class and pool if it has none.
+
+    A pool numbers the connections that a flow may take, among those with its hosts and its scheme.
+    """
 
     scheme: str
     src: str
@@ -208,6 +211,7 @@ class FlowDescription(TypedDict):
     start_ns: int
     request: int | None
     traffic_class: str | None
+    pool: int | None
 
 class Prepared:
     """A scenario that is parsed and built, but has not run yet. It can run once."""

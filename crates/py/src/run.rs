@@ -252,6 +252,7 @@ fn flow_row<'py>(
     row.set_item("start_ns", whole_nanoseconds(flow.start.as_ps()))?;
     row.set_item("request", flow.request)?;
     row.set_item("traffic_class", flow.traffic_class.map(|class| &classes[usize::from(class)]))?;
+    row.set_item("pool", flow.pool)?;
     Ok(row)
 }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -40,7 +40,9 @@ def network(prepared: Prepared) -> Network:
     hosts, cables = _topology(scenario, kind)
     _check_losses(scenario, cables)
     sizes, offload = _segments(scenario)
-    parameters, flows = _parameters(scenario), _flows(prepared, scenario)
+    flows = _flows(prepared, scenario)
+    parameters = _parameters(scenario, {flow.scheme for flow in flows if flow.pool})
+    _check_reuse(scenario, flows)
     has_rc3, has_batches = any(flow.rc3_levels for flow in flows), offload.send_packets > 1
     if has_rc3 or has_batches:
         # Hosts that serve priorities or split segments have queues of their own, and the delay must follow these.
@@ -79,6 +81,7 @@ def network(prepared: Prepared) -> Network:
         # Linux delays acknowledgments by its own rules, unless the scenario turns delays off.
         acks_each=scenario["given"].get("transport", {}).get("delayed_ack") is False,
         rc3_packets=_rc3_packets(scenario),
+        restarts_after_idle=scenario["given"].get("transport", {}).get("restart_after_idle") != "no",
     )
 
 
@@ -122,6 +125,7 @@ def _flows(prepared: Prepared, scenario: Description) -> tuple[Flow, ...]:
         raise refusal(scenario, f"more than {MOST_FLOWS} flows", f"up to {MOST_FLOWS}")
     at = {host["name"]: host["neighbour"] for host in scenario["hosts"]}
     flows = []
+    pools: dict[tuple[int, str], int] = {}
     for row in rows:
         scheme = scenario["schemes"][row["scheme"]]
         controller, is_rc3 = scheme["controller"], scheme["controller"] == "rc3"
@@ -132,10 +136,32 @@ def _flows(prepared: Prepared, scenario: Description) -> tuple[Flow, ...]:
         name = str(scheme["settings"]["inner"]) if is_rc3 else controller
         ends = (row["src"], row["dst"], row["size_bytes"], row["start_ns"])
         levels = (0, len(scheme["settings"]["levels"]) + 1) if is_rc3 else (scheme["class"], 0)
-        flows.append(
-            Flow(row["scheme"], CONTROLLERS.get(name, name), *ends, *levels, row["request"], row["traffic_class"])
+        # A pool of the simulator has the connections of one workload, and a flow takes one with its scheme.
+        pool = 0 if row["pool"] is None else pools.setdefault((row["pool"], row["scheme"]), 1 + len(pools))
+        priority = rtcp.priority(scheme["settings"], row["size_bytes"]) if pool and controller == rtcp.NAME else 0
+        flow = Flow(
+            row["scheme"],
+            CONTROLLERS.get(name, name),
+            *ends,
+            *levels,
+            row["request"],
+            row["traffic_class"],
+            pool,
+            priority,
         )
+        flows.append(flow)
     return tuple(flows)
+
+
+def _check_reuse(scenario: Description, flows: Sequence[Flow]) -> None:
+    """Refuses what the kernel cannot tell apart on reused connections."""
+    reused = {flow.scheme for flow in flows if flow.pool}
+    weighed = {flow.scheme for flow in flows if flow.priority}
+    # The kernel has one rule of classes for all connections of a scheme.
+    if mixed := sorted(weighed & {flow.scheme for flow in flows if not flow.pool}):
+        raise refusal(scenario, f"reused and new connections of {mixed[0]}", "one kind for a scheme of rtcp")
+    if reused and scenario["drops"]:
+        raise refusal(scenario, "drop with reused connections", "new connections")
 
 
 def _rc3_packets(scenario: Description) -> tuple[int, ...]:
@@ -151,15 +177,20 @@ def _rc3_packets(scenario: Description) -> tuple[int, ...]:
     return tuple(end - start for start, end in zip((0, *ends), ends, strict=False))
 
 
-def _parameters(scenario: Description) -> tuple[str, ...]:
-    """The parameters of the kernel's modules, as its command line takes them."""
+def _parameters(scenario: Description, reused: Collection[str]) -> tuple[str, ...]:
+    """The parameters of the kernel's modules, as its command line takes them.
+
+    Args:
+        scenario: the scenario.
+        reused: the schemes whose flows reuse connections.
+    """
     # The kernel has each module once, so all schemes of a controller share its parameters.
     found: dict[str, tuple[list[str], str]] = {}
     for name, scheme in scenario["schemes"].items():
         controller, path = scheme["controller"], f"scheme.{name}"
         if controller == "rc3":
             continue
-        words = _words(scenario, path, name)
+        words = _words(scenario, path, name, is_reused=name in reused)
         first, earlier = found.setdefault(controller, (words, path))
         if first != words:
             what = f"{path} and {earlier} with other parameters of {controller} at once"
@@ -167,12 +198,12 @@ def _parameters(scenario: Description) -> tuple[str, ...]:
     return tuple(word for words, _ in found.values() for word in words)
 
 
-def _words(scenario: Description, path: str, name: str) -> list[str]:
+def _words(scenario: Description, path: str, name: str, *, is_reused: bool) -> list[str]:
     """The parameters of a scheme as the kernel's command line takes them."""
     scheme, given = scenario["schemes"][name], scenario["given"]["scheme"][name]
     values = scheme["settings"]
     if scheme["controller"] == rtcp.NAME:
-        return [rtcp.word(values, _access_bps(scenario))]
+        return [rtcp.word(values, _access_bps(scenario), is_reused=is_reused)]
     words = []
     # Parameters that the scenario does not give keep the kernel's defaults.
     for key in (key for key in settable(scheme["controller"]) if key in given):

@@ -30,6 +30,9 @@ class Flow:
         rc3_levels: the number of low-priority levels of an RC3 flow, otherwise 0.
         request: the number of the client's request that it is part of, if any.
         traffic_class: the name of its class of traffic, if it has one.
+        pool: the pool of connections that it takes an idle one from, from 1; 0 opens a connection.
+        priority: the priority that its socket gets at the start (SO_PRIORITY), by which RTCP weighs reused connections;
+            0 leaves it unset.
     """
 
     scheme: str
@@ -42,6 +45,8 @@ class Flow:
     rc3_levels: int = 0
     request: int | None = None
     traffic_class: str | None = None
+    pool: int = 0
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +126,7 @@ class Network:
         losses: the scripted losses.
         acks_each: whether hosts acknowledge each segment at once, instead of by Linux's own rules.
         rc3_packets: the number of packets in each level of RC3 but the last.
+        restarts_after_idle: whether a window that was idle is halved per timeout, as Linux does by default.
     """
 
     routers: tuple[str, ...]
@@ -142,6 +148,7 @@ class Network:
     losses: tuple[Loss, ...] = ()
     acks_each: bool = False
     rc3_packets: tuple[int, ...] = ()
+    restarts_after_idle: bool = True
 
     @property
     def has_rc3(self) -> bool:

@@ -44,7 +44,8 @@ def lines(network: Network, captures: Sequence[tuple[str, str]] = ()) -> Iterato
     for flow in network.flows:
         ends = f"{flow.source} {flow.target} {addresses[flow.target]}"
         service = TYPES_OF_SERVICE[flow.level]
-        yield f"flow {flow.controller} {ends} {flow.start_ns} {flow.size_bytes or 0} {service} {flow.rc3_levels}"
+        size = f"{flow.start_ns} {flow.size_bytes or 0}"
+        yield f"flow {flow.controller} {ends} {size} {service} {flow.rc3_levels} {flow.pool} {flow.priority}"
     for loss in network.losses:
         yield f"lose {loss.flow} {loss.byte} {loss.copies}"
     # One end of each cable is enough: its device sees the packets of both directions.
@@ -231,6 +232,7 @@ def _settings(network: Network) -> tuple[tuple[str, str], ...]:
         ("tcp_no_metrics_save", "1"),
         ("tcp_rmem", "4096 67108864 268435456"),
         ("tcp_wmem", "4096 262144 268435456"),
+        *((("tcp_slow_start_after_idle", "0"),) if not network.restarts_after_idle else ()),
         *((("tcp_rc3", "1"),) if network.has_rc3 else ()),
         # Limits that are not written keep the kernel's defaults, but no level uses them.
         *((("tcp_rc3_packets", _listed(network.rc3_packets)),) if network.has_rc3 and network.rc3_packets else ()),

@@ -33,10 +33,21 @@ TOP = (
     "workload",
     "sample",
 )
-TRANSPORT = ("preset", "ecn", "mss", "header", "delayed_ack", "send_batch", "receive_batch", "receive_batch_timeout")
+TRANSPORT = (
+    "preset",
+    "ecn",
+    "mss",
+    "header",
+    "delayed_ack",
+    "send_batch",
+    "receive_batch",
+    "receive_batch_timeout",
+    "restart_after_idle",
+)
 TRANSPORT_VALUES: Values = {
     "preset": ("linux",),
     "delayed_ack": (True, False),
+    "restart_after_idle": ("linux", "no"),
     "send_batch": range(1, MOST_BATCH + 1),
     "receive_batch": (1, MOST_BATCH),
 }
@@ -71,7 +82,6 @@ def check(scenario: Description) -> None:
         check_table(scenario, path, table, kind=("bulk", "requests"))
         if "writes" in table:
             raise refusal(scenario, f"{path}.writes", "workloads without it")
-        check_table(scenario, path, {"connections": table.get("connections", "new")}, connections=("new",))
     for path, table in tables(scenario, "link"):
         check_table(scenario, path, table, ("select", "between", "loss"), select=("core",))
 

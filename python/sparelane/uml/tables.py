@@ -203,7 +203,7 @@ def _flows(network: Network, rows: list[dict[str, str]]) -> dict[str, Column]:
         "id": np.arange(len(rows), dtype=np.uint32),
         "scheme": _texts([flow.scheme for flow in network.flows]),
         "traffic_class": _some_texts([flow.traffic_class for flow in network.flows]),
-        "connection": np.arange(len(rows), dtype=np.uint32),
+        "connection": np.array([int(row["connection"]) for row in rows], dtype=np.uint32),
         "request": _some([flow.request for flow in network.flows], np.uint64),
         "src": _texts([flow.source for flow in network.flows]),
         "dst": _texts([flow.target for flow in network.flows]),

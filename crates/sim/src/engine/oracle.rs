@@ -4,7 +4,7 @@
 //! It compiles only with the feature `oracle`, which the tests of this crate and of those above it enable. [`try_run`]
 //! runs a configuration in either engine and returns the records, so that tests can compare them on random scenarios.
 
-use crate::config::{Change, Discipline, RunConfig};
+use crate::config::{Discipline, RunConfig};
 use crate::engine::fabric::{AT_HOST, AT_INTERFACE, Alarm, Event, Fabric, LinkFabric};
 use crate::physics::PhysicsViolation;
 use crate::records::{CLASSES, Records};
@@ -14,7 +14,7 @@ use crate::wire::packet::{Flags, Packet};
 use crate::wire::qdisc::{ActiveQueue, PriorityQueue};
 use crate::wire::rcp_meter::RcpMeter;
 use crate::world::World;
-use sparelane_core::{Dur, Rate, Time};
+use sparelane_core::{Rate, Time};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
@@ -60,8 +60,7 @@ struct Port {
     waiting: Waiting,
     in_transmission: Option<Packet>,
     free_at: Time,
-    /// Packets on the wire, each with its time of arrival.
-    wire: VecDeque<(Time, Packet)>,
+    wire: VecDeque<Packet>,
     faults: Faults,
     meter: Option<RcpMeter>,
     wake: Time,
@@ -141,36 +140,6 @@ impl TwoEventFabric {
             };
             let Some(victim) = victim else { return false };
             victims.push(victim);
-        }
-    }
-
-    /// Sets the rate and the delay of a link. What is left of the packet in transmission takes as many times longer as
-    /// the whole packet does. Packets on the wire arrive no later than one that leaves the transmitter now.
-    fn retune(&mut self, now: Time, link: u32, spec: &LinkSpec) {
-        let port = &mut self.ports[link as usize];
-        let before = port.in_transmission.map(|packet| port.spec.time_of(&packet));
-        (port.spec.rate, port.spec.delay) = (spec.rate, spec.delay);
-        let mut due = Vec::new();
-        if let (Some(packet), Some(before)) = (port.in_transmission, before) {
-            let (left, whole) = ((port.free_at - now).as_ps(), port.spec.time_of(&packet).as_ps());
-            let left = (u128::from(left) * u128::from(whole)).div_ceil(u128::from(before.as_ps()));
-            port.free_at = now + Dur::from_ps(left as u64);
-            due.push((port.free_at, Kind::TransmissionEnds(link)));
-        }
-        for (at, _) in port.wire.iter_mut().filter(|(at, _)| *at > now + spec.delay) {
-            *at = now + spec.delay;
-            due.push((*at, Kind::Arrives(link)));
-        }
-        if let Waiting::Active(active) = &mut port.waiting {
-            active.handle_rate(spec.rate);
-        }
-        if let Some(meter) = &mut port.meter {
-            meter.handle_rate(now, spec.rate);
-        }
-        let is_awaited = port.wake != Time::NEVER;
-        due.into_iter().for_each(|(at, kind)| self.push(at, kind));
-        if is_awaited {
-            self.wake_at(now, link);
         }
     }
 
@@ -290,17 +259,15 @@ impl Fabric for TwoEventFabric {
                 Kind::TransmissionEnds(link) => {
                     let port = &mut self.ports[link as usize];
                     let arrival = now + port.spec.delay;
-                    // A change of the rate leaves events behind, which are ignored.
-                    let Some(packet) = port.in_transmission.take_if(|_| port.free_at == now) else { continue };
-                    port.wire.push_back((arrival, packet));
+                    if let Some(packet) = port.in_transmission.take() {
+                        port.wire.push_back(packet);
+                    }
                     self.push(arrival, Kind::Arrives(link));
                     self.start_transmission(now, link);
                 }
                 Kind::Arrives(link) => {
                     let port = &mut self.ports[link as usize];
-                    // A change of the delay leaves events behind, too.
-                    let Some(&(_, packet)) = port.wire.front().filter(|(at, _)| *at == now) else { continue };
-                    port.wire.pop_front();
+                    let packet = port.wire.pop_front()?;
                     port.counts.delivered_packets += 1;
                     port.counts.delivered_bytes += packet.wire_bytes();
                     if packet.is_lost_on_wire() {
@@ -345,9 +312,6 @@ impl Fabric for TwoEventFabric {
     fn free_at(&self, link: u32) -> Option<Time> {
         let port = &self.ports[link as usize];
         let Waiting::Fifo(waiting) = &port.waiting else { return None };
-        if port.spec.changes {
-            return None;
-        }
         Some(waiting.iter().fold(port.free_at, |at, packet| at + port.spec.time_of(packet)))
     }
 
@@ -378,15 +342,6 @@ impl Fabric for TwoEventFabric {
             }
         }
         self.wake_at(at, link);
-    }
-
-    fn change(&mut self, now: Time, link: u32, change: Change, spec: &LinkSpec, seed: u64) {
-        let faults = &mut self.ports[link as usize].faults;
-        match change {
-            Change::Rate(_) | Change::Delay(_) => self.retune(now, link, spec),
-            Change::Loss(loss) => faults.set_loss(loss, seed, u64::from(link)),
-            Change::Down(is_down) => faults.is_down = is_down,
-        }
     }
 
     fn plan_drop(&mut self, link: u32, planned: PlannedDrop) {

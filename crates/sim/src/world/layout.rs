@@ -43,7 +43,6 @@ pub(crate) fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(
         config.queues_at.iter().map(|at| ((at.cable, at.from), Arc::new(at.queue.clone()))).collect();
     let dropping = config.drops.iter().map(|drop| (drop.from, drop.to));
     let watched: BTreeSet<_> = dropping.chain(in_view.iter().copied()).collect();
-    let changing: BTreeSet<_> = config.changes.iter().map(|change| (change.cable, change.from)).collect();
     let (router_queue, nic_queue) = (Arc::new(config.router_queue.clone()), Arc::new(config.nic_queue.clone()));
     let spec = |index: usize, cable: &Cable, from: NodeId| {
         let is_host = config.network.nodes[from.index()].kind == NodeKind::Host;
@@ -55,8 +54,7 @@ pub(crate) fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(
         let (rate, delay, loss) = (cable.rate_from(from), cable.delay, cable.loss_from(from));
         let min_time = if is_host { hosts.spec(from).send_cost } else { Dur::ZERO };
         let is_watched = watched.contains(&(from, if from == cable.a { cable.b } else { cable.a }));
-        let changes = changing.contains(&(index, from));
-        LinkSpec { rate, delay, queue, limit, loss, min_time, memory, is_watched, changes, largest_bytes }
+        LinkSpec { rate, delay, queue, limit, loss, min_time, memory, is_watched, largest_bytes }
     };
     let cables = config.network.cables.iter().enumerate();
     cables.flat_map(|(index, cable)| [spec(index, cable, cable.a), spec(index, cable, cable.b)]).collect()

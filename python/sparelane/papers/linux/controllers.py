@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import polars as pl
+from matplotlib.figure import Figure
 
 from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
 from sparelane.papers.engine.claims import Value, median_difference, unexplained
 from sparelane.papers.engine.declared import Declaration, named, templates
 from sparelane.papers.engine.rows import NOT_EXPLAINED, Evaluation, Key, Row
 from sparelane.papers.engine.rows import measured as mean_row
-from sparelane.papers.linux import measured
-from sparelane.papers.linux.figure import draw
-from sparelane.papers.linux.paths import PATHS, QUICK_RUNS, RUNS, SIDES, Run
+from sparelane.papers.linux import figure, measured
+from sparelane.papers.linux.paths import IDLE_RUNS, PATHS, QUICK_IDLE_RUNS, QUICK_RUNS, RUNS, SIDES, Run
 from sparelane.papers.linux.rows import FCT
 from sparelane.papers.linux.rows import METRICS as OVER_TIME
 
@@ -25,31 +26,54 @@ NAMED = 0.05
 SHOWN = PATHS[1]
 
 
-def _runs(effort: Effort) -> tuple[Run, ...]:
-    return QUICK_RUNS if effort.name == "quick" else RUNS
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The runs of an experiment.
+
+    Attributes:
+        full: the runs of the full effort.
+        quick: the runs of the quick effort.
+        draw: draws the figure.
+    """
+
+    full: tuple[Run, ...]
+    quick: tuple[Run, ...]
+    draw: Callable[[Evaluation], Figure]
+
+    def of(self, effort: Effort) -> tuple[Run, ...]:
+        """Returns the runs of an effort."""
+        return self.quick if effort.name == "quick" else self.full
 
 
-def plan(effort: Effort) -> Sequence[Simulation]:
+# What the key `runs` of a file names.
+CHOICES: Mapping[str, Chosen] = {
+    "paths": Chosen(RUNS, QUICK_RUNS, figure.draw),
+    "bursts": Chosen(IDLE_RUNS, QUICK_IDLE_RUNS, figure.draw_bursts),
+}
+
+
+def plan(effort: Effort, chosen: Chosen) -> Sequence[Simulation]:
     """Returns both sides of each run, under each seed that changes the result."""
     return list(
         dict.fromkeys(
             run.simulation(seed, side)
-            for run in _runs(effort)
+            for run in chosen.of(effort)
             for seed in run.seeds(effort.seed_numbers())
             for side in SIDES
         )
     )
 
 
-def evaluate(effort: Effort, outcomes: Outcomes, smaller: Mapping[Key, str]) -> Evaluation:
+def evaluate(effort: Effort, outcomes: Outcomes, chosen: Chosen, smaller: Mapping[Key, str]) -> Evaluation:
     """Returns our numbers and Linux's, as means over seeds.
 
     Args:
         effort: the effort.
         outcomes: the outcomes of the plan.
+        chosen: the runs.
         smaller: the reasons for differences that a note lists, by row.
     """
-    runs = _runs(effort)
+    runs = chosen.of(effort)
     tables = [
         measured.rows(run, seed, side, outcomes[run.simulation(seed, side)])
         for run in runs
@@ -124,5 +148,7 @@ def experiment(declared: Declaration) -> Experiment:
         DeclarationError: a key is wrong.
     """
     smaller = {key: text for part in templates(declared.rest, "smaller") for key, text in declared.rows.reasons(part)}
+    chosen = declared.rest.one_of("runs", CHOICES)
     declared.rest.finish()
-    return declared.experiment(plan, partial(evaluate, smaller=smaller), draw)
+    evaluated = partial(evaluate, chosen=chosen, smaller=smaller)
+    return declared.experiment(partial(plan, chosen=chosen), evaluated, chosen.draw)

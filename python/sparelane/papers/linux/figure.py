@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sparelane.papers.engine.rows import Evaluation
-from sparelane.papers.linux.rows import FCT
+from sparelane.papers.linux.paths import IDLE_PATHS, KEPT
+from sparelane.papers.linux.rows import FCT, fct
 from sparelane.reports import plots
 from sparelane.uml.parameters import CONTROLLERS
 
 # The controllers whose flows the figure shows over time.
 SHOWN = ("bbr", "westwood", "cdg", "vegas", "cubic")
+# The controllers of the figure of bursts, and the number of the last burst.
+CONTROLLERS_SHOWN = tuple(CONTROLLERS)
+LAST = 2
 LOOKS = {"linux": ("Linux", plots.TCP), "simulator": ("ours", plots.RC3)}
 
 
@@ -22,6 +28,29 @@ def draw(evaluation: Evaluation) -> Figure:
     _differences(panels[0], evaluation)
     for panel, controller in zip(panels[1:], SHOWN, strict=False):
         _over_time(panel, evaluation, controller)
+    return drawing
+
+
+def draw_bursts(evaluation: Evaluation) -> Figure:
+    """Draws the completion times of the third burst, with windows that restart and windows that are kept."""
+    known = {row.key: row for row in evaluation.rows}
+    paths = [path for path in IDLE_PATHS if fct(path, CONTROLLERS_SHOWN[0], LAST) in known]
+    drawing, panels = plots.figure(len(paths), width_inches=plots.PAGE_INCHES)
+    # A line for each controller.
+    drawing.set_figheight(1.5 * plots.HEIGHT_INCHES)
+    for panel, path in zip(panels, paths, strict=True):
+        for variant, ink in (("", plots.TCP.ink), (KEPT, plots.RC3.ink)):
+            keys = [replace(fct(path, controller, LAST), variant=variant) for controller in CONTROLLERS_SHOWN]
+            found = [(number, known[key]) for number, key in enumerate(keys) if key in known]
+            for side, mark in (("Linux", "o"), ("ours", "x")):
+                points = [(row.paper if side == "Linux" else row.value, number) for number, row in found]
+                drawn = [(value, number) for value, number in points if value is not None]
+                label = f"{side}, {variant or 'restart after idleness'}"
+                panel.plot(*zip(*drawn, strict=True), mark, markersize=3.5, fillstyle="none", color=ink, label=label)
+        panel.set_yticks(range(len(CONTROLLERS_SHOWN)), CONTROLLERS_SHOWN, fontsize=6)
+        panel.set_xlabel(f"third burst (s)\n{path.name}")
+        panel.set_xlim(left=0)
+        plots.legend_above(panel, 2)
     return drawing
 
 

@@ -23,6 +23,13 @@ SAMPLED_EVERY = "7307us"
 # Payload of a full segment with timestamps, bytes.
 MSS_BYTES = 1448
 
+# Variants of CDG without randomness: it never backs off for delays, or backs off at each rise above the smallest.
+WITHOUT_DRAWING = "no backoff for delays"
+AT_EACH_RISE = "a backoff for each rise of delays"
+UNDRAWN = (WITHOUT_DRAWING, AT_EACH_RISE)
+# The variant of bursts in which idleness changes no window.
+KEPT = "window kept"
+
 Side = Literal["simulator", "linux"]
 SIDES: tuple[Side, ...] = ("simulator", "linux")
 # Linux acknowledges nearly every packet here, because the receiving program reads each at once.
@@ -65,10 +72,15 @@ class Path:
             f"topology.bottleneck_rate={self.rate}",
             f"topology.bottleneck_delay={self.round_trip_ms * 0.4:g}ms",
             f"queue.limit={self.limit}",
-            *(f"workload.{number}.size={size}" for number, size in enumerate(self.sizes)),
+            *self.flows,
             f'sample={{ interval = "{SAMPLED_EVERY}", flows = [2], queues = [["west", "east"]], '
             'links = [["west", "east"]] }',
         )
+
+    @property
+    def flows(self) -> tuple[str, ...]:
+        """The overrides of the flows."""
+        return tuple(f"workload.{number}.size={size}" for number, size in enumerate(self.sizes))
 
     def lost(self, seed: int) -> tuple[tuple[int, ...], ...]:
         """Returns the segments of each flow whose first transmission is lost with a seed, for all controllers."""
@@ -77,6 +89,27 @@ class Path:
     def _lost(self, size: str, seed: int) -> tuple[int, ...]:
         draw = random.Random(f"{self.name}, {size}, {seed}")
         return tuple(number for number in range(segments(size)) if draw.random() < self.loss)
+
+
+@dataclass(frozen=True, slots=True)
+class Bursts(Path):
+    """A dumbbell with one pair of hosts and one connection, which is idle between bursts of 1.5 MB.
+
+    Attributes:
+        gap: the time from the start of one burst to the next.
+    """
+
+    gap: str
+
+    @property
+    def flows(self) -> tuple[str, ...]:
+        """The overrides of the flows."""
+        workload = f'kind = "bulk", scheme = "flow", size = "1.5MB", flows = {len(self.sizes)}, gap = "{self.gap}"'
+        return (f'workload=[{{ {workload}, connections = "reused" }}]',)
+
+    def lost(self, seed: int) -> tuple[tuple[int, ...], ...]:
+        """Returns nothing: no segment of these paths is lost."""
+        return ()
 
 
 def segments(size: str) -> int:
@@ -94,6 +127,17 @@ PATHS = (
     Path("100 Mb/s, 100 ms, loss 1e-4", "100Mbps", 100, 1e-4, "1bdp", ("150kB", "1.5MB", "4MB")),
     Path("1 Gb/s, 10 ms, loss 1e-4, shallow", "1Gbps", 10, 1e-4, "0.2bdp", ("150kB", "1.5MB", "4MB")),
 )
+
+
+# A connection of 100 Mb/s and 50 ms, which is idle for about 0.7 or 9.7 seconds between bursts.
+BURSTS = ("first burst", "second burst", "third burst")
+IDLE_PATHS = tuple(
+    Bursts(f"100 Mb/s, 50 ms, bursts every {words}", "100Mbps", 50, 0.0, "1bdp", BURSTS, gap)
+    for words, gap in (("1 s", "1s"), ("10 s", "10s"))
+)
+# BBR's minimum round-trip time lasts ten seconds, so whether a burst after ten seconds renews it is a matter of
+# microseconds. After twelve seconds, each burst renews it.
+LONGER = Bursts("100 Mb/s, 50 ms, bursts every 12 s", "100Mbps", 50, 0.0, "1bdp", BURSTS, "12s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +158,7 @@ class Run:
 
     def seeds(self, wanted: Sequence[int]) -> Sequence[int]:
         """Returns the seeds with different results: only the first if the run draws no random numbers."""
-        draws = self.controller in RANDOM and not self.variant
+        draws = self.controller in RANDOM and self.variant not in UNDRAWN
         return wanted if self.path.loss or draws else wanted[:1]
 
     def simulation(self, seed: int, side: Side) -> Simulation:
@@ -142,9 +186,6 @@ class Run:
         )
 
 
-# Variants of CDG without randomness: it never backs off for delays, or backs off at each rise above the smallest.
-WITHOUT_DRAWING = "no backoff for delays"
-AT_EACH_RISE = "a backoff for each rise of delays"
 VARIED_RUNS = (
     *(Run(path, "cdg", WITHOUT_DRAWING, ("scheme.flow.backoff_factor=0",)) for path in PATHS if not path.loss),
     Run(PATHS[0], "cdg", AT_EACH_RISE, ("scheme.flow.backoff_factor=10000",)),
@@ -152,3 +193,15 @@ VARIED_RUNS = (
 RUNS = (*(Run(path, controller) for path in PATHS for controller in CONTROLLERS), *VARIED_RUNS)
 # The runs of the quick effort: two paths, one of them with losses.
 QUICK_RUNS = tuple(run for run in RUNS if run.path in (PATHS[0], PATHS[-1]) and not run.variant)
+# The runs with idle periods: with Linux's restart of windows, and without.
+IDLE_RUNS = (
+    *(
+        Run(path, controller, *variant)
+        for variant in ((), (KEPT, ("transport.restart_after_idle=no",)))
+        for path in IDLE_PATHS
+        for controller in CONTROLLERS
+    ),
+    *(Run(path, "cdg", WITHOUT_DRAWING, ("scheme.flow.backoff_factor=0",)) for path in IDLE_PATHS),
+    Run(LONGER, "bbr"),
+)
+QUICK_IDLE_RUNS = tuple(run for run in IDLE_RUNS if run.path == IDLE_PATHS[0] and not run.variant)

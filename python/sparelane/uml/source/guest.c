@@ -6,9 +6,11 @@
  *     run COMMAND...                          runs a command of iproute2, before time zero
  *     set NAMESPACE PATH VALUE                writes VALUE into a file of /proc or /sys; "-" is the first namespace
  *     feature NAMESPACE DEVICE tso|gro 0|1    sets a feature of a device, as `ethtool -K` does
- *     flow CONTROLLER FROM TO ADDRESS START_NS BYTES TOS LEVELS    adds a flow; 0 bytes is a flow without end; LEVELS
- *                                             above 0 turns on RC3 with this number of low-priority levels, and the
- *                                             sender then writes all bytes at once
+ *     flow CONTROLLER FROM TO ADDRESS START_NS BYTES TOS LEVELS POOL PRIORITY    adds a flow; 0 bytes is a flow without
+ *                                             end; LEVELS above 0 turns on RC3 with this number of low-priority levels,
+ *                                             and the sender then writes all bytes at once; POOL above 0 takes the idle
+ *                                             connection of flows of this number that was opened first, or opens one;
+ *                                             PRIORITY above 0 sets SO_PRIORITY at the flow's start
  *     watch NAMESPACE DEVICE                  adds every packet at the device to the digest
  *     capture NAMESPACE DEVICE                writes every packet at the device to a file; captures count from 0
  *     carry NAMESPACE ONE OTHER               forwards packets between two devices in both directions
@@ -19,8 +21,9 @@
  *     count NAMESPACE                         writes the counters of all queues of the namespace at the end
  *     end NS                                  the end of the run
  *
- * A flow starts with its SYN, and ends when the receiver has read its last byte. The kernel moves the data
- * (traffic/traffic.h). This program wakes up only for samples, starts of flows, connections and captures.
+ * A flow starts with its SYN, or with its first byte on an open connection, and ends when the receiver has read its
+ * last byte. The kernel moves the data (traffic/traffic.h). This program wakes up only for samples, starts of flows,
+ * connections and captures.
  */
 #define _GNU_SOURCE
 #include "captures.h"
@@ -59,8 +62,14 @@ enum {
 struct flow {
 	char controller[24], from[24], to[24], address[40];
 	uint64_t start, bytes, delivered, finish;
-	int tos, sender, receiver, is_started, levels;
+	int tos, sender, receiver, is_started, levels, pool, priority;
+	/* The flow that opened the connection, and the flow that uses it now or used it last */
+	int connection, last;
+	/* Another flow uses the connection now, so that `info` stays */
+	int is_over;
 	struct tcp_info info;
+	/* Of the connection, before this flow */
+	struct tcp_info before;
 };
 
 static struct flow flows[MAX_FLOWS];
@@ -305,18 +314,64 @@ static void read_info(struct flow *f)
 {
 	socklen_t length = sizeof f->info;
 
+	if (f->is_over)
+		return;
 	getsockopt(f->sender, IPPROTO_TCP, TCP_INFO, &f->info, &length);
 }
 
-/* Connects the sender of a flow, and lets the kernel send its data. */
+/* Sets the priority of a flow, by which a controller may tell classes. */
+static void set_priority(const struct flow *f)
+{
+	if (f->priority && setsockopt(f->sender, SOL_SOCKET, SO_PRIORITY, &f->priority, sizeof f->priority))
+		fail("cannot set the priority of a flow from", f->from);
+}
+
+/* Finds the connection for a flow that was opened first, among the idle ones of its pool. Returns NULL without one. */
+static struct flow *idle_connection(const struct flow *f)
+{
+	for (struct flow *c = flows; f->pool && c < flows + flow_count; c++)
+		if (c->is_started && c->connection == c - flows && c->pool == f->pool &&
+		    flows[c->last].finish != NONE && !strcmp(c->from, f->from) && !strcmp(c->to, f->to))
+			return c;
+	return NULL;
+}
+
+/* Sends a flow on an open connection. */
+static void continue_on(struct flow *f, struct flow *c)
+{
+	struct flow *before = &flows[c->last];
+	struct traffic_next next = { .sender = c->sender, .receiver = c->receiver, .flow = f - flows, .bytes = f->bytes };
+
+	read_info(before);
+	before->is_over = 1;
+	f->before = before->info;
+	/* The sockets that were prepared for a connection of its own are not needed. */
+	request(TRAFFIC_FORGET, &f->receiver, f->to);
+	close(f->receiver);
+	close(f->sender);
+	f->sender = c->sender;
+	f->receiver = c->receiver;
+	f->connection = c - flows;
+	c->last = f - flows;
+	f->is_started = 1;
+	set_priority(f);
+	request(TRAFFIC_NEXT, &next, f->from);
+}
+
+/* Connects the sender of a flow, unless it takes an open connection, and lets the kernel send its data. */
 static void start_flow(int index)
 {
-	struct flow *f = &flows[index];
+	struct flow *f = &flows[index], *c = idle_connection(f);
 	struct sockaddr_storage at;
 	socklen_t length = address_of(f, 0, &at);
 	struct traffic_end end = { .fd = f->sender, .flow = index, .bytes = f->bytes, .is_one_write = f->levels > 0 };
 
+	if (c) {
+		continue_on(f, c);
+		return;
+	}
 	f->is_started = 1;
+	set_priority(f);
 	if (connect(f->sender, (void *)&at, length) && errno != EINPROGRESS)
 		fail("cannot connect to", f->address);
 	request(TRAFFIC_SEND, &end, f->from);
@@ -329,14 +384,16 @@ static void write_flows(void)
 
 	if (!out)
 		fail("cannot write", "flows.csv");
-	fprintf(out, "start_ns,finish_ns,delivered_bytes,segments,retransmissions,srtt_us,min_rtt_us\n");
+	fprintf(out, "start_ns,finish_ns,delivered_bytes,segments,retransmissions,srtt_us,min_rtt_us,connection\n");
 	for (struct flow *f = flows; f < flows + flow_count; f++) {
 		read_info(f);
 		fprintf(out, "%lu,", f->start);
 		if (f->finish != NONE)
 			fprintf(out, "%lu", f->finish);
-		fprintf(out, ",%lu,%u,%u,%u,%u\n", f->delivered, f->info.tcpi_data_segs_out, f->info.tcpi_total_retrans,
-			f->info.tcpi_rtt, f->info.tcpi_min_rtt);
+		fprintf(out, ",%lu,%u,%u,%u,%u,%d\n", f->delivered,
+			f->info.tcpi_data_segs_out - f->before.tcpi_data_segs_out,
+			f->info.tcpi_total_retrans - f->before.tcpi_total_retrans, f->info.tcpi_rtt,
+			f->info.tcpi_min_rtt, f->connection);
 	}
 	if (fclose(out))
 		fail("cannot write", "flows.csv");
@@ -482,11 +539,12 @@ static void read_plan(void)
 			set(a, b, c);
 		else if (sscanf(line, "feature %23s %199s %99s %d", a, b, c, &is_on) == 4)
 			feature(a, b, c, is_on);
-		else if (flow_count < MAX_FLOWS && sscanf(line, "flow %23s %23s %23s %39s %lu %lu %d %d", f->controller,
-							  f->from, f->to, f->address, &f->start, &f->bytes,
-							  &f->tos, &f->levels) == 8) {
+		else if (flow_count < MAX_FLOWS && sscanf(line, "flow %23s %23s %23s %39s %lu %lu %d %d %d %d",
+							  f->controller, f->from, f->to, f->address, &f->start,
+							  &f->bytes, &f->tos, &f->levels, &f->pool,
+							  &f->priority) == 10) {
 			f->finish = NONE;
-			flow_count++;
+			f->connection = f->last = flow_count++;
 		} else if (sscanf(line, "watch %23s %99s", a, c) == 2)
 			watch(a, c, 0);
 		else if (sscanf(line, "capture %23s %99s", a, c) == 2)

@@ -483,6 +483,23 @@ static int serve_end(const struct traffic_end *end, int (*serve_it)(struct serve
 	return serve(s, end->fd, events);
 }
 
+/* Lets the ends of an open connection carry a further flow. */
+static int serve_next(const struct traffic_next *next)
+{
+	struct served *sender = find(next->sender, serve_sender), *receiver = find(next->receiver, serve_receiver);
+	poll_table none = {};
+
+	if (next->flow >= TRAFFIC_MAX_FLOWS)
+		return -ERANGE;
+	if (!sender || !receiver)
+		return -ENOENT;
+	sender->name = receiver->name = next->flow;
+	sender->bytes = receiver->bytes = next->bytes;
+	sender->written = 0;
+	set_events(sender, EPOLLOUT, &none);
+	return 0;
+}
+
 static int serve_other(int fd, u32 name, int (*serve_it)(struct served *s), int out)
 {
 	struct served *s = kzalloc(sizeof(*s), GFP_KERNEL);
@@ -535,6 +552,7 @@ static int drain(int fd)
 /* The argument of each call */
 union argument {
 	struct traffic_end end;
+	struct traffic_next next;
 	struct traffic_way way;
 	struct traffic_loss loss;
 	struct traffic_watch watch;
@@ -551,6 +569,8 @@ static long called(unsigned int call, union argument *a)
 		return serve_end(&a->end, serve_sender, EPOLLOUT);
 	case TRAFFIC_RECEIVE:
 		return serve_end(&a->end, serve_receiver, EPOLLIN);
+	case TRAFFIC_NEXT:
+		return serve_next(&a->next);
 	case TRAFFIC_HASH:
 		return serve_other(a->fd, 0, serve_hash, -1);
 	case TRAFFIC_CARRY:

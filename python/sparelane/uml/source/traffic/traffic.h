@@ -25,6 +25,14 @@ struct traffic_end {
 	__u32 pad;
 };
 
+/* The next flow on an open connection whose earlier flows have finished. Both ends are served already. */
+struct traffic_next {
+	__s32 sender, receiver;
+	__u32 flow;		/* Number of the flow */
+	__u32 pad;
+	__u64 bytes;		/* Size of the flow; 0 for one that does not end */
+};
+
 /* A descriptor that the program reads itself if TRAFFIC_WAIT returns its name. */
 struct traffic_watch {
 	__s32 fd;
@@ -84,5 +92,6 @@ struct traffic_digest {
 /* Reads all packets that wait at one hashed socket. */
 #define TRAFFIC_DRAIN _IOW('T', 10, __s32)
 #define TRAFFIC_DIGEST _IOR('T', 11, struct traffic_digest)
+#define TRAFFIC_NEXT _IOW('T', 12, struct traffic_next)
 
 #endif
