@@ -257,6 +257,12 @@ CASES: dict[tuple[str, str], Case] = {
     ("workload", "flows"): workload('kind = "flows"\npath = "{folder}/flows.csv"\n'),
     ("table", "(top level)"): Case(PATHS.format(kind="fat-tree", keys='rate = "50Mbps"'), ""),
     ("table", "[[link]]"): Case(BASE, "link"),
+    # Of the cables of hosts alone: a frame on the cable of 10 ms would arrive too late.
+    ("table", "pause"): Case(
+        BASE.replace("[link]", "[[link]]").replace("loss = 0.001", 'loss = 0.001\n[[link]]\nselect = "access"'),
+        "link.1.pause",
+        {"link.1.pause": {"xoff": "9packets", "xon": "4packets"}},
+    ),
     ("table", "[queue]"): Case(BASE, "queue", {"queue.kind": "priority"} | CLASSES),
     ("table", "[[queue_at]]"): Case(
         BASE, "queue_at", {"queue_at.routers": ["west"], "queue_at.kind": "priority"} | CLASSES
@@ -424,6 +430,10 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "queue cells: cell": ("64B",),
     "queue weighted-tail-drop: class_shares": ([1.0, 0.2],),
     "table [[link]]: rate_from": ("west",),
+    "table pause: xoff": ("12packets",),
+    "table pause: xon": ("2packets",),
+    # A pause of 65535 quanta, 335 ms at 100 Mb/s, is ended by a frame; a short one ends by itself.
+    "table pause: quanta": (20, 60),
     "table [[link]]: loss_from": ("west",),
     "table [queue]: kind": ("codel",),
     "table [[queue_at]]: kind": ("codel",),
@@ -481,6 +491,7 @@ TOGETHER: dict[str, dict[str, Any]] = {
     "table [[link]]: select": {"link": {"select": "all", "loss": 0.001}},
     "table [[link]]: between": {"link": {"between": ["left0", "west"], "loss": 0.001}},
     "table [[link]]: loss_from": {"link.loss_from": "east"},
+    "table [[link]]: pause": {"link": {"select": "all", "pause": {"xoff": "9packets", "xon": "4packets"}}},
     "table [[workload]]: writes": {"workload.writes": {"first": "1KB", "then": "1KB", "every": "5ms"}},
     "table [[workload]]: traffic_classes": {
         "workload.traffic_classes": [{"name": "urgent", "below": "30KB"}, {"name": "bulk"}]
@@ -663,6 +674,16 @@ WITHOUT_EFFECT: tuple[tuple[dict[str, Any], str, str], ...] = (
         "a later [[link]] sets the rate of each of its cables",
     ),
     ({"link": {"select": "core", "loss": 0.0, "loss_of": "data"}}, "link.loss_of", "loss is 0"),
+    (
+        {
+            "link": [
+                {"select": "all", "rate": "9Mbps", "pause": {"xoff": "9packets", "xon": "4packets"}},
+                {"select": "all", "pause": {"xoff": "8packets", "xon": "4packets"}},
+            ]
+        },
+        "link.0.pause",
+        "a later [[link]] sets the pause of each of its cables",
+    ),
     ({"scheme.x.controller": "cubic", "scheme.x.hystart_divisor": 4}, "scheme.x.hystart_divisor", "hystart = true"),
     (
         {"scheme.x.controller": "cubic", "scheme.x.like": "linux", "scheme.x.beta": 0.5},

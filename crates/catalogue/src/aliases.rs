@@ -193,6 +193,11 @@ pub static ALIASES: &[Alias] = &[
         "the size of a buffer is the limit of its queue",
     ),
     done_by(
+        &["8023x", "flowcontrol", "linklevelflowcontrol", "pauseframes"],
+        &["[[link]] pause"],
+        "link-level flow control (IEEE 802.3x) is the pause of a link; priority-based flow control is not built in",
+    ),
+    done_by(
         &["sharedbuffer", "dynamicthreshold"],
         &["[switch] memory", "[switch] share"],
         "queues of a router share memory by [switch]",

@@ -125,6 +125,8 @@ impl Hash {
             lost_packets,
             marked_packets,
             peak_backlog_bytes,
+            pause_frames,
+            paused_ps,
         } = table;
         self.narrow("link from", from);
         self.narrow("link to", to);
@@ -136,6 +138,11 @@ impl Hash {
         self.wide("link lost", lost_packets);
         self.wide("link marked", marked_packets);
         self.wide("link peak", peak_backlog_bytes);
+        // Only runs with pauses have these.
+        if pause_frames.iter().any(|&frames| frames > 0) {
+            self.wide("link pause frames", pause_frames);
+            self.wide("link paused", paused_ps);
+        }
     }
 
     fn cross_traffic(&mut self, table: &CrossTable) {
@@ -214,10 +221,11 @@ mod tests {
         let mut other = one_flow();
         other.totals.events = 99;
         assert_eq!(digest(&other), base);
-        let changes: [fn(&mut Records); 11] = [
+        let changes: [fn(&mut Records); 12] = [
             |records| records.flows.size_bytes[0] += 1,
             |records| records.flows.sent_packets.swap(1, 2),
             |records| records.links.marked_packets.push(0),
+            |records| records.links.pause_frames.push(1),
             |records| records.series.value[0] = -0.5,
             |records| records.totals.finished_flows = 1,
             |records| records.flows.traffic_class.push(0),

@@ -38,6 +38,7 @@ mod links;
 mod listing;
 mod measure;
 mod packet_log;
+mod pause;
 mod ports;
 mod preset;
 mod queue_at;

@@ -50,6 +50,13 @@ pub static LINK: &[Key] = &[
         "the sending ends whose direction gets the loss; the other direction stays as it was",
     ),
     Key::new("loss_of", Kind::Choice(&["all", "data"]), Fallback::Value("all"), "which packets are lost"),
+    Key::new(
+        "pause",
+        Kind::Special("a table such as { xoff = \"300packets\", xon = \"200packets\" }", &Shape::Table("pause")),
+        Fallback::Nothing("no flow control"),
+        "PAUSE: a router at either end pauses the other end while one of its output queues is long",
+    )
+    .from("IEEE 802.3x"),
 ];
 
 /// Applies rates, delays and losses. This comes first, because the meaning of `"1bdp"` depends on them.
@@ -59,8 +66,9 @@ pub fn apply_wires(fields: &[Field<'_>], network: &mut Network) -> Result<(), Sc
         let cables = selected(&section, network)?;
         let (rate, delay) = (section.maybe("rate", Field::rate)?, section.maybe("delay", Field::time)?);
         let loss = read_loss(&section)?;
-        if rate.is_none() && delay.is_none() && loss.is_none() && section.given("limit").is_none() {
-            return Err(field.error("changes nothing; allowed: rate, delay, limit, loss"));
+        let given = |key| section.given(key).is_some();
+        if rate.is_none() && delay.is_none() && loss.is_none() && !given("limit") && !given("pause") {
+            return Err(field.error("changes nothing; allowed: rate, delay, limit, loss, pause"));
         }
         let rate_from = section.maybe("rate_from", |field| directions(field, &section, &cables, network))?;
         if let (Some(_), None) = (&rate_from, rate) {
@@ -153,11 +161,11 @@ pub fn apply_limits(
     Ok(origins)
 }
 
-/// The rates, delays and losses among `fields` that later overrides replace for each of their cables and directions:
+/// The rates, delays, losses and PAUSE among `fields` that later overrides replace for each of their cables and directions:
 /// the index of the override, and the key.
 pub fn overridden(fields: &[Field<'_>], network: &Network) -> Result<Vec<(usize, &'static str)>, ScenarioError> {
     let mut found = Vec::new();
-    for (key, from) in [("rate", Some("rate_from")), ("loss", Some("loss_from")), ("delay", None)] {
+    for (key, from) in [("rate", Some("rate_from")), ("loss", Some("loss_from")), ("delay", None), ("pause", None)] {
         let mut last = BTreeMap::new();
         let mut given = BTreeSet::new();
         for (place, field) in fields.iter().enumerate() {
@@ -183,7 +191,7 @@ pub fn overridden(fields: &[Field<'_>], network: &Network) -> Result<Vec<(usize,
 }
 
 /// The cables that an override selects, at least one.
-fn selected(section: &Section<'_>, network: &Network) -> Result<Vec<usize>, ScenarioError> {
+pub(crate) fn selected(section: &Section<'_>, network: &Network) -> Result<Vec<usize>, ScenarioError> {
     match (section.given("between"), section.given("select")) {
         (Some(between), None) => {
             let [from, to] = nodes::pair(&between)?;

@@ -7,8 +7,8 @@ use crate::json_schema::TOP_LEVEL;
 use crate::queue_at::QUEUE_AT;
 use crate::queues::{NIC_QUEUE, QUEUE_KEYS, ROUTER_QUEUE};
 use crate::{
-    cross_traffic, drops, emulate, host, links, measure, packet_log, rcp_rates, sampling, scenario, schemes, switch,
-    transport,
+    cross_traffic, drops, emulate, host, links, measure, packet_log, pause, rcp_rates, sampling, scenario, schemes,
+    switch, transport,
 };
 use sparelane_catalogue::Catalogue;
 use sparelane_catalogue::schema::json::Json;
@@ -94,6 +94,7 @@ pub fn catalogue(catalogue: &Catalogue) -> Vec<Entry> {
         table("[host]", "processing costs, interrupts, clocks and timers of hosts", host::HOST),
         table("[[host_at]]", "hosts that differ", &[host::HOST_AT, host::HOST].concat()),
         table("[transport]", "settings of TCP", transport::TRANSPORT),
+        table("pause", "the thresholds of PAUSE on a cable", pause::PAUSE),
         table("delayed_ack", "the details of delayed acknowledgments", transport::DELAYED_ACK),
         chosen(
             "[scheme.NAME]",

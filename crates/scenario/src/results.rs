@@ -141,6 +141,7 @@ pub fn columns_of_links(links: &LinkTable, nodes: &[String]) -> Table {
         let sum = |row: usize| columns.iter().map(|column| column[row]).sum();
         Column::u64((0..links.from.len()).map(sum).collect())
     };
+    let rows = links.from.len();
     vec![
         ("from".to_owned(), Column::text(links.from.clone(), nodes.to_vec())),
         ("to".to_owned(), Column::text(links.to.clone(), nodes.to_vec())),
@@ -152,6 +153,8 @@ pub fn columns_of_links(links: &LinkTable, nodes: &[String]) -> Table {
         ("lost_packets".to_owned(), Column::u64(links.lost_packets.clone())),
         ("marked_packets".to_owned(), Column::u64(links.marked_packets.clone())),
         ("peak_backlog_bytes".to_owned(), Column::u64(links.peak_backlog_bytes.clone())),
+        ("pause_frames".to_owned(), Column::u64(or_none(&links.pause_frames, rows, 0))),
+        ("paused_s".to_owned(), Column::seconds(&or_none(&links.paused_ps, rows, 0))),
     ]
 }
 

@@ -12,7 +12,7 @@ use crate::reach::{Distances, access_routers, bdp_bytes};
 use crate::schemes::Schemes;
 use crate::warnings::{self, Facts, Ports};
 use crate::{
-    cross_traffic, drops, host, links, measure, packet_log, queue_at, rcp_rates, sampling, switch,
+    cross_traffic, drops, host, links, measure, packet_log, pause, queue_at, rcp_rates, sampling, switch,
     transport::{self, Transport},
 };
 use sparelane_catalogue::schema::ScenarioError;
@@ -331,6 +331,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
         Schemes::read(&section.need("scheme")?, &catalogue.controllers, transport, slowest_interface(&network))?;
     let queues = Queues::read([section.need("queue")?, section.need("nic")?], &catalogue.queues, &schemes, bdp_bytes)?;
     let origins = links::apply_limits(&overrides, &mut network, &schemes, bdp_bytes)?;
+    let pauses = pause::apply(&overrides, &mut network, bdp_bytes)?;
     queues.check(&network, &schemes, |cable| origins[cable].map_or(&topology, |place| &overrides[place]).clone())?;
 
     // A queue that differs has the keys of [queue] as defaults.
@@ -385,9 +386,11 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
         differing: &differing,
         ports: Ports::of(&network, &differing, seed),
         limits: &origins,
+        pauses: &pauses,
         workloads: &found,
         cross_traffic: &cross_traffic,
     };
+    pause::check(&facts)?;
     // Warnings of the topology apply to a simulation and to an emulation.
     for warning in warnings.list() {
         emulation_warnings.add(warning);

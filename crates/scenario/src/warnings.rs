@@ -20,6 +20,7 @@ mod parameters;
 mod periods;
 mod settings;
 
+use crate::pause;
 use crate::queue_at::{Differing, QUEUE_AT};
 use crate::queues::{NIC_QUEUE, QUEUE_KEYS, Queues, ROUTER_QUEUE};
 use crate::schemes::Schemes;
@@ -50,6 +51,8 @@ pub(crate) struct Facts<'a> {
     pub ports: Ports,
     /// The index of the `[[link]]` table that sets the limit of each cable.
     pub limits: &'a [Option<usize>],
+    /// The index of the `[[link]]` table that sets the PAUSE of each cable.
+    pub pauses: &'a [Option<usize>],
     /// The workloads, in the order of their tables.
     pub workloads: &'a [Found],
     /// All sources of cross traffic.
@@ -103,7 +106,7 @@ impl<'a> Facts<'a> {
     }
 
     /// The settings of the output queue of a router towards a cable, except for its limit.
-    fn queue_at(&self, cable: usize, from: NodeId) -> &QueueSpec {
+    pub(crate) fn queue_at(&self, cable: usize, from: NodeId) -> &QueueSpec {
         let place = self.ports.decided.get(&(cable, from));
         place.map_or(&self.queues.router, |&place| self.differing[place].queue())
     }
@@ -129,6 +132,7 @@ pub(crate) fn of_simulation(facts: &Facts<'_>, document: &Document, warnings: &W
     parameters::check(facts, warnings)?;
     settings::check(facts, warnings)?;
     periods::check(facts, warnings)?;
+    pause::warn(facts, warnings)?;
     for path in document.unread() {
         warnings.add(format!("{path} has no effect: nothing in this scenario uses it"));
     }
@@ -138,6 +142,7 @@ pub(crate) fn of_simulation(facts: &Facts<'_>, document: &Document, warnings: &W
 /// Adds the warnings about an emulation, in which programs and kernels replace flows and hosts.
 pub(crate) fn of_emulation(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
     overridden::check(facts, warnings)?;
+    pause::warn(facts, warnings)?;
     for name in ["host", "host_at", "cross_traffic", "drop", "sample", "measure", "packets"] {
         if let Some(table) = facts.root.given(name) {
             let reason = match name {

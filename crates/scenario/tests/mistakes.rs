@@ -298,7 +298,7 @@ fn mistakes_in_chosen_cables() {
     let with = |link: &str| changed("[queue]", &format!("[[link]]\n{link}\n[queue]"));
     let cases = [
         ("loss = 0.1", "x.toml:4: link: names no cable; allowed: between or select"),
-        ("select = \"core\"", "x.toml:4: link: changes nothing; allowed: rate, delay, limit, loss"),
+        ("select = \"core\"", "x.toml:4: link: changes nothing; allowed: rate, delay, limit, loss, pause"),
         ("select = \"edge\"", "x.toml:5: link.0.select = \"edge\": unknown; allowed: core, access, all"),
         (
             "select = \"all\"\nbetween = [\"west\", \"east\"]\nloss = 0.1",
@@ -311,7 +311,7 @@ fn mistakes_in_chosen_cables() {
         (
             "select = \"all\"\nloss = \"2\"\nlos = 2",
             "x.toml:7: link.0.los: unknown key; allowed: between, select, rate, rate_from, delay, limit, \
-             loss, loss_from, loss_of; did you mean \"loss\"?",
+             loss, loss_from, loss_of, pause; did you mean \"loss\"?",
         ),
         (
             "select = \"all\"\nloss_of = \"data\"",

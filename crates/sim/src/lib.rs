@@ -43,4 +43,5 @@ pub use routing::routes::Routes;
 pub use simulation::{BuildError, MAX_PACKET_BYTES, Progress, Simulation};
 pub use wire::fault::Drop;
 pub use wire::memory::SwitchSpec;
+pub use wire::pause::PauseSpec;
 pub use wire::qdisc;

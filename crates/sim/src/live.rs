@@ -208,6 +208,9 @@ impl LiveNetwork {
             Change::Loss(loss) => link_itself.set_loss(loss, seed, u64::from(link)),
             Change::Down(is_down) => link_itself.set_down(is_down),
         });
+        if let Change::Rate(_) = change {
+            self.fabric.repeat_pause(now, link);
+        }
     }
 
     /// The counters of all links at `now`, one row per direction of a cable, with the rates at that time.
@@ -216,10 +219,11 @@ impl LiveNetwork {
         self.fabric.settle(self.now);
         self.take_dropped();
         let mut table = LinkTable::default();
+        let has_pause = self.network.has_pause();
         for (number, spec) in (0..).zip(&self.specs) {
             let cable = &self.network.cables[number as usize / 2];
             let (from, to) = if number % 2 == 0 { (cable.a, cable.b) } else { (cable.b, cable.a) };
-            table.add(from, to, spec.rate, &self.fabric.counts(self.now, number));
+            table.add([from, to], spec.rate, &self.fabric.counts(self.now, number), has_pause);
         }
         table
     }

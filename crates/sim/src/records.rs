@@ -125,10 +125,16 @@ pub struct LinkTable {
     pub marked_packets: Vec<u64>,
     /// The largest backlog, bytes: what is queued and, on FIFO links, the unsent rest of the packet in transmission.
     pub peak_backlog_bytes: Vec<u64>,
+    /// PAUSE frames that arrived for the transmitter, including those that end a pause. Frames do not count as packets.
+    /// Empty if no cable has PAUSE.
+    pub pause_frames: Vec<u64>,
+    /// Time for which PAUSE kept the transmitter silent, picoseconds. Empty if no cable has PAUSE.
+    pub paused_ps: Vec<u64>,
 }
 
 impl LinkTable {
-    pub(crate) fn add(&mut self, from: NodeId, to: NodeId, rate: Rate, counts: &LinkCounts) {
+    /// Adds the row of a link. `has_pause` is true if any cable has PAUSE.
+    pub(crate) fn add(&mut self, [from, to]: [NodeId; 2], rate: Rate, counts: &LinkCounts, has_pause: bool) {
         self.from.push(from.0);
         self.to.push(to.0);
         self.rate_bps.push(rate.as_bps());
@@ -141,6 +147,10 @@ impl LinkTable {
         self.lost_packets.push(counts.lost);
         self.marked_packets.push(counts.marked);
         self.peak_backlog_bytes.push(counts.peak_backlog_bytes);
+        if has_pause {
+            self.pause_frames.push(counts.pause_frames);
+            self.paused_ps.push(counts.silence.as_ps());
+        }
     }
 }
 

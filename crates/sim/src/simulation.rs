@@ -9,12 +9,13 @@ use crate::engine::fabric::LinkFabric;
 use crate::observe::{Flows, View};
 use crate::physics::PhysicsViolation;
 use crate::records::{CLASSES, Records};
-use crate::routing::network::NodeId;
+use crate::routing::network::{NodeId, NodeKind};
 use crate::routing::routes::Routes;
 use crate::world::World;
 use sparelane_cc::CongestionControl;
 use sparelane_core::Time;
 use sparelane_transport::MAX_HEADER_BYTES;
+use std::collections::BTreeMap;
 use thiserror::Error;
 
 /// The reason that a configuration cannot run.
@@ -76,6 +77,14 @@ pub enum BuildError {
     Unlogged {
         /// The scheme.
         scheme: String,
+    },
+    /// A queue that PAUSE affects is an active one.
+    #[error("the queue of \"{node}\" towards \"{next}\" decides by time or by chance, which excludes PAUSE")]
+    ActiveQueueWithPause {
+        /// The node that sends.
+        node: String,
+        /// The node at the other end of the cable.
+        next: String,
     },
     /// The network has more cables than the largest event tree has leaves for.
     #[error("{cables} cables; at most {max} in one run")]
@@ -271,6 +280,9 @@ pub(crate) fn check_paths(config: &RunConfig) -> Result<Routes, BuildError> {
             return Err(BuildError::Attachment { host: name(host), cables: degree[host.index()] });
         }
     }
+    if let Some((from, to)) = active_queue_with_pause(config) {
+        return Err(BuildError::ActiveQueueWithPause { node: name(from), next: name(to) });
+    }
     let routes = Routes::of(network, config.routing, config.seed);
     for pair in hosts.windows(2) {
         if routes.links(network, pair[0], pair[1], 0).is_none() {
@@ -278,4 +290,23 @@ pub(crate) fn check_paths(config: &RunConfig) -> Result<Routes, BuildError> {
         }
     }
     Ok(routes)
+}
+
+/// The ends of an active queue that PAUSE affects, if there is one.
+fn active_queue_with_pause(config: &RunConfig) -> Option<(NodeId, NodeId)> {
+    if !config.network.has_pause() {
+        return None;
+    }
+    let differing: BTreeMap<_, _> = config.queues_at.iter().map(|at| ((at.cable, at.from), &at.queue)).collect();
+    let cables = config.network.cables.iter().zip(config.network.queues_with_pause()).enumerate();
+    let directions = cables.flat_map(|(index, (cable, affected))| {
+        [(index, cable.a, cable.b, affected[0]), (index, cable.b, cable.a, affected[1])]
+    });
+    let mut affected = directions.filter(|&(.., is_affected)| is_affected);
+    let found = affected.find(|&(index, from, ..)| {
+        let is_host = config.network.nodes[from.index()].kind == NodeKind::Host;
+        let usual = if is_host { &config.nic_queue } else { &config.router_queue };
+        differing.get(&(index, from)).unwrap_or(&usual).discipline.active().is_some()
+    });
+    found.map(|(_, from, to, _)| (from, to))
 }

@@ -5,6 +5,7 @@ pub(crate) mod link;
 pub(crate) mod loss;
 pub(crate) mod memory;
 pub(crate) mod packet;
+pub(crate) mod pause;
 pub mod qdisc;
 pub(crate) mod rate_header;
 pub(crate) mod rcp_meter;

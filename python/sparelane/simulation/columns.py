@@ -156,6 +156,13 @@ LINKS: Columns = (
     Column("lost_packets", "UInt64", "Packets lost on the wire.", "packets"),
     Column("marked_packets", "UInt64", "Packets marked with congestion experienced (ECN).", "packets"),
     Column("peak_backlog_bytes", "UInt64", "The most bytes ever queued or in transmission.", "bytes"),
+    Column(
+        "pause_frames",
+        "UInt64",
+        "PAUSE frames that the sending node received for this direction, including those that end a pause.",
+        "frames",
+    ),
+    Column("paused_s", "Float64", "Time for which PAUSE kept the transmitter silent.", "s"),
 )
 
 DROPS: Columns = (

@@ -131,7 +131,11 @@ def _links(network: Network, counts: list[Count]) -> dict[str, Column]:
             "to": _texts([far for _, far, _ in network.ports()]),
         }
         | {name: np.array(values, dtype=np.uint64) for name, values in columns.items()}
-        | {"peak_backlog_bytes": _some(nothing, np.uint64)}
+        | {
+            "peak_backlog_bytes": _some(nothing, np.uint64),
+            "pause_frames": np.zeros(len(nothing), dtype=np.uint64),
+            "paused_s": np.zeros(len(nothing)),
+        }
     )
 
 

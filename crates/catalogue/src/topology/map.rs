@@ -205,6 +205,7 @@ fn network_of(
             delay,
             limit: bundle.limit,
             loss: [Loss::of_any(bundle.loss.unwrap_or(0.0)); 2],
+            pause: None,
         });
     }
     // In the largest component every host has an edge; in the whole map this must be checked.

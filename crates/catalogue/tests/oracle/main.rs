@@ -18,8 +18,8 @@ use sparelane_sim::observe::{
 use sparelane_sim::oracle::{Engine, Trial, try_run};
 use sparelane_sim::{
     AggregateSpec, Cable, ConstantSpec, CrossTraffic, Discipline, Drop, FlowSource, FullInterface, HostAt, HostSpec,
-    Interrupts, Limit, Loss, Network, NodeId, NodeKind, PacketTable, Pattern, QueueAt, QueueSpec, RcpSpec, Records,
-    RoomNeeded, Routing, RunConfig, Scheme, Stalls, SwitchSpec, TimestampAt, TokenBucket, Writes,
+    Interrupts, Limit, Loss, Network, NodeId, NodeKind, PacketTable, Pattern, PauseSpec, QueueAt, QueueSpec, RcpSpec,
+    Records, RoomNeeded, Routing, RunConfig, Scheme, Stalls, SwitchSpec, TimestampAt, TokenBucket, Writes,
 };
 use sparelane_transport::{DelayedAck, Ecn, TransportConfig};
 
@@ -407,6 +407,41 @@ fn check_log(packets: &PacketTable, sums: &mut [usize; 4], seed: u64) {
     sums[1] += packets.is_retransmission.iter().filter(|&&again| again).count();
     sums[2] += count(&packets.due_ps);
     sums[3] += count(&packets.stamped_ps);
+}
+
+/// Gives random cables PAUSE. Active queues, which have none, become FIFO queues.
+fn with_pause(mut config: RunConfig, rng: &mut Stream) -> RunConfig {
+    let others = config.queues_at.iter_mut().map(|at| &mut at.queue);
+    for queue in others.chain([&mut config.router_queue, &mut config.nic_queue]) {
+        if queue.discipline.active().is_some() {
+            queue.discipline = Discipline::Fifo;
+        }
+    }
+    for cable in &mut config.network.cables {
+        let packets = 1 + rng.below(8);
+        let [xoff, xon] = match rng.below(2) {
+            0 => [packets, rng.below(packets)].map(Limit::Packets),
+            _ => [packets * 1_500, rng.below(packets) * 1_500].map(Limit::Bytes),
+        };
+        let quanta = [20, 200, 1_000, u16::MAX][rng.below(4) as usize];
+        cable.pause = (rng.below(3) != 0).then_some(PauseSpec { xoff, xon, quanta });
+    }
+    config
+}
+
+#[test]
+fn random_scenarios_with_pause_give_the_same_records_in_both_engines() {
+    let (mut frames, mut silent) = (0, 0);
+    for seed in 700..712 {
+        let config = || with_pause(scenario(seed), &mut Stream::new(seed, Domain::Test, 3));
+        let [fast, plain] = [Engine::Fast, Engine::Plain].map(|engine| run_of(engine, config()));
+        assert_eq!(fast.links, plain.links, "seed {seed}");
+        assert_eq!(fast.flows, plain.flows, "seed {seed}");
+        assert_eq!(fast, plain, "seed {seed}");
+        frames += fast.links.pause_frames.iter().sum::<u64>();
+        silent += fast.links.paused_ps.iter().filter(|&&ps| ps > 0).count();
+    }
+    assert!(frames > 300 && silent > 15, "{frames} frames, {silent} links were silent");
 }
 
 #[test]

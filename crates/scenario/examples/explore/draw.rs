@@ -231,6 +231,14 @@ fn links(rng: &mut Stream, network: &Network) -> String {
         let _ = write!(text, "[[link]]\nbetween = [\"{from}\", \"{to}\"]\nrate = {rate}\nrate_from = \"{from}\"\n");
         let _ = write!(text, "delay = {}\nlimit = {}\n", span(rng, Dur::ZERO, Dur::from_ms(50)), limit(rng));
     }
+    if one_in(rng, 6) {
+        let select = one_of(rng, &["access", "all"]);
+        let (packets, quanta) = (whole(rng, 1, 30), whole(rng, 20, 65_535));
+        let unit = one_of(rng, &["packets", "kB"]);
+        let (xoff, xon) = (format!("{packets}{unit}"), format!("{}{unit}", rng.below(packets)));
+        let _ = write!(text, "[[link]]\nselect = \"{select}\"\n");
+        let _ = writeln!(text, "pause = {{ xoff = \"{xoff}\", xon = \"{xon}\", quanta = {quanta} }}");
+    }
     text
 }
 

@@ -17,7 +17,7 @@
 use crate::engine::event_tree::EventTree;
 use crate::engine::tandems::Tandems;
 use crate::routing::network::NodeId;
-use crate::wire::link::{Link, LinkCounts, LinkSpec, PlannedDrop};
+use crate::wire::link::{Link, LinkCounts, LinkSpec, PlannedDrop, Turn};
 use crate::wire::memory::SharedMemory;
 use crate::wire::packet::{NO_BLOCKS, Packet};
 use sparelane_core::{Rate, Time};
@@ -158,6 +158,8 @@ pub(crate) struct LinkFabric<const N: usize> {
     crossings: Vec<Crossing>,
     /// The link of the last delivery at a host, for `expected_blocks`.
     delivered_by: u32,
+    /// Some link has PAUSE.
+    has_pause: bool,
     /// Events that are not arrivals of packets.
     other_events: u64,
     /// The end of the run.
@@ -200,6 +202,17 @@ impl<const N: usize> LinkFabric<N> {
         change(&mut self.links[at]);
         let next = self.links[at].next_event();
         self.tree.set(at, next);
+    }
+
+    /// Repeats the frame that pauses `link`, if it is paused. The length of a pause is a number of bits, so a change of
+    /// the rate changes the time after which a frame must be repeated.
+    pub(crate) fn repeat_pause(&mut self, now: Time, link: u32) {
+        let (link, back) = (link as usize, (link ^ 1) as usize);
+        if let Some(quanta) = self.links[back].ordered_pause() {
+            let rate = self.links[link].rate();
+            self.links[back].send_frame(now, quanta, rate);
+            self.refresh(back);
+        }
     }
 
     /// Passes a packet to the queue of link `to`.
@@ -275,6 +288,9 @@ impl<const N: usize> LinkFabric<N> {
     #[cold]
     #[inline(never)]
     fn divert(&mut self, now: Time, from: usize, onward: u32, packet: Packet) {
+        if let Some(quanta) = packet.pause_quanta() {
+            return self.apply_pause(now, from, quanta);
+        }
         let to = onward & !SHARED;
         if self.watched.contains(&(from as u32)) {
             self.crossings.push(Crossing { at: now, link: from as u32, packet });
@@ -291,8 +307,50 @@ impl<const N: usize> LinkFabric<N> {
                 }
             }
             None if !packet.is_lost_on_wire() => self.enter_fused(now, to, &packet),
-            _ => self.links[from].lose(packet, &mut self.dropped),
+            _ => return self.links[from].lose(packet, &mut self.dropped),
         }
+        if let Some(spec) = self.links[from ^ 1].pauses()
+            && self.links[to as usize].hold(now, from as u32, &spec)
+        {
+            self.refresh(to as usize);
+            let rate = self.links[from].rate();
+            self.links[from ^ 1].count_hold(now, true, rate);
+            self.refresh(from ^ 1);
+        }
+    }
+
+    /// Updates the next event of a link with PAUSE.
+    #[cold]
+    fn refresh(&mut self, link: usize) {
+        let next = self.links[link].next_event();
+        self.tree.set(link, next);
+    }
+
+    /// Applies a PAUSE frame that arrived over `link` to the other direction of the cable.
+    #[cold]
+    fn apply_pause(&mut self, now: Time, link: usize, quanta: u16) {
+        self.links[link].count_frame();
+        self.links[link ^ 1].pause(now, quanta);
+        self.refresh(link ^ 1);
+    }
+
+    /// Takes a turn of a link with PAUSE. Returns true if a host waits for it.
+    #[cold]
+    #[inline(never)]
+    fn take_turn(&mut self, now: Time, link: usize) -> bool {
+        let Some(Turn { released, repeats, wakes_host }) = self.links[link].turn(now) else { return true };
+        for held in released {
+            let back = (held ^ 1) as usize;
+            let rate = self.links[held as usize].rate();
+            self.links[back].count_hold(now, false, rate);
+            self.refresh(back);
+        }
+        if let Some(quanta) = repeats {
+            let rate = self.links[link ^ 1].rate();
+            self.links[link].send_frame(now, quanta, rate);
+        }
+        self.refresh(link);
+        wakes_host
     }
 }
 
@@ -311,6 +369,7 @@ impl<const N: usize> Fabric for LinkFabric<N> {
                 .filter(|(_, link)| link.drops_untouched())
                 .map(|(number, _)| number)
                 .collect(),
+            has_pause: links.iter().any(|link| link.pauses().is_some()),
             links,
             memories,
             sharers,
@@ -346,6 +405,13 @@ impl<const N: usize> Fabric for LinkFabric<N> {
         if !self.watched.is_empty() {
             for place in 1..links.len() {
                 if self.watched.contains(&links[place - 1]) {
+                    self.routes[start + place] |= SHARED;
+                }
+            }
+        }
+        if self.has_pause {
+            for place in 1..links.len() {
+                if self.links[(links[place - 1] ^ 1) as usize].pauses().is_some() {
                     self.routes[start + place] |= SHARED;
                 }
             }
@@ -391,6 +457,9 @@ impl<const N: usize> Fabric for LinkFabric<N> {
                 let next = link.next_event();
                 self.tree.set(leaf, next);
                 self.other_events += 1;
+                if !self.take_turn(now, leaf) {
+                    continue;
+                }
                 return Some((now, Event::Idle(leaf as u32)));
             }
             let packet = link.deliver(now);

@@ -8,9 +8,11 @@ use crate::config::{Discipline, RunConfig};
 use crate::engine::fabric::{AT_HOST, AT_INTERFACE, Alarm, Event, Fabric, LinkFabric};
 use crate::physics::PhysicsViolation;
 use crate::records::{CLASSES, Records};
+use crate::routing::network::Limit;
 use crate::routing::routes::Routes;
 use crate::wire::link::{Faults, LinkCounts, LinkSpec, PlannedDrop};
 use crate::wire::packet::{Flags, Packet};
+use crate::wire::pause::{FRAME_BYTES, PauseSpec, is_down_to};
 use crate::wire::qdisc::{ActiveQueue, PriorityQueue};
 use crate::wire::rcp_meter::RcpMeter;
 use crate::world::World;
@@ -25,6 +27,10 @@ enum Kind {
     /// Arrival at the far end of a link, then wake-up of its transmitter, ordered by link.
     Arrives(u32),
     Wakes(u32),
+    /// The queue of a link with PAUSE releases links, or repeats a frame.
+    Turn(u32),
+    /// A pause of the link may be over.
+    Resumes(u32),
     Alarm(u8),
 }
 
@@ -33,7 +39,9 @@ impl Kind {
         match self {
             Kind::TransmissionEnds(link) => (0, link, 0),
             Kind::Arrives(link) => (1, link, 0),
-            Kind::Wakes(link) => (1, link, 1),
+            Kind::Turn(link) => (1, link, 1),
+            Kind::Wakes(link) => (1, link, 2),
+            Kind::Resumes(link) => (0, link, 0),
             Kind::Alarm(alarm) => (2, u32::from(alarm), 0),
         }
     }
@@ -65,9 +73,26 @@ struct Port {
     meter: Option<RcpMeter>,
     wake: Time,
     counts: LinkCounts,
+    /// PAUSE: the end of the current pause; the frame that waits; the frame in transmission.
+    paused_until: Time,
+    frame: Option<u16>,
+    in_frame: Option<u16>,
+    /// The links that the queue holds, with their XON, and the number of queues that hold the other end of the cable.
+    holds: Vec<(u32, Limit)>,
+    holders: u32,
+    repeat_at: Time,
+    silent_from: Time,
 }
 
 impl Port {
+    fn is_paused(&self, now: Time) -> bool {
+        self.paused_until > now
+    }
+
+    fn is_busy(&self) -> bool {
+        self.in_transmission.is_some() || self.in_frame.is_some()
+    }
+
     fn backlog(&self) -> (u64, u64) {
         match &self.waiting {
             Waiting::Fifo(packets) => (packets.iter().map(Packet::wire_bytes).sum(), packets.len() as u64),
@@ -107,6 +132,16 @@ impl TwoEventFabric {
 
     fn start_transmission(&mut self, now: Time, link: u32) {
         let port = &mut self.ports[link as usize];
+        if let Some(quanta) = port.frame.take() {
+            port.in_frame = Some(quanta);
+            port.free_at = now + port.spec.rate.byte_time().of(FRAME_BYTES);
+            let at = port.free_at;
+            return self.push(at, Kind::TransmissionEnds(link));
+        }
+        if port.is_paused(now) {
+            let at = port.paused_until;
+            return self.push(at, Kind::Resumes(link));
+        }
         let next = match &mut port.waiting {
             Waiting::Fifo(packets) => packets.pop_front(),
             Waiting::Priority(queue) => queue.dequeue(),
@@ -117,8 +152,11 @@ impl TwoEventFabric {
         if let Some(packet) = next {
             let port = &mut self.ports[link as usize];
             port.free_at = now + port.spec.time_of(&packet);
-            let at = port.free_at;
+            let (at, has_holds) = (port.free_at, !port.holds.is_empty());
             self.push(at, Kind::TransmissionEnds(link));
+            if has_holds {
+                self.push(now, Kind::Turn(link));
+            }
         }
     }
 
@@ -140,6 +178,79 @@ impl TwoEventFabric {
             };
             let Some(victim) = victim else { return false };
             victims.push(victim);
+        }
+    }
+
+    /// Queues a PAUSE frame on `link`, in place of one that waits.
+    fn send_frame(&mut self, now: Time, link: u32, quanta: u16) {
+        let rate = self.ports[(link ^ 1) as usize].spec.rate;
+        let port = &mut self.ports[link as usize];
+        port.frame = Some(quanta);
+        let Some(spec) = port.spec.pauses else { return };
+        port.repeat_at = if quanta == 0 { Time::NEVER } else { now + PauseSpec::length(rate, spec.quanta) / 2 };
+        let repeat_at = port.repeat_at;
+        let is_busy = port.is_busy();
+        if repeat_at != Time::NEVER {
+            self.push(repeat_at, Kind::Turn(link));
+        }
+        if !is_busy {
+            self.start_transmission(now, link);
+        }
+    }
+
+    /// Counts a queue that begins or ends to hold the far end of the cable of `back`.
+    fn count_hold(&mut self, now: Time, back: u32, begins: bool) {
+        let port = &mut self.ports[back as usize];
+        port.holders = if begins { port.holders + 1 } else { port.holders - 1 };
+        let (holders, quanta) = (port.holders, port.spec.pauses.map_or(0, |spec| spec.quanta));
+        match (begins, holders) {
+            (true, 1) => self.send_frame(now, back, quanta),
+            (false, 0) => self.send_frame(now, back, 0),
+            _ => {}
+        }
+    }
+
+    fn take_turn(&mut self, now: Time, link: u32) {
+        let port = &mut self.ports[link as usize];
+        let (bytes, packets) = port.backlog();
+        let (over, kept) = port.holds.iter().partition(|(_, xon)| is_down_to(*xon, bytes, packets));
+        let _: &Vec<(u32, Limit)> = &over;
+        port.holds = kept;
+        for (held, _) in over {
+            self.count_hold(now, held ^ 1, false);
+        }
+        let port = &mut self.ports[link as usize];
+        if port.repeat_at <= now {
+            let quanta = port.spec.pauses.map_or(0, |spec| spec.quanta);
+            self.send_frame(now, link, quanta);
+        }
+    }
+
+    /// Applies a frame that arrived over `from` to the other direction.
+    fn pause(&mut self, now: Time, from: u32, quanta: u16) {
+        let link = from ^ 1;
+        let port = &mut self.ports[link as usize];
+        port.counts.pause_frames += 1;
+        port.counts.silence += port.paused_until.min(now).saturating_since(port.silent_from);
+        port.paused_until = now + PauseSpec::length(port.spec.rate, quanta);
+        port.silent_from = if port.is_busy() { port.free_at.max(now) } else { now };
+        let (wake, is_busy) = (port.wake, port.is_busy());
+        if quanta == 0 && wake != Time::NEVER {
+            self.wake_at(now, link);
+        }
+        if !is_busy {
+            self.start_transmission(now, link);
+        }
+    }
+
+    /// Lets the queue of `to` hold `from`, over which a packet just arrived.
+    fn hold(&mut self, now: Time, from: u32, to: u32) {
+        let Some(spec) = self.ports[(from ^ 1) as usize].spec.pauses else { return };
+        let port = &mut self.ports[to as usize];
+        let (bytes, packets) = port.backlog();
+        if spec.xoff.is_reached(bytes, packets) && port.holds.iter().all(|&(held, _)| held != from) {
+            port.holds.push((from, spec.xon));
+            self.count_hold(now, from ^ 1, true);
         }
     }
 
@@ -170,7 +281,7 @@ impl TwoEventFabric {
         }
         let planned = port.faults.drops(&mut packet);
         // An idle link transmits the packet at once, so neither the memory nor the queue's limit applies.
-        let idle = port.in_transmission.is_none();
+        let idle = !port.is_busy() && !port.is_paused(now);
         let refused = !planned && !idle && !self.memory_admits(link, &packet, &mut victims);
         let port = &mut self.ports[link as usize];
         let (bytes, packets) = port.backlog();
@@ -219,6 +330,13 @@ impl Fabric for TwoEventFabric {
             meter: spec.queue.rcp.map(|rcp| RcpMeter::new(rcp, spec.rate)),
             wake: Time::NEVER,
             counts: LinkCounts::default(),
+            paused_until: Time::ZERO,
+            frame: None,
+            in_frame: None,
+            holds: Vec::new(),
+            holders: 0,
+            repeat_at: Time::NEVER,
+            silent_from: Time::ZERO,
         };
         TwoEventFabric {
             ports: links.iter().zip(0..).map(port).collect(),
@@ -259,6 +377,9 @@ impl Fabric for TwoEventFabric {
                 Kind::TransmissionEnds(link) => {
                     let port = &mut self.ports[link as usize];
                     let arrival = now + port.spec.delay;
+                    if let Some(quanta) = port.in_frame.take() {
+                        port.wire.push_back(Packet::pause(quanta));
+                    }
                     if let Some(packet) = port.in_transmission.take() {
                         port.wire.push_back(packet);
                     }
@@ -268,6 +389,10 @@ impl Fabric for TwoEventFabric {
                 Kind::Arrives(link) => {
                     let port = &mut self.ports[link as usize];
                     let packet = port.wire.pop_front()?;
+                    if let Some(quanta) = packet.pause_quanta() {
+                        self.pause(now, link, quanta);
+                        continue;
+                    }
                     port.counts.delivered_packets += 1;
                     port.counts.delivered_bytes += packet.wire_bytes();
                     if packet.is_lost_on_wire() {
@@ -278,7 +403,17 @@ impl Fabric for TwoEventFabric {
                     match self.routes[packet.route() as usize] {
                         AT_HOST => return Some((now, Event::Delivered(packet))),
                         AT_INTERFACE => return Some((now, Event::AtInterface(packet))),
-                        onward => self.enter(now, onward, packet),
+                        onward => {
+                            self.enter(now, onward, packet);
+                            self.hold(now, link, onward);
+                        }
+                    }
+                }
+                Kind::Turn(link) => self.take_turn(now, link),
+                Kind::Resumes(link) => {
+                    let port = &self.ports[link as usize];
+                    if !port.is_busy() && !port.is_paused(now) {
+                        self.start_transmission(now, link);
                     }
                 }
                 // Times of wake-ups and alarms may have changed since they were scheduled; old events are ignored.
@@ -306,29 +441,39 @@ impl Fabric for TwoEventFabric {
 
     fn is_idle(&mut self, now: Time, link: u32) -> bool {
         let port = &self.ports[link as usize];
-        port.backlog().1 == 0 && (port.in_transmission.is_none() || port.free_at <= now)
+        port.backlog().1 == 0 && (!port.is_busy() || port.free_at <= now) && !port.is_paused(now)
     }
 
     fn free_at(&self, link: u32) -> Option<Time> {
         let port = &self.ports[link as usize];
         let Waiting::Fifo(waiting) = &port.waiting else { return None };
+        if port.spec.is_controlled {
+            return None;
+        }
         Some(waiting.iter().fold(port.free_at, |at, packet| at + port.spec.time_of(packet)))
     }
 
     fn wake_when_idle(&mut self, now: Time, link: u32) {
         let port = &mut self.ports[link as usize];
-        let at = if port.in_transmission.is_some() { port.free_at.max(now) } else { now };
+        let at = if port.is_busy() { port.free_at.max(now) } else { now };
+        let at = at.max(port.paused_until);
         self.wake_at(at, link);
     }
 
-    fn has_room(&mut self, _now: Time, link: u32, bytes: u64) -> bool {
+    fn has_room(&mut self, now: Time, link: u32, bytes: u64) -> bool {
         let port = &self.ports[link as usize];
         let (waiting_bytes, packets) = port.backlog();
-        port.in_transmission.is_none() || port.spec.room().has_room(waiting_bytes, packets, bytes)
+        let is_idle = !port.is_busy() && !port.is_paused(now);
+        is_idle || port.spec.room().has_room(waiting_bytes, packets, bytes)
     }
 
-    fn wake_when_room(&mut self, _now: Time, link: u32, bytes: u64) {
+    fn wake_when_room(&mut self, now: Time, link: u32, bytes: u64) {
         let port = &self.ports[link as usize];
+        if port.spec.is_controlled {
+            let at = if port.is_busy() { port.free_at.max(now) } else { now };
+            let at = at.max(port.paused_until);
+            return self.wake_at(at, link);
+        }
         let (mut waiting_bytes, mut packets) = port.backlog();
         let mut at = port.free_at;
         if let Waiting::Fifo(waiting) = &port.waiting {
@@ -368,9 +513,10 @@ impl Fabric for TwoEventFabric {
         self.ports[link as usize].meter.as_ref().map(|meter| meter.rate_at(now))
     }
 
-    fn counts(&mut self, _now: Time, link: u32) -> LinkCounts {
+    fn counts(&mut self, now: Time, link: u32) -> LinkCounts {
         let port = &self.ports[link as usize];
         let mut counts = port.counts;
+        counts.silence += port.paused_until.min(now).saturating_since(port.silent_from);
         match &port.waiting {
             Waiting::Fifo(_) => {}
             Waiting::Priority(queue) => counts.marked = queue.marked(),
@@ -381,7 +527,8 @@ impl Fabric for TwoEventFabric {
 
     fn held_packets(&self, link: u32) -> u64 {
         let port = &self.ports[link as usize];
-        port.wire.len() as u64 + port.backlog().1 + u64::from(port.in_transmission.is_some())
+        let packets = port.wire.iter().filter(|packet| packet.pause_quanta().is_none()).count() as u64;
+        packets + port.backlog().1 + u64::from(port.in_transmission.is_some())
     }
 
     fn events(&self) -> u64 {

@@ -1,6 +1,8 @@
 //! The static network: nodes and full-duplex cables.
 
+use crate::wire::pause::PauseSpec;
 use sparelane_core::{Dur, Rate};
+use std::collections::BTreeSet;
 
 /// Index of a node in [`Network::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -116,6 +118,8 @@ pub struct Cable {
     pub limit: Option<Limit>,
     /// Random loss in each direction: from a to b, and from b to a.
     pub loss: [Loss; 2],
+    /// PAUSE, with which a router at either end pauses the other end; `None` disables it.
+    pub pause: Option<PauseSpec>,
 }
 
 impl Cable {
@@ -158,9 +162,24 @@ impl Network {
 
     /// Connects two nodes by a lossless cable with the default queue, of the same rate in both directions.
     pub fn connect(&mut self, a: NodeId, b: NodeId, rate: Rate, delay: Dur) -> &mut Cable {
-        self.cables.push(Cable { a, b, rates: [rate; 2], delay, limit: None, loss: [Loss::NONE; 2] });
+        self.cables.push(Cable { a, b, rates: [rate; 2], delay, limit: None, loss: [Loss::NONE; 2], pause: None });
         let last = self.cables.len() - 1;
         &mut self.cables[last]
+    }
+
+    /// Returns true if any cable has PAUSE.
+    pub fn has_pause(&self) -> bool {
+        self.cables.iter().any(|cable| cable.pause.is_some())
+    }
+
+    /// For each cable, whether PAUSE affects the output queue of each direction: from a to b, and from b to a. It
+    /// affects both queues of a cable with PAUSE, and all output queues of the routers at its ends, which pause it.
+    pub fn queues_with_pause(&self) -> Vec<[bool; 2]> {
+        let with_pause = self.cables.iter().filter(|cable| cable.pause.is_some());
+        let ends = with_pause.flat_map(|cable| [cable.a, cable.b]);
+        let routers: BTreeSet<_> = ends.filter(|end| self.nodes[end.index()].kind == NodeKind::Router).collect();
+        let affected = |cable: &Cable| [cable.a, cable.b].map(|from| cable.pause.is_some() || routers.contains(&from));
+        self.cables.iter().map(affected).collect()
     }
 
     /// The ids of all hosts, in order.

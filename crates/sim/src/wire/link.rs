@@ -25,16 +25,19 @@
 //! - `slow_path_from` is zero whenever a packet must not take the fast path.
 
 mod change;
+mod controlled;
 mod cursor;
 mod fused;
 mod ingress;
 mod spec;
 
+pub(crate) use self::controlled::Turn;
 #[cfg(feature = "oracle")]
 pub(crate) use self::ingress::Faults;
 pub(crate) use self::ingress::PlannedDrop;
 pub(crate) use self::spec::{LinkCounts, LinkSpec};
 
+use self::controlled::Controlled;
 use self::cursor::Cursor;
 use self::ingress::Ingress;
 use crate::config::Discipline;
@@ -102,6 +105,8 @@ enum Waiting {
     ByClass(Box<PriorityQueue>),
     /// Packets wait in an active queue, which decides by time or by chance.
     Active(Box<ActiveQueue>),
+    /// Packets wait in a queue of a link with PAUSE.
+    Controlled(Box<Controlled>),
 }
 
 /// The thresholds from which a packet on a FIFO link needs the exact backlog.
@@ -125,6 +130,7 @@ const ANY_WAIT: Dur = Dur::from_ps(1);
 impl Waiting {
     fn new(spec: &LinkSpec, seed: u64, number: u64) -> Waiting {
         match &spec.queue.discipline {
+            _ if spec.is_controlled => Waiting::Controlled(Box::new(Controlled::new(spec))),
             Discipline::Fifo => Waiting::InOrder(Cursor::default()),
             Discipline::Priority => Waiting::ByClass(Box::new(PriorityQueue::of(spec))),
             Discipline::Active(law) => Waiting::Active(Box::new(ActiveQueue::new(&**law, spec, seed, number))),
@@ -158,6 +164,7 @@ impl Link {
         let ingress = Ingress::new(spec, seed, number).map(Box::new);
         // Only a plain FIFO link can skip the exact check of its limit.
         let is_plain = spec.queue.discipline == Discipline::Fifo && spec.min_time.is_zero() && ingress.is_none();
+        let is_plain = is_plain && !spec.is_controlled;
         let from_packets = spec.queue.mark_at.map_or(u64::MAX, packets_in).min(packets_in(limit));
         let from_wait = exact_check_wait(spec);
         // A fused link makes no events, but a shared memory and observers need them.
@@ -200,9 +207,10 @@ impl Link {
         let waits = match &self.queue {
             Waiting::InOrder(_) => false,
             Waiting::ByClass(queue) => !queue.is_empty(),
-            Waiting::Active(_) => self.waits,
+            Waiting::Active(_) | Waiting::Controlled(_) => self.waits,
         };
         self.slow_path_when_empty = match self.queue {
+            Waiting::Controlled(_) => Dur::ZERO,
             _ if self.ingress.is_some() || !self.min_time.is_zero() => Dur::ZERO,
             Waiting::ByClass(_) => ANY_WAIT,
             _ => self.exact_check.from_wait.min(self.exact_check.peak_wait + ANY_WAIT),
@@ -275,6 +283,7 @@ impl Link {
         }
         match self.queue {
             Waiting::ByClass(_) => self.send_queued(now, packet, dropped),
+            Waiting::Controlled(_) => self.send_controlled(now, packet, dropped),
             _ => self.send_fifo(now, packet, dropped),
         }
     }
@@ -305,11 +314,13 @@ impl Link {
         loop {
             // As in every queue, a packet that finds the transmitter idle does not wait and needs no memory.
             let (own_bytes, _) = self.waiting(now);
-            if self.busy_until <= now || memory.admits(own_bytes, others_bytes, packet.wire_bytes()) {
+            let is_idle = self.busy_until <= now && !self.waits;
+            if is_idle || memory.admits(own_bytes, others_bytes, packet.wire_bytes()) {
                 return self.send_to_queue(now, packet, dropped);
             }
             let victim = match &mut self.queue {
                 Waiting::ByClass(queue) => queue.push_out(packet.class()),
+                Waiting::Controlled(control) => control.push_out(packet.class()),
                 _ => None,
             };
             match victim {
@@ -344,6 +355,7 @@ impl Link {
             Waiting::InOrder(_) => self.send_fifo(now, &packet, dropped),
             Waiting::ByClass(_) => self.send_queued(now, &packet, dropped),
             Waiting::Active(_) => self.send_active(now, packet, dropped),
+            Waiting::Controlled(_) => self.send_controlled(now, &packet, dropped),
         }
     }
 
@@ -501,6 +513,9 @@ impl Link {
 
     #[inline(never)]
     fn commit_waiting(&mut self, now: Time) {
+        if let Waiting::Controlled(_) = self.queue {
+            return self.commit_controlled(now);
+        }
         while self.busy_until <= now {
             let Waiting::ByClass(queue) = &mut self.queue else { return self.end_commit(now) };
             let Some(packet) = queue.dequeue() else { return self.end_commit(now) };
@@ -550,7 +565,7 @@ impl Link {
     #[inline(always)]
     pub(crate) fn is_idle(&mut self, now: Time) -> bool {
         self.commit(now);
-        self.busy_until <= now
+        self.busy_until <= now && !self.waits
     }
 
     /// Returns true for a FIFO link, whose waiting packets are on the wire already.
@@ -566,6 +581,9 @@ impl Link {
     /// Requests an event for the time at which the transmitter is free, `now` or later.
     pub(crate) fn wake_when_idle(&mut self, now: Time) {
         self.commit(now);
+        if let Waiting::Controlled(_) = self.queue {
+            return self.wake_host_at(now, self.may_begin_at(now));
+        }
         self.wake = self.wake.min(self.busy_until.max(now));
     }
 
@@ -575,13 +593,16 @@ impl Link {
             return true;
         }
         let (waiting_bytes, packets) = self.waiting(now);
-        self.busy_until <= now || self.room.has_room(waiting_bytes, packets, bytes)
+        (self.busy_until <= now && !self.waits) || self.room.has_room(waiting_bytes, packets, bytes)
     }
 
     /// Requests an event for a time at which there may be room for `bytes`, given that `has_room` is false. On a FIFO
     /// link, that is when enough packets have begun transmission; on any other, when the next packet leaves.
     pub(crate) fn wake_when_room(&mut self, now: Time, bytes: u64) {
         let (mut waiting_bytes, mut packets) = self.waiting(now);
+        if let Waiting::Controlled(_) = self.queue {
+            return self.wake_host_at(now, self.may_begin_at(now));
+        }
         let mut at = self.busy_until;
         if let Waiting::InOrder(cursor) = &self.queue {
             for place in cursor.place..self.wire.tail() {
@@ -644,6 +665,7 @@ impl Link {
             Waiting::InOrder(_) => self.waiting_in_order(now),
             Waiting::ByClass(queue) => (queue.backlog_bytes(), queue.backlog_packets()),
             Waiting::Active(active) => active.backlog(),
+            Waiting::Controlled(control) => control.backlog(),
         }
     }
 
@@ -684,13 +706,18 @@ impl Link {
                 counts.peak_backlog_bytes = counts.peak_backlog_bytes.max(peak);
             }
             Waiting::InOrder(_) => {}
+            Waiting::Controlled(control) => control.count(now, &mut counts),
         }
         counts
     }
 
     /// Packets that arrived at the queue and are neither dropped nor delivered.
     pub(crate) fn held_packets(&self) -> u64 {
-        self.wire.len() + self.queued_packets()
+        let frames = match &self.queue {
+            Waiting::Controlled(control) => control.frames_on_wire(),
+            _ => 0,
+        };
+        self.wire.len() + self.queued_packets() - frames
     }
 
     /// Packets that wait in a queue and are not on the wire yet.
@@ -699,6 +726,7 @@ impl Link {
             Waiting::InOrder(_) => 0,
             Waiting::ByClass(queue) => queue.backlog_packets(),
             Waiting::Active(active) => active.backlog().1,
+            Waiting::Controlled(control) => control.backlog().1,
         }
     }
 }

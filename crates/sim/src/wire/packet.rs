@@ -86,6 +86,9 @@ pub(crate) struct Fields {
 /// Added to the source's number in the flow field of a datagram. The result is beyond all slots of flows.
 pub(crate) const DATAGRAMS: u32 = 1 << 31;
 
+/// The flow field of a PAUSE frame.
+const PAUSE: u32 = u32::MAX;
+
 /// The index of a packet without SACK blocks.
 pub(crate) const NO_BLOCKS: u32 = u32::MAX;
 
@@ -140,6 +143,18 @@ impl Packet {
             route_trigger: pair(route, trigger),
             rest: template.0 | (wire_bytes as u16) as u64,
         }
+    }
+
+    /// A PAUSE frame. Its route points beyond the table of routes, as that of a lost packet.
+    pub(crate) const fn pause(quanta: u16) -> Packet {
+        let (flags, class, blocks) = (Flags::DATA, 0, NO_BLOCKS);
+        let (seq, wire_bytes) = (quanta as u32, crate::wire::pause::FRAME_BYTES as u16);
+        Packet::new(Fields { flow: PAUSE, seq, trigger: 0, route: 1 << 31, blocks, wire_bytes, flags, class })
+    }
+
+    /// The quanta of a PAUSE frame; `None` for any other packet.
+    pub(crate) fn pause_quanta(&self) -> Option<u16> {
+        (self.flow() == PAUSE).then_some(self.seq() as u16)
     }
 
     /// Returns true if the packet matches the template.

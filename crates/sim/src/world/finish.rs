@@ -85,7 +85,8 @@ impl<F: Fabric> World<F> {
         }
         let largest = spec.largest_bytes;
         // One packet may have ended its transmission within the last instant.
-        let allowed = spec.rate.bytes_in(now - Time::ZERO) + largest;
+        // A paused transmitter sends nothing but PAUSE frames, which are not counted.
+        let allowed = spec.rate.bytes_in((now - Time::ZERO).saturating_sub(counts.silence)) + largest;
         if counts.delivered_bytes > allowed {
             let bytes = counts.delivered_bytes;
             return Err(PhysicsViolation::FasterThanItsRate { link, bytes, allowed, now });
@@ -100,7 +101,8 @@ impl<F: Fabric> World<F> {
         }
         let cable = &self.layout.network.cables[link / 2];
         let (from, to) = if link.is_multiple_of(2) { (cable.a, cable.b) } else { (cable.b, cable.a) };
-        self.records.links.add(from, to, spec.rate, &counts);
+        let has_pause = self.layout.network.has_pause();
+        self.records.links.add([from, to], spec.rate, &counts, has_pause);
         Ok(held)
     }
 }

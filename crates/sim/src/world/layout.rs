@@ -44,6 +44,7 @@ pub(crate) fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(
     let dropping = config.drops.iter().map(|drop| (drop.from, drop.to));
     let watched: BTreeSet<_> = dropping.chain(in_view.iter().copied()).collect();
     let (router_queue, nic_queue) = (Arc::new(config.router_queue.clone()), Arc::new(config.nic_queue.clone()));
+    let with_pause = config.network.queues_with_pause();
     let spec = |index: usize, cable: &Cable, from: NodeId| {
         let is_host = config.network.nodes[from.index()].kind == NodeKind::Host;
         let usual = if is_host { &nic_queue } else { &router_queue };
@@ -54,7 +55,9 @@ pub(crate) fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(
         let (rate, delay, loss) = (cable.rate_from(from), cable.delay, cable.loss_from(from));
         let min_time = if is_host { hosts.spec(from).send_cost } else { Dur::ZERO };
         let is_watched = watched.contains(&(from, if from == cable.a { cable.b } else { cable.a }));
-        LinkSpec { rate, delay, queue, limit, loss, min_time, memory, is_watched, largest_bytes }
+        let pauses = cable.pause.filter(|_| !is_host);
+        let is_controlled = with_pause[index][cable.direction_from(from)];
+        LinkSpec { rate, delay, queue, limit, loss, min_time, memory, is_watched, pauses, is_controlled, largest_bytes }
     };
     let cables = config.network.cables.iter().enumerate();
     cables.flat_map(|(index, cable)| [spec(index, cable, cable.a), spec(index, cable, cable.b)]).collect()

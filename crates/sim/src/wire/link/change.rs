@@ -53,6 +53,9 @@ impl Link {
             active.handle_rate(spec.rate);
         }
         self.update_slow_path();
+        if let Waiting::Controlled(_) = self.queue {
+            self.rearm(now);
+        }
     }
 
     /// The end of the transmission of a packet that is still unsent at `now`.
@@ -115,6 +118,8 @@ mod tests {
             min_time: Dur::ZERO,
             memory: None,
             is_watched: true,
+            pauses: None,
+            is_controlled: false,
             largest_bytes: 1000,
         }
     }

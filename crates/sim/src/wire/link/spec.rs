@@ -6,6 +6,7 @@ use crate::routing::network::{Limit, Loss, Room};
 use crate::wire::memory::SharedMemory;
 #[cfg(feature = "oracle")]
 use crate::wire::packet::Packet;
+use crate::wire::pause::PauseSpec;
 use sparelane_core::{Dur, Rate};
 use std::sync::Arc;
 
@@ -23,6 +24,10 @@ pub(crate) struct LinkSpec {
     pub(crate) memory: Option<SharedMemory>,
     /// An observer reads the queue between packets, or packets may be dropped by script: the link must not be fused.
     pub(crate) is_watched: bool,
+    /// How the sending end pauses the other end, if it does.
+    pub(crate) pauses: Option<PauseSpec>,
+    /// The link may be paused, or its queue may pause others.
+    pub(crate) is_controlled: bool,
     /// The largest packet that any flow sends.
     pub(crate) largest_bytes: u64,
 }
@@ -54,4 +59,7 @@ pub(crate) struct LinkCounts {
     pub(crate) delivered_packets: u64,
     pub(crate) delivered_bytes: u64,
     pub(crate) peak_backlog_bytes: u64,
+    /// PAUSE frames that arrived for the transmitter, and the time for which pauses kept it silent.
+    pub(crate) pause_frames: u64,
+    pub(crate) silence: Dur,
 }

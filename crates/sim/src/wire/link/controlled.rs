@@ -1,0 +1,383 @@
+//! Links with PAUSE (see `wire/pause.rs`): transmitters that may be paused, and queues that pause other links.
+//!
+//! Packets wait in a queue, and the link is committed lazily, as with the other queues. In addition, waiting packets do
+//! not imply a packet on the wire, so the link requests events of its own: a *turn*. A turn is due when a transmission
+//! may begin and nothing is on the wire, at each beginning of a transmission while the queue holds other links, and when
+//! a frame must be repeated. An armed turn always fires; one that is no longer needed does nothing.
+
+use super::{Link, LinkCounts, LinkSpec, Waiting};
+use crate::config::Discipline;
+use crate::routing::network::{Limit, Room};
+use crate::wire::packet::{Flags, Packet};
+use crate::wire::pause::{FRAME_BYTES, PauseSpec, is_down_to};
+use crate::wire::qdisc::PriorityQueue;
+use sparelane_core::{Dur, Rate, Time};
+use std::collections::VecDeque;
+
+/// The state of a link with PAUSE.
+#[derive(Debug)]
+pub(super) struct Controlled {
+    held: Held,
+    /// The end of the current or last pause of this transmitter.
+    paused_until: Time,
+    /// The time from which on that pause kept the transmitter silent, and the sum of earlier silences.
+    silent_from: Time,
+    silence: Dur,
+    /// The quanta of the frame that waits for the transmitter, and the time since which it waits.
+    frame: Option<(u16, Time)>,
+    /// Frames that this link began to transmit, and those that it carried to the far end.
+    frames_sent: u64,
+    frames_carried: u64,
+    /// Frames that arrived for this transmitter.
+    frames_received: u64,
+    /// The wake-up that a host requested.
+    host_wake: Time,
+    /// The time of a transmission after which holds are to be checked.
+    check_at: Time,
+    /// The links that this queue holds, with their XON.
+    holds: Vec<(u32, Limit)>,
+    /// How this end pauses the other end of the cable, if it does.
+    pausing: Option<Pausing>,
+}
+
+/// The pauses that one end of a cable orders.
+#[derive(Debug)]
+struct Pausing {
+    spec: PauseSpec,
+    /// The time of the next frame while the pause lasts.
+    repeat_at: Time,
+    /// The number of queues that hold the other end.
+    holders: u32,
+}
+
+#[derive(Debug)]
+enum Held {
+    Fifo { packets: VecDeque<Packet>, bytes: u64, room: Room, mark_at: Option<Limit>, marked: u64 },
+    ByClass(Box<PriorityQueue>),
+}
+
+impl Controlled {
+    pub(super) fn new(spec: &LinkSpec) -> Controlled {
+        let held = match &spec.queue.discipline {
+            Discipline::Priority => Held::ByClass(Box::new(PriorityQueue::of(spec))),
+            _ => Held::Fifo {
+                packets: VecDeque::new(),
+                bytes: 0,
+                room: spec.room(),
+                mark_at: spec.queue.mark_at,
+                marked: 0,
+            },
+        };
+        let pausing = spec.pauses.map(|spec| Pausing { spec, repeat_at: Time::NEVER, holders: 0 });
+        Controlled {
+            held,
+            paused_until: Time::ZERO,
+            silent_from: Time::ZERO,
+            silence: Dur::ZERO,
+            frame: None,
+            frames_sent: 0,
+            frames_carried: 0,
+            frames_received: 0,
+            host_wake: Time::NEVER,
+            check_at: Time::NEVER,
+            holds: Vec::new(),
+            pausing,
+        }
+    }
+
+    pub(super) fn backlog(&self) -> (u64, u64) {
+        match &self.held {
+            Held::Fifo { packets, bytes, .. } => (*bytes, packets.len() as u64),
+            Held::ByClass(queue) => (queue.backlog_bytes(), queue.backlog_packets()),
+        }
+    }
+
+    fn marked(&self) -> u64 {
+        match &self.held {
+            Held::Fifo { marked, .. } => *marked,
+            Held::ByClass(queue) => queue.marked(),
+        }
+    }
+
+    pub(super) fn frames_on_wire(&self) -> u64 {
+        self.frames_sent - self.frames_carried
+    }
+
+    /// Removes the frames from the counters of packets, and adds those of PAUSE.
+    pub(super) fn count(&self, now: Time, counts: &mut LinkCounts) {
+        counts.marked = self.marked();
+        counts.delivered_packets -= self.frames_carried;
+        counts.delivered_bytes -= self.frames_carried * FRAME_BYTES;
+        counts.arrived[0] -= self.frames_sent;
+        counts.pause_frames = self.frames_received;
+        counts.silence = self.silence(now);
+    }
+
+    pub(super) fn push_out(&mut self, class: u8) -> Option<Packet> {
+        match &mut self.held {
+            Held::Fifo { .. } => None,
+            Held::ByClass(queue) => queue.push_out(class),
+        }
+    }
+
+    /// The time for which pauses kept the transmitter silent until `now`.
+    fn silence(&self, now: Time) -> Dur {
+        self.silence + self.paused_until.min(now).saturating_since(self.silent_from)
+    }
+
+    fn enqueue(&mut self, packet: &Packet, dropped: &mut Vec<Packet>) {
+        match &mut self.held {
+            Held::ByClass(queue) => queue.enqueue(packet, dropped),
+            Held::Fifo { packets, bytes, room, mark_at, marked } => {
+                let waiting = packets.len() as u64;
+                if !room.has_room(*bytes, waiting, packet.wire_bytes()) {
+                    return dropped.push(*packet);
+                }
+                let mut packet = *packet;
+                let is_reached = mark_at.is_some_and(|mark_at| mark_at.is_reached(*bytes, waiting));
+                if is_reached && packet.flags().has(Flags::ECN_CAPABLE) {
+                    packet.set(Flags::MARKED);
+                    *marked += 1;
+                }
+                *bytes += packet.wire_bytes();
+                packets.push_back(packet);
+            }
+        }
+    }
+
+    fn dequeue(&mut self) -> Option<Packet> {
+        match &mut self.held {
+            Held::ByClass(queue) => queue.dequeue(),
+            Held::Fifo { packets, bytes, .. } => {
+                let packet = packets.pop_front()?;
+                *bytes -= packet.wire_bytes();
+                Some(packet)
+            }
+        }
+    }
+}
+
+impl Link {
+    fn control(&self) -> Option<&Controlled> {
+        match &self.queue {
+            Waiting::Controlled(control) => Some(control),
+            _ => None,
+        }
+    }
+
+    fn control_mut(&mut self) -> Option<&mut Controlled> {
+        match &mut self.queue {
+            Waiting::Controlled(control) => Some(control),
+            _ => None,
+        }
+    }
+
+    /// How this end of the cable pauses the other end, if it does.
+    pub(crate) fn pauses(&self) -> Option<PauseSpec> {
+        self.control()?.pausing.as_ref().map(|pausing| pausing.spec)
+    }
+
+    /// Passes a packet to the queue.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn send_controlled(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
+        self.commit(now);
+        if self.busy_until <= now && !self.waits {
+            return self.transmit_any(now, packet);
+        }
+        let before = dropped.len();
+        let Some(control) = self.control_mut() else { return false };
+        control.enqueue(packet, dropped);
+        let (bytes, _) = control.backlog();
+        self.counts.peak_backlog_bytes = self.counts.peak_backlog_bytes.max(bytes);
+        self.count_dropped(&dropped[before..]);
+        self.rearm(now);
+        true
+    }
+
+    /// Replays every transmission that began by `now`, frames first.
+    pub(super) fn commit_controlled(&mut self, now: Time) {
+        loop {
+            let busy_until = self.busy_until;
+            let Some(control) = self.control_mut() else { return };
+            if busy_until <= now
+                && let Some((quanta, queued_at)) = control.frame.take()
+            {
+                // A link that is down carries no frame. The pause is repeated while it lasts.
+                if self.ingress.as_ref().is_none_or(|ingress| !ingress.faults.is_down) {
+                    self.transmit_frame(busy_until.max(queued_at), quanta);
+                }
+                continue;
+            }
+            let start = busy_until.max(control.paused_until);
+            if start > now {
+                break;
+            }
+            let Some(packet) = control.dequeue() else { break };
+            if !control.holds.is_empty() {
+                control.check_at = control.check_at.min(now);
+            }
+            self.transmit_any(start, &packet);
+        }
+        self.rearm(now);
+    }
+
+    fn transmit_frame(&mut self, start: Time, quanta: u16) {
+        if let Some(control) = self.control_mut() {
+            control.frames_sent += 1;
+        }
+        let end = start + self.byte_time.of(FRAME_BYTES);
+        self.put_on_wire(&Packet::pause(quanta), end);
+    }
+
+    /// Sets the next turn, and notes whether anything waits or the transmitter is paused.
+    pub(super) fn rearm(&mut self, now: Time) {
+        let (busy_until, wire_is_empty) = (self.busy_until, self.wire.is_empty());
+        let Some(control) = self.control_mut() else { return };
+        let has_packets = control.backlog().1 > 0;
+        let begins = match (&control.frame, has_packets) {
+            (Some(_), _) => busy_until,
+            (None, true) => busy_until.max(control.paused_until),
+            (None, false) => Time::NEVER,
+        };
+        let turn = if wire_is_empty || !control.holds.is_empty() { begins } else { Time::NEVER };
+        let repeat_at = control.pausing.as_ref().map_or(Time::NEVER, |pausing| pausing.repeat_at);
+        let wake = turn.min(repeat_at).min(control.check_at).min(control.host_wake);
+        let waits = has_packets || control.frame.is_some() || control.paused_until > now;
+        self.wake = self.wake.min(wake);
+        self.set_waits(waits);
+    }
+
+    /// Requests an event for a host at `at`.
+    pub(super) fn wake_host_at(&mut self, now: Time, at: Time) {
+        let Some(control) = self.control_mut() else { return };
+        control.host_wake = control.host_wake.min(at);
+        self.rearm(now);
+    }
+
+    /// The earliest time at which the transmitter may begin with another packet, `now` or later.
+    pub(super) fn may_begin_at(&self, now: Time) -> Time {
+        let paused_until = self.control().map_or(Time::ZERO, |control| control.paused_until);
+        self.busy_until.max(paused_until).max(now)
+    }
+
+    /// Takes a turn. Returns the links that the queue releases, the frame to repeat, and whether a host is to be woken;
+    /// `None` for a link without PAUSE.
+    pub(crate) fn turn(&mut self, now: Time) -> Option<Turn> {
+        self.commit(now);
+        let control = self.control_mut()?;
+        let mut released = Vec::new();
+        if control.check_at <= now {
+            control.check_at = Time::NEVER;
+            let (bytes, packets) = control.backlog();
+            control.holds.retain(|&(link, xon)| {
+                let is_over = is_down_to(xon, bytes, packets);
+                if is_over {
+                    released.push(link);
+                }
+                !is_over
+            });
+        }
+        let repeats = match &mut control.pausing {
+            Some(pausing) if pausing.repeat_at <= now => {
+                pausing.repeat_at = Time::NEVER;
+                Some(pausing.spec.quanta)
+            }
+            _ => None,
+        };
+        let wakes_host = control.host_wake <= now;
+        if wakes_host {
+            control.host_wake = Time::NEVER;
+        }
+        self.rearm(now);
+        Some(Turn { released, repeats, wakes_host })
+    }
+
+    /// Lets the queue hold `link`, whose packet just arrived, if its backlog has reached XOFF. Returns true if it did
+    /// not hold the link before.
+    pub(crate) fn hold(&mut self, now: Time, link: u32, spec: &PauseSpec) -> bool {
+        self.commit(now);
+        let Some(control) = self.control_mut() else { return false };
+        let (bytes, packets) = control.backlog();
+        if !spec.xoff.is_reached(bytes, packets) || control.holds.iter().any(|&(held, _)| held == link) {
+            return false;
+        }
+        control.holds.push((link, spec.xon));
+        self.rearm(now);
+        true
+    }
+
+    /// Counts a queue that begins (`true`) or ends to hold the other end of the cable, which sends at `rate`. Sends a
+    /// frame if it is the first or the last.
+    pub(crate) fn count_hold(&mut self, now: Time, begins: bool, rate: Rate) {
+        let Some(pausing) = self.control_mut().and_then(|control| control.pausing.as_mut()) else { return };
+        let quanta = pausing.spec.quanta;
+        if begins {
+            pausing.holders += 1;
+            if pausing.holders == 1 {
+                self.send_frame(now, quanta, rate);
+            }
+        } else {
+            pausing.holders -= 1;
+            if pausing.holders == 0 {
+                self.send_frame(now, 0, rate);
+            }
+        }
+    }
+
+    /// Queues a frame for the other end of the cable, which sends at `rate`, in place of a frame that still waits.
+    pub(crate) fn send_frame(&mut self, now: Time, quanta: u16, rate: Rate) {
+        self.commit(now);
+        let Some(control) = self.control_mut() else { return };
+        control.frame = Some((quanta, now));
+        if let Some(pausing) = &mut control.pausing {
+            let repeat_after = PauseSpec::length(rate, quanta) / 2;
+            pausing.repeat_at = if quanta == 0 { Time::NEVER } else { now + repeat_after };
+        }
+        self.commit_controlled(now);
+    }
+
+    /// Counts a frame that this link carried.
+    pub(crate) fn count_frame(&mut self) {
+        if let Some(control) = self.control_mut() {
+            control.frames_carried += 1;
+        }
+    }
+
+    /// The rate of the transmitter.
+    pub(crate) fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// The quanta of the pause that this end of the cable orders now, if it does.
+    pub(crate) fn ordered_pause(&self) -> Option<u16> {
+        let pausing = self.control()?.pausing.as_ref()?;
+        (pausing.holders > 0).then_some(pausing.spec.quanta)
+    }
+
+    /// Applies a frame that arrived from the other end. The end of a pause wakes a waiting host.
+    pub(crate) fn pause(&mut self, now: Time, quanta: u16) {
+        self.commit(now);
+        let (busy_until, length) = (self.busy_until, PauseSpec::length(self.rate, quanta));
+        let Some(control) = self.control_mut() else { return };
+        control.frames_received += 1;
+        control.silence = control.silence(now);
+        control.silent_from = busy_until.max(now);
+        control.paused_until = now + length;
+        if quanta == 0 && control.host_wake != Time::NEVER {
+            control.host_wake = now;
+        }
+        self.commit_controlled(now);
+    }
+}
+
+/// The outcome of a turn.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    /// The links whose hold ends.
+    pub(crate) released: Vec<u32>,
+    /// The quanta of a frame that is due again.
+    pub(crate) repeats: Option<u16>,
+    /// A host waits for this time.
+    pub(crate) wakes_host: bool,
+}
