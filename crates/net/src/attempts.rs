@@ -158,6 +158,11 @@ impl Attempts {
         }
     }
 
+    /// Returns true if the loss of the open association is followed by another attempt.
+    pub fn may_retry(&self) -> bool {
+        self.state == State::Open && !self.limits.retry.is_zero()
+    }
+
     /// Returns what the caller has to do now, if anything.
     ///
     /// # Errors
@@ -266,10 +271,12 @@ impl Attempts {
         self.wait(now, most);
     }
 
-    /// Schedules another round after a pause, unless `most` is over since the last connection.
+    /// Schedules another round after a pause, unless `most` is nearly over since the last connection. The last round
+    /// begins shortly before that, however long the pause would be.
     fn wait(&mut self, now: Time, most: Dur) {
-        let next = now + self.pause;
-        if next >= self.since + most {
+        let last = self.since + most.saturating_sub(FIRST_PAUSE);
+        let next = (now + self.pause).min(last);
+        if next <= now {
             let failures = std::mem::take(&mut self.failures);
             self.state = State::Over(match self.lost.clone() {
                 // Without any attempt, the reason is all there is to say.
@@ -290,6 +297,7 @@ fn is_refusal(failure: &Failure) -> bool {
     match failure {
         Failure::Ended(CloseReason::Unreachable(report)) => report.obstacle == Obstacle::PortClosed,
         Failure::Ended(CloseReason::Peer { code, .. }) => *code == u64::from(CODE_STOPPED),
+        Failure::Ended(CloseReason::HandshakeGivenUp) => true,
         _ => false,
     }
 }
@@ -297,7 +305,11 @@ fn is_refusal(failure: &Failure) -> bool {
 /// Returns true for an end that another attempt would not change: a decision of either side.
 fn is_lasting(reason: &CloseReason) -> bool {
     match reason {
-        CloseReason::IdleTimeout | CloseReason::Restarted | CloseReason::Unreachable(_) => false,
+        CloseReason::IdleTimeout
+        | CloseReason::Restarted
+        | CloseReason::Stuck
+        | CloseReason::HandshakeGivenUp
+        | CloseReason::Unreachable(_) => false,
         CloseReason::Peer { code, .. } => ![CODE_STOPPED, CODE_SILENT].map(u64::from).contains(code),
         CloseReason::Here
         | CloseReason::Untrusted(_)
@@ -433,6 +445,20 @@ mod tests {
             }
         }
         assert!(now - began <= LIMITS.retry && (20..60).contains(&count), "{count} in {}", now - began);
+    }
+
+    /// The client has finished its handshake, but its last message is lost, so the peer gives up.
+    #[test]
+    fn a_handshake_that_the_peer_gives_up_is_tried_again() {
+        let now = Time::ZERO + Dur::from_secs(100);
+        for reason in [CloseReason::HandshakeGivenUp, CloseReason::Stuck] {
+            assert!(lost(LIMITS, now, reason.clone()).poll(now).is_ok());
+            let once = Limits { retry: Dur::ZERO, ..LIMITS };
+            assert_eq!(lost(once, now, reason.clone()).poll(now), Err(ConnectError::Ended(reason)));
+        }
+        let (count, took, error) = run(&mut first(&[address_of(1)]), Time::ZERO, Some(&CloseReason::HandshakeGivenUp));
+        assert!(count > 1 && took <= STARTING_TIME, "{count} attempts in {took}");
+        assert!(error.to_string().starts_with("the peer gave up the handshake"), "{error}");
     }
 
     #[test]

@@ -185,6 +185,12 @@ pub enum CloseReason {
     /// The peer has lost the state of the association (RFC 9000 section 10.3).
     #[error("the peer has restarted, and does not know this connection any more")]
     Restarted,
+    /// No data gets through, although the peer answers.
+    #[error("no data gets through, although the peer answers: does the path carry full UDP payloads?")]
+    Stuck,
+    /// The peer has ended the handshake before its end. Its reason cannot be told before that.
+    #[error("the peer gave up the handshake: it got no answer in time, or too many others connect")]
+    HandshakeGivenUp,
     /// Packets of a handshake do not reach the peer.
     #[error(transparent)]
     Unreachable(Unreachable),

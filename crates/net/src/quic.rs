@@ -828,6 +828,8 @@ fn peer_of(quic: &Connection) -> Option<Fingerprint> {
 fn close_reason(error: ConnectionError, settings: &Settings, config: &QuicConfig) -> CloseReason {
     /// The TLS alerts that refuse a certificate (RFC 8446 section 6.2), as QUIC error codes.
     const REFUSED_KEY: std::ops::RangeInclusive<u64> = 0x100 + 42..=0x100 + 49;
+    /// The error code of an application that closes a connection during its handshake (RFC 9000 section 10.2.3).
+    const APPLICATION_ERROR: u64 = 0xc;
     /// The TLS alert of a peer without a common protocol version.
     const NO_COMMON_PROTOCOL: u64 = 0x100 + 120;
     let own = config.identity.fingerprint();
@@ -843,6 +845,9 @@ fn close_reason(error: ConnectionError, settings: &Settings, config: &QuicConfig
         }
         ConnectionError::ConnectionClosed(close) if u64::from(close.error_code) == NO_COMMON_PROTOCOL => {
             CloseReason::Failed("the peer speaks another version of this protocol".into())
+        }
+        ConnectionError::ConnectionClosed(close) if u64::from(close.error_code) == APPLICATION_ERROR => {
+            CloseReason::HandshakeGivenUp
         }
         ConnectionError::TransportError(error) if u64::from(error.code) == NO_COMMON_PROTOCOL => {
             CloseReason::Failed("the peer speaks another version of this protocol".into())

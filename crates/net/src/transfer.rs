@@ -60,7 +60,7 @@ pub enum TransferError {
     #[error(transparent)]
     Connect(ConnectError),
     /// No data of a file is acknowledged, although the association is alive.
-    #[error("no data of the file gets through, although the peer answers: does the path carry full UDP payloads?")]
+    #[error("{}", CloseReason::Stuck)]
     Stuck,
     /// The peer is connected but makes no progress.
     #[error(

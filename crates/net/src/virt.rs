@@ -514,6 +514,8 @@ mod failure_tests;
 #[cfg(test)]
 mod path_tests;
 #[cfg(test)]
+pub(crate) mod random;
+#[cfg(test)]
 mod telemetry_tests;
 #[cfg(test)]
 mod tests;

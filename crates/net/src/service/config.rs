@@ -170,7 +170,7 @@ impl WireConfig {
     }
 }
 
-fn dur(span: Duration) -> Dur {
+pub(super) fn dur(span: Duration) -> Dur {
     Dur::from_ns(span.as_nanos().min(u128::from(u64::MAX / 1001)) as u64)
 }
 

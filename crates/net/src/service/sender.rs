@@ -1,7 +1,7 @@
 //! A sender of files to one host.
 
 use super::FLUSH_TIMEOUT;
-use super::config::WireConfig;
+use super::config::{WireConfig, dur};
 use super::error::WireError;
 use super::stall_schedule::StallSchedule;
 use crate::carrier::Unreachable;
@@ -11,7 +11,7 @@ use crate::host::{Host, HostError};
 use crate::identity::Fingerprint;
 use crate::node::path::Mark;
 use crate::route::any_address;
-use crate::transfer::session::Session;
+use crate::transfer::session::{STUCK_MARGIN, Session};
 use crate::transfer::{CODE_DONE, CODE_RECONNECT, Outcome, Source, TransferError};
 use crate::udp::obstacle_of;
 use sparelane_core::{Dur, Rate};
@@ -97,6 +97,8 @@ impl FileSender {
         sources: Vec<Source>,
     ) -> Result<FileSender, WireError> {
         let first = *addresses.first().ok_or(WireError::NoAddress)?;
+        let mut config = config.clone();
+        config.node.give_up_after = dur(config.settings.idle_timeout) + STUCK_MARGIN;
         let epoch = Instant::now();
         // Without a route, the first attempt fails.
         let routed = config.on_route(first).unwrap_or_else(|_| config.clone());
@@ -106,14 +108,14 @@ impl FileSender {
         session.set_compare(config.settings.compare);
         let mut sender = FileSender {
             host,
-            config: config.clone(),
+            stall: StallSchedule::of(&config),
+            config,
             epoch,
             host_for: first,
             session,
             disk: Disk::start().map_err(WireError::Disk)?,
             ended: None,
             last_path: Default::default(),
-            stall: StallSchedule::of(config),
         };
         sender.connect_if_due()?;
         Ok(sender)

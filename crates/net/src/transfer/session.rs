@@ -8,7 +8,7 @@
 use super::black_hole::BlackHole;
 use super::message::Kind;
 use super::name::Name;
-use super::{CODE_STOPPED, Compare, Outcome, SendTransfer, Source, TransferError};
+use super::{CODE_RECONNECT, CODE_STOPPED, Compare, Outcome, SendTransfer, Source, TransferError};
 use crate::attempts::{Attempts, ConnectError, Limits, Request};
 use crate::carrier::{AssociationId, Carrier, CloseReason, Unreachable};
 use crate::disk::Disk;
@@ -20,6 +20,11 @@ use std::net::SocketAddr;
 
 /// The silence that is reported. Unacknowledged data is answered sooner over any path.
 const QUIET: Dur = Dur::from_secs(3);
+
+/// The time after the idle timeout at which a sender without acknowledgments connects again. The peer has answered in
+/// the meantime, but after a failure of the path, the retransmission timer may have backed off so far that its next
+/// attempts come later.
+pub const STUCK_MARGIN: Dur = Dur::from_secs(10);
 
 /// A transfer over one or several associations.
 #[derive(Debug)]
@@ -244,7 +249,7 @@ impl Session {
         let Some(transfer) = &mut self.transfer else { return Ok(()) };
         let handled = transfer.handle_event(now, node, event);
         self.take_results(node);
-        unless_ended(handled)
+        self.go_on_after(now, node, handled)
     }
 
     /// Handles answers of the disk.
@@ -255,7 +260,31 @@ impl Session {
         let Some(transfer) = &mut self.transfer else { return Ok(()) };
         let advanced = transfer.advance(now, node);
         self.take_results(node);
-        unless_ended(advanced)
+        self.go_on_after(now, node, advanced)
+    }
+
+    /// Returns the errors that end the transfer: not the end of the association, whose event follows with the reason,
+    /// and not a flow of which nothing gets through, if another association can be tried.
+    fn go_on_after<C: Carrier>(
+        &mut self,
+        now: Time,
+        node: &mut Node<C>,
+        result: Result<(), TransferError>,
+    ) -> Result<(), TransferError> {
+        match result {
+            Err(TransferError::Node(NodeError::NotOpen)) => Ok(()),
+            Err(TransferError::Stuck) if self.attempts.may_retry() => {
+                let reason = CloseReason::Stuck;
+                if let Some(association) = self.association.take() {
+                    node.close(now, association, CODE_RECONNECT, "no data gets through");
+                }
+                (self.losses, self.last_loss) = (self.losses + 1, Some(reason.clone()));
+                self.suspend();
+                self.attempts.handle_closed(now, reason);
+                Ok(())
+            }
+            other => other,
+        }
     }
 
     /// Checks the stall timer; to be called now and then.
@@ -312,15 +341,7 @@ impl Session {
 }
 
 fn files_of(sources: &[Source]) -> u64 {
-    sources.iter().filter(|source| source.kind == Kind::File).count() as u64
-}
-
-/// Ignores that the association has ended: the event, with the reason, follows.
-fn unless_ended(result: Result<(), TransferError>) -> Result<(), TransferError> {
-    match result {
-        Err(TransferError::Node(NodeError::NotOpen)) => Ok(()),
-        other => other,
-    }
+    sources.iter().filter(|source| source.counts()).count() as u64
 }
 
 fn of_connect(error: ConnectError) -> TransferError {

@@ -1,14 +1,14 @@
 //! Sessions in virtual time: receivers are killed and started again, and paths fail.
 
 use super::folder::Folder;
-use super::session::Session;
+use super::session::{STUCK_MARGIN, Session};
 use super::*;
 use crate::attempts::Limits;
 use crate::carrier::{AssociationId, Obstacle};
 use crate::node::{FlowId, NodeConfig, NodeEvent};
 use crate::scratch::Scratch;
-use crate::virt::{Path, Virtual, address_of};
-use sparelane_core::{Domain, Dur, Rate, Stream, Time};
+use crate::virt::{Path, Virtual, address_of, random};
+use sparelane_core::{Domain, Dur, Stream, Time};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -61,7 +61,7 @@ impl Receiver {
             _ => return,
         };
         let Some(transfer) = self.transfers.get_mut(&id) else { return };
-        let handled = transfer.handle_event(net.node(1), &mut self.active, event);
+        let mut handled = transfer.handle_event(net.node(1), &mut self.active, event);
         let mut has_replaced = false;
         while let Some(replaced) = self.active.poll_replaced() {
             net.node(1).close(now, replaced, CODE_REPLACED, "replaced");
@@ -72,6 +72,8 @@ impl Receiver {
         }
         if let Some(transfer) = self.transfers.get_mut(&id).filter(|_| has_replaced) {
             transfer.resume();
+            // Without a thread, nothing else reports that the answers are ready.
+            handled = handled.and_then(|()| transfer.handle_answers(net.node(1), &mut self.active));
         }
         match handled {
             Ok(()) => {}
@@ -92,9 +94,20 @@ struct Run {
 
 /// Sends `files` while faults happen at their times.
 fn run(files: &[PathBuf], to: &std::path::Path, path: Path, limits: Limits, faults: &[(Dur, Fault)], seed: u64) -> Run {
-    let config = NodeConfig { window_bytes: 1 << 20, ..NodeConfig::default() };
+    run_sources(collect(files).expect("sources").sources, to, path, limits, faults, seed)
+}
+
+fn run_sources(
+    sources: Vec<Source>,
+    to: &std::path::Path,
+    path: Path,
+    limits: Limits,
+    faults: &[(Dur, Fault)],
+    seed: u64,
+) -> Run {
+    let give_up_after = Dur::from_secs(30) + STUCK_MARGIN;
+    let config = NodeConfig { window_bytes: 1 << 20, give_up_after, ..NodeConfig::default() };
     let mut net = Virtual::new(path, config, seed).expect("settings that fit");
-    let sources = collect(files).expect("sources").sources;
     let mut session = Session::new(sources, vec![address_of(1)], limits, Dur::from_secs(300), net.now());
     let folder = Arc::new(Folder::open(to).expect("a folder"));
     let new_receiver =
@@ -230,22 +243,12 @@ fn many_small_files_arrive_although_the_receiver_restarts() {
 /// Everything is drawn from each seed.
 #[test]
 fn files_arrive_whole_over_random_networks_with_restarts_and_failures() {
-    let asked = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let (first, count) = (asked("EXPLORE_SEED").unwrap_or(0), asked("WIRE_RUNS").unwrap_or(30));
+    let seeds = random::seeds(30);
+    let count = seeds.end - seeds.start;
     let mut reconnected = 0;
-    for seed in first..first + count {
+    for seed in seeds {
         let mut rng = Stream::new(seed, Domain::Test, 8);
-        let path = Path {
-            rate: Rate::from_mbps(2 + rng.below(20)),
-            delay: Dur::from_us(100 + rng.below(30_000)),
-            queue_packets: 30 + rng.below(300) as usize,
-            priorities: rng.below(2) == 0,
-            loss: rng.unit() * 0.05,
-            reordered: rng.unit() * 0.05,
-            reordered_by: Dur::from_us(rng.below(20_000)),
-            duplicated: rng.unit() * 0.05,
-            ..Path::default()
-        };
+        let path = random::path(&mut rng, 2..22);
         let mut faults = vec![];
         for _ in 0..1 + rng.below(4) {
             let at = Dur::from_ms(rng.below(2_000));
