@@ -9,6 +9,7 @@
 
 mod admission;
 mod hello;
+mod hybrid;
 pub mod plain;
 mod scope;
 mod settings;
@@ -255,13 +256,15 @@ impl Quic {
         self.end(now, id, CloseReason::Revoked(peer));
     }
 
-    /// Replaces this host's key; open associations stay.
+    /// Replaces this host's key; open associations stay. After a restart with the new key, the peers of
+    /// later associations learn at once that they are gone; those of earlier ones, after the idle
+    /// timeout.
     ///
     /// # Errors
     /// The key cannot be used.
     pub fn set_identity(&mut self, identity: Identity) -> Result<(), CarrierError> {
         let config = QuicConfig { identity, trusted: self.settings.verifier.trusted(), ..self.config.clone() };
-        let settings = Settings::of(&config)?;
+        let settings = self.settings.renewed(&config)?;
         self.endpoint.set_server_config(settings.server.clone());
         (self.settings, self.config) = (settings, config);
         Ok(())

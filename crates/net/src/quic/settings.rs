@@ -1,10 +1,12 @@
 //! Configuration of QUIC and TLS: one cipher suite, raw public keys, and no congestion control or pacing by QUIC.
 
+use super::hybrid::X25519MlKem768;
 use super::verifier::KeyVerifier;
 use crate::carrier::{CarrierError, DEFAULT_DSCP, MAX_BATCH_BYTES};
 use crate::identity::{Identity, Trusted};
 use quinn_proto::congestion::{Controller, ControllerFactory};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn_proto::crypto::{CryptoError, HmacKey};
 use quinn_proto::{
     AckFrequencyConfig, ClientConfig, EndpointConfig, RandomConnectionIdGenerator, ServerConfig, TransportConfig,
     VarInt,
@@ -12,10 +14,11 @@ use quinn_proto::{
 use ring::{hkdf, hmac};
 use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
 use rustls::crypto::CryptoProvider;
+use rustls::crypto::ring::kx_group::X25519;
 use rustls::server::AlwaysResolvesServerRawPublicKeys;
 use std::any::Any;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 /// The protocol's name and version in TLS (ALPN).
@@ -130,6 +133,7 @@ impl QuicConfig {
 /// The configuration objects of quinn-proto and rustls.
 pub(super) struct Settings {
     pub(super) endpoint: Arc<EndpointConfig>,
+    reset_key: Option<Arc<ResetKey>>,
     pub(super) server: Option<Arc<ServerConfig>>,
     /// The settings of class 0, then those of the lower classes, which are not kept alive.
     pub(super) client: [ClientConfig; 2],
@@ -141,10 +145,7 @@ impl Settings {
     pub(super) fn of(config: &QuicConfig) -> Result<Settings, CarrierError> {
         config.check()?;
         let keys = |error: rustls::Error| CarrierError::Keys(error.to_string());
-        let mut provider = rustls::crypto::ring::default_provider();
-        provider.cipher_suites.retain(|suite| suite.suite() == rustls::CipherSuite::TLS13_AES_128_GCM_SHA256);
-        provider.kx_groups.retain(|group| group.name() == rustls::NamedGroup::X25519);
-        let provider = Arc::new(provider);
+        let provider = Arc::new(provider());
         let verifier = Arc::new(KeyVerifier::new(
             config.trusted.clone(),
             config.first_contact,
@@ -158,9 +159,11 @@ impl Settings {
             bytes[..8].copy_from_slice(&seed.to_be_bytes());
             bytes
         });
-        let mut endpoint = match config.local.filter(|_| config.listens) {
-            Some(local) => EndpointConfig::new(Arc::new(reset_key(&config.identity, local))),
-            // A host that only dials has no address at which peers could find it after a restart.
+        // A host that only dials has no address at which peers could find it after a restart.
+        let local = config.local.filter(|_| config.listens);
+        let reset_key = local.map(|local| Arc::new(ResetKey::new(&config.identity, local)));
+        let mut endpoint = match &reset_key {
+            Some(key) => EndpointConfig::new(Arc::clone(key) as _),
             None => EndpointConfig::default(),
         };
         endpoint.rng_seed(seed).min_reset_interval(MIN_RESET_INTERVAL);
@@ -174,16 +177,63 @@ impl Settings {
         let largest = endpoint.max_udp_payload_size(most);
         largest.map_err(|error| CarrierError::Keys(error.to_string()))?;
         let endpoint = Arc::new(endpoint);
-        Ok(Settings { endpoint, server, client: [first.map_err(keys)?, below.map_err(keys)?], verifier, seed })
+        let client = [first.map_err(keys)?, below.map_err(keys)?];
+        Ok(Settings { endpoint, reset_key, server, client, verifier, seed })
+    }
+
+    /// Returns the settings of `config` for the endpoint of these settings, which is in use. The
+    /// connections that begin from now on can be reset after a restart with the new key.
+    pub(super) fn renewed(&self, config: &QuicConfig) -> Result<Settings, CarrierError> {
+        let fresh = Settings::of(config)?;
+        if let (Some(used), Some(new)) = (&self.reset_key, &fresh.reset_key) {
+            used.set(new.get());
+        }
+        Ok(Settings { endpoint: Arc::clone(&self.endpoint), reset_key: self.reset_key.clone(), ..fresh })
     }
 }
 
-/// The key of stateless resets (RFC 9000 section 10.3). Everybody can make a host send the reset of
-/// a connection ID. Hosts with the same key at several addresses therefore need a reset key for
-/// each; otherwise one could be made to end the connections of another.
-fn reset_key(identity: &Identity, local: SocketAddr) -> hmac::Key {
-    let key = identity.derive("sparelane stateless reset", local.to_string().as_bytes());
-    hmac::Key::new(hmac::HMAC_SHA256, &key)
+/// The cipher suite, and the groups of the key exchange: the hybrid one is preferred.
+fn provider() -> CryptoProvider {
+    let mut provider = rustls::crypto::ring::default_provider();
+    provider.cipher_suites.retain(|suite| suite.suite() == rustls::CipherSuite::TLS13_AES_128_GCM_SHA256);
+    provider.kx_groups = vec![&X25519MlKem768, X25519];
+    provider
+}
+
+/// The key of stateless resets (RFC 9000 section 10.3). It changes with the host's key, but an
+/// endpoint takes its configuration only once.
+struct ResetKey(RwLock<hmac::Key>);
+
+impl ResetKey {
+    /// Derives the key from that of the host. Everybody can make a host send the reset of a connection
+    /// ID. Hosts with the same key at several addresses therefore need a reset key for each; otherwise
+    /// one could be made to end the connections of another.
+    fn new(identity: &Identity, local: SocketAddr) -> ResetKey {
+        let key = identity.derive("sparelane stateless reset", local.to_string().as_bytes());
+        ResetKey(RwLock::new(hmac::Key::new(hmac::HMAC_SHA256, &key)))
+    }
+
+    fn get(&self) -> hmac::Key {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, key: hmac::Key) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = key;
+    }
+}
+
+impl HmacKey for ResetKey {
+    fn sign(&self, data: &[u8], out: &mut [u8]) {
+        HmacKey::sign(&self.get(), data, out);
+    }
+
+    fn signature_len(&self) -> usize {
+        self.get().signature_len()
+    }
+
+    fn verify(&self, data: &[u8], signature: &[u8]) -> Result<(), CryptoError> {
+        HmacKey::verify(&self.get(), data, signature)
+    }
 }
 
 /// The key of address validation tokens (RFC 9000 section 8.1).
@@ -197,6 +247,18 @@ fn client(
     verifier: &Arc<KeyVerifier>,
     idle: Option<Duration>,
 ) -> Result<ClientConfig, rustls::Error> {
+    let tls = QuicClientConfig::try_from(client_tls(config, provider, verifier)?)
+        .map_err(|error| rustls::Error::General(error.to_string()))?;
+    let mut client = ClientConfig::new(Arc::new(tls));
+    client.transport_config(Arc::new(transport(config, idle)));
+    Ok(client)
+}
+
+fn client_tls(
+    config: &QuicConfig,
+    provider: &Arc<CryptoProvider>,
+    verifier: &Arc<KeyVerifier>,
+) -> Result<rustls::ClientConfig, rustls::Error> {
     let mut tls = rustls::ClientConfig::builder_with_provider(Arc::clone(provider))
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .dangerous()
@@ -205,10 +267,7 @@ fn client(
     tls.alpn_protocols = vec![PROTOCOL.to_vec()];
     tls.resumption = Resumption::disabled();
     tls.enable_sni = false;
-    let tls = QuicClientConfig::try_from(tls).map_err(|error| rustls::Error::General(error.to_string()))?;
-    let mut client = ClientConfig::new(Arc::new(tls));
-    client.transport_config(Arc::new(transport(config, idle)));
-    Ok(client)
+    Ok(tls)
 }
 
 fn server(
@@ -216,13 +275,8 @@ fn server(
     provider: &Arc<CryptoProvider>,
     verifier: &Arc<KeyVerifier>,
 ) -> Result<Arc<ServerConfig>, rustls::Error> {
-    let mut tls = rustls::ServerConfig::builder_with_provider(Arc::clone(provider))
-        .with_protocol_versions(&[&rustls::version::TLS13])?
-        .with_client_cert_verifier(Arc::clone(verifier) as _)
-        .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(config.identity.certified())));
-    tls.alpn_protocols = vec![PROTOCOL.to_vec()];
-    tls.send_tls13_tickets = 0;
-    let tls = QuicServerConfig::try_from(tls).map_err(|error| rustls::Error::General(error.to_string()))?;
+    let tls = QuicServerConfig::try_from(server_tls(config, provider, verifier)?)
+        .map_err(|error| rustls::Error::General(error.to_string()))?;
     // A Retry stays valid if this host restarts before its answer.
     let mut server = ServerConfig::new(Arc::new(tls), Arc::new(token_key(&config.identity)));
     let mut transport = transport(config, None);
@@ -230,6 +284,20 @@ fn server(
     server.transport_config(Arc::new(transport));
     server.max_incoming(64).incoming_buffer_size(64 << 10).incoming_buffer_size_total(1 << 20);
     Ok(Arc::new(server))
+}
+
+fn server_tls(
+    config: &QuicConfig,
+    provider: &Arc<CryptoProvider>,
+    verifier: &Arc<KeyVerifier>,
+) -> Result<rustls::ServerConfig, rustls::Error> {
+    let mut tls = rustls::ServerConfig::builder_with_provider(Arc::clone(provider))
+        .with_protocol_versions(&[&rustls::version::TLS13])?
+        .with_client_cert_verifier(Arc::clone(verifier) as _)
+        .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(config.identity.certified())));
+    tls.alpn_protocols = vec![PROTOCOL.to_vec()];
+    tls.send_tls13_tickets = 0;
+    Ok(tls)
 }
 
 fn transport(config: &QuicConfig, idle: Option<Duration>) -> TransportConfig {
@@ -293,5 +361,55 @@ struct UnlimitedFactory;
 impl ControllerFactory for UnlimitedFactory {
     fn build(self: Arc<Self>, _: Instant, _: u16) -> Box<dyn Controller> {
         Box::new(Unlimited)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustls::{ClientConnection, NamedGroup, ServerConnection};
+
+    /// Returns the group that a client and a server with these groups negotiate.
+    fn negotiated(client_hybrid: bool, server_hybrid: bool) -> Option<NamedGroup> {
+        let [client, server] = [0, 1].map(|_| Identity::generate().expect("a key"));
+        let provider = |hybrid| {
+            let mut provider = provider();
+            provider.kx_groups.retain(|group| hybrid || group.name() == NamedGroup::X25519);
+            Arc::new(provider)
+        };
+        let config =
+            |own: &Identity, peer: &Identity| QuicConfig::new(own.clone(), Trusted::from_iter([peer.fingerprint()]));
+        let verifier = |config: &QuicConfig, provider: &CryptoProvider| {
+            let algorithms = provider.signature_verification_algorithms;
+            Arc::new(KeyVerifier::new(config.trusted.clone(), false, algorithms))
+        };
+        let (of_client, of_server) = (config(&client, &server), config(&server, &client));
+        let (ours, theirs) = (provider(client_hybrid), provider(server_hybrid));
+        let client = client_tls(&of_client, &ours, &verifier(&of_client, &ours)).expect("a configuration");
+        let server = server_tls(&of_server, &theirs, &verifier(&of_server, &theirs)).expect("a configuration");
+        let name = "sparelane".try_into().expect("a name");
+        let mut client = ClientConnection::new(Arc::new(client), name).expect("a connection");
+        let mut server = ServerConnection::new(Arc::new(server)).expect("a connection");
+        while client.is_handshaking() || server.is_handshaking() {
+            let mut bytes = vec![];
+            client.write_tls(&mut bytes).expect("memory");
+            server.read_tls(&mut &bytes[..]).expect("memory");
+            server.process_new_packets().expect("a valid message");
+            bytes.clear();
+            server.write_tls(&mut bytes).expect("memory");
+            client.read_tls(&mut &bytes[..]).expect("memory");
+            client.process_new_packets().expect("a valid message");
+        }
+        let groups = [client.negotiated_key_exchange_group(), server.negotiated_key_exchange_group()];
+        let [ours, theirs] = groups.map(|group| group.map(|group| group.name()));
+        assert_eq!(ours, theirs);
+        ours
+    }
+
+    #[test]
+    fn the_hybrid_group_is_negotiated_and_x25519_if_one_side_lacks_it() {
+        assert_eq!(negotiated(true, true), Some(NamedGroup::X25519MLKEM768));
+        assert_eq!(negotiated(true, false), Some(NamedGroup::X25519));
+        assert_eq!(negotiated(false, true), Some(NamedGroup::X25519));
     }
 }

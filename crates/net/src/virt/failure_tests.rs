@@ -81,6 +81,26 @@ fn an_idle_node_learns_of_a_restart_by_a_ping() {
     assert!(took < Dur::from_ms(100), "{took}");
 }
 
+/// The peer gets a new key while it runs, and is restarted with that key later.
+#[test]
+fn a_peer_with_a_new_key_ends_its_later_associations_after_a_restart() {
+    let [client, old, new] = std::array::from_fn(|_| Identity::generate().expect("a key"));
+    let trusted = |peers: &[&Identity]| peers.iter().map(|peer| peer.fingerprint()).collect::<Trusted>();
+    let of_client = QuicConfig::new(client.clone(), trusted(&[&old, &new]));
+    let of_server = QuicConfig { listens: true, ..QuicConfig::new(old, trusted(&[&client])) };
+    let mut net = Virtual::with_carriers(Path::default(), NodeConfig::default(), of_client, of_server, 1)
+        .expect("settings that fit");
+    net.node(1).carrier_mut().set_identity(new.clone()).expect("a key");
+    let association = net.connect().expect("room");
+    assert_eq!(endings(&mut net, Dur::from_secs(1)), []);
+    assert_eq!(net.node(0).peer(association), Some(new.fingerprint()));
+    net.restart(1, 99).expect("settings that fit");
+    net.node(0).ping(association);
+    let endings = endings(&mut net, Dur::from_secs(60));
+    let [(0, CloseReason::Restarted, took)] = endings[..] else { panic!("{endings:?}") };
+    assert!(took < Dur::from_ms(100), "{took}");
+}
+
 /// A site with the same key at another address must not be able to end the associations of this one.
 #[test]
 fn a_host_with_the_same_key_at_another_address_cannot_reset_an_association() {
