@@ -572,6 +572,7 @@ WIRE: list[Line] = [
     Line(["recv", *_KEYS, "--listen", "192.0.2.1:7777", "-o", "to"], "192.0.2.1:7777", {"to/": ""}),
     Line(["recv", *_KEYS, "--listen", "127.0.0.1:0", "-o", "s.toml"], "s.toml", _RUN),
     Line(["recv", *_KEYS, "-o", "to", "--partial-age", "-1"], "--partial-age"),
+    Line(["recv", *_KEYS, "-o", "to", "--fsync", "often"], "--fsync"),
     Line(["partial"], "COMMAND"),
     Line(["partial", "list"], "FOLDER"),
     Line(["partial", "list", "nowhere"], "nowhere"),

@@ -19,6 +19,8 @@ def test_the_line_has_bytes_rate_time_files_and_name() -> None:
     )
     unknown = State(0, 0, 0, 1, None, None)
     assert text(unknown, 200) == "0 B of 0 B (0 %), 0 of 1 files"
+    # The size of standard input is unknown.
+    assert text(State(5_000_000, None, 0, 1, 58e6, "stdin"), 200) == "5 MB, 58 Mb/s, 0 of 1 files: stdin"
     # A rate of zero has no time left.
     assert text(State(5, 10, 0, 1, 0.0, None), 200) == "5 B of 10 B (50 %), 0 Mb/s, 0 of 1 files"
 

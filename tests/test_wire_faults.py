@@ -142,22 +142,88 @@ def test_a_source_that_changes_during_the_transfer_is_reported(keys: Keys, tmp_p
     assert not (tmp_path / "to" / "file").exists()
 
 
+def receiving_output(keys: Keys, at: str) -> subprocess.Popen[bytes]:
+    line = [*SPARELANE, "recv", *keys.of("receiver"), "--listen", at, "--once", "-o", "-"]
+    receiver = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert receiver.stderr is not None
+    assert receiver.stderr.readline().startswith(b"listening")
+    return receiver
+
+
 def test_standard_input_arrives_with_its_name_and_is_written_to_standard_output(keys: Keys, tmp_path: Path) -> None:
     content = os.urandom(1_500_000)
     at = f"127.0.0.1:{free_port()}"
-    line = [*SPARELANE, "recv", *keys.of("receiver"), "--listen", at, "--once", "-o", "-"]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as receiver:
-        assert receiver.stderr is not None
-        assert receiver.stderr.readline().startswith(b"listening")
+    with receiving_output(keys, at) as receiver:
         send = [*SPARELANE, "send", *keys.of("sender"), "--name", "backup.tar", "-", at]
-        sent = subprocess.run(send, input=content, capture_output=True, timeout=HANG_S, check=False)
-        assert sent.returncode == 0, sent.stderr
-        out, report = receiver.communicate(timeout=HANG_S)
+        (tmp_path / "content").write_bytes(content)
+        with (tmp_path / "content").open("rb") as file, subprocess.Popen(send, stdin=file) as sender:
+            # Nothing is stored, so the sender ends after the reader has everything.
+            out, report = receiver.communicate(timeout=HANG_S)
+            assert sender.wait(HANG_S) == 0
     assert (receiver.returncode, out == content) == (0, True), report
     assert b"backup.tar: 1,500,000 bytes" in report
-    for wrong in (["-"], ["--name", "x", "file"], ["--name", "a/b", "-"]):
+    for wrong in (["-", "-"], ["--name", "x", "file"], ["--name", "a/b", "-"]):
         call("send", *keys.of("sender"), *wrong, at, code=2)
     assert "add --once" in call("recv", *keys.of("receiver"), "--listen", at, "-o", "-", code=2)
+
+
+def test_a_stream_arrives_while_its_input_is_still_open(keys: Keys) -> None:
+    at = f"127.0.0.1:{free_port()}"
+    with receiving_output(keys, at) as receiver:
+        send = [*SPARELANE, "send", *keys.of("sender"), "-", at]
+        with subprocess.Popen(send, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as sender:
+            assert sender.stdin is not None
+            assert receiver.stdout is not None
+            for part in (b"first\n", b"second\n"):
+                sender.stdin.write(part)
+                sender.stdin.flush()
+                assert receiver.stdout.readline() == part, "nothing waits for the end"
+            sender.stdin.close()
+            assert sender.wait(HANG_S) == 0
+        assert (receiver.wait(HANG_S), receiver.stdout.read()) == (0, b"")
+
+
+def test_an_interrupted_stream_is_an_error_on_both_sides_and_leaves_no_file(keys: Keys, tmp_path: Path) -> None:
+    with running(*receiving(keys, tmp_path / "to"), "--once") as receiver:
+        address = receiver.until("listening")["address"]
+        send = [*SPARELANE, "send", *keys.of("sender"), "--name", "x.tar", "-", address]
+        with subprocess.Popen(send, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as sender:
+            assert sender.stdin is not None
+            sender.stdin.write("x" * 100_000)
+            sender.stdin.flush()
+            part = tmp_path / "to" / ".x.tar.sparelane-part"
+            wait_until(lambda: part.exists() and part.stat().st_size > 0)
+            sender.send_signal(signal.SIGTERM)
+            assert sender.wait(HANG_S) not in {0, None}
+        item = receiver.until("item")
+        assert item["error"] == "the connection ended before the stream; the received part does not stay"
+        assert receiver.process.wait(HANG_S) == 3
+    assert list((tmp_path / "to").iterdir()) == []
+
+
+def test_a_slow_reader_of_standard_output_delays_no_other_peer(keys: Keys, tmp_path: Path) -> None:
+    at = f"127.0.0.1:{free_port()}"
+    content = os.urandom(3_000_000)
+    (tmp_path / "other").write_text("x")
+    with receiving_output(keys, at) as receiver:
+        send = [*SPARELANE, "send", *keys.of("sender"), "-", at]
+        with subprocess.Popen(send, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as sender:
+            assert sender.stdin is not None
+            assert receiver.stdout is not None
+            sender.stdin.write(content)
+            sender.stdin.flush()
+            first = receiver.stdout.read(1)
+            # Now nobody reads, and the pipe is full.
+            time.sleep(0.5)
+            other = [*SPARELANE, "send", *keys.of("sender"), str(tmp_path / "other"), at]
+            began_s = time.monotonic()
+            refused = subprocess.run(other, capture_output=True, text=True, timeout=HANG_S, check=False)
+            assert refused.returncode == 3, refused
+            assert time.monotonic() - began_s < HANG_S / 2
+            sender.stdin.close()
+            assert first + receiver.stdout.read() == content
+            assert sender.wait(HANG_S) == 0
+        receiver.wait(HANG_S)
 
 
 def test_the_first_peer_is_trusted_only_with_the_option(tmp_path: Path) -> None:

@@ -61,10 +61,10 @@ fn invented(input: &mut Input<'_>) -> Vec<u8> {
         _ => u64::from(input.byte()) << 12,
     };
     let names: [&[&str]; 6] = [&["x"], &["..", "x"], &["from", "a"], &["a", "b"], &["/etc", "x"], &["from"]];
-    let message = match input.byte() % 11 {
+    let message = match input.byte() % 12 {
         0 => {
-            let kinds = [Kind::File, Kind::Folder, Kind::FolderTime, Kind::DatedFile];
-            let kind = kinds[usize::from(input.byte() % 4)];
+            let kinds = [Kind::File, Kind::Folder, Kind::FolderTime, Kind::DatedFile, Kind::Stream];
+            let kind = kinds[usize::from(input.byte() % 5)];
             let name = names[usize::from(input.byte()) % names.len()].iter().map(|part| (*part).to_owned()).collect();
             let (size, modified_ns) = (number(input), number(input) as i64);
             Message::Offer(Offer { item, kind, size, mode: u32::from(input.byte()) << 4, modified_ns, name })
@@ -84,6 +84,7 @@ fn invented(input: &mut Input<'_>) -> Vec<u8> {
         7 => Message::Failed { item, reason: "failed".into() },
         8 => Message::Exists { item },
         9 => Message::Checked { item, bytes: number(input) },
+        10 => Message::Ended { item, size: number(input), digest: [input.byte(); 32] },
         _ => Message::End,
     };
     message.encode().to_vec()

@@ -643,6 +643,7 @@ class FileSender:
         include: list[str] = ...,
         exclude: list[str] = ...,
         discards: bool = ...,
+        stdin: str | None = ...,
     ) -> FileSender: ...
     @property
     def left_out(self) -> list[tuple[str, str]]:
@@ -670,8 +671,9 @@ class FileReceiver:
     """Receives files from any number of hosts."""
 
     def __new__(
-        cls, settings: WireSettings, at: str, folder: str, replaces: bool, file_mode: int | None = None
-    ) -> FileReceiver: ...
+        cls, settings: WireSettings, at: str, folder: str | None, replaces: bool, file_mode: int | None = None
+    ) -> FileReceiver:
+        """Without a folder, the files of one transfer at a time go to standard output."""
     @property
     def address(self) -> str:
         """The address and port on which it listens."""

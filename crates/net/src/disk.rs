@@ -4,6 +4,8 @@
 //! [signalled](Disk::take_ready) them. The thread runs the jobs of all queues in order of submission. Submitting never
 //! blocks: jobs that do not fit into the channel wait in their queue, and [`JobQueue::has_room`] bounds the bytes in
 //! memory. A queue without a thread runs its jobs at once, so that tests in virtual time are reproducible.
+//!
+//! Jobs that may wait without limit, such as those on a pipe, run in a second thread.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,7 +13,7 @@ use std::io::{self, PipeReader, PipeWriter, Read, Write, pipe};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 
 /// The capacity of the channel to the thread, jobs of all queues.
@@ -43,6 +45,8 @@ pub struct Disk {
     signal: Arc<ReadySignal>,
     ready: PipeReader,
     thread: Option<JoinHandle<()>>,
+    /// The thread for jobs that may wait without limit, once it is needed.
+    side: OnceLock<Option<SyncSender<Task>>>,
 }
 
 /// Wakes the socket loop when answers are ready: the pipe holds one byte while the signal is set.
@@ -68,19 +72,23 @@ impl Disk {
     /// No thread or pipe is available.
     pub fn start() -> io::Result<Disk> {
         let (ready, pipe) = pipe()?;
-        let (tasks, received) = sync_channel(MAX_JOBS);
-        let thread = thread::Builder::new().name("disk".to_owned()).spawn(move || {
-            while let Ok(Task::Job(job)) = received.recv() {
-                job();
-            }
-        })?;
+        let (tasks, thread) = start("disk")?;
         let signal = Arc::new(ReadySignal { is_set: AtomicBool::new(false), pipe });
-        Ok(Disk { tasks, signal, ready, thread: Some(thread) })
+        Ok(Disk { tasks, signal, ready, thread: Some(thread), side: OnceLock::new() })
     }
 
     /// Creates a queue for this thread.
     pub fn queue<W: Work>(&self, work: W) -> JobQueue<W> {
         JobQueue { thread: Some((self.tasks.clone(), Arc::clone(&self.signal))), ..JobQueue::without_thread(work) }
+    }
+
+    /// Creates a queue for jobs that may wait without limit. Its thread is started with the first such queue, and
+    /// nobody waits for its end.
+    pub fn side_queue<W: Work>(&self, work: W) -> JobQueue<W> {
+        let side = self.side.get_or_init(|| start("side").ok().map(|(tasks, _)| tasks));
+        let thread = side.clone().map(|tasks| (tasks, Arc::clone(&self.signal)));
+        // Without a thread, the caller waits itself.
+        JobQueue { thread, ..JobQueue::without_thread(work) }
     }
 
     /// A descriptor that is readable when answers are ready.
@@ -98,6 +106,17 @@ impl Disk {
         self.signal.is_set.store(false, Ordering::Release);
         true
     }
+}
+
+/// Starts a thread that runs tasks until the end, or until nobody can send any more.
+fn start(name: &str) -> io::Result<(SyncSender<Task>, JoinHandle<()>)> {
+    let (tasks, received) = sync_channel(MAX_JOBS);
+    let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
+        while let Ok(Task::Job(job)) = received.recv() {
+            job();
+        }
+    })?;
+    Ok((tasks, thread))
 }
 
 impl Drop for Disk {
@@ -269,6 +288,19 @@ mod tests {
             assert!(becomes_ready(&mut disk));
         }
         assert_eq!(queue.poll(), Some(1));
+    }
+
+    #[test]
+    fn a_job_that_waits_delays_neither_other_queues_nor_the_end() {
+        let mut disk = Disk::start().expect("a thread");
+        let mut waiting = disk.side_queue(Sum(0, Duration::from_secs(3600)));
+        let mut queue = disk.queue(Sum(0, Duration::ZERO));
+        waiting.submit(1, 1);
+        queue.submit(2, 1);
+        assert!(becomes_ready(&mut disk));
+        assert_eq!((queue.poll(), waiting.poll()), (Some(2), None));
+        drop(disk);
+        assert!(waiting.is_busy(), "nobody waits for it");
     }
 
     #[test]

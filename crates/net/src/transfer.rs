@@ -11,6 +11,7 @@ pub mod chunks;
 pub mod folder;
 pub mod message;
 pub mod name;
+pub mod output;
 pub mod partials;
 mod reader;
 mod receive;
@@ -23,7 +24,7 @@ mod writer;
 
 pub use receive::{ActiveNames, ReceiveTransfer, Received};
 pub use send::{Compare, Outcome, SendTransfer};
-pub use source::{Collected, MAX_ITEMS, Source, SourceError, collect, collect_selected};
+pub use source::{Collected, Input, MAX_ITEMS, Source, SourceError, collect, collect_selected};
 
 use crate::attempts::ConnectError;
 use crate::carrier::CloseReason;
@@ -71,6 +72,9 @@ pub enum TransferError {
     /// The peer is connected but has offered nothing.
     #[error("the peer has offered nothing for {} s", .0.as_secs_f64())]
     Idle(Dur),
+    /// A part of a stream was sent, and the rest cannot be sent in another association.
+    #[error("{0}; a stream cannot continue in another connection")]
+    Stream(CloseReason),
     /// The peer's message is invalid.
     #[error(transparent)]
     Message(#[from] MessageError),
@@ -91,5 +95,7 @@ impl TransferError {
 
 #[cfg(test)]
 mod session_tests;
+#[cfg(test)]
+mod stream_tests;
 #[cfg(test)]
 mod tests;

@@ -13,14 +13,17 @@ use sparelane_net::service::{self, FileReceiver, FileSender, ReceiverEvent, Wire
 use sparelane_net::transfer::folder::Folder;
 use sparelane_net::transfer::message::Kind;
 use sparelane_net::transfer::selection::Selection;
-use sparelane_net::transfer::{Collected, Outcome, Source, collect_selected, partials};
+use sparelane_net::transfer::{Collected, Input, Outcome, Source, collect_selected, partials};
 use sparelane_net::tunnel::Target;
 use sparelane_net::tunnel::host::{Tunnel, TunnelConfig, TunnelEvent};
 use sparelane_scenario::columns::Column;
 use sparelane_scenario::results::bounded;
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::fs::File;
+use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -216,7 +219,7 @@ pub struct PySender {
 #[pymethods]
 impl PySender {
     #[new]
-    #[pyo3(signature = (settings, paths, to, include=vec![], exclude=vec![], discards=false))]
+    #[pyo3(signature = (settings, paths, to, include=vec![], exclude=vec![], discards=false, stdin=None))]
     fn new(
         settings: Settings,
         paths: Vec<PathBuf>,
@@ -224,11 +227,19 @@ impl PySender {
         include: Vec<String>,
         exclude: Vec<String>,
         discards: bool,
+        stdin: Option<&str>,
     ) -> PyResult<PySender> {
         let (config, to) = (settings.config()?, addresses(&to)?);
-        let mut collected = select(&paths, &include, &exclude)?;
+        let mut collected = match paths[..] {
+            [] if stdin.is_some() => Collected::default(),
+            _ => select(&paths, &include, &exclude)?,
+        };
         if discards {
             collected.sources = collected.sources.into_iter().map(Source::discarded).collect();
+        }
+        if let Some(name) = stdin {
+            let input = io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
+            collected.add_stream(Input::new(File::from(input)), name).map_err(failed)?;
         }
         let left_out = left_out(&collected);
         Ok(PySender { sender: FileSender::begin_at_any(&config, &to, collected.sources).map_err(failed)?, left_out })
@@ -344,17 +355,25 @@ pub struct PyReceiver(FileReceiver);
 
 #[pymethods]
 impl PyReceiver {
+    /// Without a folder, the files of one transfer at a time go to standard output.
     #[new]
     #[pyo3(signature = (settings, at, folder, replaces, file_mode=None))]
     fn new(
         settings: Settings,
         at: &str,
-        folder: PathBuf,
+        folder: Option<PathBuf>,
         replaces: bool,
         file_mode: Option<u32>,
     ) -> PyResult<PyReceiver> {
         let (config, at) = (WireConfig { file_mode, ..settings.config()? }, address(at)?);
-        Ok(PyReceiver(FileReceiver::bind(&config, at, &folder, replaces).map_err(failed)?))
+        let receiver = match folder {
+            Some(folder) => FileReceiver::bind(&config, at, &folder, replaces),
+            None => {
+                let output = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
+                FileReceiver::bind_to_output(&config, at, File::from(output))
+            }
+        };
+        Ok(PyReceiver(receiver.map_err(failed)?))
     }
 
     /// The address and port on which it listens.

@@ -26,7 +26,7 @@ class State:
 
     Attributes:
         bytes: bytes that the receiver has.
-        total_bytes: the size of all files.
+        total_bytes: the size of all files; `None` if it is unknown.
         files: files that have a result.
         total_files: the number of all files.
         rate_bps: the rate of the last seconds, bits per second; `None` if it is not known yet.
@@ -35,7 +35,7 @@ class State:
     """
 
     bytes: int
-    total_bytes: int
+    total_bytes: int | None
     files: int
     total_files: int
     rate_bps: float | None
@@ -45,15 +45,18 @@ class State:
 
 def text(state: State, width: int) -> str:
     """The line for a state, at most `width` characters wide. The name of the file gives way first."""
-    share = 100 * state.bytes // max(state.total_bytes, 1)
-    parts = [f"{size(state.bytes)} of {size(state.total_bytes)} ({share} %)"]
+    if state.total_bytes is None:
+        parts = [size(state.bytes)]
+    else:
+        share = 100 * state.bytes // max(state.total_bytes, 1)
+        parts = [f"{size(state.bytes)} of {size(state.total_bytes)} ({share} %)"]
     if state.waits_for is not None:
         parts.append(state.waits_for)
     elif state.rate_bps is not None:
         parts.append(
             f"{state.rate_bps / 1e6:.3g} Mb/s" if state.rate_bps < 1e8 else f"{state.rate_bps / 1e6:,.0f} Mb/s"
         )
-        if state.rate_bps > 0:
+        if state.rate_bps > 0 and state.total_bytes is not None:
             parts.append(f"{console.duration((state.total_bytes - state.bytes) * 8 / state.rate_bps)} left")
     parts.append(f"{state.files} of {state.total_files} files")
     line = ", ".join(parts)

@@ -201,11 +201,15 @@ def send(
     options: Options | None = None,
     progress: Callable[[Progress], object] | None = None,
     discards: bool = False,
+    stdin: str | None = None,
 ) -> Report:
     """Sends files and folders to the receiver at `to`, `HOST:PORT`.
 
     `keys` is the folder of keys; the default is that of the user's configuration. With `peer`, a fingerprint, only the
     receiver with this key is accepted, whichever peers the folder trusts. With `discards`, it stores nothing.
+
+    With `stdin`, a file name, standard input is sent as it comes, too, and `paths` may be empty. It cannot continue in
+    another connection, and the receiver keeps no part of it.
 
     If the name has several addresses, they are tried one after another. A lost connection is restored within
     `options.retry_s`, and the transfer continues. Entries of a folder that cannot be sent (links, devices, names that
@@ -227,7 +231,7 @@ def send(
     telemetry = Telemetry(options.telemetry, options.metrics)
     try:
         sender = _native.FileSender(
-            native, [str(path) for path in paths], resolve_all(to), list(include), list(exclude), discards
+            native, [str(path) for path in paths], resolve_all(to), list(include), list(exclude), discards, stdin
         )
     except BaseException:
         telemetry.close(None)
@@ -364,13 +368,15 @@ class Receiver(Service[_native.FileReceiver]):
     Files keep the sender's permissions except those that the umask removes. With `file_mode`, such as `0o640`, all
     files get these permissions, and folders can be searched by all who can read the files.
 
+    Without a folder, the files of one transfer at a time are written to standard output, as they arrive.
+
     `progress` is called with `received_bytes` about ten times a second during `step` and `events`.
     """
 
     def __init__(
         self,
         listen: str,
-        folder: Path | str,
+        folder: Path | str | None,
         *,
         keys: Path | str | None = None,
         trust: Sequence[str] = (),
@@ -384,7 +390,8 @@ class Receiver(Service[_native.FileReceiver]):
         options = options or Options()
         native = options.native(keys, trust)
         self._settings, self._progress = native, progress
-        self._native = _native.FileReceiver(native, resolve(listening(listen)), str(folder), force, file_mode)
+        into = None if folder is None else str(folder)
+        self._native = _native.FileReceiver(native, resolve(listening(listen)), into, force, file_mode)
         self._telemetry = Telemetry(options.telemetry, options.metrics)
 
     @property

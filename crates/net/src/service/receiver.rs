@@ -1,4 +1,4 @@
-//! A receiver of files from any number of hosts into one folder.
+//! A receiver of files from any number of hosts into one folder, or to an output.
 
 use super::FLUSH_TIMEOUT;
 use super::cleaner::Cleaner;
@@ -12,11 +12,13 @@ use crate::host::Host;
 use crate::identity::{Fingerprint, Trusted};
 use crate::node::NodeEvent;
 use crate::transfer::folder::{Folder, Modes, Rules};
+use crate::transfer::output::Output;
 use crate::transfer::{
     ActiveNames, CODE_DONE, CODE_RECONNECT, CODE_REPLACED, CODE_STOPPED, ReceiveTransfer, Received, TransferError,
 };
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -71,11 +73,18 @@ pub enum ReceiverEvent {
     },
 }
 
-/// Receives files from any number of hosts into one folder.
+/// The destination of received files.
+#[derive(Debug)]
+enum Destination {
+    Folder(Arc<Folder>),
+    Output(Arc<Output>),
+}
+
+/// Receives files from any number of hosts into one folder, or to an output.
 #[derive(Debug)]
 pub struct FileReceiver {
     host: Host,
-    folder: Arc<Folder>,
+    destination: Destination,
     replaces: bool,
     transfers: BTreeMap<AssociationId, (Fingerprint, ReceiveTransfer)>,
     disk: Disk,
@@ -94,20 +103,45 @@ impl FileReceiver {
     /// The address or the folder cannot be used.
     pub fn bind(config: &WireConfig, at: SocketAddr, folder: &Path, replaces: bool) -> Result<FileReceiver, WireError> {
         let failed = |error| WireError::Folder { path: folder.to_owned(), error };
+        // The socket is opened first: if its address is in use, no folder is created.
         let host = config.bind(at, true)?;
         match std::fs::create_dir(folder) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
             _ => {}
         }
-        raise_descriptor_limit();
-        let rules = Rules { modes: Modes::new(config.file_mode), min_free_bytes: config.settings.min_free_bytes };
+        let rules = Rules {
+            modes: Modes::new(config.file_mode),
+            min_free_bytes: config.settings.min_free_bytes,
+            fsync: config.settings.fsync,
+        };
         let folder = Arc::new(Folder::open_with(folder, rules).map_err(failed)?);
+        FileReceiver::new(config, host, Destination::Folder(folder), replaces)
+    }
+
+    /// Listens at the address `at`, and writes the files of one transfer at a time to an open file, such as a pipe, one
+    /// after another.
+    ///
+    /// # Errors
+    /// The address cannot be used.
+    pub fn bind_to_output(config: &WireConfig, at: SocketAddr, file: File) -> Result<FileReceiver, WireError> {
+        let host = config.bind(at, true)?;
+        FileReceiver::new(config, host, Destination::Output(Arc::new(Output::new(file))), false)
+    }
+
+    fn new(
+        config: &WireConfig,
+        host: Host,
+        destination: Destination,
+        replaces: bool,
+    ) -> Result<FileReceiver, WireError> {
+        raise_descriptor_limit();
         let disk = Disk::start().map_err(WireError::Disk)?;
         let active = ActiveNames::with_limits(config.settings.max_size_bytes, config.settings.quota_bytes);
         let (transfers, stall) = (BTreeMap::new(), StallSchedule::of(config));
         let revocation = config.settings.revocation;
         let cleaner = Cleaner::new(Duration::from_secs_f64(config.settings.partial_age_days * 86_400.0));
-        Ok(FileReceiver { host, folder, replaces, transfers, disk, active, stall, cleaner, revocation, stops: false })
+        let stops = false;
+        Ok(FileReceiver { host, destination, replaces, transfers, disk, active, stall, cleaner, revocation, stops })
     }
 
     /// The address of the socket.
@@ -172,7 +206,10 @@ impl FileReceiver {
             }
             if self.stall.is_due() {
                 self.check_stalls(&mut events);
-                let removed = self.cleaner.poll(&self.folder);
+                let removed = match &self.destination {
+                    Destination::Folder(folder) => self.cleaner.poll(folder),
+                    Destination::Output(_) => vec![],
+                };
                 if !removed.is_empty() {
                     let names = removed.iter().map(|file| file.name.to_string()).collect();
                     events.push(ReceiverEvent::Cleaned { names, bytes: removed.iter().map(|file| file.bytes).sum() });
@@ -192,7 +229,11 @@ impl FileReceiver {
                 return self.host.node_mut().close(now, *association, CODE_STOPPED, "the receiver is stopping");
             }
             NodeEvent::Opened { association, peer, address } => {
-                let mut transfer = ReceiveTransfer::new(*association, &self.folder, self.replaces, Some(&self.disk));
+                let (disk, replaces) = (Some(&self.disk), self.replaces);
+                let mut transfer = match &self.destination {
+                    Destination::Folder(folder) => ReceiveTransfer::new(*association, folder, replaces, disk),
+                    Destination::Output(output) => ReceiveTransfer::to_output(*association, output, disk),
+                };
                 transfer.set_stall_timeout(self.stall.timeout);
                 // If the greeting cannot be sent, the association has ended.
                 let _ = self.host.node_mut().write_control(*association, Service::Files.greeting());

@@ -206,7 +206,8 @@ impl FileSender {
     fn restart_with_payload(&mut self, udp_payload_bytes: u16, reason: &str) -> Result<(), WireError> {
         self.note_path();
         let now = self.host.now();
-        self.session.leave(now, self.host.node_mut(), CODE_RECONNECT, reason);
+        let left = self.session.leave(now, self.host.node_mut(), CODE_RECONNECT, reason);
+        self.close_on_error(left)?;
         self.host.flush(FLUSH_TIMEOUT)?;
         self.host.set_udp_payload_bytes(udp_payload_bytes)?;
         self.connect_if_due()

@@ -11,6 +11,7 @@ use crate::flow::{MAX_WINDOW_BYTES, TailConfig};
 use crate::node::path::Unmarked;
 use crate::node::{ChoiceError, parse_value};
 use crate::transfer::Compare;
+use crate::transfer::folder::Fsync;
 use crate::udp::Gso;
 use sparelane_cc::DefaultValue::{self, Flag, List, Number, Size, Whole, Word};
 use sparelane_cc::{Kind, Param, Unit, Value};
@@ -63,6 +64,11 @@ from_value! {
     Vec<u64>: Value::List(numbers) => numbers.clone(),
     String: Value::Word(word) => word.clone(),
     Compare: Value::Word(word) => if word == "time" { Compare::Time } else { Compare::Hash },
+    Fsync: Value::Word(word) => match word.as_str() {
+        "each" => Fsync::Each,
+        "none" => Fsync::Never,
+        _ => Fsync::Batch,
+    },
     Revocation: Value::Word(word) => if word == "finish" { Revocation::Finish } else { Revocation::End },
 }
 
@@ -381,6 +387,14 @@ settings! {
         kind: size(0),
         default: Size(0),
         field: min_free_bytes: u64,
+    }
+    /// Force files to the disk one by one, or several together; none leaves it to the system.
+    fsync {
+        option: "--fsync",
+        commands: RECEIVING,
+        kind: Kind::Choice(&["each", "batch", "none"]),
+        default: Word("batch"),
+        field: fsync: Fsync,
     }
     /// Remove incomplete files that have not changed for this many days.
     partial_age_days {

@@ -56,7 +56,17 @@ impl Chunks {
         }
     }
 
-    /// The size of the file, bytes.
+    /// Creates the state for a stream, whose size is unknown until [`end_stream`](Self::end_stream). It has one chunk.
+    pub fn of_stream() -> Chunks {
+        Chunks::new(u64::MAX)
+    }
+
+    /// Ends a stream after the bytes so far.
+    pub fn end_stream(&mut self) {
+        (self.size, self.root) = (self.position(), *self.hasher.finalize().as_bytes());
+    }
+
+    /// The size of the file, bytes; the largest number for a stream that has not ended.
     pub fn size(&self) -> u64 {
         self.size
     }
@@ -201,6 +211,16 @@ mod tests {
                 assert_eq!(chunks.whole(), *blake3::hash(&content).as_bytes(), "{bytes} by {step}");
                 assert_eq!(chunks.digests().len(), bytes.div_ceil(MIB));
             }
+        }
+    }
+
+    #[test]
+    fn the_digest_of_a_stream_is_its_blake3() {
+        for bytes in [0, 1, MIB, 3 * MIB + 5] {
+            let (content, mut chunks) = (content(bytes), Chunks::of_stream());
+            content.chunks(70_000).for_each(|some| chunks.update(some));
+            chunks.end_stream();
+            assert_eq!((chunks.size(), chunks.whole()), (bytes as u64, *blake3::hash(&content).as_bytes()));
         }
     }
 

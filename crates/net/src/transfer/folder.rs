@@ -8,7 +8,8 @@ use nix::errno::Errno;
 use nix::fcntl::{AtFlags, Flock, FlockArg, OFlag, RenameFlags, openat, renameat, renameat2};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat, mkdirat};
 use nix::sys::statvfs::fstatvfs;
-use nix::unistd::{UnlinkatFlags, fsync, unlinkat};
+use nix::unistd::{UnlinkatFlags, fsync, syncfs, unlinkat};
+use std::collections::BTreeMap;
 use std::fs::{File, FileTimes, Permissions};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -53,6 +54,18 @@ impl Modes {
     }
 }
 
+/// The time at which received files are forced to the disk (fsync).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fsync {
+    /// Each file by itself, before it gets its name.
+    Each,
+    /// All files that are complete at the same time together, before they get their names.
+    #[default]
+    Batch,
+    /// Never; the system writes them later.
+    Never,
+}
+
 /// The rules for received files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
@@ -60,6 +73,8 @@ pub struct Rules {
     pub modes: Modes,
     /// The space that stays free, bytes.
     pub min_free_bytes: u64,
+    /// The time at which files are forced to the disk.
+    pub fsync: Fsync,
 }
 
 /// An open folder for received files.
@@ -95,7 +110,7 @@ impl Folder {
     /// # Errors
     /// It is not a folder or cannot be opened.
     pub fn open(path: &Path) -> io::Result<Folder> {
-        Folder::open_with(path, Rules { modes: Modes::new(None), min_free_bytes: 0 })
+        Folder::open_with(path, Rules { modes: Modes::new(None), min_free_bytes: 0, fsync: Fsync::default() })
     }
 
     /// Opens the folder, for files under these rules.
@@ -119,6 +134,11 @@ impl Folder {
     /// The permissions of files and folders.
     pub fn modes(&self) -> Modes {
         self.rules.modes
+    }
+
+    /// The time at which files are forced to the disk.
+    pub fn fsync(&self) -> Fsync {
+        self.rules.fsync
     }
 
     /// Checks that `bytes` fit into the folder and leave the configured space free.
@@ -362,16 +382,18 @@ impl Partial {
         }
     }
 
-    /// Sets the size, permissions and time of the file, then syncs and renames it. A missing end becomes a hole.
-    /// Without `replaces`, an existing entry of the name is kept.
+    /// Sets the size, permissions and time of a file that is complete. A missing end becomes a hole.
     ///
     /// # Errors
-    /// The system refuses, the name is in use, or the file was removed in the meantime.
-    pub fn finish(self, size: u64, mode: u32, modified_ns: i64, replaces: bool) -> io::Result<()> {
+    /// The system refuses.
+    pub fn complete(&self, size: u64, mode: u32, modified_ns: i64) -> io::Result<()> {
         self.file.set_len(size)?;
         self.file.set_permissions(Permissions::from_mode(mode & 0o777))?;
-        set_time(&self.file, modified_ns)?;
-        self.file.sync_all()?;
+        set_time(&self.file, modified_ns)
+    }
+
+    /// Gives the file its name. Without `replaces`, an existing entry of the name is kept.
+    fn rename(&self, replaces: bool) -> io::Result<()> {
         if !self.is_at_its_place()? {
             return Err(io::Error::other("it was removed or replaced before it was complete"));
         }
@@ -381,8 +403,7 @@ impl Partial {
         } else {
             renameat2(&self.parent, partial.as_str(), &self.parent, last, RenameFlags::RENAME_NOREPLACE)?;
         }
-        // Sync the new name, too.
-        Ok(fsync(self.parent.as_fd())?)
+        Ok(())
     }
 
     /// Removes the file.
@@ -397,14 +418,81 @@ impl Partial {
     }
 }
 
+/// Gives complete files their names; `sync` forces them to the disk before, and the names after that.
+/// Returns the result of each file. Without `replaces`, existing entries of the names are kept.
+pub fn store(files: &[Partial], replaces: bool, sync: bool) -> Vec<io::Result<()>> {
+    let mut synced = sync_files(if sync { files } else { &[] }).into_iter();
+    let renamed: Vec<_> = files
+        .iter()
+        .map(|file| {
+            synced.next().unwrap_or(Ok(()))?;
+            file.rename(replaces)
+        })
+        .collect();
+    if !sync {
+        return renamed;
+    }
+    // The names of a folder are synced together.
+    let mut folders = BTreeMap::new();
+    let mut sync_folder = |file: &Partial| {
+        let found = fstat(&file.parent)?;
+        *folders.entry((found.st_dev, found.st_ino)).or_insert_with(|| fsync(file.parent.as_fd()))
+    };
+    files.iter().zip(renamed).map(|(file, renamed)| renamed.and_then(|()| Ok(sync_folder(file)?))).collect()
+}
+
+/// Forces the contents of files to the disk; several together, with one call for each file system
+/// (which reports errors since Linux 5.8).
+fn sync_files(files: &[Partial]) -> Vec<nix::Result<()>> {
+    if let [file] = files {
+        return vec![fsync(file.file.as_fd())];
+    }
+    let mut systems = BTreeMap::new();
+    let mut sync = |file: &Partial| {
+        let system = fstat(file.file.as_fd())?.st_dev;
+        *systems.entry(system).or_insert_with(|| syncfs(file.file.as_fd()))
+    };
+    files.iter().map(&mut sync).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::io::Write;
     use std::os::unix::fs::symlink;
 
+    impl Partial {
+        /// Completes the file, and gives it its name.
+        pub(crate) fn finish(self, size: u64, mode: u32, modified_ns: i64, replaces: bool) -> io::Result<()> {
+            self.complete(size, mode, modified_ns)?;
+            store(&[self], replaces, true).remove(0)
+        }
+    }
+
     fn name(text: &str) -> Name {
         Name::new(text.split('/').map(str::to_owned).collect()).expect("a name")
+    }
+
+    #[test]
+    fn complete_files_get_their_names_together_and_a_taken_name_fails_alone() {
+        let scratch = crate::scratch::Scratch::new("folder-store");
+        let folder = Folder::open(scratch.path()).expect("a folder");
+        let complete = |text: &str| {
+            let mut partial = folder.begin(&name(text)).expect("a file");
+            partial.file().write_all(text.as_bytes()).expect("room");
+            partial.complete(text.len() as u64, 0o640, 0).expect("a file");
+            partial
+        };
+        for (sync, names) in [(true, ["a", "sub/b", "sub/c"]), (false, ["d", "sub/e", "sub/f"])] {
+            let files = names.map(complete);
+            std::fs::write(scratch.path().join(names[1]), "taken").expect("a file");
+            let results = store(&files, false, sync);
+            let kinds = results.into_iter().map(|result| result.map_err(|error| error.kind())).collect::<Vec<_>>();
+            assert_eq!(kinds, [Ok(()), Err(io::ErrorKind::AlreadyExists), Ok(())]);
+            for (at, stored) in [names[0], "taken", names[2]].into_iter().enumerate() {
+                assert_eq!(std::fs::read_to_string(scratch.path().join(names[at])).expect("a file"), stored);
+            }
+        }
     }
 
     #[test]

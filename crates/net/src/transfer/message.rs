@@ -15,10 +15,11 @@
 //! | 9, end | sender | none; no more items follow |
 //! | 10, exists | receiver | item |
 //! | 11, checked | both | item, bytes of existing data hashed so far (8) |
+//! | 12, ended | sender | item, size (8), BLAKE3 digest of the whole stream (32) |
 //!
 //! The kinds of items are 0 for a file, 1 for a folder, 2 for the time of a folder whose content is complete, 3 for a
-//! file that counts as stored if one of its name, size and modification time exists, and 4 for data that the receiver
-//! discards, as a load on the path.
+//! file that counts as stored if one of its name, size and modification time exists, 4 for data that the receiver
+//! discards, as a load on the path, and 5 for a stream: a file whose size is unknown until *ended*, and 0 in the offer.
 //! [`chunks`](super::chunks) describes chunks and digests. Repeated chunks lie before the flow's first byte and are
 //! sent after the last byte of the file. *exists* reports a file of the same name and size; the sender answers with
 //! *whole*.
@@ -42,12 +43,15 @@ pub enum Kind {
     DatedFile,
     /// Data that the receiver discards.
     Discard,
+    /// A file whose size is unknown until its end. It is sent from its beginning to its end, or not at
+    /// all.
+    Stream,
 }
 
 impl Kind {
     /// Returns true for files.
     pub fn is_file(self) -> bool {
-        matches!(self, Kind::File | Kind::DatedFile)
+        matches!(self, Kind::File | Kind::DatedFile | Kind::Stream)
     }
 }
 
@@ -140,10 +144,19 @@ pub enum Message {
         /// The bytes hashed so far.
         bytes: u64,
     },
+    /// Gives the size and the digest of a stream that is completely sent.
+    Ended {
+        /// The item.
+        item: u32,
+        /// The size in bytes.
+        size: u64,
+        /// The digest of the whole stream.
+        digest: Digest,
+    },
 }
 
 impl Coded for Message {
-    const KINDS: RangeInclusive<u8> = 1..=11;
+    const KINDS: RangeInclusive<u8> = 1..=12;
 
     // The numbers of kinds and the order of fields are the protocol; `read` takes the fields in the same order.
     fn write(&self, out: &mut Vec<u8>) {
@@ -157,6 +170,7 @@ impl Coded for Message {
                     Kind::FolderTime => 2,
                     Kind::DatedFile => 3,
                     Kind::Discard => 4,
+                    Kind::Stream => 5,
                 });
                 out.put_u64(offer.size);
                 out.put_u32(offer.mode);
@@ -207,6 +221,12 @@ impl Coded for Message {
                 out.put_u32(*item);
                 out.put_u64(*bytes);
             }
+            Message::Ended { item, size, digest } => {
+                out.put_u8(12);
+                out.put_u32(*item);
+                out.put_u64(*size);
+                out.put_slice(digest);
+            }
         }
     }
 
@@ -223,6 +243,7 @@ impl Coded for Message {
                     [2] => Kind::FolderTime,
                     [3] => Kind::DatedFile,
                     [4] => Kind::Discard,
+                    [5] => Kind::Stream,
                     _ => return None,
                 };
                 let (size, mode) = (fields.u64()?, fields.u32()?);
@@ -247,6 +268,7 @@ impl Coded for Message {
             7 => Message::Stored { item },
             10 => Message::Exists { item },
             11 => Message::Checked { item, bytes: fields.u64()? },
+            12 => Message::Ended { item, size: fields.u64()?, digest: fields.take()? },
             _ => Message::Failed { item, reason: fields.reason()? },
         })
     }
@@ -274,6 +296,8 @@ mod tests {
             Message::End,
             Message::Exists { item },
             Message::Checked { item, bytes: 1 << 33 },
+            Message::Offer(Offer { item, kind: Kind::Stream, size: 0, mode: 0o600, modified_ns: 7, name: vec![] }),
+            Message::Ended { item, size: 1 << 34, digest },
         ]
     }
 
@@ -310,6 +334,10 @@ mod tests {
         );
         assert_eq!(hex(&Message::Exists { item: 1 }), "000000050a00000001");
         assert_eq!(hex(&Message::Checked { item: 1, bytes: 2 }), "0000000d0b000000010000000000000002");
+        assert_eq!(
+            hex(&Message::Ended { item: 1, size: 2, digest: [0xcd; 32] }),
+            "0000002d0c00000001".to_owned() + "0000000000000002" + &"cd".repeat(32)
+        );
         assert_eq!(
             hex(&Message::Refuse { item: 1, reason: "no".into() }),
             "000000090300000001".to_owned() + "00026e6f"

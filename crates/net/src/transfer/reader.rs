@@ -1,7 +1,8 @@
 //! The sending side's disk access: reads each file once from the offset at which the transfer starts.
 
 use super::chunks::{Chunks, Digest};
-use super::source::{Source, changed};
+use super::message::Kind;
+use super::source::{Input, Source, changed};
 use crate::disk::Work;
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
@@ -43,6 +44,8 @@ pub enum Step {
     Opened { from: u64, again: Vec<u16>, left: u64, whole: Option<Digest> },
     /// The next bytes; with the last ones comes the digest of the whole file.
     Piece { bytes: Bytes, whole: Option<Digest> },
+    /// A stream has ended: its size and its digest.
+    Ended { size: u64, digest: Digest },
 }
 
 #[derive(Debug)]
@@ -54,10 +57,19 @@ struct Open {
     chunks: Chunks,
 }
 
+/// A stream that is being read.
+#[derive(Debug)]
+struct OpenStream {
+    input: Input,
+    pieces: usize,
+    chunks: Chunks,
+}
+
 /// The open files of a transfer.
 #[derive(Debug, Default)]
 pub struct FileReader {
     open: BTreeMap<u32, Open>,
+    streams: BTreeMap<u32, OpenStream>,
 }
 
 impl Work for FileReader {
@@ -66,6 +78,16 @@ impl Work for FileReader {
 
     fn work(&mut self, job: Job, reply: &mut dyn FnMut(Answer)) {
         match job {
+            Job::Open { item, source, .. } if source.kind == Kind::Stream => {
+                if let Some(input) = source.input {
+                    self.streams.insert(item, OpenStream { input, pieces: 0, chunks: Chunks::of_stream() });
+                    reply(Answer {
+                        item,
+                        result: Ok(Step::Opened { from: 0, again: vec![], left: u64::MAX, whole: None }),
+                    });
+                }
+            }
+            Job::Read { item, .. } if self.streams.contains_key(&item) => self.read_stream(item, reply),
             Job::Open { item, source, have, chunks } => {
                 let mut checked = |bytes| reply(Answer { item, result: Ok(Step::Checked(bytes)) });
                 let opened = Open::after(*source, have, &chunks, &mut checked);
@@ -98,7 +120,34 @@ impl Work for FileReader {
                     reply(Answer { item, result });
                 }
             }
-            Job::Close { item } => drop(self.open.remove(&item)),
+            Job::Close { item } => {
+                self.open.remove(&item);
+                self.streams.remove(&item);
+            }
+        }
+    }
+}
+
+impl FileReader {
+    fn read_stream(&mut self, item: u32, reply: &mut dyn FnMut(Answer)) {
+        let Some(stream) = self.streams.get_mut(&item) else { return };
+        match stream.input.piece(stream.pieces) {
+            Ok(Some(bytes)) => {
+                stream.pieces += 1;
+                // The piece can be sent while it is hashed.
+                reply(Answer { item, result: Ok(Step::Piece { bytes: bytes.clone(), whole: None }) });
+                stream.chunks.update(&bytes);
+            }
+            Ok(None) => {
+                stream.chunks.end_stream();
+                let (size, digest) = (stream.chunks.size(), stream.chunks.whole());
+                self.streams.remove(&item);
+                reply(Answer { item, result: Ok(Step::Ended { size, digest }) });
+            }
+            Err(error) => {
+                self.streams.remove(&item);
+                reply(Answer { item, result: Err(error) });
+            }
         }
     }
 }

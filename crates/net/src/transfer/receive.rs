@@ -5,11 +5,12 @@ use super::chunks::{Digest, chunk_bytes};
 use super::folder::Folder;
 use super::message::{Kind, Message, Offer};
 use super::name::Name;
+use super::output::{Output, OutputWriter};
 use super::stall::{OFFER_TIMEOUT, STALL_TIMEOUT, StallTimer};
 use super::writer::{Answer, Attributes, FileWriter, Job, Opening};
 use crate::carrier::{AssociationId, Carrier};
 use crate::control::{Coded, Inbox};
-use crate::disk::{Disk, JobQueue};
+use crate::disk::{Disk, JobQueue, Work};
 use crate::identity::Fingerprint;
 use crate::node::{FlowId, Node, NodeEvent};
 use crate::peer_text::PeerText;
@@ -80,6 +81,19 @@ impl ActiveNames {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Counts the next bytes of a stream that has `size` bytes with them, if the limits allow it.
+    fn extend(&mut self, peer: Fingerprint, size: u64, bytes: u64) -> Result<(), String> {
+        if let Some(most) = self.max_size_bytes.filter(|&most| size > most) {
+            return Err(format!("it has more than {most} bytes, the limit (--max-size)"));
+        }
+        let used = self.used_bytes.get(&peer).copied().unwrap_or(0);
+        if let Some(quota) = self.quota_bytes.filter(|&quota| used.saturating_add(bytes) > quota) {
+            return Err(format!("with it, this key has more than its {quota} bytes (--quota)"));
+        }
+        self.charge(peer, bytes);
+        Ok(())
     }
 
     /// Counts a file that was accepted, or returns the bytes of one that was not stored.
@@ -202,11 +216,32 @@ struct Item {
     checked_bytes: u64,
 }
 
-/// A transfer from a peer into a folder.
+/// The destination of a transfer.
+#[derive(Debug)]
+enum Writer {
+    Folder(FileWriter),
+    Output(Box<OutputWriter>),
+}
+
+impl Work for Writer {
+    type Job = Job;
+    type Answer = Answer;
+
+    fn work(&mut self, job: Job, reply: &mut dyn FnMut(Answer)) {
+        match self {
+            Writer::Folder(writer) => writer.work(job, reply),
+            Writer::Output(writer) => writer.work(job, reply),
+        }
+    }
+}
+
+/// A transfer from a peer into a folder, or to an output.
 #[derive(Debug)]
 pub struct ReceiveTransfer {
     association: AssociationId,
-    queue: JobQueue<FileWriter>,
+    queue: JobQueue<Writer>,
+    /// The output and the number of its writer. Its queue may wait without limit.
+    output: Option<(Arc<Output>, u64)>,
     openings: Opening,
     items: BTreeMap<u32, Item>,
     /// The item of each opening.
@@ -218,6 +253,10 @@ pub struct ReceiveTransfer {
     paused: BTreeSet<FlowId>,
     /// Jobs that wait for the end of replaced transfers.
     deferred: Vec<Job>,
+    /// The number of complete files that wait for the next sync, and true while one is running. The
+    /// files that become complete meanwhile share the next one.
+    unsynced: usize,
+    is_syncing: bool,
     inbox: Inbox,
     received: VecDeque<Received>,
     ended: bool,
@@ -246,13 +285,36 @@ impl ReceiveTransfer {
         replaces: bool,
         disk: Option<&Disk>,
     ) -> ReceiveTransfer {
-        let writer = FileWriter::new(Arc::clone(folder), replaces);
+        let writer = Writer::Folder(FileWriter::new(Arc::clone(folder), replaces));
+        let queue = match disk {
+            Some(disk) => disk.queue(writer),
+            None => JobQueue::without_thread(writer),
+        };
+        ReceiveTransfer::with_queue(association, queue, None)
+    }
+
+    /// Creates a transfer over an open association to an output. A thread beside that of `disk` writes; without it, the
+    /// caller waits for the output.
+    pub fn to_output(association: AssociationId, output: &Arc<Output>, disk: Option<&Disk>) -> ReceiveTransfer {
+        let writer = OutputWriter::new(Arc::clone(output));
+        let number = writer.number();
+        let writer = Writer::Output(Box::new(writer));
+        let queue = match disk {
+            Some(disk) => disk.side_queue(writer),
+            None => JobQueue::without_thread(writer),
+        };
+        ReceiveTransfer::with_queue(association, queue, Some((Arc::clone(output), number)))
+    }
+
+    fn with_queue(
+        association: AssociationId,
+        queue: JobQueue<Writer>,
+        output: Option<(Arc<Output>, u64)>,
+    ) -> ReceiveTransfer {
         ReceiveTransfer {
             association,
-            queue: match disk {
-                Some(disk) => disk.queue(writer),
-                None => JobQueue::without_thread(writer),
-            },
+            queue,
+            output,
             openings: 0,
             items: BTreeMap::new(),
             by_opening: BTreeMap::new(),
@@ -260,6 +322,8 @@ impl ReceiveTransfer {
             peer: None,
             paused: BTreeSet::new(),
             deferred: Vec::new(),
+            unsynced: 0,
+            is_syncing: false,
             inbox: Inbox::default(),
             received: VecDeque::new(),
             ended: false,
@@ -347,7 +411,7 @@ impl ReceiveTransfer {
                 }
             }
             NodeEvent::Readable(flow) if flow.association == self.association => {
-                self.read(node, *flow)?;
+                self.read(node, active, *flow)?;
                 if let Some(&item) = self.by_flow.get(flow) {
                     self.finish_discarded(node, active, item)?;
                 }
@@ -379,12 +443,19 @@ impl ReceiveTransfer {
         node: &mut Node<C>,
         active: &mut ActiveNames,
     ) -> Result<(), TransferError> {
-        while let Some(answer) = self.queue.poll() {
-            self.handle_answer(node, active, answer)?;
+        loop {
+            while let Some(answer) = self.queue.poll() {
+                self.handle_answer(node, active, answer)?;
+            }
+            if self.unsynced == 0 || self.is_syncing {
+                break;
+            }
+            (self.unsynced, self.is_syncing) = (0, true);
+            self.queue.submit(Job::Sync, 0);
         }
         if self.queue.has_room() {
             for flow in std::mem::take(&mut self.paused) {
-                self.read(node, flow)?;
+                self.read(node, active, flow)?;
             }
         }
         Ok(())
@@ -451,6 +522,8 @@ impl ReceiveTransfer {
             }
             // Only the freed memory matters.
             Answer::Written => {}
+            Answer::Complete => self.unsynced += 1,
+            Answer::Synced => self.is_syncing = false,
             // The disk is full, for example. The sender stops this file only.
             Answer::Failed { opening, reason } => {
                 let Some(item) = self.by_opening.get(&opening).copied() else { return Ok(()) };
@@ -475,8 +548,9 @@ impl ReceiveTransfer {
 
     /// Ends the transfer and frees its names.
     pub fn release(&mut self, active: &mut ActiveNames) {
-        if self.items.values().any(|item| item.state == State::Finishing) {
+        if self.output.is_none() && self.items.values().any(|item| item.state == State::Finishing) {
             // A complete file may have its name already: wait for the answer.
+            self.queue.submit(Job::Sync, 0);
             self.queue.settle();
             while let Some(answer) = self.queue.poll() {
                 if let Answer::Stored { opening, result } = answer
@@ -487,8 +561,10 @@ impl ReceiveTransfer {
             }
         }
         let cut = "the connection ended before it was complete; the received part stays for the next attempt";
-        for item in self.items.keys().copied().collect::<Vec<_>>() {
-            self.settle(active, item, Some(cut.to_owned()));
+        let cut_stream = "the connection ended before the stream; the received part does not stay";
+        for (item, kind) in self.items.iter().map(|(&item, open)| (item, open.offer.kind)).collect::<Vec<_>>() {
+            let reason = if kind == Kind::Stream { cut_stream } else { cut };
+            self.settle(active, item, Some(reason.to_owned()));
         }
     }
 
@@ -536,11 +612,26 @@ impl ReceiveTransfer {
                     self.queue.submit(Job::Begin { opening, from, again }, 0);
                 }
                 self.by_flow.insert(id, item);
-                self.read(node, id)?;
+                self.read(node, active, id)?;
+            }
+            Message::Ended { item, size, digest } => {
+                // The item may have failed here in the meantime.
+                let Some(open) = self.items.get_mut(&item) else { return Ok(()) };
+                // So far, the size in the offer is what has arrived.
+                let left = size.checked_sub(open.offer.size);
+                let is_open = open.offer.kind == Kind::Stream && open.state == State::Begun && open.whole.is_none();
+                let Some(left) = left.filter(|_| is_open) else {
+                    return Err(TransferError::Peer("ends a stream that it has not begun, or not there"));
+                };
+                (open.left, open.whole) = (left, Some(digest));
+                self.finish_if_complete(item);
             }
             Message::Whole { item, digest } => {
                 // The item may have failed here in the meantime.
                 if let Some(open) = self.items.get_mut(&item) {
+                    if open.offer.kind == Kind::Stream {
+                        return Err(TransferError::Peer("ends a stream without its size"));
+                    }
                     open.whole = Some(digest);
                     self.finish_if_complete(item);
                 }
@@ -596,7 +687,13 @@ impl ReceiveTransfer {
             }
             // Accepted without the disk.
             Kind::Discard => return Ok(()),
-            Kind::File | Kind::DatedFile => {
+            Kind::Stream if offer.size != 0 => {
+                return Err("the size of a stream is unknown at its beginning".to_owned());
+            }
+            Kind::File | Kind::DatedFile | Kind::Stream => {
+                if let Some((output, number)) = &self.output {
+                    output.check_owner(*number)?;
+                }
                 if active.is_taken(&name, self.association, peer) {
                     return Err("another transfer is receiving a file of this name".to_owned());
                 }
@@ -609,7 +706,10 @@ impl ReceiveTransfer {
                 has_replaced = active.take(name.clone(), self.association, peer);
                 let attributes = Attributes { mode: offer.mode, modified_ns: offer.modified_ns };
                 let known = (offer.kind == Kind::DatedFile).then_some(attributes);
-                Job::Open { opening, name: name.clone(), size: offer.size, known }
+                match offer.kind {
+                    Kind::Stream => Job::OpenStream { opening, name: name.clone() },
+                    _ => Job::Open { opening, name: name.clone(), size: offer.size, known },
+                }
             }
         };
         self.openings += 1;
@@ -625,7 +725,12 @@ impl ReceiveTransfer {
     }
 
     /// Passes the received bytes of a flow to the disk, as far as it has room.
-    fn read<C: Carrier>(&mut self, node: &mut Node<C>, flow: FlowId) -> Result<(), TransferError> {
+    fn read<C: Carrier>(
+        &mut self,
+        node: &mut Node<C>,
+        active: &mut ActiveNames,
+        flow: FlowId,
+    ) -> Result<(), TransferError> {
         let Some(&item) = self.by_flow.get(&flow) else { return Ok(()) };
         loop {
             let mut open = self.items.get_mut(&item);
@@ -640,15 +745,23 @@ impl ReceiveTransfer {
                 self.received_bytes += bytes.len() as u64;
                 // Bytes after a failure are read and discarded.
                 let Some(open) = &mut open else { continue };
-                let Some(left) = open.left.checked_sub(bytes.len() as u64) else {
-                    return Err(TransferError::Peer("sends more of a file than it has offered"));
-                };
-                open.left = left;
+                open.take(bytes.len() as u64)?;
                 pieces_bytes += bytes.len() as u64;
                 pieces.push(bytes);
             }
             let Some(open) = open.filter(|_| !pieces.is_empty()) else { break };
             if open.offer.kind == Kind::Discard {
+                continue;
+            }
+            if open.offer.kind == Kind::Stream
+                && let Some(peer) = self.peer
+                && let Err(reason) = active.extend(peer, open.offer.size, pieces_bytes)
+            {
+                // The bytes that are not counted are not refunded.
+                open.offer.size -= pieces_bytes;
+                let failed = Message::Failed { item, reason: reason.as_str().into() };
+                node.write_control(self.association, failed.encode())?;
+                self.settle(active, item, Some(reason));
                 continue;
             }
             self.queue.submit(Job::Write { opening: open.opening, pieces }, pieces_bytes);
@@ -712,6 +825,8 @@ impl ReceiveTransfer {
                 // Received bytes count, also those of an incomplete file, which stays on the disk.
                 let unused = match (&error, open.state) {
                     (None, _) => open.resumed,
+                    // The received part of a stream does not stay.
+                    (Some(_), _) if open.offer.kind == Kind::Stream => open.offer.size,
                     (Some(_), State::Begun | State::Finishing) => open.resumed + open.left,
                     (Some(_), _) => open.offer.size,
                 };
@@ -727,6 +842,20 @@ impl ReceiveTransfer {
 }
 
 impl Item {
+    /// Counts the next bytes of its flow.
+    fn take(&mut self, bytes: u64) -> Result<(), TransferError> {
+        let is_stream = self.offer.kind == Kind::Stream;
+        if is_stream {
+            self.offer.size = self.offer.size.saturating_add(bytes);
+        }
+        // The rest of a stream is known once it has ended.
+        if !is_stream || self.whole.is_some() {
+            let left = self.left.checked_sub(bytes);
+            self.left = left.ok_or(TransferError::Peer("sends more of a file than it has offered"))?;
+        }
+        Ok(())
+    }
+
     /// Starts the item as announced by *begin*. Returns its opening, or `None` if the announcement is invalid.
     fn begin(&mut self, from: u64, again: &[u16]) -> Option<Opening> {
         let State::Accepted(have) = self.state else { return None };
@@ -761,6 +890,22 @@ mod tests {
         assert_eq!((active.check_size(greedy, 500), active.check_size(other, 1000)), (Ok(()), Ok(())));
         active.refund(greedy, 1000);
         assert_eq!(active.check_size(greedy, 1000), Ok(()), "bytes that did not arrive do not count");
+    }
+
+    #[test]
+    fn a_stream_ends_at_the_limits_of_its_peer() {
+        let [greedy, other] = [0, 1].map(|at| Fingerprint::of(&[at]));
+        let mut active = ActiveNames::with_limits(Some(1000), Some(1500));
+        assert_eq!((active.extend(greedy, 600, 600), active.extend(greedy, 1000, 400)), (Ok(()), Ok(())));
+        let refused = active.extend(greedy, 1001, 1).expect_err("too large");
+        assert_eq!(refused, "it has more than 1000 bytes, the limit (--max-size)");
+        // The next stream of the same key.
+        assert_eq!(active.extend(greedy, 500, 500), Ok(()));
+        let refused = active.extend(greedy, 501, 1).expect_err("beyond the quota");
+        assert_eq!(refused, "with it, this key has more than its 1500 bytes (--quota)");
+        assert_eq!(active.extend(other, 501, 501), Ok(()));
+        active.refund(greedy, 500);
+        assert_eq!(active.extend(greedy, 500, 500), Ok(()), "a stream that was removed does not count");
     }
 
     #[test]

@@ -76,6 +76,8 @@ struct Active {
 pub struct SendTransfer {
     association: AssociationId,
     queue: JobQueue<FileReader>,
+    /// The queue of streams, whose reading may wait without limit.
+    streams: Option<JobQueue<FileReader>>,
     sources: Vec<Source>,
     next_offer: usize,
     /// Requested items.
@@ -114,18 +116,25 @@ impl SendTransfer {
     /// read at once.
     pub fn new<C: Carrier>(
         association: AssociationId,
-        sources: Vec<Source>,
+        mut sources: Vec<Source>,
         node: &Node<C>,
         disk: Option<&Disk>,
     ) -> SendTransfer {
         let settled = vec![false; sources.len()];
-        let files_left = sources.iter().filter(|source| source.kind == Kind::File).count() as u64;
+        let files_left = sources.iter().filter(|source| source.counts()).count() as u64;
+        // The sizes of streams are what has been read of them.
+        let streams = sources.iter_mut().filter(|source| source.kind == Kind::Stream);
+        let has_streams = streams.map(|stream| stream.size = 0).count() > 0;
         SendTransfer {
             association,
             queue: match disk {
                 Some(disk) => disk.queue(FileReader::default()),
                 None => JobQueue::without_thread(FileReader::default()),
             },
+            streams: has_streams.then(|| match disk {
+                Some(disk) => disk.side_queue(FileReader::default()),
+                None => JobQueue::without_thread(FileReader::default()),
+            }),
             sources,
             next_offer: 0,
             requested: VecDeque::new(),
@@ -201,6 +210,18 @@ impl SendTransfer {
         !self.active.is_empty()
     }
 
+    /// Returns true if a stream was sent in part and has no result. It cannot be sent again.
+    pub fn has_spent_stream(&self) -> bool {
+        self.streams.is_some()
+            && self.sources.iter().zip(&self.settled).any(|(source, settled)| source.is_spent() && !settled)
+    }
+
+    /// The bytes of streams that have been read, of those with a result if `settled` is set.
+    pub fn stream_bytes(&self, settled: bool) -> u64 {
+        let streams = self.sources.iter().zip(&self.settled).filter(|(source, _)| source.kind == Kind::Stream);
+        streams.filter(|(_, is_settled)| !settled || **is_settled).map(|(stream, _)| stream.size).sum()
+    }
+
     /// Returns the items without a result, for another transfer.
     pub fn into_unsettled(self) -> Vec<Source> {
         self.sources.into_iter().zip(self.settled).filter(|(_, settled)| !settled).map(|(source, _)| source).collect()
@@ -274,7 +295,8 @@ impl SendTransfer {
             }
             Message::Exists { item } => {
                 self.check(item)?;
-                if !self.may_request(item) || self.compared.contains(&item) {
+                let is_stream = self.sources[item as usize].kind == Kind::Stream;
+                if !self.may_request(item) || self.compared.contains(&item) || is_stream {
                     return Err(TransferError::Peer("asks for the digest of an item that it has accepted, or twice"));
                 }
                 self.requested.push_back((item, Request::Digest));
@@ -293,7 +315,8 @@ impl SendTransfer {
                 let is_sent = self.active.get(&item).is_some_and(|active| active.left == 0);
                 let source = &self.sources[item as usize];
                 // The receiver may also know it by its time, before it requests anything.
-                let has_same_time = self.compare == Compare::Time && self.may_request(item);
+                let has_same_time =
+                    self.compare == Compare::Time && source.kind == Kind::File && self.may_request(item);
                 if self.compared.contains(&item) || has_same_time {
                     self.resumed.insert(item, source.size);
                     self.unchanged.insert(item);
@@ -330,22 +353,41 @@ impl SendTransfer {
     }
 
     fn settle(&mut self, item: u32, error: Option<String>) {
-        let source = &self.sources[item as usize];
         self.settled[item as usize] = true;
         self.open -= 1;
         self.compared.remove(&item);
         self.checked.remove(&item);
         if self.active.remove(&item).is_some() | self.opening.remove(&item) {
-            self.queue.submit(Job::Close { item }, 0);
+            self.submit(item, Job::Close { item });
         }
+        let source = &self.sources[item as usize];
         self.sent_bytes += source.size;
-        self.files_left -= u64::from(source.kind == Kind::File);
+        self.files_left -= u64::from(source.counts());
         let (unchanged, is_folder) = (self.unchanged.remove(&item), !source.is_file());
         let resumed = self.resumed.remove(&item).unwrap_or(0);
         self.resumed_bytes += resumed;
         let (name, size) = (source.name.to_string(), source.size);
         if source.kind != Kind::FolderTime || error.is_some() {
             self.outcomes.push_back(Outcome { name, size, resumed, unchanged, is_folder, error });
+        }
+    }
+
+    /// Submits a job on an item.
+    fn submit(&mut self, item: u32, job: Job) {
+        match &mut self.streams {
+            Some(streams) if self.sources[item as usize].kind == Kind::Stream => streams.submit(job, 0),
+            _ => self.queue.submit(job, 0),
+        }
+    }
+
+    /// Notes which streams the receiver has some of.
+    fn note_received<C: Carrier>(&self, node: &Node<C>) {
+        for (&item, active) in &self.active {
+            if let Some(input) = &self.sources[item as usize].input
+                && node.sending(active.flow).is_none_or(|flow| flow.acknowledged_bytes() > 0)
+            {
+                input.note_received();
+            }
         }
     }
 
@@ -372,10 +414,14 @@ impl SendTransfer {
             self.next_offer += 1;
             self.open += 1;
         }
+        if self.streams.is_some() {
+            self.note_received(node);
+        }
         loop {
             self.open_requested();
             self.read_more(node);
-            let Some(answer) = self.queue.poll() else { break };
+            let of_stream = || self.streams.as_mut().and_then(JobQueue::poll);
+            let Some(answer) = self.queue.poll().or_else(of_stream) else { break };
             self.handle_answer(now, node, answer)?;
         }
         if self.is_done() && !self.ended {
@@ -403,19 +449,23 @@ impl SendTransfer {
                 Request::Rest { have, chunks } => Job::Open { item, source, have, chunks },
                 Request::Digest => Job::Digest { item, source },
             };
-            self.queue.submit(job, 0);
+            self.submit(item, job);
         }
     }
 
     /// Reads more of each file that has little left to send.
     fn read_more<C: Carrier>(&mut self, node: &Node<C>) {
         let max_waiting = self.window_bytes / 2;
+        let mut low = vec![];
         for (&item, active) in self.active.iter_mut().filter(|(_, active)| !active.is_reading && active.left > 0) {
             let waiting = node.sending(active.flow).map_or(u64::MAX, |flow| flow.buffered_bytes());
             if waiting <= max_waiting {
                 active.is_reading = true;
-                self.queue.submit(Job::Read { item, most: PIECE_BYTES.min(max_waiting + 1) }, 0);
+                low.push(item);
             }
+        }
+        for item in low {
+            self.submit(item, Job::Read { item, most: PIECE_BYTES.min(max_waiting + 1) });
         }
     }
 
@@ -448,9 +498,10 @@ impl SendTransfer {
             }
             Ok(Step::Opened { from, again, left, whole }) => {
                 self.opening.remove(&item);
-                let flow = node.open_flow(now, self.association, Some(left))?;
+                let is_stream = self.sources[item as usize].kind == Kind::Stream;
+                let flow = node.open_flow(now, self.association, Some(left).filter(|_| !is_stream))?;
                 node.write_control(self.association, Message::Begin { item, flow: flow.flow, from, again }.encode())?;
-                let resumed = self.sources[item as usize].size - left;
+                let resumed = if is_stream { 0 } else { self.sources[item as usize].size - left };
                 self.resumed.insert(item, resumed);
                 self.active.insert(item, Active { flow, left, resumed, is_reading: false });
                 self.finish(node, item, whole)
@@ -458,10 +509,21 @@ impl SendTransfer {
             Ok(Step::Piece { bytes, whole }) => {
                 if let Some(active) = self.active.get_mut(&item) {
                     active.is_reading = false;
-                    active.left = active.left.saturating_sub(bytes.len() as u64);
+                    match self.sources.get_mut(item as usize).filter(|source| source.kind == Kind::Stream) {
+                        Some(stream) => stream.size += bytes.len() as u64,
+                        None => active.left = active.left.saturating_sub(bytes.len() as u64),
+                    }
                     node.write(active.flow, bytes);
                 }
                 self.finish(node, item, whole)
+            }
+            Ok(Step::Ended { size, digest }) => {
+                if let Some(active) = self.active.get_mut(&item) {
+                    (active.is_reading, active.left) = (false, 0);
+                    node.finish(active.flow);
+                }
+                node.write_control(self.association, Message::Ended { item, size, digest }.encode())?;
+                Ok(())
             }
         }
     }

@@ -162,7 +162,9 @@ impl Session {
     /// Returns the bytes that the receiver has, and those of all files.
     pub fn progress<C: Carrier>(&self, node: &Node<C>) -> (u64, u64) {
         let current = self.transfer.as_ref().map_or(0, |transfer| transfer.progress(node).0);
-        (self.best_bytes.max(self.settled_bytes + current), self.total_bytes)
+        // What has been read of a stream counts.
+        let of_streams = self.transfer.as_ref().map_or(0, |transfer| transfer.stream_bytes(false));
+        (self.best_bytes.max(self.settled_bytes + current), self.total_bytes + of_streams)
     }
 
     /// The time for which the peer has not answered, if it should have.
@@ -240,7 +242,7 @@ impl Session {
                 if self.transfer.is_some() {
                     (self.losses, self.last_loss) = (self.losses + 1, Some(reason.clone()));
                 }
-                self.suspend();
+                self.suspend(reason)?;
                 self.attempts.handle_closed(now, reason.clone());
                 return Ok(());
             }
@@ -279,7 +281,7 @@ impl Session {
                     node.close(now, association, CODE_RECONNECT, "no data gets through");
                 }
                 (self.losses, self.last_loss) = (self.losses + 1, Some(reason.clone()));
-                self.suspend();
+                self.suspend(&reason)?;
                 self.attempts.handle_closed(now, reason);
                 Ok(())
             }
@@ -310,22 +312,36 @@ impl Session {
     }
 
     /// Closes the association, to continue in another one at once.
-    pub fn leave<C: Carrier>(&mut self, now: Time, node: &mut Node<C>, code: u32, reason: &str) {
+    ///
+    /// # Errors
+    /// It has sent a part of a stream, which cannot continue.
+    pub fn leave<C: Carrier>(
+        &mut self,
+        now: Time,
+        node: &mut Node<C>,
+        code: u32,
+        reason: &str,
+    ) -> Result<(), TransferError> {
         // The event of the end then belongs to no association of this session.
         if let Some(association) = self.association.take() {
             node.close(now, association, code, reason);
         }
-        self.suspend();
+        self.suspend(&CloseReason::Failed(reason.into()))?;
         self.attempts.handle_left(now);
+        Ok(())
     }
 
     /// Ends the transfer of the association, and keeps the items without a result for the next one.
-    fn suspend(&mut self) {
+    fn suspend(&mut self, reason: &CloseReason) -> Result<(), TransferError> {
         self.resumed_bytes = self.resumed_bytes();
-        let Some(mut transfer) = self.transfer.take() else { return };
+        let Some(mut transfer) = self.transfer.take() else { return Ok(()) };
         self.outcomes.extend(std::iter::from_fn(|| transfer.poll_outcome()));
+        self.total_bytes += transfer.stream_bytes(true);
+        let is_spent = transfer.has_spent_stream();
         self.sources = transfer.into_unsettled();
-        self.settled_bytes = self.total_bytes - self.sources.iter().map(|source| source.size).sum::<u64>();
+        let unsettled = self.sources.iter().filter(|source| source.kind != Kind::Stream);
+        self.settled_bytes = self.total_bytes - unsettled.map(|source| source.size).sum::<u64>();
+        if is_spent { Err(TransferError::Stream(reason.clone())) } else { Ok(()) }
     }
 
     fn take_results<C: Carrier>(&mut self, node: &Node<C>) {

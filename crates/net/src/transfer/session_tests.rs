@@ -220,6 +220,32 @@ fn a_transfer_survives_a_failure_of_the_path_and_gives_up_after_the_retry_time()
     }
 }
 
+/// The receiver restarts before any of the stream has arrived, or later.
+#[test]
+fn a_stream_begins_again_if_nothing_has_arrived_and_fails_otherwise() {
+    for blocked in [true, false] {
+        let scratch = Scratch::new(&format!("session-stream-{blocked}"));
+        let (file, to) = (scratch.path().join("input"), scratch.path().join("to"));
+        fs::create_dir(&to).expect("a folder");
+        fs::write(&file, content(12_000_000, 1)).expect("a file");
+        let source = Source::stream(Input::new(fs::File::open(&file).expect("a file")), "stream").expect("a name");
+        // The first acknowledgments are lost.
+        let block = [(Dur::from_ms(50), Fault::Block(1)), (Dur::from_ms(950), Fault::Unblock(1))];
+        let faults = [&block[..if blocked { 2 } else { 0 }], &[(Dur::from_secs(1), Fault::Restart)]].concat();
+        let run = run_sources(vec![source], &to, Path::default(), LIMITS, &faults, 1);
+        if blocked {
+            assert_eq!((run.error, run.associations), (None, 2));
+            assert!(fs::read(to.join("stream")).expect("a file") == content(12_000_000, 1));
+        } else {
+            let error = run.error.expect("it cannot continue").to_string();
+            assert!(error.ends_with("; a stream cannot continue in another connection"), "{error}");
+            assert_eq!(run.outcomes, []);
+            // The receiver was killed, so the incomplete file is still there, but under no final name.
+            assert!(!to.join("stream").exists());
+        }
+    }
+}
+
 /// Not all files are offered at once, so that the sender has something to say when the association ends.
 #[test]
 fn many_small_files_arrive_although_the_receiver_restarts() {

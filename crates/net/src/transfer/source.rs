@@ -3,14 +3,121 @@
 use super::message::Kind;
 use super::name::{Name, NameError};
 use super::selection::Selection;
+use bytes::Bytes;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::fs::{File, Metadata};
-use std::io;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 use thiserror::Error;
 
 /// The maximum number of items of one transfer.
 pub const MAX_ITEMS: usize = 1_000_000;
+
+/// The maximum number of bytes of a stream that are read at once.
+const STREAM_PIECE_BYTES: usize = 256 << 10;
+
+/// The content of a stream, such as a pipe, which can be read once.
+#[derive(Clone, Debug)]
+pub struct Input(Arc<InputState>);
+
+#[derive(Debug)]
+struct InputState {
+    /// Held while a thread waits for content.
+    reading: Mutex<Reading>,
+    /// True once the receiver has some of it; then it cannot be sent from its beginning again.
+    is_received: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Reading {
+    file: File,
+    has_ended: bool,
+    /// All pieces so far, until the receiver has some of them.
+    kept: Vec<Bytes>,
+}
+
+impl PartialEq for Input {
+    fn eq(&self, other: &Input) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Input {}
+
+impl Input {
+    /// Creates an input from an open file.
+    pub fn new(file: File) -> Input {
+        let reading = Mutex::new(Reading { file, has_ended: false, kept: vec![] });
+        Input(Arc::new(InputState { reading, is_received: AtomicBool::new(false) }))
+    }
+
+    /// Notes that the receiver has some of it.
+    pub(super) fn note_received(&self) {
+        self.0.is_received.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true if the receiver has some of it.
+    pub(super) fn is_received(&self) -> bool {
+        self.0.is_received.load(Ordering::Relaxed)
+    }
+
+    /// Returns the piece with this number, or `None` at the end; to be called with rising numbers. Waits until there
+    /// is content.
+    pub(super) fn piece(&self, number: usize) -> io::Result<Option<Bytes>> {
+        let mut reading = self.0.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_received() {
+            reading.kept = vec![];
+        } else if let Some(piece) = reading.kept.get(number) {
+            return Ok(Some(piece.clone()));
+        }
+        if reading.has_ended {
+            return Ok(None);
+        }
+        let piece = read_piece(&mut reading.file)?;
+        reading.has_ended = piece.is_empty();
+        if !self.is_received() {
+            reading.kept.push(piece.clone());
+        }
+        Ok(Some(piece).filter(|piece| !piece.is_empty()))
+    }
+}
+
+/// Reads what a file has now, after waiting for the first byte; nothing at its end.
+fn read_piece(file: &mut File) -> io::Result<Bytes> {
+    let (mut piece, mut filled) = (vec![0; STREAM_PIECE_BYTES], 0);
+    loop {
+        match file.read(&mut piece[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            // Another process has made the pipe non-blocking.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                is_readable(file, PollTimeout::NONE)?;
+                continue;
+            }
+            Err(error) => return Err(error),
+        }
+        if filled == piece.len() || !is_readable(file, PollTimeout::ZERO)? {
+            break;
+        }
+    }
+    piece.truncate(filled);
+    Ok(Bytes::from(piece))
+}
+
+fn is_readable(file: &File, timeout: PollTimeout) -> io::Result<bool> {
+    match poll(&mut [PollFd::new(file.as_fd(), PollFlags::POLLIN)], timeout) {
+        // The next read waits or fails.
+        Err(Errno::EINTR) => Ok(true),
+        ready => Ok(ready? > 0),
+    }
+}
 
 /// A file or folder to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +134,8 @@ pub struct Source {
     pub mode: u32,
     /// The modification time, nanoseconds since 1970.
     pub modified_ns: i64,
+    /// The content of a stream.
+    pub input: Option<Input>,
 }
 
 /// The reason for which something cannot be sent.
@@ -106,12 +215,35 @@ impl Source {
             size: if metadata.is_dir() { 0 } else { metadata.len() },
             mode: metadata.mode() & 0o777,
             modified_ns: seconds.saturating_add(metadata.mtime_nsec()),
+            input: None,
         })
+    }
+
+    /// Creates the source of a stream, under this name.
+    ///
+    /// # Errors
+    /// The receiver would refuse the name.
+    pub fn stream(input: Input, name: &str) -> Result<Source, SourceError> {
+        let path = PathBuf::from("-");
+        let name = Name::new(vec![name.to_owned()]).map_err(|error| SourceError::Name { path: path.clone(), error })?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let modified_ns = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
+        Ok(Source { path, name, kind: Kind::Stream, size: 0, mode: 0o666, modified_ns, input: Some(input) })
+    }
+
+    /// Returns true if it is a stream of which the receiver has some, so that it cannot be sent again.
+    pub(super) fn is_spent(&self) -> bool {
+        self.input.as_ref().is_some_and(Input::is_received)
     }
 
     /// Returns true if it has content, which the receiver stores or discards.
     pub(super) fn is_file(&self) -> bool {
-        matches!(self.kind, Kind::File | Kind::Discard)
+        matches!(self.kind, Kind::File | Kind::Discard | Kind::Stream)
+    }
+
+    /// Returns true if it counts as a file for users.
+    pub(super) fn counts(&self) -> bool {
+        matches!(self.kind, Kind::File | Kind::Stream)
     }
 
     /// Makes the receiver discard the content of a file.
@@ -170,6 +302,23 @@ pub struct Collected {
     pub sources: Vec<Source>,
     /// Items in a folder that cannot be sent themselves.
     pub left_out: Vec<SourceError>,
+}
+
+impl Collected {
+    /// Adds a stream, under this name.
+    ///
+    /// # Errors
+    /// The receiver would refuse the name, or another item has it.
+    pub fn add_stream(&mut self, input: Input, name: &str) -> Result<(), SourceError> {
+        let stream = Source::stream(input, name)?;
+        if self.sources.iter().any(|source| source.name == stream.name) {
+            return Err(SourceError::Twice { path: stream.path, name: stream.name });
+        }
+        // The times of folders stay last.
+        let times = self.sources.iter().position(|source| source.kind == Kind::FolderTime);
+        self.sources.insert(times.unwrap_or(self.sources.len()), stream);
+        Ok(())
+    }
 }
 
 /// Collects everything below `paths`; each path is sent under its last component.

@@ -19,15 +19,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-fn content(bytes: usize, seed: u64) -> Vec<u8> {
+pub(super) fn content(bytes: usize, seed: u64) -> Vec<u8> {
     let mut rng = Stream::new(seed, Domain::Test, 0);
     (0..bytes).map(|_| rng.next_u64() as u8).collect()
 }
 
-struct Run {
-    sent: Vec<Outcome>,
-    received: Vec<Received>,
-    errors: [Option<TransferError>; 2],
+pub(super) struct Run {
+    pub(super) sent: Vec<Outcome>,
+    pub(super) received: Vec<Received>,
+    pub(super) errors: [Option<TransferError>; 2],
 }
 
 /// Sends `paths` to `folder`; the path fails after `cut_after`, if given.
@@ -59,7 +59,7 @@ fn run_with(
     run_sources(compare, collect(paths).expect("sources").sources, folder, path, replaces, change)
 }
 
-fn run_sources(
+pub(super) fn run_sources(
     compare: Compare,
     sources: Vec<Source>,
     folder: &std::path::Path,
@@ -129,7 +129,7 @@ fn run_sources(
     run
 }
 
-fn errors<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Vec<(&'a str, Option<&'a str>)> {
+pub(super) fn errors<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Vec<(&'a str, Option<&'a str>)> {
     outcomes.into_iter().map(|outcome| (outcome.name.as_str(), outcome.error.as_deref())).collect()
 }
 
@@ -317,6 +317,11 @@ fn a_hostile_sender_is_refused_and_writes_nothing() {
         let name = name.iter().map(|part| (*part).to_owned()).collect();
         Message::Offer(Offer { item: 0, kind: Kind::File, size, mode: 0o7777, modified_ns: 0, name })
     };
+    const NOT_BEGUN: &str = "the peer ends a stream that it has not begun, or not there";
+    let stream = |size| {
+        let name = vec!["x".to_owned()];
+        Message::Offer(Offer { item: 0, kind: Kind::Stream, size, mode: 0o777, modified_ns: 0, name })
+    };
     let result_of = |messages: &[Message]| {
         let scratch = Scratch::new("transfer-hostile");
         let mut net = Virtual::new(Path::default(), NodeConfig::default(), 1).expect("settings that fit");
@@ -369,6 +374,19 @@ fn a_hostile_sender_is_refused_and_writes_nothing() {
             vec![offer(&["x"], 5_000), begin.clone(), Message::Whole { item: 0, digest: [0; 32] }],
             "[\".x.sparelane-part\"]",
         ),
+        (vec![stream(5)], "[]"),
+        (
+            vec![stream(0), begin.clone(), Message::Whole { item: 0, digest: [0; 32] }],
+            "the peer ends a stream without its size",
+        ),
+        (
+            vec![stream(0), begin.clone(), Message::Ended { item: 0, size: 4_999, digest: [0; 32] }],
+            "the peer sends more of a file than it has offered",
+        ),
+        (vec![stream(0), Message::Ended { item: 0, size: 9, digest: [0; 32] }], NOT_BEGUN),
+        (vec![offer(&["x"], 9), Message::Ended { item: 0, size: 9, digest: [0; 32] }], NOT_BEGUN),
+        // A stream with a wrong digest leaves nothing.
+        (vec![stream(0), begin.clone(), Message::Ended { item: 0, size: 5_000, digest: [0; 32] }], "[]"),
         // It does not fit on the disk, so the offer is refused.
         (vec![offer(&["x"], u64::MAX)], "[]"),
         (vec![offer(&["x"], u64::MAX), begin], "the peer begins an item that it may not begin, or not there"),

@@ -1,7 +1,10 @@
 //! The receiving side's disk access: incomplete files, from their opening until they get their name.
+//!
+//! The incomplete file of a stream is removed if the stream does not arrive completely, since its sender cannot send
+//! the rest later.
 
 use super::chunks::{Chunks, Digest};
-use super::folder::{Folder, Partial, Stamp};
+use super::folder::{Folder, Fsync, Partial, Stamp, store};
 use super::name::Name;
 use crate::disk::Work;
 use bytes::Bytes;
@@ -38,14 +41,18 @@ pub enum Job {
     Date { opening: Opening, name: Name, modified_ns: i64 },
     /// Open a file that will have `size` bytes. If a file of this size and the time in `known` exists, it is the same.
     Open { opening: Opening, name: Name, size: u64, known: Option<Attributes> },
+    /// Open a stream, whose size is unknown until its end.
+    OpenStream { opening: Opening, name: Name },
     /// Compare an existing file with this digest.
     Compare { opening: Opening, digest: Digest, attributes: Attributes },
     /// Write the next bytes from offset `from` on, and after the end of the file into the chunks of `again`.
     Begin { opening: Opening, from: u64, again: Vec<u16> },
     /// Write the next bytes.
     Write { opening: Opening, pieces: Vec<Bytes> },
-    /// Give the complete file its name.
+    /// Check the complete file, and give it its name, now or with [`Job::Sync`].
     Finish { opening: Opening, digest: Digest, size: u64, attributes: Attributes },
+    /// Force complete files to the disk together, and give them their names.
+    Sync,
     /// Close a file.
     Close { opening: Opening },
 }
@@ -65,10 +72,14 @@ pub enum Answer {
     Opened { opening: Opening, result: Result<(u64, Vec<Digest>), String> },
     /// Some bytes were written.
     Written,
-    /// FileWriter has failed; further bytes are discarded.
+    /// Writing has failed; further bytes are discarded.
     Failed { opening: Opening, reason: String },
+    /// The file is complete, and gets its name with the next [`Job::Sync`].
+    Complete,
     /// The file has its name, or could not get it.
     Stored { opening: Opening, result: Result<(), String> },
+    /// The files that were complete have their names.
+    Synced,
 }
 
 #[derive(Debug)]
@@ -85,6 +96,7 @@ struct Open {
     ranges: VecDeque<Range<u64>>,
     /// The bytes that existed before. Only beyond them may zeros be skipped to leave a hole.
     kept_bytes: u64,
+    is_stream: bool,
 }
 
 /// A complete file of the same name. Its digest is computed here while the sender computes that of its own file.
@@ -103,12 +115,14 @@ pub struct FileWriter {
     replaces: bool,
     open: BTreeMap<Opening, Open>,
     existing: BTreeMap<Opening, Existing>,
+    /// Complete files that have no name yet.
+    complete: Vec<(Opening, Partial)>,
 }
 
 impl FileWriter {
     /// Creates the state for a folder. With `replaces`, existing files are replaced.
     pub fn new(folder: Arc<Folder>, replaces: bool) -> FileWriter {
-        FileWriter { folder, replaces, open: BTreeMap::new(), existing: BTreeMap::new() }
+        FileWriter { folder, replaces, open: BTreeMap::new(), existing: BTreeMap::new(), complete: vec![] }
     }
 
     /// Opens a file, unless a file of its name and size exists, which is hashed instead.
@@ -156,9 +170,20 @@ impl FileWriter {
         let (name, digests) = (name.clone(), chunks.digests());
         let left = partial.map(|partial| partial.stamp()).transpose()?;
         let (partial, has_begun, ranges) = (None, false, VecDeque::new());
-        let open = Open { name, partial, left, has_begun, chunks, ranges, kept_bytes: have };
+        let open = Open { name, partial, left, has_begun, chunks, ranges, kept_bytes: have, is_stream: false };
         self.open.insert(opening, open);
         reply(Answer::Opened { opening, result: Ok((have, digests)) });
+        Ok(())
+    }
+
+    /// Prepares the file of a stream.
+    fn open_stream(&mut self, opening: Opening, name: Name) -> io::Result<()> {
+        if !self.replaces && self.folder.find(&name)?.is_some() {
+            return Err(io::Error::other(EXISTS));
+        }
+        let (partial, left, has_begun, chunks, ranges) = (None, None, false, Chunks::of_stream(), VecDeque::new());
+        let open = Open { name, partial, left, has_begun, chunks, ranges, kept_bytes: 0, is_stream: true };
+        self.open.insert(opening, open);
         Ok(())
     }
 
@@ -191,23 +216,61 @@ impl FileWriter {
     /// Applies `act` to an open file; an error closes it.
     fn with(&mut self, opening: Opening, act: impl FnOnce(&mut Open) -> io::Result<()>) -> Option<Answer> {
         let reason = act(self.open.get_mut(&opening)?).err()?.to_string();
-        self.open.remove(&opening);
+        self.open.remove(&opening).into_iter().for_each(Open::abandon);
         Some(Answer::Failed { opening, reason })
     }
 
-    fn finish(&self, open: Open, digest: Digest, size: u64, attributes: Attributes) -> Result<(), String> {
-        if open.chunks.whole() == digest {
-            let Attributes { mode, modified_ns } = attributes;
-            let mode = self.folder.modes().file(mode);
-            let finished = open
-                .partial
-                .ok_or_else(not_begun)
-                .and_then(|partial| partial.finish(size, mode, modified_ns, self.replaces));
-            finished.map_err(|error| error.to_string())
-        } else {
-            // The file stays, so that the next attempt sends only the wrong chunks.
-            Err("the received file differs from the sent one; the next attempt repairs the wrong chunks".to_owned())
+    /// Checks a file of which everything has arrived, and stores it unless it waits for others.
+    fn finish(
+        &mut self,
+        opening: Opening,
+        mut open: Open,
+        digest: Digest,
+        size: u64,
+        attributes: Attributes,
+    ) -> Answer {
+        if open.is_stream {
+            open.chunks.end_stream();
         }
+        if open.chunks.whole() != digest {
+            // The file stays, so that the next attempt sends only the wrong chunks.
+            let reason = match open.is_stream {
+                true => "the received stream differs from the sent one",
+                false => "the received file differs from the sent one; the next attempt repairs the wrong chunks",
+            };
+            open.abandon();
+            return Answer::Stored { opening, result: Err(reason.to_owned()) };
+        }
+        let mode = self.folder.modes().file(attributes.mode);
+        let completed = open.partial.ok_or_else(not_begun).and_then(|partial| {
+            partial.complete(size, mode, attributes.modified_ns)?;
+            Ok(partial)
+        });
+        let result = match (completed, self.folder.fsync()) {
+            (Ok(partial), Fsync::Batch) => {
+                self.complete.push((opening, partial));
+                return Answer::Complete;
+            }
+            (Ok(partial), fsync) => store(&[partial], self.replaces, fsync == Fsync::Each).remove(0),
+            (Err(error), _) => Err(error),
+        };
+        Answer::Stored { opening, result: result.map_err(|error| error.to_string()) }
+    }
+
+    /// Stores the complete files.
+    fn sync(&mut self, reply: &mut dyn FnMut(Answer)) {
+        let (openings, files): (Vec<_>, Vec<_>) = std::mem::take(&mut self.complete).into_iter().unzip();
+        for (opening, result) in openings.into_iter().zip(store(&files, self.replaces, true)) {
+            reply(Answer::Stored { opening, result: result.map_err(|error| error.to_string()) });
+        }
+        reply(Answer::Synced);
+    }
+}
+
+impl Drop for FileWriter {
+    /// Stores the files that are complete, although the transfer has ended.
+    fn drop(&mut self) {
+        self.sync(&mut |_| {});
     }
 }
 
@@ -230,6 +293,11 @@ impl Work for FileWriter {
                     reply(Answer::Opened { opening, result: Err(error.to_string()) });
                 }
             }
+            Job::OpenStream { opening, name } => {
+                let result = self.open_stream(opening, name);
+                let result = result.map(|()| (0, vec![])).map_err(|error| error.to_string());
+                reply(Answer::Opened { opening, result });
+            }
             Job::Compare { opening, digest, attributes } => {
                 if let Err(error) = self.compare(opening, digest, attributes, reply) {
                     reply(Answer::Opened { opening, result: Err(error.to_string()) });
@@ -242,17 +310,24 @@ impl Work for FileWriter {
                 }
             }
             Job::Write { opening, pieces } => {
-                reply(self.with(opening, |open| open.write(&pieces)).unwrap_or(Answer::Written));
+                let folder = Arc::clone(&self.folder);
+                let written = self.with(opening, |open| {
+                    if open.is_stream {
+                        folder.check_room(bytes_of(&pieces))?;
+                    }
+                    open.write(&pieces)
+                });
+                reply(written.unwrap_or(Answer::Written));
             }
             Job::Finish { opening, digest, size, attributes } => {
                 // The error of a failed file has been reported before.
                 if let Some(open) = self.open.remove(&opening) {
-                    let result = self.finish(open, digest, size, attributes);
-                    reply(Answer::Stored { opening, result });
+                    reply(self.finish(opening, open, digest, size, attributes));
                 }
             }
+            Job::Sync => self.sync(reply),
             Job::Close { opening } => {
-                self.open.remove(&opening);
+                self.open.remove(&opening).into_iter().for_each(Open::abandon);
                 self.existing.remove(&opening);
             }
         }
@@ -260,8 +335,19 @@ impl Work for FileWriter {
 }
 
 impl Open {
-    /// The bytes that are still to be written.
+    /// Closes the file before it is complete. That of a stream is removed.
+    fn abandon(self) {
+        if let Some(partial) = self.partial.filter(|_| self.is_stream) {
+            // If it cannot be removed, it stays like the incomplete file of a receiver that was killed.
+            let _ = partial.discard();
+        }
+    }
+
+    /// The bytes that are still to be written, as far as they are known.
     fn bytes_to_come(&self) -> u64 {
+        if self.is_stream {
+            return 0;
+        }
         if !self.has_begun {
             return self.chunks.size() - self.kept_bytes;
         }
@@ -310,7 +396,7 @@ impl Open {
     }
 
     fn write(&mut self, pieces: &[Bytes]) -> io::Result<()> {
-        let bytes: u64 = pieces.iter().map(|piece| piece.len() as u64).sum();
+        let bytes = bytes_of(pieces);
         match self.ranges.front() {
             Some(range) if bytes <= range.end - range.start => self.write_here(pieces),
             _ => pieces.iter().try_for_each(|piece| self.write_across(piece.clone())),
@@ -362,11 +448,15 @@ fn not_begun() -> io::Error {
     io::Error::from(io::ErrorKind::NotFound)
 }
 
+fn bytes_of(pieces: &[Bytes]) -> u64 {
+    pieces.iter().map(|piece| piece.len() as u64).sum()
+}
+
 fn is_zero(piece: &Bytes) -> bool {
     piece.iter().all(|&byte| byte == 0)
 }
 
-fn write_all(out: &mut impl Write, mut slices: &mut [IoSlice<'_>]) -> io::Result<()> {
+pub(super) fn write_all(out: &mut impl Write, mut slices: &mut [IoSlice<'_>]) -> io::Result<()> {
     while !slices.is_empty() {
         match out.write_vectored(slices) {
             Ok(0) => return Err(io::Error::from(io::ErrorKind::WriteZero)),

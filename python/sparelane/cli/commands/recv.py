@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
-import sys
 from contextlib import ExitStack
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -67,7 +63,7 @@ def _mode(_: click.Context, __: click.Parameter, text: str | None) -> int | None
     "folder",
     required=True,
     metavar="FOLDER",
-    help="Folder for the files, created if its parent exists; with --once, - for standard output.",
+    help="Folder for the files, created if its parent exists; with --once, - writes them to standard output.",
 )
 @click.option("--once", is_flag=True, help="Exit after the first transfer, and others running at that time.")
 @click.option("--force", is_flag=True, help="Replace existing files.")
@@ -95,6 +91,8 @@ def command(
 
     A file gets its final name after all of it has arrived and its checksum is correct. On SIGTERM, running transfers
     finish first; a second SIGTERM exits at once. SIGHUP reloads the key and the trusted peers.
+
+    With -o - --once, the files of a transfer are written to standard output one after another, as they arrive.
     """
     to_output = folder == "-"
     if to_output and not once:
@@ -103,12 +101,10 @@ def command(
     signals = Signals(log, grace)
     first_contact = FirstContact(keys, trust, given["first_contact"])
     once_over = Once()
-    # Received names, kept only for standard output.
-    stored: list[str] = []
-    with ExitStack() as background, ExitStack() as stack:
+    with ExitStack() as stack:
         # A stalled reader of standard output must not stall the peers.
-        background.enter_context(STREAMS.in_background(as_json=as_json))
-        into = stack.enter_context(TemporaryDirectory(prefix="sparelane-")) if to_output else folder
+        stack.enter_context(STREAMS.in_background(as_json=as_json))
+        into = None if to_output else folder
         options = options_of(given)
         made = transfer.Receiver(
             listen, into, keys=keys, trust=trust, force=force, file_mode=file_mode, options=options
@@ -128,28 +124,12 @@ def command(
                     first_contact.meet(event["peer"])
                 if event.get("error"):
                     log("warning", f"{event.get('name', event['peer'][:16])}: {event['error']}")
-                if to_output and event["event"] == "item" and event["error"] is None:
-                    stored.append(event["name"])
                 if once:
                     once_over.note(event)
                     if once_over.is_over:
                         receiver.stop()
-        if to_output:
-            receiver.close()
-            # No peer waits any more, so writing the files may block for as long as the reader needs.
-            background.close()
-            for name in stored:
-                _write_to_output(Path(into, name))
     if once_over.errors:
         raise Incomplete(next(iter(once_over.errors.values())))
-
-
-def _write_to_output(path: Path) -> None:
-    """Writes a file to standard output. Ignores folders."""
-    if path.is_file():
-        with path.open("rb") as file:
-            shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
-        sys.stdout.buffer.flush()
 
 
 def _print_event(as_json: bool, to_output: bool, event: dict[str, Any]) -> None:

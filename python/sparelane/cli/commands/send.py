@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -23,23 +20,32 @@ from sparelane.terminal.transfer_line import State, transfer_line
 from sparelane.wire import addresses, transfer
 from sparelane.wire.controller import Remarks
 
+# The name of standard input at the receiver, unless --name gives another one.
+STDIN_NAME = "stdin"
 
-@contextmanager
-def _standard_input(name: str) -> Iterator[str]:
-    """Copies standard input into a temporary file of this name, and returns its path."""
-    if Path(name).name != name:
+
+def _standard_input(files: Sequence[str], name: str | None) -> tuple[tuple[str, ...], str | None]:
+    """Splits the arguments into files and the name for standard input; `None` if it is not sent.
+
+    Raises:
+        UsageError: the arguments contradict each other.
+    """
+    paths = tuple(file for file in files if file != "-")
+    if len(files) - len(paths) > 1:
+        raise click.UsageError("the file - (standard input) can be sent once")
+    if len(paths) == len(files):
+        if name is not None:
+            raise click.UsageError("--name is the name of standard input: add the file -")
+        return paths, None
+    if name is not None and Path(name).name != name:
         raise click.UsageError(f'--name "{name}"; allowed: a file name without folders')
-    with TemporaryDirectory(prefix="sparelane-") as folder:
-        path = Path(folder, name)
-        with path.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
-        yield str(path)
+    return paths, name or STDIN_NAME
 
 
 @click.command("send")
 @wire_options("send")
 @telemetry
-@click.option("--name", help="Name of the file that is read from standard input (-).")
+@click.option("--name", help="Name of standard input (-) at the receiver.  [default: stdin]")
 @click.option(
     "--include",
     multiple=True,
@@ -71,7 +77,10 @@ def command(
 
     A lost connection is restored, and the transfer continues (--retry). To resume an interrupted transfer, repeat the
     command. Files that the receiver already has, with equal content, count as sent. Files in a folder that cannot be
-    sent are reported, and the others are sent. The file - is standard input, which is first copied to a temporary file.
+    sent are reported, and the others are sent.
+
+    The file - is standard input, which is sent as it comes. It cannot be resumed: if the connection is lost, the
+    command fails, and the receiver keeps no part of it.
 
     To mirror a folder, send it with --compare time to a receiver with --force: files of equal size and time count as
     sent, changed ones replace the receiver's, and nothing is deleted there.
@@ -79,10 +88,9 @@ def command(
     peer = addresses.peer(to)
     options = options_of(given, peer)
     first_contact = FirstContact(keys, trust, given["first_contact"], peer)
-    if ("-" in files) != (name is not None) or files.count("-") > 1:
-        raise click.UsageError("the file - (standard input, once) and --name need each other")
+    files, stdin = _standard_input(files, name)
     if dry_run:
-        if name is not None:
+        if stdin is not None:
             raise click.UsageError("--dry-run cannot list standard input")
         _list(files, include, exclude, as_json=as_json)
         return
@@ -91,8 +99,6 @@ def command(
         stack.enter_context(STREAMS.in_background())
         # Ctrl-C and SIGTERM both close the connection, so that the peer does not wait for a timeout.
         stack.enter_context(terminated_as_interrupted())
-        if name is not None:
-            files = tuple(stack.enter_context(_standard_input(name)) if file == "-" else file for file in files)
         line = stack.enter_context(transfer_line())
 
         line = stack.enter_context(transfer_line())
@@ -109,7 +115,8 @@ def command(
             connection.note(progress)
             state = State(
                 progress.bytes,
-                progress.total_bytes,
+                # The size of standard input is known at its end.
+                progress.total_bytes if stdin is None else None,
                 progress.files,
                 progress.total_files,
                 None,
@@ -128,6 +135,7 @@ def command(
             exclude=exclude,
             options=options,
             progress=show,
+            stdin=stdin,
         )
     first_contact.meet(report.peer)
     progress = report.progress
