@@ -299,6 +299,9 @@ CASES: dict[tuple[str, str], Case] = {
         cross('kind = "constant"\nburst = 20\nbucket = { rate = "6Mbps", depth = "3KB" }\n').text,
         "cross_traffic.bucket",
     ),
+    ("table", "[[change]]"): Case(
+        BASE, "change", {"change": {"at": "500ms", "between": ["west", "east"], "rate": "5Mbps", "loss": 0.01}}
+    ),
     ("table", "[[drop]]"): Case(BASE, "drop", {"drop": {"from": "west", "to": "east", "segments": [20]}}),
     ("table", "[sample]"): Case(BASE, "sample", {"sample.flows": [0]}),
     ("table", "[measure]"): Case(BASE, "measure", {"measure.from": "100ms"}),
@@ -453,6 +456,14 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "table [[workload]]: traffic_class": ("urgent",),
     "table [[cross_traffic]]: from": (["left1"],),
     "table [[cross_traffic]]: to": (["right1"],),
+    "table [[change]]: at": ("300ms",),
+    "table [[change]]: between": (["left0", "west"],),
+    "table [[change]]: select": ("access",),
+    "table [[change]]: from": ("west",),
+    "table [[change]]: rate": ("2Mbps",),
+    "table [[change]]: delay": ("30ms",),
+    "table [[change]]: loss": (0.05,),
+    "table [[change]]: down": (True,),
     "table [[drop]]: from": ("left0",),
     "table [[drop]]: to": ("right0",),
     "table [[drop]]: segments": ([30],),
@@ -507,6 +518,7 @@ TOGETHER: dict[str, dict[str, Any]] = {
     "table traffic_classes: below": {
         "workload.traffic_classes": [{"name": "urgent", "below": "30KB"}, {"name": "bulk"}]
     },
+    "table [[change]]: select": {"change": {"at": "500ms", "select": "core", "rate": "5Mbps"}},
     "table [[drop]]: from": {"drop": {"from": "left0", "to": "west", "segments": [20]}},
     "table [[drop]]: to": {"drop": {"from": "east", "to": "right0", "segments": [20]}},
 }
@@ -548,7 +560,7 @@ def attempts(kind: str, name: str, key: str) -> Iterator[tuple[str, dict[str, An
 
 
 NO_EFFECT = " has no effect: "
-KEYS = [label for label in keys() if label[1] not in {"[emulate]", "[[emulate.change]]"}]
+KEYS = [label for label in keys() if label[1] != "[emulate]"]
 
 
 @pytest.mark.parametrize(("kind", "name", "key"), KEYS, ids=[f"{kind} {name} {key}" for kind, name, key in KEYS])

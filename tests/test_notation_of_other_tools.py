@@ -253,7 +253,7 @@ SEARCHES: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = [
     ("reno", ("is newreno", "controller newreno", "RFC 5681"), ()),
     ("droptail", ("is fifo", "queue fifo"), ()),
     ("tail-drop", ("is fifo", "queue fifo"), ()),
-    ("netem", ("[[link]]", "delay", "loss", "rate", "[[emulate.change]]"), ()),
+    ("netem", ("[[link]]", "delay", "loss", "rate", "[[change]]"), ()),
     ("fq_codel", ("queue fq-codel",), ()),
     ("bandwidth", ("rate", "[[link]]"), ()),
     ("buffer", ("limit", "[queue]"), ()),

@@ -173,7 +173,7 @@ pub static ALIASES: &[Alias] = &[
     // Features that have keys instead of a name.
     done_by(
         &["netem"],
-        &["[[link]] delay", "[[link]] loss", "[[link]] rate", "[[link]] limit", "[[emulate.change]] at"],
+        &["[[link]] delay", "[[link]] loss", "[[link]] rate", "[[link]] limit", "[[change]] at"],
         "the effects of tc's netem belong to a cable: its delay, loss, rate and limit",
     ),
     done_by(

@@ -8,8 +8,7 @@
 use crate::ip;
 use crate::plan::{Host, Plan};
 use sparelane_core::Time;
-use sparelane_scenario::ScriptedChange;
-use sparelane_sim::{BuildError, Fate, LinkTable, LiveNetwork, NodeId, Offered};
+use sparelane_sim::{BuildError, Fate, LinkTable, LiveNetwork, NodeId, Offered, ScriptedChange};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
@@ -88,7 +87,7 @@ impl Bridge {
             nodes: plan.hosts.iter().map(|host| host.node).collect(),
             host_of: plan.hosts.iter().enumerate().map(entry).collect(),
             classes,
-            changes: plan.changes.iter().copied().collect(),
+            changes: plan.config.changes.iter().copied().collect(),
             stored: Vec::new(),
             free: Vec::new(),
             max_stored: (MAX_STORED_BYTES / plan.mtu_bytes.max(1)) as usize,

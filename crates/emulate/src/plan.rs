@@ -5,7 +5,7 @@
 //! own.
 
 use sparelane_core::{Dur, Rate, Time};
-use sparelane_scenario::{Scenario, ScenarioError, ScriptedChange};
+use sparelane_scenario::{Scenario, ScenarioError};
 use sparelane_sim::{
     Change, Discipline, HostSpec, Limit, Loss, NodeId, QueueSpec, RoomNeeded, Routes, RunConfig, SwitchSpec,
 };
@@ -74,8 +74,6 @@ pub struct Plan {
     pub code_points: Vec<u8>,
     /// The allowed error of delays, at the 99th percentile.
     pub delay_error: Dur,
-    /// Scripted changes, in order of time.
-    pub changes: Vec<ScriptedChange>,
     /// The highest rate at which one host can send to another at any time during the emulation.
     pub max_host_rate: Rate,
 }
@@ -110,13 +108,12 @@ impl Plan {
         let hosts = hosts.map(|(index, &node)| Host { node, name: name(node), address: address(index) }).collect();
         let spec = scenario.emulate();
         Ok(Plan {
-            max_host_rate: max_host_rate(&config, &nodes, &spec.changes),
+            max_host_rate: max_host_rate(&config, &nodes),
             config,
             hosts,
             mtu_bytes,
             code_points: spec.code_points.clone(),
             delay_error: spec.delay_error,
-            changes: spec.changes.clone(),
         })
     }
 
@@ -146,14 +143,14 @@ impl Plan {
         (plan.config.router_queue, plan.config.nic_queue) = (queue.clone(), queue);
         plan.config.queues_at.clear();
         plan.config.switch = None::<SwitchSpec>;
-        plan.changes.clear();
+        plan.config.changes.clear();
         Ok(plan)
     }
 }
 
 /// Returns the scenario's run without the parts that real programs and hosts replace.
 fn config_of(scenario: &Scenario) -> Result<RunConfig, ScenarioError> {
-    let mut config = scenario.build_unchanging()?;
+    let mut config = scenario.build()?;
     config.host = HostSpec::default();
     config.hosts_at.clear();
     config.cross_traffic.clear();
@@ -164,9 +161,9 @@ fn config_of(scenario: &Scenario) -> Result<RunConfig, ScenarioError> {
 }
 
 /// Returns the highest rate at which any of these hosts can send to another, if each cable has its highest rate.
-fn max_host_rate(config: &RunConfig, hosts: &[NodeId], changes: &[ScriptedChange]) -> Rate {
+fn max_host_rate(config: &RunConfig, hosts: &[NodeId]) -> Rate {
     let mut cables = config.network.cables.clone();
-    for changed in changes {
+    for changed in &config.changes {
         if let Change::Rate(rate) = changed.change {
             let cable = &mut cables[changed.cable];
             let direction = cable.direction_from(changed.from);
@@ -211,8 +208,7 @@ mod tests {
         let network = "[topology]\nkind = \"dumbbell\"\naccess_rate = \"50Mbps\"\nbottleneck_rate = \"10Mbps\"\n";
         assert_eq!(plan(&format!("{network}pairs = 1")).expect("a plan").max_host_rate, Rate::from_mbps(10));
         assert_eq!(plan(&format!("{network}pairs = 2")).expect("a plan").max_host_rate, Rate::from_mbps(50));
-        let change =
-            "[[emulate.change]]\nat = \"1s\"\nbetween = [\"west\", \"east\"]\nfrom = \"west\"\nrate = \"30Mbps\"\n";
+        let change = "[[change]]\nat = \"1s\"\nbetween = [\"west\", \"east\"]\nfrom = \"west\"\nrate = \"30Mbps\"\n";
         assert_eq!(plan(&format!("{network}pairs = 1\n{change}")).expect("a plan").max_host_rate, Rate::from_mbps(30));
     }
 

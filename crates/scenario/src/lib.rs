@@ -27,6 +27,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod changes;
 pub mod columns;
 mod cross_traffic;
 pub mod digest;
@@ -57,7 +58,7 @@ mod warnings;
 
 pub use columns::{Column, Data, Table};
 pub use digest::digest;
-pub use emulate::{EmulateSpec, ScriptedChange};
+pub use emulate::EmulateSpec;
 pub use json_schema::{Document, json_schema};
 pub use listing::{Entry, Forms, Parameter, catalogue};
 pub use ports::Port;

@@ -9,7 +9,8 @@ use sparelane_catalogue::schema::{Field, Section};
 use sparelane_sim::{Loss, Network, NodeId, NodeKind};
 use std::collections::{BTreeMap, BTreeSet};
 
-const SENDING_END: Kind = Kind::Special(
+/// The ends whose directions a key applies to.
+pub const SENDING_END: Kind = Kind::Special(
     "with between, one of the two nodes; with select = \"access\", \"hosts\" or \"routers\"",
     &Shape::Of(Kind::Text),
 );
@@ -110,7 +111,7 @@ fn set<T: Copy>(both: &mut [T; 2], value: T, direction: Option<usize>) {
 }
 
 /// The direction of each of `cables` in which the end that `field` names sends.
-fn directions(
+pub fn directions(
     field: &Field<'_>,
     section: &Section<'_>,
     cables: &[usize],
@@ -191,7 +192,7 @@ pub fn overridden(fields: &[Field<'_>], network: &Network) -> Result<Vec<(usize,
 }
 
 /// The cables that an override selects, at least one.
-pub(crate) fn selected(section: &Section<'_>, network: &Network) -> Result<Vec<usize>, ScenarioError> {
+pub fn selected(section: &Section<'_>, network: &Network) -> Result<Vec<usize>, ScenarioError> {
     match (section.given("between"), section.given("select")) {
         (Some(between), None) => {
             let [from, to] = nodes::pair(&between)?;

@@ -7,8 +7,8 @@ use crate::json_schema::TOP_LEVEL;
 use crate::queue_at::QUEUE_AT;
 use crate::queues::{NIC_QUEUE, QUEUE_KEYS, ROUTER_QUEUE};
 use crate::{
-    cross_traffic, drops, emulate, host, links, measure, packet_log, pause, rcp_rates, sampling, scenario, schemes,
-    switch, transport,
+    changes, cross_traffic, drops, emulate, host, links, measure, packet_log, pause, rcp_rates, sampling, scenario,
+    schemes, switch, transport,
 };
 use sparelane_catalogue::Catalogue;
 use sparelane_catalogue::schema::json::Json;
@@ -121,11 +121,11 @@ pub fn catalogue(catalogue: &Catalogue) -> Vec<Entry> {
         ),
         table("bucket", "a token bucket, in cross traffic", cross_traffic::BUCKET),
         table("[[drop]]", "scripted drops", drops::DROP),
+        table("[[change]]", "changes of links during the run", changes::CHANGE),
         table("[sample]", "time series", sampling::SAMPLE),
         table("[measure]", "warm-up, and measurements other than completion times of flows", measure::MEASURE),
         table("[packets]", "a log of the data packets of one flow", packet_log::PACKETS),
         table("[emulate]", "settings of sparelane emulate alone", emulate::EMULATE),
-        table("[[emulate.change]]", "cables that change while programs run", emulate::CHANGE),
     ]);
     entries
 }

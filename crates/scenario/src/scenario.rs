@@ -5,14 +5,14 @@ mod resolved;
 
 pub use description::whole_nanoseconds;
 
-use crate::emulate::{self, EmulateSpec};
+use crate::emulate::{self, EMULATE, EmulateSpec};
 use crate::queue_at::Differing;
 use crate::queues::{Queues, ROUTER_QUEUE};
 use crate::reach::{Distances, access_routers, bdp_bytes};
 use crate::schemes::Schemes;
 use crate::warnings::{self, Facts, Ports};
 use crate::{
-    cross_traffic, drops, host, links, measure, packet_log, pause, queue_at, rcp_rates, sampling, switch,
+    changes, cross_traffic, drops, host, links, measure, packet_log, pause, queue_at, rcp_rates, sampling, switch,
     transport::{self, Transport},
 };
 use sparelane_catalogue::schema::ScenarioError;
@@ -27,7 +27,8 @@ use sparelane_catalogue::{Catalogue, topology};
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_sim::observe::{Delays, DelaysSpec, Observer, PacketLog, PacketLogSpec, Series, SeriesSpec};
 use sparelane_sim::{
-    CrossTraffic, Drop, HostAt, HostSpec, Network, NodeId, NodeKind, Routing, RunConfig, Simulation, SwitchSpec,
+    CrossTraffic, Drop, HostAt, HostSpec, Network, NodeId, NodeKind, Routing, RunConfig, ScriptedChange, Simulation,
+    SwitchSpec,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -107,6 +108,12 @@ pub static SCENARIO: &[Key] = &[
     Key::new("cross_traffic", tables(&Shape::Tables("cross_traffic")), NO_TABLES, "open-loop datagrams from hosts"),
     Key::new("drop", tables(&Shape::Tables("drop")), NO_TABLES, "scripted drops"),
     Key::new(
+        "change",
+        tables(&Shape::Tables("change")),
+        NO_TABLES,
+        "changes of links during the run, in order of time",
+    ),
+    Key::new(
         "measure",
         table(&Shape::Table("measure")),
         Fallback::Nothing("nothing"),
@@ -139,7 +146,6 @@ pub struct Scenario {
     text: Table,
     warnings: Vec<String>,
     emulation_warnings: Vec<String>,
-    unsimulated: Option<ScenarioError>,
     routing: Routing,
     network: Network,
     queues: Queues,
@@ -152,6 +158,7 @@ pub struct Scenario {
     demand: Demand,
     cross_traffic: Vec<CrossTraffic>,
     drops: Vec<Drop>,
+    changes: Vec<ScriptedChange>,
     sampling: Option<SeriesSpec>,
     traffic_classes: Vec<String>,
     measure: Option<DelaysSpec>,
@@ -197,18 +204,8 @@ impl Scenario {
 
     /// Builds the configuration of a run.
     ///
-    /// # Errors The scenario has `[[emulate.change]]`, which simulations do not support.
-    pub fn build(&self) -> Result<RunConfig, ScenarioError> {
-        match &self.unsimulated {
-            Some(error) => Err(error.clone()),
-            None => self.build_unchanging(),
-        }
-    }
-
-    /// Builds the configuration of a run without `[[emulate.change]]`, for a caller that applies these changes itself.
-    ///
     /// # Errors None for a scenario from [`Scenario::parse`].
-    pub fn build_unchanging(&self) -> Result<RunConfig, ScenarioError> {
+    pub fn build(&self) -> Result<RunConfig, ScenarioError> {
         let flows = self.workloads.iter().map(|workload| workload.flows(&self.network, self.seed));
         let flows = flows.collect::<Result<Vec<_>, _>>();
         let flows = flows.map_err(|error| ScenarioError::in_file(&self.file, None, error.message))?;
@@ -226,6 +223,7 @@ impl Scenario {
             flows: Box::new(Merge::new(flows)),
             cross_traffic: self.cross_traffic.clone(),
             drops: self.drops.clone(),
+            changes: self.changes.clone(),
             stop: Time::ZERO + self.duration,
             seed: self.seed,
             observers: self.observers(),
@@ -285,6 +283,11 @@ impl Scenario {
     /// The expected number of flows of the workloads.
     pub(crate) fn demand(&self) -> Demand {
         self.demand
+    }
+
+    /// Changes of links, in order of time.
+    pub fn changes(&self) -> &[ScriptedChange] {
+        &self.changes
     }
 
     /// The settings of an emulation.
@@ -367,8 +370,12 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
     let measure = section.maybe("measure", |field| measure::read(field.clone(), &schemes, duration))?;
     let packets = section.given("packets").map(|field| packet_log::read(field, &schemes, duration)).transpose()?;
     let table = section.need("emulate")?;
-    let emulate = emulate::read(table.clone(), &network)?;
-    let unsimulated = emulate::refusal(&table, &emulate);
+    let emulate = emulate::read(table.clone())?;
+    let mut changes = Vec::new();
+    for field in [section.need("change")?, table.section(&[EMULATE])?.need("change")?] {
+        changes::read(&field, &network, &mut changes)?;
+    }
+    changes.sort_by_key(|change| change.at);
     let host = host::read(section.need("host")?)?;
     let host_at = section.need("host_at")?;
     let hosts_at = host_at.tables()?;
@@ -410,7 +417,6 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
         text,
         warnings: warnings.list(),
         emulation_warnings: emulation_warnings.list(),
-        unsimulated,
         routing,
         network,
         queues,
@@ -423,6 +429,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
         demand,
         cross_traffic,
         drops,
+        changes,
         sampling,
         traffic_classes,
         measure,

@@ -7,7 +7,7 @@ use crate::cross::CrossTraffic;
 use crate::flow::FlowSource;
 use crate::hosts::{HostAt, HostSpec};
 use crate::observe::Observer;
-use crate::routing::network::{Limit, Network, NodeId};
+use crate::routing::network::{Limit, Loss, Network, NodeId};
 use crate::wire::fault::Drop;
 use crate::wire::memory::SwitchSpec;
 use crate::wire::qdisc::ActiveSpec;
@@ -200,6 +200,32 @@ pub enum FullInterface {
     Cut,
 }
 
+/// A change of one direction of a cable.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Change {
+    /// The rate, at least 1 kb/s. The unsent rest of a packet in transmission is sent at this rate, too.
+    Rate(Rate),
+    /// The propagation delay. Packets on the wire keep their order, and arrive no later than a packet that is sent now.
+    Delay(Dur),
+    /// The random loss of packets that arrive from now on.
+    Loss(Loss),
+    /// If true, all packets that arrive from now on are lost, whatever the random loss.
+    Down(bool),
+}
+
+/// A change at a given time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScriptedChange {
+    /// The time of the change, from the start of the run.
+    pub at: Time,
+    /// The cable, by its place in [`Network::cables`].
+    pub cable: usize,
+    /// The end of the cable that sends.
+    pub from: NodeId,
+    /// The change.
+    pub change: Change,
+}
+
 /// Everything that defines one run.
 pub struct RunConfig {
     /// The network.
@@ -228,6 +254,8 @@ pub struct RunConfig {
     pub cross_traffic: Vec<CrossTraffic>,
     /// Scripted drops.
     pub drops: Vec<Drop>,
+    /// Changes of links, in order of time.
+    pub changes: Vec<ScriptedChange>,
     /// The end of the run, whether flows have finished or not.
     pub stop: Time,
     /// Seed of every random draw.

@@ -28,13 +28,16 @@ pub mod simulation;
 mod wire;
 mod world;
 
-pub use config::{Discipline, FullInterface, QueueAt, QueueSpec, RcpSpec, RoomNeeded, Routing, RunConfig, Scheme};
+pub use config::{
+    Change, Discipline, FullInterface, QueueAt, QueueSpec, RcpSpec, RoomNeeded, Routing, RunConfig, Scheme,
+    ScriptedChange,
+};
 pub use cross::{AggregateSpec, ConstantSpec, CrossTraffic, Pattern, TokenBucket};
 #[cfg(feature = "oracle")]
 pub use engine::{oracle, recorded};
 pub use flow::{FlowSource, FlowSpec, MAX_FLOW_SEGMENTS, Writes};
 pub use hosts::{HostAt, HostSpec, Interrupts, Stalls, TimestampAt};
-pub use live::{Change, Fate, LiveNetwork, Offered};
+pub use live::{Fate, LiveNetwork, Offered};
 pub use physics::PhysicsViolation;
 pub use records::{CLASSES, CrossTable, DelayTable, FlowTable, LinkTable, PacketTable, Records, SeriesTable, Totals};
 pub use routing::network::{Cable, Limit, Loss, Network, Node, NodeId, NodeKind};

@@ -8,17 +8,17 @@
 //! Time never goes back. Everything that happens between two calls is computed at its exact instant. A late call
 //! therefore delays a packet once, at its host, and not at every queue along its path.
 
-use crate::config::RunConfig;
+use crate::config::{Change, RunConfig};
 use crate::engine::fabric::{AT_HOST, Alarm, Event, Fabric, LinkFabric};
 use crate::hosts::Hosts;
 use crate::records::LinkTable;
-use crate::routing::network::{Loss, Network, NodeId};
+use crate::routing::network::{Network, NodeId};
 use crate::routing::routes::{Routes, link_of};
 use crate::simulation::{BuildError, check_paths};
 use crate::wire::link::LinkSpec;
 use crate::wire::packet::{Fields, Flags, NO_BLOCKS, Packet};
 use crate::world::link_specs;
-use sparelane_core::{Dur, Rate, Time};
+use sparelane_core::Time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The size of the event tree.
@@ -72,19 +72,6 @@ pub enum Fate {
     },
 }
 
-/// A change of one direction of a cable.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Change {
-    /// The rate, at least 1 kb/s. The unsent rest of a packet in transmission is sent at this rate, too.
-    Rate(Rate),
-    /// The propagation delay. Packets on the wire keep their order, and arrive no later than a packet that is sent now.
-    Delay(Dur),
-    /// The random loss of packets that arrive from now on.
-    Loss(Loss),
-    /// If true, all packets that arrive from now on are lost, whatever the random loss.
-    Down(bool),
-}
-
 /// The network.
 #[derive(Debug)]
 pub struct LiveNetwork {
@@ -103,8 +90,8 @@ pub struct LiveNetwork {
 }
 
 impl LiveNetwork {
-    /// Builds the network of `config`, without traffic. Flows, schemes, observers and scripted drops of `config` are
-    /// ignored.
+    /// Builds the network of `config`, without traffic. Flows, schemes, observers, scripted drops and changes of
+    /// `config` are ignored.
     ///
     /// # Errors
     /// Fails if a host has no or several cables, two hosts have no path, or there are too many cables.
@@ -196,21 +183,10 @@ impl LiveNetwork {
     /// Changes the direction of cable number `cable` in which `from` sends, at `now`.
     pub fn change(&mut self, now: Time, cable: usize, from: NodeId, change: Change) {
         self.handle_time(now);
-        let (link, seed, now) = (link_of(&self.network, cable, from), self.seed, self.now);
+        let link = link_of(&self.network, cable, from);
         let spec = &mut self.specs[link as usize];
-        match change {
-            Change::Rate(rate) => spec.rate = rate,
-            Change::Delay(delay) => spec.delay = delay,
-            Change::Loss(_) | Change::Down(_) => {}
-        }
-        self.fabric.change_link(link, |link_itself| match change {
-            Change::Rate(_) | Change::Delay(_) => link_itself.retune(now, spec),
-            Change::Loss(loss) => link_itself.set_loss(loss, seed, u64::from(link)),
-            Change::Down(is_down) => link_itself.set_down(is_down),
-        });
-        if let Change::Rate(_) = change {
-            self.fabric.repeat_pause(now, link);
-        }
+        spec.apply(change);
+        self.fabric.change(self.now, link, change, spec, self.seed);
     }
 
     /// The counters of all links at `now`, one row per direction of a cable, with the rates at that time.

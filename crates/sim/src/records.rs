@@ -109,7 +109,7 @@ pub struct LinkTable {
     pub from: Vec<u32>,
     /// Index of the node that receives.
     pub to: Vec<u32>,
-    /// Bits per second.
+    /// Bits per second; the mean over the run if the link changes.
     pub rate_bps: Vec<u64>,
     /// Packets that arrived at the far end by the run's end, or were lost on the wire.
     pub sent_packets: Vec<u64>,

@@ -5,6 +5,7 @@
 //! need (hosts with costs, observers, cross traffic) are separate, and reached by one test of a flag.
 
 mod acknowledge;
+mod changes;
 mod datagrams;
 mod deliver;
 mod finish;
@@ -22,6 +23,7 @@ mod tests;
 mod timers;
 mod watch;
 
+use self::changes::Changes;
 use self::flow::Flow;
 use self::follow::{Arrivals, Followers};
 use self::interface::{Queueing, Waiting};
@@ -62,6 +64,7 @@ pub(crate) struct World<F> {
     /// Idle connections that flows may take.
     pools: Pools,
     cross_traffic: Vec<cross::Source>,
+    changes: Changes,
     layout: Layout,
     settings: Settings,
     observers: Observers,
@@ -121,6 +124,7 @@ impl<F: Fabric> World<F> {
             arrivals: Arrivals { source: config.flows, upcoming: None, followers: Followers::default() },
             pools: Pools::default(),
             cross_traffic: Vec::new(),
+            changes: Changes::new(config.changes, &network, &links, config.stop),
             layout: Layout { network, links, routes, positions, queues_in_view },
             settings: Settings {
                 schemes: config.schemes,
@@ -139,6 +143,7 @@ impl<F: Fabric> World<F> {
             }
         }
         // The end of the run is inclusive: the alarm fires one picosecond later.
+        world.await_next_change();
         world.fabric.arm(Alarm::Stop, Time::from_ps(world.settings.stop.as_ps().saturating_add(1)));
         world.await_next_flow();
         world.start_cross_traffic(config.cross_traffic);
@@ -203,6 +208,7 @@ impl<F: Fabric> World<F> {
             self.handle_loss(packet);
         }
         match alarm {
+            Alarm::Change => self.change_links(),
             Alarm::Timer => self.fire_timers()?,
             Alarm::FlowStart => self.start_flows(),
             Alarm::Sample => self.sample(),

@@ -143,7 +143,7 @@ REQUESTS: Columns = (
 LINKS: Columns = (
     _FROM,
     _TO,
-    Column("rate_bps", "UInt64", "The line rate.", "bit/s"),
+    Column("rate_bps", "UInt64", "The line rate; the mean over the run if the link changes.", "bit/s"),
     Column(
         "sent_packets",
         "UInt64",

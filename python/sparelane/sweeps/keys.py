@@ -65,7 +65,7 @@ def _entries_of(where: list[str], table: Any) -> Iterator[tuple[str, str]]:
         if last == "queue_at":
             yield ("table", "[queue]")
     else:
-        # The catalogue lists a nested table by its own name or by its whole path, such as `[[emulate.change]]`.
+        # The catalogue lists a nested table by its own name or by its whole path. `emulate.change` has the former.
         names = dict.fromkeys((last, ".".join(where)))
         yield from (("table", text) for name in names for text in (name, f"[{name}]", f"[[{name}]]"))
 

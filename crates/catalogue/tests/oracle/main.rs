@@ -17,9 +17,10 @@ use sparelane_sim::observe::{
 };
 use sparelane_sim::oracle::{Engine, Trial, try_run};
 use sparelane_sim::{
-    AggregateSpec, Cable, ConstantSpec, CrossTraffic, Discipline, Drop, FlowSource, FullInterface, HostAt, HostSpec,
-    Interrupts, Limit, Loss, Network, NodeId, NodeKind, PacketTable, Pattern, PauseSpec, QueueAt, QueueSpec, RcpSpec,
-    Records, RoomNeeded, Routing, RunConfig, Scheme, Stalls, SwitchSpec, TimestampAt, TokenBucket, Writes,
+    AggregateSpec, Cable, Change, ConstantSpec, CrossTraffic, Discipline, Drop, FlowSource, FullInterface, HostAt,
+    HostSpec, Interrupts, Limit, Loss, Network, NodeId, NodeKind, PacketTable, Pattern, PauseSpec, QueueAt, QueueSpec,
+    RcpSpec, Records, RoomNeeded, Routing, RunConfig, Scheme, ScriptedChange, Stalls, SwitchSpec, TimestampAt,
+    TokenBucket, Writes,
 };
 use sparelane_transport::{DelayedAck, Ecn, TransportConfig};
 
@@ -201,6 +202,26 @@ fn users(network: &Network, seed: u64) -> Box<dyn FlowSource> {
     Box::new(WebUsers::new(network, spec, seed).expect("a workload"))
 }
 
+/// Changes of random cables during the first half second, some of them at the same instant.
+fn changes(network: &Network, seed: u64) -> Vec<ScriptedChange> {
+    let mut rng = Stream::new(seed, Domain::Test, 40);
+    let mut at = Time::ZERO;
+    let change = |_| {
+        at += Dur::from_us([0, 0, 500, 1_000, 7_303][rng.below(5) as usize] * rng.below(8));
+        let cable = rng.below(network.cables.len() as u64) as usize;
+        let Cable { a, b, .. } = network.cables[cable];
+        let probability = [0.0, 0.02, 1.0][rng.below(3) as usize];
+        let change = match rng.below(6) {
+            0 | 1 => Change::Rate(Rate::from_bps([150_000, 3_000_001, 20_000_000, 500_000_000][rng.below(4) as usize])),
+            2 | 3 => Change::Delay(Dur::from_us([0, 10, 1_000, 9_000][rng.below(4) as usize])),
+            4 => Change::Loss(Loss { probability, data_only: rng.below(2) == 0 }),
+            _ => Change::Down(rng.below(3) == 0),
+        };
+        ScriptedChange { at, cable, from: if rng.below(2) == 0 { a } else { b }, change }
+    };
+    (0..60).map(change).collect()
+}
+
 /// Up to four sources of cross traffic that last as long as flows arrive.
 fn cross_traffic(network: &Network, rng: &mut Stream) -> Vec<CrossTraffic> {
     let (hosts, sources) = (network.hosts(), rng.below(5));
@@ -331,6 +352,7 @@ fn scenario(seed: u64) -> RunConfig {
         flows: Box::new(Merge::new((0..8).map(flows).collect())),
         cross_traffic: cross_traffic(&network, &mut Stream::new(seed, Domain::Test, 2)),
         drops: vec![drop],
+        changes: Vec::new(),
         routing: [Routing::SinglePath, Routing::PerFlowEcmp, Routing::FirstCable][rng.below(3) as usize],
         router_queue: queue(&mut rng),
         nic_queue: queue(&mut rng),
@@ -389,6 +411,27 @@ fn random_scenarios_give_the_same_records_in_both_engines() {
     assert!(measured > 10_000, "only {measured} packets measured");
     let [rows, resent, due, stamped] = logged;
     assert!(rows > 500 && resent > 10 && due > 50 && stamped > 20, "of packets logged: {logged:?}");
+}
+
+#[test]
+fn random_scenarios_with_changing_links_give_the_same_records_in_both_engines() {
+    let (mut finished, mut delivered, mut differing) = (0, 0, 0);
+    for seed in 500..530 {
+        let config = |is_changing: bool| {
+            let config = if seed % 3 == 0 { tandem::scenario(seed) } else { scenario(seed) };
+            let changes = if is_changing { changes(&config.network, seed) } else { Vec::new() };
+            RunConfig { changes, ..config }
+        };
+        let [fast, plain] = [Engine::Fast, Engine::Plain].map(|engine| run_of(engine, config(true)));
+        assert_eq!(fast.links, plain.links, "seed {seed}");
+        assert_eq!(fast.flows, plain.flows, "seed {seed}");
+        assert_eq!(fast, plain, "seed {seed}");
+        differing += u64::from(fast.flows != run_of(Engine::Fast, config(false)).flows);
+        finished += fast.totals.finished_flows;
+        delivered += fast.links.sent_packets.iter().sum::<u64>();
+    }
+    assert!(finished > 200 && delivered > 20_000, "{finished} flows finished, {delivered} packets crossed a link");
+    assert!(differing > 25, "changes had effects in {differing} of 30 scenarios");
 }
 
 /// Checks that times of logged packets are in order. Adds up rows, retransmissions, packets with a due time, and

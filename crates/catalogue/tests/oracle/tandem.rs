@@ -60,7 +60,7 @@ fn flows(network: &Network, rng: &mut Stream) -> Planned {
     Planned((0..steady + other).map(flow).collect())
 }
 
-fn scenario(seed: u64) -> RunConfig {
+pub fn scenario(seed: u64) -> RunConfig {
     let mut rng = Stream::new(seed, Domain::Test, 40);
     let network = chain(&mut rng);
     let plain = |rng: &mut Stream, bytes| QueueSpec {

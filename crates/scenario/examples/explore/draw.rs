@@ -80,6 +80,7 @@ pub fn draw(seed: u64, index: u64) -> Drawn {
     text += &cross_traffic(rng, &network, duration_us);
     text += &drops(rng, &network);
     let observers = observers(rng, &network, duration_us, rcp);
+    text += &changes(rng, &network, duration_us);
     Drawn { duration_us, ends, network: text, schemes, observers }
 }
 
@@ -480,6 +481,36 @@ fn drops(rng: &mut Stream, network: &Network) -> String {
         let (flow, copies) = (rng.below(4), 1 + rng.below(3));
         let _ = write!(text, "[[drop]]\nfrom = \"{from}\"\nto = \"{to}\"\nflow = {flow}\n");
         let _ = write!(text, "segments = {segments:?}\ncopies = {copies}\n");
+    }
+    text
+}
+
+/// Changes of cables in order of time. A cable that goes down comes up again, so that flows can end.
+fn changes(rng: &mut Stream, network: &Network, duration_us: u64) -> String {
+    let mut text = String::new();
+    let mut at_us = 0;
+    let mut table = |at_us: u64, cable: &[String; 2], keys: &str| {
+        let _ = write!(text, "[[change]]\nat = \"{at_us}us\"\nbetween = {cable:?}\n{keys}\n");
+    };
+    let count = if one_in(rng, 3) { 1 + rng.below(8) } else { 0 };
+    for _ in 0..count {
+        at_us += rng.below(duration_us / 8);
+        let cable = cable(rng, network);
+        let from = if one_in(rng, 2) { format!("from = \"{}\"\n", cable[0]) } else { String::new() };
+        match rng.below(5) {
+            0 => {
+                table(at_us, &cable, &format!("{from}down = true"));
+                at_us += rng.below(duration_us / 20);
+                table(at_us, &cable, &format!("{from}down = false"));
+            }
+            1 => table(at_us, &cable, &format!("{from}loss = {:?}", rng.unit() / 10.0)),
+            2 => table(at_us, &cable, &format!("{from}delay = {}", span(rng, Dur::ZERO, Dur::from_ms(20)))),
+            3 => table(at_us, &cable, &format!("{from}rate = {}", rate(rng, 1_000_000, 200_000_000))),
+            _ => {
+                let (rate, delay) = (rate(rng, 500_000, 100_000_000), span(rng, Dur::ZERO, Dur::from_ms(5)));
+                table(at_us, &cable, &format!("{from}rate = {rate}\ndelay = {delay}"));
+            }
+        }
     }
     text
 }

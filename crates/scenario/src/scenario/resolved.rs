@@ -23,7 +23,6 @@ impl Scenario {
             text: _,
             warnings: _,
             emulation_warnings: _,
-            unsimulated: _,
             routing,
             network,
             queues,
@@ -36,6 +35,7 @@ impl Scenario {
             demand: _,
             cross_traffic,
             drops,
+            changes,
             sampling,
             traffic_classes,
             measure,
@@ -43,7 +43,7 @@ impl Scenario {
             emulate: _,
         } = self;
         let run = (seed, duration, bdp_bytes, routing);
-        let nodes = (network, queues, switch, differing, host, hosts_at);
+        let nodes = (network, changes, queues, switch, differing, host, hosts_at);
         let traffic = (schemes, workloads, traffic_classes, cross_traffic, drops);
         let observers = (sampling, measure, packets);
         format!("{run:?}\n{nodes:?}\n{traffic:?}\n{observers:?}\n")

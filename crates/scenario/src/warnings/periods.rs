@@ -1,6 +1,7 @@
 //! Warnings about periods and times beyond the end of the run.
 
 use super::Facts;
+use crate::emulate::EMULATE;
 use crate::sampling::SAMPLE;
 use sparelane_catalogue::schema::{Field, Kind, ScenarioError, Warnings};
 use sparelane_core::{Dur, Time};
@@ -30,6 +31,13 @@ pub(super) fn check(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), Scenar
             warnings.add(format!("{} sends nothing: it starts after the run, which ends at {end}", table.path));
         }
         beyond(&table, "stop", end, warnings);
+    }
+    for field in [facts.root.need("change")?, facts.root.need("emulate")?.section(&[EMULATE])?.need("change")?] {
+        for table in field.tables()? {
+            if moment(&table, "at").is_some_and(|at| at >= end) {
+                warnings.add(table.without_effect(&format!("the run ends at {end}")));
+            }
+        }
     }
     if let Some(table) = facts.root.given("sample") {
         let section = table.section(&[SAMPLE])?;

@@ -14,6 +14,7 @@
 //! advances at every hop. The top two bits of an entry mark links that need more than the plain path; plain links,
 //! hosts and all special cases separate by one comparison.
 
+use crate::config::Change;
 use crate::engine::event_tree::EventTree;
 use crate::engine::tandems::Tandems;
 use crate::routing::network::NodeId;
@@ -40,6 +41,8 @@ const NUMBER: u32 = (1 << 30) - 1;
 /// Events that are not packets. Each kind has at most one pending event; ties are handled in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Alarm {
+    /// Links change.
+    Change,
     /// The earliest timer of any flow.
     Timer,
     /// The next flow starts.
@@ -53,7 +56,8 @@ pub(crate) enum Alarm {
 }
 
 impl Alarm {
-    pub(crate) const ALL: [Alarm; 5] = [Alarm::Timer, Alarm::FlowStart, Alarm::Sample, Alarm::Stop, Alarm::Pause];
+    pub(crate) const ALL: [Alarm; 6] =
+        [Alarm::Change, Alarm::Timer, Alarm::FlowStart, Alarm::Sample, Alarm::Stop, Alarm::Pause];
 }
 
 /// An event that concerns hosts.
@@ -104,6 +108,9 @@ pub(crate) trait Fabric {
     fn has_room(&mut self, now: Time, link: u32, bytes: u64) -> bool;
     /// Requests [`Event::Idle`] for a time at which there may be room for `bytes`. Call it only if `has_room` is false.
     fn wake_when_room(&mut self, now: Time, link: u32, bytes: u64);
+    /// Changes `link`, whose spec says that it changes. `spec` has the new rate and delay; random losses are drawn with
+    /// `seed`.
+    fn change(&mut self, now: Time, link: u32, change: Change, spec: &LinkSpec, seed: u64);
     /// Adds scripted drops to `link`.
     fn plan_drop(&mut self, link: u32, planned: PlannedDrop);
     /// Discards the scripted drops of `link` for the flow in this slot, which is over: they are not meant for the
@@ -193,15 +200,6 @@ impl<const N: usize> LinkFabric<N> {
     /// A lower bound for the time of the next event.
     pub(crate) fn next_time(&self) -> Time {
         self.tree.earliest()
-    }
-
-    /// Applies `change` to a link, which must not be fused.
-    pub(crate) fn change_link(&mut self, link: u32, change: impl FnOnce(&mut Link)) {
-        let at = link as usize;
-        debug_assert!(!self.links[at].is_fused, "link {link} is fused, and cannot change");
-        change(&mut self.links[at]);
-        let next = self.links[at].next_event();
-        self.tree.set(at, next);
     }
 
     /// Repeats the frame that pauses `link`, if it is paused. The length of a pause is a number of bits, so a change of
@@ -516,6 +514,17 @@ impl<const N: usize> Fabric for LinkFabric<N> {
         self.links[at].wake_when_room(now, bytes);
         let next = self.links[at].next_event();
         self.tree.set(at, next);
+    }
+
+    fn change(&mut self, now: Time, link: u32, change: Change, spec: &LinkSpec, seed: u64) {
+        let at = link as usize;
+        debug_assert!(!self.links[at].is_fused, "link {link} is fused, and cannot change");
+        self.links[at].apply(now, change, spec, seed, u64::from(link));
+        let next = self.links[at].next_event();
+        self.tree.set(at, next);
+        if let Change::Rate(_) = change {
+            self.repeat_pause(now, link);
+        }
     }
 
     fn plan_drop(&mut self, link: u32, planned: PlannedDrop) {

@@ -4,7 +4,7 @@
 //! It compiles only with the feature `oracle`, which the tests of this crate and of those above it enable. [`try_run`]
 //! runs a configuration in either engine and returns the records, so that tests can compare them on random scenarios.
 
-use crate::config::{Discipline, RunConfig};
+use crate::config::{Change, Discipline, RunConfig};
 use crate::engine::fabric::{AT_HOST, AT_INTERFACE, Alarm, Event, Fabric, LinkFabric};
 use crate::physics::PhysicsViolation;
 use crate::records::{CLASSES, Records};
@@ -16,7 +16,7 @@ use crate::wire::pause::{FRAME_BYTES, PauseSpec, is_down_to};
 use crate::wire::qdisc::{ActiveQueue, PriorityQueue};
 use crate::wire::rcp_meter::RcpMeter;
 use crate::world::World;
-use sparelane_core::{Rate, Time};
+use sparelane_core::{Dur, Rate, Time};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
@@ -68,7 +68,8 @@ struct Port {
     waiting: Waiting,
     in_transmission: Option<Packet>,
     free_at: Time,
-    wire: VecDeque<Packet>,
+    /// Packets on the wire, each with its time of arrival.
+    wire: VecDeque<(Time, Packet)>,
     faults: Faults,
     meter: Option<RcpMeter>,
     wake: Time,
@@ -132,6 +133,10 @@ impl TwoEventFabric {
 
     fn start_transmission(&mut self, now: Time, link: u32) {
         let port = &mut self.ports[link as usize];
+        if port.faults.is_down {
+            // A link that is down carries no frame.
+            port.frame = None;
+        }
         if let Some(quanta) = port.frame.take() {
             port.in_frame = Some(quanta);
             port.free_at = now + port.spec.rate.byte_time().of(FRAME_BYTES);
@@ -251,6 +256,37 @@ impl TwoEventFabric {
         if spec.xoff.is_reached(bytes, packets) && port.holds.iter().all(|&(held, _)| held != from) {
             port.holds.push((from, spec.xon));
             self.count_hold(now, from ^ 1, true);
+        }
+    }
+
+    /// Sets the rate and the delay of a link. What is left of the packet in transmission takes as many times longer as
+    /// the whole packet does. Packets on the wire arrive no later than one that leaves the transmitter now.
+    fn retune(&mut self, now: Time, link: u32, spec: &LinkSpec) {
+        let port = &mut self.ports[link as usize];
+        let in_transmission = port.in_transmission.or(port.in_frame.map(Packet::pause));
+        let before = in_transmission.map(|packet| port.spec.time_of(&packet));
+        (port.spec.rate, port.spec.delay) = (spec.rate, spec.delay);
+        let mut due = Vec::new();
+        if let (Some(packet), Some(before)) = (in_transmission, before) {
+            let (left, whole) = ((port.free_at - now).as_ps(), port.spec.time_of(&packet).as_ps());
+            let left = (u128::from(left) * u128::from(whole)).div_ceil(u128::from(before.as_ps()));
+            port.free_at = now + Dur::from_ps(left as u64);
+            due.push((port.free_at, Kind::TransmissionEnds(link)));
+        }
+        for (at, _) in port.wire.iter_mut().filter(|(at, _)| *at > now + spec.delay) {
+            *at = now + spec.delay;
+            due.push((*at, Kind::Arrives(link)));
+        }
+        if let Waiting::Active(active) = &mut port.waiting {
+            active.handle_rate(spec.rate);
+        }
+        if let Some(meter) = &mut port.meter {
+            meter.handle_rate(now, spec.rate);
+        }
+        let is_awaited = port.wake != Time::NEVER;
+        due.into_iter().for_each(|(at, kind)| self.push(at, kind));
+        if is_awaited {
+            self.wake_at(now, link);
         }
     }
 
@@ -377,18 +413,21 @@ impl Fabric for TwoEventFabric {
                 Kind::TransmissionEnds(link) => {
                     let port = &mut self.ports[link as usize];
                     let arrival = now + port.spec.delay;
-                    if let Some(quanta) = port.in_frame.take() {
-                        port.wire.push_back(Packet::pause(quanta));
+                    // A change of the rate leaves events behind, which are ignored.
+                    if port.free_at != now {
+                        continue;
                     }
-                    if let Some(packet) = port.in_transmission.take() {
-                        port.wire.push_back(packet);
-                    }
+                    let frame = port.in_frame.take().map(Packet::pause);
+                    let Some(packet) = frame.or_else(|| port.in_transmission.take()) else { continue };
+                    port.wire.push_back((arrival, packet));
                     self.push(arrival, Kind::Arrives(link));
                     self.start_transmission(now, link);
                 }
                 Kind::Arrives(link) => {
                     let port = &mut self.ports[link as usize];
-                    let packet = port.wire.pop_front()?;
+                    // A change of the delay leaves events behind, too.
+                    let Some(&(_, packet)) = port.wire.front().filter(|(at, _)| *at == now) else { continue };
+                    port.wire.pop_front();
                     if let Some(quanta) = packet.pause_quanta() {
                         self.pause(now, link, quanta);
                         continue;
@@ -447,7 +486,7 @@ impl Fabric for TwoEventFabric {
     fn free_at(&self, link: u32) -> Option<Time> {
         let port = &self.ports[link as usize];
         let Waiting::Fifo(waiting) = &port.waiting else { return None };
-        if port.spec.is_controlled {
+        if port.spec.is_controlled || port.spec.changes {
             return None;
         }
         Some(waiting.iter().fold(port.free_at, |at, packet| at + port.spec.time_of(packet)))
@@ -489,6 +528,22 @@ impl Fabric for TwoEventFabric {
         self.wake_at(at, link);
     }
 
+    fn change(&mut self, now: Time, link: u32, change: Change, spec: &LinkSpec, seed: u64) {
+        let faults = &mut self.ports[link as usize].faults;
+        match change {
+            Change::Rate(_) => {
+                self.retune(now, link, spec);
+                let back = &self.ports[(link ^ 1) as usize];
+                if let Some(spec) = back.spec.pauses.filter(|_| back.holders > 0) {
+                    self.send_frame(now, link ^ 1, spec.quanta);
+                }
+            }
+            Change::Delay(_) => self.retune(now, link, spec),
+            Change::Loss(loss) => faults.set_loss(loss, seed, u64::from(link)),
+            Change::Down(is_down) => faults.is_down = is_down,
+        }
+    }
+
     fn plan_drop(&mut self, link: u32, planned: PlannedDrop) {
         self.ports[link as usize].faults.planned.push(planned);
     }
@@ -527,7 +582,7 @@ impl Fabric for TwoEventFabric {
 
     fn held_packets(&self, link: u32) -> u64 {
         let port = &self.ports[link as usize];
-        let packets = port.wire.iter().filter(|packet| packet.pause_quanta().is_none()).count() as u64;
+        let packets = port.wire.iter().filter(|(_, packet)| packet.pause_quanta().is_none()).count() as u64;
         packets + port.backlog().1 + u64::from(port.in_transmission.is_some())
     }
 

@@ -1,7 +1,7 @@
 //! Records the packets that hosts send in a run, and their outcomes, so that tests can offer the same packets at the
 //! same times to a [`LiveNetwork`](crate::LiveNetwork) and compare.
 
-use crate::config::RunConfig;
+use crate::config::{Change, RunConfig};
 use crate::engine::fabric::{Alarm, Event, Fabric, LinkFabric};
 use crate::live::Offered;
 use crate::physics::PhysicsViolation;
@@ -163,6 +163,10 @@ impl Fabric for Recorded {
 
     fn wake_when_room(&mut self, now: Time, link: u32, bytes: u64) {
         self.inner.wake_when_room(now, link, bytes);
+    }
+
+    fn change(&mut self, now: Time, link: u32, change: Change, spec: &LinkSpec, seed: u64) {
+        self.inner.change(now, link, change, spec, seed);
     }
 
     fn plan_drop(&mut self, link: u32, planned: PlannedDrop) {

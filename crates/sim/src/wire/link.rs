@@ -91,6 +91,8 @@ pub(crate) struct Link {
     can_fuse: bool,
     /// In addition, a packet that waits less than the largest packet takes is neither dropped nor marked.
     can_follow: bool,
+    /// The link may change while packets wait.
+    changes: bool,
     /// Arrivals at the far end while the link was fused, which were no events.
     fused_arrivals: u64,
     counts: Box<LinkCounts>,
@@ -168,7 +170,7 @@ impl Link {
         let from_packets = spec.queue.mark_at.map_or(u64::MAX, packets_in).min(packets_in(limit));
         let from_wait = exact_check_wait(spec);
         // A fused link makes no events, but a shared memory and observers need them.
-        let can_fuse = is_plain && spec.memory.is_none() && !spec.is_watched;
+        let can_fuse = is_plain && spec.memory.is_none() && !spec.is_watched && !spec.changes;
         let one_fits = from_wait > rate.time_for(spec.largest_bytes);
         let mut link = Link {
             wire: Ring::with_capacity(4),
@@ -194,6 +196,7 @@ impl Link {
             room: spec.room(),
             mark_at: spec.queue.mark_at,
             can_fuse,
+            changes: spec.changes,
             can_follow: can_fuse && one_fits && !spec.queue.bars_low_priority,
             fused_arrivals: 0,
             counts: Box::default(),
@@ -573,9 +576,10 @@ impl Link {
         matches!(self.queue, Waiting::InOrder(_))
     }
 
-    /// The time at which a FIFO link has sent everything that arrived; `None` for other disciplines.
+    /// The time at which a FIFO link has sent everything that arrived; `None` for other disciplines, and for links that
+    /// may change before then.
     pub(crate) fn free_at(&self) -> Option<Time> {
-        self.is_in_order().then_some(self.busy_until)
+        (self.is_in_order() && !self.changes).then_some(self.busy_until)
     }
 
     /// Requests an event for the time at which the transmitter is free, `now` or later.

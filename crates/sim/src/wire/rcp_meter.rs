@@ -85,6 +85,14 @@ impl RcpMeter {
         }
     }
 
+    /// Changes the rate of the link at `now`. R stays, within its new bounds.
+    pub(crate) fn handle_rate(&mut self, now: Time, link: Rate) {
+        self.catch_up(now);
+        self.link_bps = link.as_bps() as f64;
+        self.capacity_bps = self.spec.gamma * self.link_bps;
+        self.rate_bps = bounded(self.rate_bps, &self.spec, self.capacity_bps);
+    }
+
     /// R at `now`, for time series. Does not change the meter.
     pub(crate) fn rate_at(&self, now: Time) -> Rate {
         let mut then = self.clone();

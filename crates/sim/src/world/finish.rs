@@ -7,6 +7,9 @@ use crate::records::Records;
 use crate::routing::network::Limit;
 use sparelane_core::{Dur, Time};
 
+/// Picoseconds per second.
+const PS_PER_S: u128 = 1_000_000_000_000;
+
 impl<F: Fabric> World<F> {
     /// Writes the row of the flow that a connection carries, or carried last.
     pub(super) fn record(&mut self, slot: u32) {
@@ -86,7 +89,9 @@ impl<F: Fabric> World<F> {
         let largest = spec.largest_bytes;
         // One packet may have ended its transmission within the last instant.
         // A paused transmitter sends nothing but PAUSE frames, which are not counted.
-        let allowed = spec.rate.bytes_in((now - Time::ZERO).saturating_sub(counts.silence)) + largest;
+        let silent_bytes = if spec.changes { 0 } else { spec.rate.bytes_in(counts.silence) };
+        let bits = self.changes.capacity(link as u32, spec, now) / PS_PER_S;
+        let allowed = ((bits / 8) as u64).saturating_sub(silent_bytes) + largest;
         if counts.delivered_bytes > allowed {
             let bytes = counts.delivered_bytes;
             return Err(PhysicsViolation::FasterThanItsRate { link, bytes, allowed, now });
@@ -102,7 +107,8 @@ impl<F: Fabric> World<F> {
         let cable = &self.layout.network.cables[link / 2];
         let (from, to) = if link.is_multiple_of(2) { (cable.a, cable.b) } else { (cable.b, cable.a) };
         let has_pause = self.layout.network.has_pause();
-        self.records.links.add([from, to], spec.rate, &counts, has_pause);
+        let rate = self.changes.mean_rate(link as u32, spec, now);
+        self.records.links.add([from, to], rate, &counts, has_pause);
         Ok(held)
     }
 }

@@ -43,6 +43,7 @@ pub(crate) fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(
         config.queues_at.iter().map(|at| ((at.cable, at.from), Arc::new(at.queue.clone()))).collect();
     let dropping = config.drops.iter().map(|drop| (drop.from, drop.to));
     let watched: BTreeSet<_> = dropping.chain(in_view.iter().copied()).collect();
+    let changing: BTreeSet<_> = config.changes.iter().map(|change| (change.cable, change.from)).collect();
     let (router_queue, nic_queue) = (Arc::new(config.router_queue.clone()), Arc::new(config.nic_queue.clone()));
     let with_pause = config.network.queues_with_pause();
     let spec = |index: usize, cable: &Cable, from: NodeId| {
@@ -57,7 +58,21 @@ pub(crate) fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(
         let is_watched = watched.contains(&(from, if from == cable.a { cable.b } else { cable.a }));
         let pauses = cable.pause.filter(|_| !is_host);
         let is_controlled = with_pause[index][cable.direction_from(from)];
-        LinkSpec { rate, delay, queue, limit, loss, min_time, memory, is_watched, pauses, is_controlled, largest_bytes }
+        let changes = changing.contains(&(index, from));
+        LinkSpec {
+            rate,
+            delay,
+            queue,
+            limit,
+            loss,
+            min_time,
+            memory,
+            is_watched,
+            pauses,
+            is_controlled,
+            changes,
+            largest_bytes,
+        }
     };
     let cables = config.network.cables.iter().enumerate();
     cables.flat_map(|(index, cable)| [spec(index, cable, cable.a), spec(index, cable, cable.b)]).collect()

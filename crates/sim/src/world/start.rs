@@ -127,9 +127,10 @@ impl<F: Fabric> World<F> {
         })
     }
 
-    /// The rate of the interface that `links` begin with.
+    /// The rate of the interface that `links` begin with, as configured: later changes do not count, because parameters
+    /// were checked against this rate.
     pub(super) fn line_rate(&self, links: &[u32]) -> Rate {
-        self.layout.links[links[0] as usize].rate
+        self.changes.configured(links[0], &self.layout.links[links[0] as usize])
     }
 
     /// Opens a flow over the links `there` and `back`, controlled by `cc`.
@@ -326,15 +327,20 @@ impl<F: Fabric> World<F> {
     /// The time that a packet takes to cross idle links.
     fn cross(&self, links: &[u32], wire_bytes: u64) -> Dur {
         links.iter().fold(Dur::ZERO, |sum, &link| {
-            let link = &self.layout.links[link as usize];
-            sum + link.delay + link.rate.byte_time().of(wire_bytes)
+            let (rate, delay) = self.best(link);
+            sum + delay + rate.byte_time().of(wire_bytes)
         })
     }
 
     /// The time that the slowest of `links` takes to send `segments` full segments.
     fn queue(&self, links: &[u32], tcp: &TransportConfig, segments: u64) -> Dur {
-        let of = |&link: &u32| self.layout.links[link as usize].rate.byte_time().of(tcp.packet_bytes()) * segments;
+        let of = |&link: &u32| self.best(link).0.byte_time().of(tcp.packet_bytes()) * segments;
         links.iter().map(of).max().unwrap_or_default()
+    }
+
+    /// The highest rate and the shortest delay of a link at any time of the run.
+    fn best(&self, link: u32) -> (Rate, Dur) {
+        self.changes.best(link, &self.layout.links[link as usize])
     }
 
     /// The entry that ends a route to `host`.

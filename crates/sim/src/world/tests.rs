@@ -136,6 +136,7 @@ impl Case {
             flows: Box::new(NoFlows),
             cross_traffic: Vec::new(),
             drops: Vec::new(),
+            changes: Vec::new(),
             stop: Time::ZERO + Dur::from_secs(10),
             seed: 1,
             observers: Vec::new(),

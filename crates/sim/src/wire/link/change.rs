@@ -7,15 +7,30 @@
 
 use super::ingress::Ingress;
 use super::{Link, LinkSpec, Waiting, exact_check_wait};
+use crate::config::Change;
 use crate::routing::network::Loss;
 use crate::wire::packet::Packet;
 use sparelane_core::{Dur, Time};
 
 impl Link {
+    /// Applies `change` at `now`. `spec` has the new rate and delay. `number` is the link's number in its network.
+    pub(crate) fn apply(&mut self, now: Time, change: Change, spec: &LinkSpec, seed: u64, number: u64) {
+        match change {
+            Change::Rate(_) | Change::Delay(_) => self.retune(now, spec),
+            Change::Loss(loss) => self.set_loss(loss, seed, number),
+            Change::Down(is_down) => {
+                // A PAUSE frame that has begun by now is sent.
+                self.commit(now);
+                self.set_down(is_down);
+            }
+        }
+    }
+
     /// Sets the rate and the delay of `spec` from `now` on. `spec` must equal the link's in everything else.
-    pub(crate) fn retune(&mut self, now: Time, spec: &LinkSpec) {
+    fn retune(&mut self, now: Time, spec: &LinkSpec) {
         self.commit(now);
-        if let Waiting::InOrder(_) = self.queue {
+        // With a least transmission time, the peak is counted in bytes: see `note_backlog`.
+        if matches!(self.queue, Waiting::InOrder(_)) && self.min_time.is_zero() {
             let peak = self.rate.bytes_in(self.exact_check.peak_wait);
             self.counts.peak_backlog_bytes = self.counts.peak_backlog_bytes.max(peak);
             self.exact_check.peak_wait = Dur::ZERO;
@@ -52,10 +67,15 @@ impl Link {
         if let Waiting::Active(active) = &mut self.queue {
             active.handle_rate(spec.rate);
         }
-        self.update_slow_path();
-        if let Waiting::Controlled(_) = self.queue {
-            self.rearm(now);
+        if let Some(meter) = self.ingress.as_mut().and_then(|ingress| ingress.meter.as_mut()) {
+            meter.handle_rate(now, spec.rate);
         }
+        // The requested time was computed with the old rate. A wake-up that is too early is harmless.
+        if self.wake != Time::NEVER {
+            self.wake = self.wake.min(now);
+        }
+        self.update_slow_path();
+        self.rearm_after_change(now);
     }
 
     /// The end of the transmission of a packet that is still unsent at `now`.
@@ -64,12 +84,12 @@ impl Link {
     }
 
     /// Changes the random loss of arriving packets. `number` is the link's number in its network.
-    pub(crate) fn set_loss(&mut self, loss: Loss, seed: u64, number: u64) {
+    fn set_loss(&mut self, loss: Loss, seed: u64, number: u64) {
         self.ingress_mut().faults.set_loss(loss, seed, number);
     }
 
     /// Takes the link down or up. While down, it loses all arriving packets on the wire.
-    pub(crate) fn set_down(&mut self, is_down: bool) {
+    fn set_down(&mut self, is_down: bool) {
         self.ingress_mut().faults.is_down = is_down;
     }
 
@@ -83,9 +103,11 @@ impl Link {
     }
 }
 
-/// Scales the remaining time of a transmission: `left` is to `before` as the result is to `whole`.
+/// Scales the remaining time of a transmission: `left` is to `before` as the result is to `whole`. Rounds up, so that no
+/// packet is ever sent faster than at the highest of its rates.
 fn share_of(whole: Dur, left: Dur, before: Dur) -> Dur {
-    let ps = u128::from(whole.as_ps()) * u128::from(left.as_ps()) / u128::from(before.as_ps().max(1));
+    let ps = u128::from(whole.as_ps()) * u128::from(left.as_ps());
+    let ps = ps.div_ceil(u128::from(before.as_ps().max(1)));
     Dur::from_ps(ps.min(u128::from(whole.as_ps())) as u64)
 }
 
@@ -120,6 +142,7 @@ mod tests {
             is_watched: true,
             pauses: None,
             is_controlled: false,
+            changes: true,
             largest_bytes: 1000,
         }
     }

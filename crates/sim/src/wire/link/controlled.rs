@@ -231,7 +231,7 @@ impl Link {
     }
 
     /// Sets the next turn, and notes whether anything waits or the transmitter is paused.
-    pub(super) fn rearm(&mut self, now: Time) {
+    fn rearm(&mut self, now: Time) {
         let (busy_until, wire_is_empty) = (self.busy_until, self.wire.is_empty());
         let Some(control) = self.control_mut() else { return };
         let has_packets = control.backlog().1 > 0;
@@ -246,6 +246,15 @@ impl Link {
         let waits = has_packets || control.frame.is_some() || control.paused_until > now;
         self.wake = self.wake.min(wake);
         self.set_waits(waits);
+    }
+
+    /// Sets the next turn after a change of the rate or the delay. A waiting host is woken, because its time has changed.
+    pub(super) fn rearm_after_change(&mut self, now: Time) {
+        let Some(control) = self.control_mut() else { return };
+        if control.host_wake != Time::NEVER {
+            control.host_wake = now;
+        }
+        self.rearm(now);
     }
 
     /// Requests an event for a host at `at`.

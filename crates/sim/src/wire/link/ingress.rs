@@ -35,7 +35,7 @@ impl PlannedDrop {
 pub(crate) struct Faults {
     random: Option<RandomLoss>,
     /// True while the link loses all arriving packets on the wire.
-    pub(super) is_down: bool,
+    pub(crate) is_down: bool,
     pub(crate) planned: Vec<PlannedDrop>,
 }
 
@@ -54,7 +54,7 @@ impl Faults {
     }
 
     /// Changes the random loss on link number `link`.
-    pub(super) fn set_loss(&mut self, loss: Loss, seed: u64, link: u64) {
+    pub(crate) fn set_loss(&mut self, loss: Loss, seed: u64, link: u64) {
         match &mut self.random {
             Some(random) => random.change(loss),
             none => *none = RandomLoss::new(loss, seed, link),

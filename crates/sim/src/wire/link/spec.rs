@@ -1,6 +1,6 @@
 //! The parameters and the counters of a link.
 
-use crate::config::{QueueSpec, RoomNeeded};
+use crate::config::{Change, QueueSpec, RoomNeeded};
 use crate::records::CLASSES;
 use crate::routing::network::{Limit, Loss, Room};
 use crate::wire::memory::SharedMemory;
@@ -28,11 +28,22 @@ pub(crate) struct LinkSpec {
     pub(crate) pauses: Option<PauseSpec>,
     /// The link may be paused, or its queue may pause others.
     pub(crate) is_controlled: bool,
+    /// The link changes during the run: it must not be fused, and no departure is certain before it has happened.
+    pub(crate) changes: bool,
     /// The largest packet that any flow sends.
     pub(crate) largest_bytes: u64,
 }
 
 impl LinkSpec {
+    /// Updates the rate or the delay after a change.
+    pub(crate) fn apply(&mut self, change: Change) {
+        match change {
+            Change::Rate(rate) => self.rate = rate,
+            Change::Delay(delay) => self.delay = delay,
+            Change::Loss(_) | Change::Down(_) => {}
+        }
+    }
+
     /// The capacity of the queue, and the free space that a packet needs.
     pub(crate) fn room(&self) -> Room {
         let least_bytes = match self.queue.room {
