@@ -169,6 +169,21 @@ def test_flows_on_reused_connections_are_classified_by_priority() -> None:
     assert {16, 32} <= set(reused)
 
 
+@with_kernel
+def test_small_flows_on_reused_connections_get_the_weight_of_their_class() -> None:
+    reused = "kind = 'bulk', scheme = 'flow', connections = 'reused'"
+    small = f"{{ {reused}, size = '25KB', flows = 40, gap = '50ms', pairs = [['left0', 'right0']] }}"
+    large = f"{{ {reused}, size = '3MB', flows = 3, gap = '700ms', pairs = [['left1', 'right1']] }}"
+    settings = ('scheme.flow.classify="by-size"', "topology.pairs=2", "duration=4s", f"workload=[{small}, {large}]")
+    mean_s = []
+    for urgent, other in ((24000, 6000), (6000, 24000)):
+        weights = f"scheme.flow.weights={{ urgent = {urgent}, high-volume = {other} }}"
+        flows = running.run(SCENARIO, set=[*settings, weights]).result.flows.filter(pl.col("size_bytes") == 25_000)
+        assert flows["connection"].n_unique() < 20 < flows.height
+        mean_s.append(sum(flows["completion_s"].to_list()) / flows.height)
+    assert mean_s[0] < mean_s[1]
+
+
 def test_reused_and_new_connections_of_one_scheme_classified_by_size_are_refused() -> None:
     one = "kind = 'bulk', scheme = 'flow', size = '20KB'"
     with pytest.raises(ScenarioError, match="reused and new connections of flow"):
