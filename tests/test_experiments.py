@@ -110,10 +110,12 @@ def test_three_transfers_of_rapids_testbed_are_measured_without_the_earlier_ones
 
 
 def test_quick_efforts_of_rapid_leave_out_variants_and_most_schemes() -> None:
-    experiment = registry()["rapid/table8-web30ms"]
-    quick, full = experiment.plan(experiment.quick), experiment.plan(experiment.full)
+    short, long = (registry()[f"rapid/{id}"] for id in ("table7-web5ms", "table8-web30ms"))
+    quick, full = long.plan(long.quick), long.plan(long.full)
     assert len(quick) == 5
     assert [sum("queue.limit=500KB" in one.settings for one in found) for found in (quick, full)] == [0, 6]
+    # Web users without a transfer have the same runs in both tables.
+    assert len(set(full) & set(short.plan(short.full))) == long.full.seeds
 
 
 @pytest.mark.parametrize(
