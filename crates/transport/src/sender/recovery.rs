@@ -65,11 +65,17 @@ impl Default for RecoveryState {
 impl Sender {
     /// Returns whether `ack` shows that the retransmission of the oldest outstanding segment was spurious, because the
     /// original copy triggered it (Eifel detection, RFC 3522).
+    ///
+    /// A delayed acknowledgment has the last of its segments as trigger, but echoes the timestamp of the first one (RFC
+    /// 7323 section 4.2). It is not marked as triggered by a retransmission if all its segments are first transmissions.
+    /// It acknowledges segments in order, so its trigger is its last segment. Segments below `recover` were sent before
+    /// the retransmission.
     pub(super) fn is_spurious_retransmission(&self, ack: &AckSegment) -> bool {
+        let is_delayed = || ack.cumulative == ack.trigger + 1 && ack.trigger < self.recovery.recover;
         self.phase != Phase::Open
             && ack.cumulative > self.una
-            && ack.trigger == self.una
             && !ack.trigger_retransmitted
+            && (ack.trigger == self.una || is_delayed())
             && self.board.is_resent(self.una)
     }
 

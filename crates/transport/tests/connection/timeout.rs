@@ -4,7 +4,7 @@ use crate::solo_sender::SoloSender;
 use crate::wire::*;
 use sparelane_cc::Congestion;
 use sparelane_core::Dur;
-use sparelane_transport::TransportConfig;
+use sparelane_transport::{DelayedAck, TransportConfig};
 
 fn times_of(wire: &Wire, seq: u64) -> Vec<u64> {
     wire.data().into_iter().filter(|(_, segment)| segment.seq == seq).map(|(ms, _)| ms).collect()
@@ -147,18 +147,18 @@ fn duplicates_after_a_timeout_cause_no_fast_retransmit() {
 }
 
 /// The first window is late by more than the timeout, then all of it arrives.
-fn late_window(undo_spurious: bool) -> (Wire, Log) {
+fn late_window(config: TransportConfig) -> (Wire, Log) {
     let script: Script = Box::new(|sent| match sent.item {
         Item::Data(segment) if sent.earlier == 0 && segment.seq < 8 => Fate::Late(Dur::from_ms(350)),
         _ => Fate::Arrive,
     });
     let (cc, log, _) = Recorder::around(newreno(8));
-    (Wire::transfer(TransportConfig { undo_spurious, ..with_sack() }, cc, 60, script), log)
+    (Wire::transfer(config, cc, 60, script), log)
 }
 
 #[test]
 fn a_spurious_timeout_is_undone_if_enabled() {
-    let (wire, log) = late_window(true);
+    let (wire, log) = late_window(TransportConfig { undo_spurious: true, ..with_sack() });
     let log = log.lock().expect("one thread");
     assert!(matches!(log[..], [(400, Congestion::Timeout { .. }), (550, Congestion::Spurious)]), "{log:?}");
     // The acknowledgment of the retransmission arrives just before, and opens the window to two segments.
@@ -166,9 +166,39 @@ fn a_spurious_timeout_is_undone_if_enabled() {
     assert!(wire.window_at(550) >= 8 * MSS);
 }
 
+/// The trigger of a delayed acknowledgment is its second segment, but it echoes the timestamp of the first one (RFC 7323
+/// section 4.2).
+#[test]
+fn a_spurious_timeout_is_undone_by_a_delayed_acknowledgment() {
+    let (at_once, _) = late_window(TransportConfig { undo_spurious: true, ..with_sack() });
+    for every_segments in [2, 3] {
+        let delayed_ack = Some(DelayedAck { every_segments, timeout: Dur::from_ms(40) });
+        let (wire, log) = late_window(TransportConfig { undo_spurious: true, delayed_ack, ..with_sack() });
+        let log = log.lock().expect("one thread");
+        assert!(matches!(log[..], [(_, Congestion::Timeout { .. }), (550, Congestion::Spurious)]), "{log:?}");
+        assert!(wire.window_at(550) >= 8 * MSS);
+        assert_eq!(wire.sender.counts().retransmissions, at_once.sender.counts().retransmissions);
+    }
+}
+
+/// The retransmission of segment 0 repaired a loss, and its acknowledgment was lost. The next one was triggered by a first
+/// transmission that arrived out of order.
+#[test]
+fn a_timeout_is_not_undone_if_the_acknowledgment_of_its_repair_was_lost() {
+    let (cc, log, _) = Recorder::around(newreno(10));
+    let mut solo = SoloSender::new(TransportConfig { undo_spurious: true, ..with_sack() }, cc, 40);
+    assert_eq!(solo.send().len(), 10);
+    solo.wait(500);
+    solo.sender.handle_timer(solo.now);
+    assert_eq!(solo.send(), [0]);
+    solo.acknowledge(5, 9, &[(9, 10)]);
+    let log = log.lock().expect("one thread");
+    assert!(matches!(log[..], [(_, Congestion::Timeout { .. })]), "{log:?}");
+}
+
 #[test]
 fn a_spurious_timeout_is_not_undone_if_disabled() {
-    let (wire, log) = late_window(false);
+    let (wire, log) = late_window(with_sack());
     assert!(log.lock().expect("one thread").iter().all(|(_, event)| *event != Congestion::Spurious));
     assert!(wire.window_at(550) < 8 * MSS);
 }
