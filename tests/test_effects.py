@@ -363,6 +363,8 @@ def settings(changes: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 REQUIREMENTS: dict[str, dict[str, Any]] = {
     # The path has 20 Mb/s, so R_avg falls from here to its minimum.
     "controller rapid: min_rate": {"scheme.x.initial_rate": "50Mbps"},
+    "controller newreno: beta_ecn": {"transport.ecn": "classic", "queue.mark_at": "5packets"},
+    "controller cubic: beta_ecn": {"transport.ecn": "classic", "queue.mark_at": "5packets"},
     "controller cubic: hystart_divisor": {"scheme.x.hystart": True},
     "controller cubic: hystart_least_rise": {"scheme.x.hystart": True},
     "controller westwood: tick": {"scheme.x.like": "linux"},
@@ -697,6 +699,15 @@ WITHOUT_EFFECT: tuple[tuple[dict[str, Any], str, str], ...] = (
         "a later [[link]] sets the pause of each of its cables",
     ),
     ({"scheme.x.controller": "cubic", "scheme.x.hystart_divisor": 4}, "scheme.x.hystart_divisor", "hystart = true"),
+    ({"scheme.x.beta_ecn": 0.8}, "scheme.x.beta_ecn", "the scheme is not ECN-capable"),
+    (
+        {
+            "scheme.x": {"controller": "rc3", "inner": {"controller": "cubic", "beta_ecn": 0.8}},
+            "queue.kind": "priority",
+        },
+        "scheme.x.inner.beta_ecn",
+        "the scheme is not ECN-capable",
+    ),
     (
         {"scheme.x.controller": "cubic", "scheme.x.like": "linux", "scheme.x.beta": 0.5},
         "scheme.x.beta",

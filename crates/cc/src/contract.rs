@@ -228,6 +228,8 @@ pub enum Congestion {
     Marked {
         /// Bytes sent and not cumulatively acknowledged.
         flight_bytes: u64,
+        /// True if the receiver echoed a congestion mark.
+        by_ecn: bool,
     },
     /// The SYN or the SYN-ACK was lost: the connection starts with a window of one segment (RFC 5681 section 3.1).
     LostSyn,

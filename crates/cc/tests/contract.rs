@@ -209,7 +209,7 @@ impl Connection {
         let flight_bytes = self.some(2 * self.cc.limits().cwnd_bytes / MSS) * MSS;
         match (self.events.below(5), self.phase) {
             (4, Phase::Open) => Congestion::LostSyn,
-            (0, Phase::Open) => Congestion::Marked { flight_bytes },
+            (0, Phase::Open) => Congestion::Marked { flight_bytes, by_ecn: self.coin() },
             (1, Phase::Recovery | Phase::Timeout) => {
                 self.phase = Phase::Open;
                 Congestion::Spurious

@@ -753,7 +753,7 @@ fn mistakes_in_schemes_and_transport() {
         (
             rc3,
             "controller = \"rc3\"\ninner = { controller = \"cubic\", bta = 0.5 }",
-            "x.toml:11: scheme.rc3.inner.bta: unknown key; allowed: controller, initial_window, initial_ssthresh, slow_start_limit, growth_limit, slow_start, window_validation, c, beta, fast_convergence, growth_before_loss, reno_estimate, hystart, hystart_divisor, hystart_least_rise, like; did you mean \"beta\"?",
+            "x.toml:11: scheme.rc3.inner.bta: unknown key; allowed: controller, initial_window, initial_ssthresh, slow_start_limit, growth_limit, slow_start, window_validation, c, beta, beta_ecn, fast_convergence, growth_before_loss, reno_estimate, hystart, hystart_divisor, hystart_least_rise, like; did you mean \"beta\"?",
         ),
         (
             "[transport]",

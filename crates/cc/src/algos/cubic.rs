@@ -52,6 +52,14 @@ const BETA: Param = Param {
     source: "RFC 9438 section 4.6",
 };
 
+const BETA_ECN: Param = Param {
+    name: "beta_ecn",
+    kind: Kind::Number { min: 0.1, max: 0.95, unit: Unit::One },
+    default: DefaultValue::Number(0.7),
+    meaning: "share of the window kept after an ECN mark, by default as beta; 0.85 with Alternative Backoff (ABE)",
+    source: "RFC 8511 section 3",
+};
+
 const FAST_CONVERGENCE: Param = Param {
     name: "fast_convergence",
     kind: Kind::Flag,
@@ -102,6 +110,7 @@ pub const CONTROLLER: Controller = Controller {
         WINDOW_VALIDATION,
         C,
         BETA,
+        BETA_ECN,
         FAST_CONVERGENCE,
         GROWTH_BEFORE_LOSS,
         RENO_ESTIMATE,
@@ -120,6 +129,7 @@ pub const CONTROLLER: Controller = Controller {
         let config = CubicConfig {
             c: values.number(&C),
             beta: values.number(&BETA),
+            beta_ecn: values.number(if values.given(BETA_ECN.name).is_some() { &BETA_ECN } else { &BETA }),
             fast_convergence: values.flag(&FAST_CONVERGENCE),
             growth_before_loss: values.number(&GROWTH_BEFORE_LOSS),
             counts_acks: values.word(&RENO_ESTIMATE) == "linux",
@@ -136,6 +146,8 @@ pub struct CubicConfig {
     pub c: f64,
     /// Multiplicative decrease factor.
     pub beta: f64,
+    /// Multiplicative decrease factor after ECN marks (RFC 8511).
+    pub beta_ecn: f64,
     /// Release bandwidth faster when the saturation point falls (section 4.7).
     pub fast_convergence: bool,
     /// Minimum growth per round trip while no saturation point is known, as a share of the window.
@@ -152,6 +164,7 @@ impl CubicConfig {
     pub(crate) const RFC_9438: CubicConfig = CubicConfig {
         c: 0.4,
         beta: 0.7,
+        beta_ecn: 0.7,
         fast_convergence: true,
         growth_before_loss: 0.0,
         counts_acks: false,
@@ -269,7 +282,11 @@ impl WindowLaw for Cubic {
         if let (Some(hystart), Congestion::Timeout { .. }) = (&mut self.hystart, event) {
             hystart.restart();
         }
-        (window.cwnd as f64 * self.config.beta) as u64
+        let kept = match event {
+            Congestion::Marked { by_ecn: true, .. } => self.config.beta_ecn,
+            _ => self.config.beta,
+        };
+        (window.cwnd as f64 * kept) as u64
     }
 
     fn undo(&mut self) {
@@ -322,6 +339,23 @@ mod tests {
         let counts = |word: &str| built(&[("reno_estimate", Value::Word(word.to_owned()))]);
         assert!(counts("linux").contains("counts_acks: true"));
         assert!(counts("rfc").contains("counts_acks: false"));
+    }
+
+    /// RFC 8511 section 3: marks cut by their own factor, by default that of losses.
+    #[test]
+    fn a_mark_cuts_by_its_own_factor() {
+        let mut rng = Stream::new(1, Domain::Test, 0);
+        let marked = Congestion::Marked { flight_bytes: 0, by_ecn: true };
+        let refused = Congestion::Marked { flight_bytes: 0, by_ecn: false };
+        let loss = Congestion::Loss { flight_bytes: 0 };
+        let mut kept = |event| {
+            let window = Window { cwnd: 1000 * MSS, ssthresh: 0 };
+            let mut law = Cubic::new(CubicConfig { beta_ecn: 0.85, ..CONFIG });
+            law.cut(&window, 0, event, &mut at(Time::ZERO, &mut rng)) / MSS
+        };
+        assert_eq!([marked, refused, loss].map(&mut kept), [850, 700, 700]);
+        assert!(built(&[("beta", Value::Number(0.5))]).contains("beta_ecn: 0.5"));
+        assert!(built(&[("beta", Value::Number(0.5)), ("beta_ecn", Value::Number(0.7))]).contains("beta_ecn: 0.7"));
     }
 
     /// Eq. (2): from 700 of 1000 segments the plateau is K = cbrt(300 / 0.4) = 9.0856 s away.

@@ -193,7 +193,7 @@ mod tests {
             controller.limits().cwnd_bytes
         };
         let (marked, lost) =
-            (Congestion::Marked { flight_bytes: 90 * MSS }, Congestion::Loss { flight_bytes: 90 * MSS });
+            (Congestion::Marked { flight_bytes: 90 * MSS, by_ecn: true }, Congestion::Loss { flight_bytes: 90 * MSS });
         assert_eq!([1.0, 0.5, 0.0].map(|alpha| cut(alpha, marked)), [50 * MSS, 75 * MSS, 100 * MSS]);
         assert_eq!([1.0, 0.0].map(|alpha| cut(alpha, lost)), [45 * MSS; 2]);
     }

@@ -720,7 +720,7 @@ mod tests {
     #[test]
     fn a_mark_stops_growth_for_a_round_trip() {
         let mut flow = Flow::new(LINUX, 100, 2);
-        assert_eq!(flow.congest(Congestion::Marked { flight_bytes: 0 }), 79);
+        assert_eq!(flow.congest(Congestion::Marked { flight_bytes: 0, by_ecn: true }), 79);
         flow.rtt_us = 1;
         flow.acknowledge(11, 1);
         assert_eq!(flow.traced_value("least_rtt_s"), 0.0);

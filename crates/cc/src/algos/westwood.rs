@@ -371,7 +371,7 @@ mod tests {
         let mut connection = Connection::new(200);
         connection.deliver(30, 30, 100, Phase::Open);
         connection.deliver(60, 20, 0, Phase::Open);
-        assert_eq!(connection.congest(65, Congestion::Marked { flight_bytes: 200 * MSS }), 33_333);
+        assert_eq!(connection.congest(65, Congestion::Marked { flight_bytes: 200 * MSS, by_ecn: true }), 33_333);
         connection.deliver(70, 20, 10, Phase::Open);
         assert_eq!(connection.window(), 33_333);
     }

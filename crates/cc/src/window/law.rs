@@ -182,7 +182,7 @@ impl<L: WindowLaw + 'static> CongestionControl for Windowed<L> {
 
     fn on_congestion(&mut self, event: Congestion, cx: &mut Cx<'_>) {
         let (flight_bytes, timeout) = match event {
-            Congestion::Loss { flight_bytes } | Congestion::Marked { flight_bytes } => (flight_bytes, false),
+            Congestion::Loss { flight_bytes } | Congestion::Marked { flight_bytes, .. } => (flight_bytes, false),
             Congestion::Timeout { flight_bytes, first } => {
                 if !first {
                     self.law.timed_out_again();

@@ -188,7 +188,7 @@ impl<L: WindowLaw + 'static> CongestionControl for Validated<L> {
 
     fn on_congestion(&mut self, event: Congestion, cx: &mut Cx<'_>) {
         let (Congestion::Loss { flight_bytes }
-        | Congestion::Marked { flight_bytes }
+        | Congestion::Marked { flight_bytes, .. }
         | Congestion::Timeout { flight_bytes, first: true }) = event
         else {
             self.windowed.on_congestion(event, cx);
@@ -205,7 +205,7 @@ impl<L: WindowLaw + 'static> CongestionControl for Validated<L> {
         self.windowed.window.cwnd = in_use.min(before.cwnd);
         let judged = match event {
             Congestion::Loss { .. } => Congestion::Loss { flight_bytes: in_use },
-            Congestion::Marked { .. } => Congestion::Marked { flight_bytes: in_use },
+            Congestion::Marked { by_ecn, .. } => Congestion::Marked { flight_bytes: in_use, by_ecn },
             _ => Congestion::Timeout { flight_bytes: in_use, first: true },
         };
         self.windowed.on_congestion(judged, cx);

@@ -98,7 +98,7 @@ impl PyCongestion {
         let (kind, flight_bytes) = match event {
             Congestion::Loss { flight_bytes } => ("loss", flight_bytes),
             Congestion::Timeout { flight_bytes, .. } => ("timeout", flight_bytes),
-            Congestion::Marked { flight_bytes } => ("mark", flight_bytes),
+            Congestion::Marked { flight_bytes, .. } => ("mark", flight_bytes),
             Congestion::LostSyn => ("lost-syn", 0),
             Congestion::Spurious => ("spurious", 0),
         };

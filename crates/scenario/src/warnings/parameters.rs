@@ -6,7 +6,11 @@ use crate::schemes::{INNER, SCHEME};
 use sparelane_catalogue::schema::{Field, Key, Kind, ScenarioError, Warnings};
 use sparelane_cc::{Blueprint, Controller, Kind as ParamKind, Value, Values};
 use sparelane_sim::Scheme;
+use sparelane_transport::Ecn;
 use std::collections::BTreeSet;
+
+/// The parameters that set the reaction to ECN marks.
+const OF_MARKS: [&str; 1] = ["beta_ecn"];
 
 /// The start of the warning that names schemes without flows. In a sweep, it names the schemes that no run uses.
 const UNUSED_SCHEMES: &str = "no workload has flows of scheme ";
@@ -23,6 +27,7 @@ pub(super) fn check(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), Scenar
         unread(&table, SCHEME, &scheme.controller, &scheme.values, warnings, |values| {
             reads(scheme, values, &scheme.inner)
         })?;
+        unmarked(&table, SCHEME, &scheme.controller, scheme, warnings)?;
         inside(&table, scheme, warnings)?;
     }
     if !unused.is_empty() {
@@ -38,11 +43,14 @@ fn inside(table: &Field<'_>, scheme: &Scheme, warnings: &Warnings) -> Result<(),
     let Ok(field) = table.entry(param.name, Kind::TABLE) else { return Ok(()) };
     let name = scheme.values.word(param);
     match scheme.registry.find(name).filter(|_| field.is_table()) {
-        Some(controller) => unread(&field, INNER, controller, &scheme.inner, warnings, |values| {
-            let (inner, names) = values.recorded();
-            build(scheme, &scheme.values, &inner);
-            controller.params.iter().map(|param| param.name).filter(|name| names.has(name)).collect()
-        }),
+        Some(controller) => {
+            unread(&field, INNER, controller, &scheme.inner, warnings, |values| {
+                let (inner, names) = values.recorded();
+                build(scheme, &scheme.values, &inner);
+                controller.params.iter().map(|param| param.name).filter(|name| names.has(name)).collect()
+            })?;
+            unmarked(&field, INNER, controller, scheme, warnings)
+        }
         None => Ok(()),
     }
 }
@@ -62,6 +70,27 @@ fn unread(
     for param in controller.params.iter().filter(|param| !read.contains(param.name)) {
         if let Some(field) = section.changed(param.name) {
             warnings.add(field.without_effect(&reason(param.name, controller, values, &reads)));
+        }
+    }
+    Ok(())
+}
+
+/// Warns about parameters of `controller` for marks that `table` gives, if the segments of `scheme` are never marked.
+fn unmarked(
+    table: &Field<'_>,
+    shared: &[Key],
+    controller: &Controller,
+    scheme: &Scheme,
+    warnings: &Warnings,
+) -> Result<(), ScenarioError> {
+    if scheme.transport.ecn != Ecn::Off {
+        return Ok(());
+    }
+    let params: Vec<Key> = controller.params.iter().map(Key::declared).collect();
+    let section = table.clone().section(&[shared, &params])?;
+    for param in controller.params.iter().filter(|param| OF_MARKS.contains(&param.name)) {
+        if let Some(field) = section.changed(param.name) {
+            warnings.add(field.without_effect("the scheme is not ECN-capable; transport.ecn makes it so"));
         }
     }
     Ok(())

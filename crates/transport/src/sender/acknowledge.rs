@@ -143,7 +143,7 @@ impl Sender {
         // RFC 3168 section 6.1.2: react to ECE at most once per window.
         if ack.ecn_echo && self.config.ecn != Ecn::Off && self.may_reduce_window() {
             self.note_reduction();
-            self.report_mark(now);
+            self.report_mark(now, true);
         }
         let input = Ack {
             acked_bytes: u64::from(acked) * self.mss_bytes,

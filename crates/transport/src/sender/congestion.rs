@@ -28,10 +28,10 @@ impl Sender {
         u64::from(segments) * self.mss_bytes
     }
 
-    /// Reports congestion without loss to the controller.
-    pub(super) fn report_mark(&mut self, now: Time) {
+    /// Reports congestion without loss to the controller. `by_ecn` is true if the receiver echoed a mark.
+    pub(super) fn report_mark(&mut self, now: Time, by_ecn: bool) {
         let flight_bytes = self.flight_size_bytes(self.flight());
-        self.report_congestion(now, Congestion::Marked { flight_bytes });
+        self.report_congestion(now, Congestion::Marked { flight_bytes, by_ecn });
     }
 
     /// Records a reduction of the window. Congestion signals for data sent before it cause no further reduction.
@@ -50,7 +50,7 @@ impl Sender {
     pub fn handle_full_interface(&mut self, now: Time) {
         if self.may_reduce_window() && self.may_send_new(now) {
             self.recovery.reduced_at = Some(self.nxt);
-            self.report_mark(now);
+            self.report_mark(now, false);
         }
     }
 }

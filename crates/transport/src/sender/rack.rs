@@ -266,7 +266,7 @@ impl Sender {
         let Some(probe) = rack.probe.take_if(|probe| una >= probe.end) else { return };
         if probe.is_retransmission && ack.trigger == probe.seq && ack.trigger_retransmitted {
             self.note_reduction();
-            self.report_mark(now);
+            self.report_mark(now, false);
         }
     }
 

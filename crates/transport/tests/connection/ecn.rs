@@ -29,7 +29,7 @@ fn marks_halve_the_window_once_per_window_of_data() {
     let wire = Wire::transfer(with_ecn(), cc, 100, mark_and_lose(&[2, 5, 6, 9], &[]));
     let log = log.lock().expect("one thread");
     // Two acknowledgments open the window to 12 segments; the third carries the first ECE.
-    assert!(matches!(log[..], [(200, Congestion::Marked { .. })]), "{log:?}");
+    assert!(matches!(log[..], [(200, Congestion::Marked { by_ecn: true, .. })]), "{log:?}");
     assert!((5 * MSS..8 * MSS).contains(&wire.window_at(250)), "{}", wire.window_at(250));
     assert_eq!(wire.resent(), []);
 }

@@ -38,7 +38,7 @@ fn a_full_interface_reduces_the_window_once_per_window_without_losses() {
         let times: Vec<u64> = log.iter().map(|&(ms, _)| ms).collect();
         assert!(times.len() > 1 && times.windows(2).all(|pair| pair[1] - pair[0] >= 100), "{times:?}");
         // Rounds of 10, 20 and 40 segments. The last segments do not fit, and the window becomes half of the pipe.
-        let Congestion::Marked { flight_bytes } = log[0].1 else { panic!("{log:?}") };
+        let Congestion::Marked { flight_bytes, by_ecn: false } = log[0].1 else { panic!("{log:?}") };
         assert!(wire.windows.contains(&(at_ms(300), flight_bytes / 2)) && times[0] == 300, "{times:?}");
         assert!((30 * MSS..40 * MSS).contains(&flight_bytes), "{flight_bytes}");
         assert!(wire.data().iter().map(|(_, segment)| segment.seq).eq(0..2_000), "each once, in order");
@@ -97,7 +97,7 @@ fn a_full_interface_is_reported_once_per_window_from_the_first_window_on() {
         assert_eq!(event_count(&log), times);
         wire.sender.write(MSS);
     }
-    assert_eq!(log.lock().expect("one thread")[0], (150, Congestion::Marked { flight_bytes: 0 }));
+    assert_eq!(log.lock().expect("one thread")[0], (150, Congestion::Marked { flight_bytes: 0, by_ecn: false }));
     assert_eq!(wire.resent(), []);
 }
 

@@ -168,7 +168,7 @@ fn neither_losses_nor_marks_change_the_rate() {
     path.run(ms(1000), Rate::from_gbps(8));
     let before = path.gbps();
     path.with(|rapid, cx| rapid.on_congestion(Congestion::Loss { flight_bytes: 100 * MSS }, cx));
-    path.with(|rapid, cx| rapid.on_congestion(Congestion::Marked { flight_bytes: 100 * MSS }, cx));
+    path.with(|rapid, cx| rapid.on_congestion(Congestion::Marked { flight_bytes: 100 * MSS, by_ecn: true }, cx));
     assert_eq!(path.gbps(), before);
 }
 
