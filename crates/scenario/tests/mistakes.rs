@@ -687,7 +687,7 @@ fn mistakes_in_schemes_and_transport() {
         (
             newreno,
             "controller = \"newreno\"\nbeta = 0.7",
-            "x.toml:9: scheme.tcp.beta: unknown key; allowed: controller, transport, class, initial_window, initial_ssthresh, slow_start_limit, growth_limit, slow_start, window_validation",
+            "x.toml:9: scheme.tcp.beta: unknown key; allowed: controller, transport, class, initial_window, initial_ssthresh, slow_start_limit, growth_limit, slow_start, window_validation, beta_ecn",
         ),
         (
             newreno,
