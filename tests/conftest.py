@@ -26,8 +26,8 @@ os.unsetenv("COLUMNS")
 # Tests simulate, and neither read nor fill the user's cache of outcomes.
 os.environ["SPARELANE_CACHE_LIMIT"] = "0B"
 
-# Neither keys nor aliases of this user take part in tests. Nobody can create this folder; tshark crashes if the path is
-# a device.
+# Neither keys nor aliases of this user take part in tests. This folder cannot be created. A
+# device in its place would make tshark crash.
 os.environ["XDG_CONFIG_HOME"] = "/proc/none"
 
 # Files whose tests measure real time, or need network namespaces or programs in the kernel. `make test` runs these

@@ -213,7 +213,7 @@ def test_a_slow_reader_of_standard_output_delays_no_other_peer(keys: Keys, tmp_p
             sender.stdin.write(content)
             sender.stdin.flush()
             first = receiver.stdout.read(1)
-            # Now nobody reads, and the pipe is full.
+            # The pipe is full from here on, since its reader stops.
             time.sleep(0.5)
             other = [*SPARELANE, "send", *keys.of("sender"), str(tmp_path / "other"), at]
             began_s = time.monotonic()

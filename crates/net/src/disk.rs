@@ -82,8 +82,8 @@ impl Disk {
         JobQueue { thread: Some((self.tasks.clone(), Arc::clone(&self.signal))), ..JobQueue::without_thread(work) }
     }
 
-    /// Creates a queue for jobs that may wait without limit. Its thread is started with the first such queue, and
-    /// nobody waits for its end.
+    /// Creates a queue for jobs that may wait without limit. Its thread starts with the first such queue, and
+    /// is not joined at the end.
     pub fn side_queue<W: Work>(&self, work: W) -> JobQueue<W> {
         let side = self.side.get_or_init(|| start("side").ok().map(|(tasks, _)| tasks));
         let thread = side.clone().map(|tasks| (tasks, Arc::clone(&self.signal)));
@@ -108,7 +108,7 @@ impl Disk {
     }
 }
 
-/// Starts a thread that runs tasks until the end, or until nobody can send any more.
+/// Starts a thread that runs tasks until it is told to end, or until all senders are dropped.
 fn start(name: &str) -> io::Result<(SyncSender<Task>, JoinHandle<()>)> {
     let (tasks, received) = sync_channel(MAX_JOBS);
     let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {

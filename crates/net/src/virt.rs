@@ -262,8 +262,8 @@ impl Virtual<Node<Quic>> {
         Ok(Virtual::between([node(client, 0)?, node(server, 1)?], path, seed))
     }
 
-    /// Kills a node and starts it again with the same configuration. Its associations and flows are
-    /// gone, and no peer is told. `seed` determines its connection IDs.
+    /// Kills a node and starts it again with the same configuration. Its associations and flows
+    /// end without a message to their peers. `seed` determines its connection IDs.
     ///
     /// # Errors
     /// The configuration is invalid.

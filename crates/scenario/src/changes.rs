@@ -1,10 +1,10 @@
 //! `[[change]]`: links whose rate, delay or loss changes during the run, or that go down and up again.
 
-use crate::links::{SENDING_END, directions, selected};
-use sparelane_catalogue::schema::{Fallback, Key, Kind, Shape};
+use crate::links::{BETWEEN, SELECT, SENDING_END, directions, read_loss, selected};
+use sparelane_catalogue::schema::{Fallback, Key, Kind};
 use sparelane_catalogue::schema::{Field, ScenarioError};
 use sparelane_core::Time;
-use sparelane_sim::{Change, Loss, Network, ScriptedChange};
+use sparelane_sim::{Change, Network, ScriptedChange};
 
 /// The most changes of single directions.
 const MAX_CHANGES: usize = 1_000_000;
@@ -12,18 +12,8 @@ const MAX_CHANGES: usize = 1_000_000;
 /// The keys of `[[change]]`.
 pub static CHANGE: &[Key] = &[
     Key::new("at", Kind::MOMENT, Fallback::Required, "when, from the start of the run; not before the table above"),
-    Key::new(
-        "between",
-        Kind::Special("the two nodes that a cable joins, as in [\"r0\", \"r1\"]", &Shape::Pair(&Shape::Of(Kind::Node))),
-        Fallback::Nothing("as select says"),
-        "the cable to change",
-    ),
-    Key::new(
-        "select",
-        Kind::Choice(&["core", "access", "all"]),
-        Fallback::Nothing("as between says"),
-        "the cables to change: those between routers, those of hosts, or all",
-    ),
+    BETWEEN,
+    SELECT,
     Key::new("from", SENDING_END, Fallback::Nothing("both directions"), "the sending ends of the directions to change"),
     Key::new("rate", Kind::Rate, Fallback::Nothing("as before"), "rate from then on"),
     Key::new("delay", Kind::DELAY, Fallback::Nothing("as before"), "propagation delay, one way, from then on"),
@@ -56,17 +46,7 @@ pub fn read(field: &Field<'_>, network: &Network, changes: &mut Vec<ScriptedChan
         let mut quantities = Vec::new();
         quantities.extend(section.maybe("rate", Field::rate)?.map(Change::Rate));
         quantities.extend(section.maybe("delay", Field::time)?.map(Change::Delay));
-        match section.maybe("loss", Field::share)? {
-            Some(probability) => {
-                let data_only = section.need("loss_of")?.choice()? == "data";
-                quantities.push(Change::Loss(Loss { probability, data_only }));
-            }
-            None => {
-                if let Some(field) = section.given("loss_of") {
-                    return Err(field.error("without loss; allowed: together with loss"));
-                }
-            }
-        }
+        quantities.extend(read_loss(&section, &["loss_of"])?.map(Change::Loss));
         quantities.extend(section.maybe("down", Field::flag)?.map(Change::Down));
         if quantities.is_empty() {
             return Err(section.whole_table().error("changes nothing; allowed: rate, delay, loss, down"));

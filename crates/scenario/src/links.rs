@@ -15,20 +15,26 @@ pub const SENDING_END: Kind = Kind::Special(
     &Shape::Of(Kind::Text),
 );
 
+/// The key that names one cable; see [`selected`].
+pub const BETWEEN: Key = Key::new(
+    "between",
+    Kind::Special("the two nodes that a cable joins, as in [\"r0\", \"r1\"]", &Shape::Pair(&Shape::Of(Kind::Node))),
+    Fallback::Nothing("as select says"),
+    "the cable to change",
+);
+
+/// The key that names several cables; see [`selected`].
+pub const SELECT: Key = Key::new(
+    "select",
+    Kind::Choice(&["core", "access", "all"]),
+    Fallback::Nothing("as between says"),
+    "the cables to change: those between routers, those of hosts, or all",
+);
+
 /// The keys of `[[link]]`.
 pub static LINK: &[Key] = &[
-    Key::new(
-        "between",
-        Kind::Special("the two nodes that a cable joins, as in [\"r0\", \"r1\"]", &Shape::Pair(&Shape::Of(Kind::Node))),
-        Fallback::Nothing("as select says"),
-        "the cable to change",
-    ),
-    Key::new(
-        "select",
-        Kind::Choice(&["core", "access", "all"]),
-        Fallback::Nothing("as between says"),
-        "the cables to change: those between routers, those of hosts, or all",
-    ),
+    BETWEEN,
+    SELECT,
     Key::new("rate", Kind::Rate, Fallback::Nothing("as in the topology"), "rate of each direction"),
     Key::new(
         "rate_from",
@@ -66,7 +72,7 @@ pub fn apply_wires(fields: &[Field<'_>], network: &mut Network) -> Result<(), Sc
         let section = field.clone().section(&[LINK])?;
         let cables = selected(&section, network)?;
         let (rate, delay) = (section.maybe("rate", Field::rate)?, section.maybe("delay", Field::time)?);
-        let loss = read_loss(&section)?;
+        let loss = read_loss(&section, &["loss_from", "loss_of"])?;
         let given = |key| section.given(key).is_some();
         if rate.is_none() && delay.is_none() && loss.is_none() && !given("limit") && !given("pause") {
             return Err(field.error("changes nothing; allowed: rate, delay, limit, loss, pause"));
@@ -91,10 +97,10 @@ pub fn apply_wires(fields: &[Field<'_>], network: &mut Network) -> Result<(), Sc
     Ok(())
 }
 
-/// The loss that an override sets, if it sets one.
-fn read_loss(section: &Section<'_>) -> Result<Option<Loss>, ScenarioError> {
+/// The loss that a table sets, if it sets one. `details` are the keys that need a loss.
+pub fn read_loss(section: &Section<'_>, details: &[&str]) -> Result<Option<Loss>, ScenarioError> {
     let Some(probability) = section.maybe("loss", Field::share)? else {
-        return match section.given("loss_from").or_else(|| section.given("loss_of")) {
+        return match details.iter().find_map(|key| section.given(key)) {
             Some(field) => Err(field.error("without loss; allowed: together with loss")),
             None => Ok(None),
         };

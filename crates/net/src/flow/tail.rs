@@ -221,7 +221,7 @@ mod tests {
         assert!(pace.rate() > Rate::from_mbps(50), "{}", pace.rate());
     }
 
-    /// In each round trip, one packet is lost.
+    /// One packet of each round trip is lost.
     #[test]
     fn a_slow_pace_rises_although_single_packets_are_lost() {
         let mut pace = TailPace::new(TailConfig { rate: Rate::from_mbps(100), follows: true, ..TailConfig::default() });

@@ -24,10 +24,10 @@ pub(super) fn check(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), Scenar
             unused.push(name.to_owned());
             continue;
         }
-        unread(&table, SCHEME, &scheme.controller, &scheme.values, warnings, |values| {
+        let ecn = scheme.transport.ecn;
+        ineffective(&table, SCHEME, &scheme.controller, (&scheme.values, ecn), warnings, |values| {
             reads(scheme, values, &scheme.inner)
         })?;
-        unmarked(&table, SCHEME, &scheme.controller, scheme, warnings)?;
         inside(&table, scheme, warnings)?;
     }
     if !unused.is_empty() {
@@ -44,52 +44,35 @@ fn inside(table: &Field<'_>, scheme: &Scheme, warnings: &Warnings) -> Result<(),
     let name = scheme.values.word(param);
     match scheme.registry.find(name).filter(|_| field.is_table()) {
         Some(controller) => {
-            unread(&field, INNER, controller, &scheme.inner, warnings, |values| {
+            ineffective(&field, INNER, controller, (&scheme.inner, scheme.transport.ecn), warnings, |values| {
                 let (inner, names) = values.recorded();
                 build(scheme, &scheme.values, &inner);
                 controller.params.iter().map(|param| param.name).filter(|name| names.has(name)).collect()
-            })?;
-            unmarked(&field, INNER, controller, scheme, warnings)
+            })
         }
         None => Ok(()),
     }
 }
 
-/// Warns about the parameters of `controller` that `table` gives and `reads` does not contain.
-fn unread(
+/// Warns about the parameters of `controller` that `table` gives and that have no effect: those that `reads` does not
+/// contain, and those for marks if segments are never marked.
+fn ineffective(
     table: &Field<'_>,
     shared: &[Key],
     controller: &Controller,
-    values: &Values,
+    (values, ecn): (&Values, Ecn),
     warnings: &Warnings,
     reads: impl Fn(&Values) -> BTreeSet<&'static str>,
 ) -> Result<(), ScenarioError> {
     let params: Vec<Key> = controller.params.iter().map(Key::declared).collect();
     let section = table.clone().section(&[shared, &params])?;
     let read = reads(values);
-    for param in controller.params.iter().filter(|param| !read.contains(param.name)) {
-        if let Some(field) = section.changed(param.name) {
+    for param in controller.params {
+        let Some(field) = section.changed(param.name) else { continue };
+        if !read.contains(param.name) {
             warnings.add(field.without_effect(&reason(param.name, controller, values, &reads)));
         }
-    }
-    Ok(())
-}
-
-/// Warns about parameters of `controller` for marks that `table` gives, if the segments of `scheme` are never marked.
-fn unmarked(
-    table: &Field<'_>,
-    shared: &[Key],
-    controller: &Controller,
-    scheme: &Scheme,
-    warnings: &Warnings,
-) -> Result<(), ScenarioError> {
-    if scheme.transport.ecn != Ecn::Off {
-        return Ok(());
-    }
-    let params: Vec<Key> = controller.params.iter().map(Key::declared).collect();
-    let section = table.clone().section(&[shared, &params])?;
-    for param in controller.params.iter().filter(|param| OF_MARKS.contains(&param.name)) {
-        if let Some(field) = section.changed(param.name) {
+        if ecn == Ecn::Off && OF_MARKS.contains(&param.name) {
             warnings.add(field.without_effect("the scheme is not ECN-capable; transport.ecn makes it so"));
         }
     }

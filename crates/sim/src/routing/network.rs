@@ -172,8 +172,8 @@ impl Network {
         self.cables.iter().any(|cable| cable.pause.is_some())
     }
 
-    /// For each cable, whether PAUSE affects the output queue of each direction: from a to b, and from b to a. It
-    /// affects both queues of a cable with PAUSE, and all output queues of the routers at its ends, which pause it.
+    /// Returns two flags per cable, for the output queues from a to b and from b to a: true if PAUSE affects the queue.
+    /// It affects both queues of a cable with PAUSE, and all output queues of the routers at its ends, which pause it.
     pub fn queues_with_pause(&self) -> Vec<[bool; 2]> {
         let with_pause = self.cables.iter().filter(|cable| cable.pause.is_some());
         let ends = with_pause.flat_map(|cable| [cable.a, cable.b]);

@@ -36,7 +36,7 @@ pub(super) struct Controlled {
     check_at: Time,
     /// The links that this queue holds, with their XON.
     holds: Vec<(u32, Limit)>,
-    /// How this end pauses the other end of the cable, if it does.
+    /// The pauses that this end orders, if the cable has PAUSE.
     pausing: Option<Pausing>,
 }
 
@@ -172,7 +172,7 @@ impl Link {
         }
     }
 
-    /// How this end of the cable pauses the other end, if it does.
+    /// Returns the thresholds at which this end of the cable pauses the other end, if it does.
     pub(crate) fn pauses(&self) -> Option<PauseSpec> {
         self.control()?.pausing.as_ref().map(|pausing| pausing.spec)
     }

@@ -24,7 +24,7 @@ pub(crate) struct LinkSpec {
     pub(crate) memory: Option<SharedMemory>,
     /// An observer reads the queue between packets, or packets may be dropped by script: the link must not be fused.
     pub(crate) is_watched: bool,
-    /// How the sending end pauses the other end, if it does.
+    /// The thresholds at which the sending end pauses the other end, if it does.
     pub(crate) pauses: Option<PauseSpec>,
     /// The link may be paused, or its queue may pause others.
     pub(crate) is_controlled: bool,
