@@ -86,6 +86,11 @@ from = "west"
 to = "east"
 segments = [1]
 
+[[change]]
+at = "10ms"
+between = ["west", "east"]
+down = false
+
 [sample]
 flows = [0]
 queues = [["west", "east"]]
@@ -134,6 +139,14 @@ VALUES: dict[str, list[str]] = {
     "link.0.between": [*LISTS, '["west"]', '["west", "esat"]'],
     "link.0.loss": SHARES,
     "link.0.rate": RATES[:3],
+    "link.0.trace": ["3", '"nowhere.trace"', '"."'],
+    "change": TABLES,
+    "change.0.at": TIMES[:4],
+    "change.0.between": [*LISTS, '["west"]', '["left0", "east"]'],
+    "change.0.rate": RATES[:4],
+    "change.0.delay": ['"-1ms"', "3"],
+    "change.0.loss": SHARES,
+    "change.0.down": ["1", '"yes"'],
     "queue_at.0.routers": [*LISTS, '["left0"]', "[]"],
     "queue_at.0.share": SHARES[:3],
     "transport.mss": [*SIZES, '"10B"'],
@@ -205,7 +218,7 @@ TEXTS: list[tuple[str, str, str]] = [
     ('sizes = { kind = "fixed", size = "10packets" }\n', "", "workload.0.sizes: missing"),
     ("users = 1\n", "", "workload.3.users: missing"),
     ("segments = [1]\n", "", "drop.0.segments: missing"),
-    ("loss = 0.0\n", "", "changes nothing; allowed: rate, delay, limit, loss, pause"),
+    ("loss = 0.0\n", "", "changes nothing; allowed: rate, trace, delay, limit, loss, pause"),
     ('hosts = ["left0"]\n', "", "host_at.0.hosts: missing"),
     ("[sample]", "[sampel]", "unknown key"),
     ("[[drop]]", "[drops]", "unknown key"),

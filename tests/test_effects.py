@@ -315,6 +315,7 @@ FILES = {
     "other.gml": "graph [ node [ id 0 ] node [ id 1 ] edge [ source 0 target 1 ] ]",
     "flows.csv": "start,src,dst,size\n0s,left0,right0,20kB\n",
     "other.csv": "start,src,dst,size\n0s,left0,right0,40kB\n",
+    "lte.down": "1\n3\n9\n",
     "sizes.csv": "bytes,cumulative\n1460,0.1\n29200,1.0\n",
 }
 
@@ -391,6 +392,7 @@ REQUIREMENTS: dict[str, dict[str, Any]] = {
     "table [[queue_at]]: of": {"queue_at": {"share": 0.5, "limit": "3packets"}},
     "table [[queue_at]]: share": {"queue_at": {"share": 0.5, "limit": "3packets"}},
     "table [[link]]: rate_from": {"link.rate": "5Mbps"},
+    "table [[link]]: trace_from": {"link.trace": "{folder}/lte.down"},
     "table [host]: stall_every": {"host.stall_length": "5ms", "host.stall_every": "50ms"},
     "table [host]: stall_length": {"host.stall_length": "5ms", "host.stall_every": "50ms"},
     "table [host]: timer_error": {"scheme.x.controller": "bbr"},
@@ -439,6 +441,8 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "table pause: xon": ("2packets",),
     # A pause of 65535 quanta, 335 ms at 100 Mb/s, is ended by a frame; a short one ends by itself.
     "table pause: quanta": (20, 60),
+    "table [[link]]: trace": ("{folder}/lte.down",),
+    "table [[link]]: trace_from": ("west",),
     "table [[link]]: loss_from": ("west",),
     "table [queue]: kind": ("codel",),
     "table [[queue_at]]: kind": ("codel",),

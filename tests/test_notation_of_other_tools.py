@@ -148,7 +148,7 @@ FILES: list[tuple[str, str, str, tuple[str, ...]]] = [
     (FROM_FILE, "n.xml", GRAPHML, ("this is GraphML", "ending .graphml")),
     (FROM_FILE, "n.graphml", "graph [ node [ id 0 ] ]", ("this is GML", "ending .gml")),
     (FROM_FILE, "n.topo", "", ("n.topo: this file is empty",)),
-    (FROM_FILE, "lte.down", "1\n1\n2\n4\n", ("Mahimahi", "constant rate")),
+    (FROM_FILE, "lte.down", "1\n1\n2\n4\n", ("Mahimahi", "trace = ")),
     (FLOWS, "in.cm", "Nodes 4\nConnections 2\n0->3 start 0 size 2000000\n", ("htsim's connection matrix", ".flows")),
     (FLOWS, "f.flows", "2\n1 0 3 100 100000 0.0\n2 0 3 100 100000 0.001\n", ("flow format of the HPCC", "awk")),
     (FLOWS, "f.flows", TOPO, ("a .topo file of sparelane", "[topology]")),

@@ -11,6 +11,7 @@ mod catalogue;
 pub mod queue;
 pub mod schema;
 pub mod topology;
+pub mod trace;
 pub mod workload;
 
 pub use self::catalogue::{Catalogue, NameTaken};

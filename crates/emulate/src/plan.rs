@@ -127,6 +127,7 @@ impl Plan {
         let first = plan.hosts[0].node;
         for cable in &mut plan.config.network.cables {
             cable.rates = [UNBOUNDED; 2];
+            cable.traces = [None, None];
             cable.loss = [Loss::NONE; 2];
             cable.limit = None;
             cable.delay = if cable.a == first || cable.b == first { TEST_DELAY } else { Dur::ZERO };
@@ -163,6 +164,11 @@ fn config_of(scenario: &Scenario) -> Result<RunConfig, ScenarioError> {
 /// Returns the highest rate at which any of these hosts can send to another, if each cable has its highest rate.
 fn max_host_rate(config: &RunConfig, hosts: &[NodeId]) -> Rate {
     let mut cables = config.network.cables.clone();
+    for cable in &mut cables {
+        for (rate, trace) in cable.rates.iter_mut().zip(&cable.traces) {
+            *rate = trace.as_ref().map_or(*rate, |trace| trace.busiest_second());
+        }
+    }
     for changed in &config.changes {
         if let Change::Rate(rate) = changed.change {
             let cable = &mut cables[changed.cable];

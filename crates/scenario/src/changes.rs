@@ -54,6 +54,12 @@ pub fn read(field: &Field<'_>, network: &Network, changes: &mut Vec<ScriptedChan
         let cables = selected(&section, network)?;
         let only = section.maybe("from", |field| directions(field, &section, &cables, network))?;
         for (place, &cable) in cables.iter().enumerate() {
+            let follows = |way: usize| network.cables[cable].traces[way].is_some();
+            if (0..2).any(|way| only.as_ref().is_none_or(|only| only[place] == way) && follows(way))
+                && let Some(field) = section.given("rate")
+            {
+                return Err(field.error("this link follows a trace; allowed: changes of delay, loss, down"));
+            }
             let ends = [network.cables[cable].a, network.cables[cable].b];
             let ends = only.as_ref().map_or(&ends[..], |only| &ends[only[place]..=only[place]]);
             let added = ends.iter().flat_map(|&from| {

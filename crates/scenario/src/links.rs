@@ -5,9 +5,11 @@ use crate::schemes::Schemes;
 use sparelane_catalogue::schema::ScenarioError;
 use sparelane_catalogue::schema::nodes;
 use sparelane_catalogue::schema::{Fallback, Key, Kind, Shape};
-use sparelane_catalogue::schema::{Field, Section};
+use sparelane_catalogue::schema::{Field, Section, Source};
+use sparelane_catalogue::trace;
 use sparelane_sim::{Loss, Network, NodeId, NodeKind};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The ends whose directions a key applies to.
 pub const SENDING_END: Kind = Kind::Special(
@@ -42,6 +44,19 @@ pub static LINK: &[Key] = &[
         Fallback::Nothing("both directions"),
         "the sending ends whose direction gets the rate; the other direction stays as it was",
     ),
+    Key::new(
+        "trace",
+        Kind::Path,
+        Fallback::Nothing("a constant rate"),
+        "file of the service over time: milliseconds at which 1500 bytes can leave, or CSV of times and rates",
+    )
+    .from("Mahimahi (Netravali et al., USENIX ATC 2015)"),
+    Key::new(
+        "trace_from",
+        SENDING_END,
+        Fallback::Nothing("both directions"),
+        "the sending ends whose direction follows the trace; the other direction keeps its rate",
+    ),
     Key::new("delay", Kind::DELAY, Fallback::Nothing("as in the topology"), "propagation delay, one way"),
     Key::new("limit", Kind::Limit, Fallback::Nothing("as in [queue] or [nic]"), "output queue of each direction"),
     Key::new(
@@ -66,16 +81,26 @@ pub static LINK: &[Key] = &[
     .from("IEEE 802.3x"),
 ];
 
-/// Applies rates, delays and losses. This comes first, because the meaning of `"1bdp"` depends on them.
-pub fn apply_wires(fields: &[Field<'_>], network: &mut Network) -> Result<(), ScenarioError> {
+/// Applies rates, traces, delays and losses. This comes first, because the meaning of `"1bdp"` depends on them.
+pub fn apply_wires(fields: &[Field<'_>], source: &Source, network: &mut Network) -> Result<(), ScenarioError> {
     for field in fields {
         let section = field.clone().section(&[LINK])?;
         let cables = selected(&section, network)?;
         let (rate, delay) = (section.maybe("rate", Field::rate)?, section.maybe("delay", Field::time)?);
         let loss = read_loss(&section, &["loss_from", "loss_of"])?;
+        let trace = section.maybe("trace", |field| trace::read(field, source))?;
         let given = |key| section.given(key).is_some();
-        if rate.is_none() && delay.is_none() && loss.is_none() && !given("limit") && !given("pause") {
-            return Err(field.error("changes nothing; allowed: rate, delay, limit, loss, pause"));
+        if rate.is_none() && delay.is_none() && loss.is_none() && !given("limit") && !given("trace") && !given("pause")
+        {
+            return Err(field.error("changes nothing; allowed: rate, trace, delay, limit, loss, pause"));
+        }
+        if let (Some(_), Some(field)) = (&trace, section.given("rate")) {
+            return Err(field.error("a trace is also given; allowed: one of the two"));
+        }
+        let trace_from = section.maybe("trace_from", |field| directions(field, &section, &cables, network))?;
+        if let (Some(_), None) = (&trace_from, &trace) {
+            let field = section.need("trace_from")?;
+            return Err(field.error("without trace; allowed: together with trace"));
         }
         let rate_from = section.maybe("rate_from", |field| directions(field, &section, &cables, network))?;
         if let (Some(_), None) = (&rate_from, rate) {
@@ -85,7 +110,18 @@ pub fn apply_wires(fields: &[Field<'_>], network: &mut Network) -> Result<(), Sc
         let loss_from = section.maybe("loss_from", |field| directions(field, &section, &cables, network))?;
         for (place, &index) in cables.iter().enumerate() {
             let cable = &mut network.cables[index];
+            if let Some(trace) = &trace {
+                let only = trace_from.as_ref().map(|directions| directions[place]);
+                for way in (0..2).filter(|&way| only.is_none_or(|only| only == way)) {
+                    (cable.rates[way], cable.traces[way]) = (trace.mean(), Some(Arc::clone(trace)));
+                }
+            }
             if let Some(rate) = rate {
+                let only = rate_from.as_ref().map(|directions| directions[place]);
+                if (0..2).any(|way| only.is_none_or(|only| only == way) && cable.traces[way].is_some()) {
+                    let message = "a table above gives this link a trace; allowed: one of the two";
+                    return Err(section.need("rate")?.error(message));
+                }
                 set(&mut cable.rates, rate, rate_from.as_ref().map(|directions| directions[place]));
             }
             if let Some(loss) = loss {
@@ -172,15 +208,26 @@ pub fn apply_limits(
 /// the index of the override, and the key.
 pub fn overridden(fields: &[Field<'_>], network: &Network) -> Result<Vec<(usize, &'static str)>, ScenarioError> {
     let mut found = Vec::new();
-    for (key, from) in [("rate", Some("rate_from")), ("loss", Some("loss_from")), ("delay", None), ("pause", None)] {
+    for (key, from) in [
+        ("rate", Some("rate_from")),
+        ("trace", Some("trace_from")),
+        ("loss", Some("loss_from")),
+        ("delay", None),
+        ("pause", None),
+    ] {
         let mut last = BTreeMap::new();
         let mut given = BTreeSet::new();
         for (place, field) in fields.iter().enumerate() {
             let section = field.clone().section(&[LINK])?;
-            if section.given(key).is_none() {
+            // A trace replaces the rate.
+            let is_replaced = key == "rate" && section.given("trace").is_some();
+            if section.given(key).is_none() && !is_replaced {
                 continue;
             }
-            given.insert(place);
+            if !is_replaced {
+                given.insert(place);
+            }
+            let from = if is_replaced { Some("trace_from") } else { from };
             let cables = selected(&section, network)?;
             let only = match from {
                 Some(from) => section.maybe(from, |field| directions(field, &section, &cables, network))?,

@@ -70,13 +70,27 @@ pub(crate) fn check(facts: &Facts<'_>) -> Result<(), ScenarioError> {
     for (place, table) in tables.iter().enumerate().filter(|(place, _)| facts.pauses.contains(&Some(*place))) {
         let section = table.clone().section(&[LINK])?;
         let pause = section.need("pause")?;
-        if let Some((cable, from)) = active_queue(facts, place) {
+        let affected = affected_queues(facts, place);
+        let is_active =
+            |&(cable, from): &(usize, NodeId)| facts.output_queue(cable, from).discipline.active().is_some();
+        if let Some(&(cable, from)) = affected.iter().find(|queue| is_active(queue)) {
             let kind = kind_of(&facts.output_queue(cable, from).discipline);
             let [from, to] = facts.names([from, facts.far_end(cable, from)]);
             return Err(pause.error(format!(
                 "the queue of \"{from}\" towards \"{to}\" is {kind}, which decides by time or by chance and cannot be \
                  paused or order a pause; allowed: fifo or priority at both ends of the cable and at all ports of \
                  its routers"
+            )));
+        }
+        let follows = |&(cable, from): &(usize, NodeId)| {
+            let cable = &facts.network.cables[cable];
+            cable.traces[cable.direction_from(from)].is_some()
+        };
+        if let Some(&(cable, from)) = affected.iter().find(|queue| follows(queue)) {
+            let [from, to] = facts.names([from, facts.far_end(cable, from)]);
+            return Err(pause.error(format!(
+                "the link from \"{from}\" to \"{to}\" follows a trace, so it cannot be paused or order a pause; allowed: \
+                 links without a trace at the ends of the cable and at all ports of its routers"
             )));
         }
         if !found.used.contains(&place) {
@@ -112,16 +126,15 @@ pub(crate) fn warn(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), Scenari
     Ok(())
 }
 
-/// An active queue that PAUSE of a table affects, if there is one: its cable, and the node that sends.
-fn active_queue(facts: &Facts<'_>, table: usize) -> Option<(usize, NodeId)> {
+/// The output queues that PAUSE of a table affects: their cables, and the nodes that send.
+fn affected_queues(facts: &Facts<'_>, table: usize) -> Vec<(usize, NodeId)> {
     let cables = &facts.network.cables;
     let own = || (0..cables.len()).filter(|&cable| facts.pauses[cable] == Some(table));
     let ends: BTreeSet<_> = own().flat_map(|cable| [cables[cable].a, cables[cable].b]).collect();
     let own: BTreeSet<_> = own().collect();
     let is_router = |end: &NodeId| facts.network.nodes[end.index()].kind == NodeKind::Router;
     let queues = (0..cables.len()).flat_map(|cable| [(cable, cables[cable].a), (cable, cables[cable].b)]);
-    let mut affected = queues.filter(|(cable, from)| own.contains(cable) || ends.contains(from) && is_router(from));
-    affected.find(|&(cable, from)| facts.output_queue(cable, from).discipline.active().is_some())
+    queues.filter(|(cable, from)| own.contains(cable) || ends.contains(from) && is_router(from)).collect()
 }
 
 /// A number of packets of the largest size, and a number of bytes.

@@ -324,7 +324,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
     let [warnings, emulation_warnings] = [const { Warnings::new() }; 2];
     let place = topology::Context { source, seed, warnings: &warnings };
     let mut network = topology::read(topology.clone(), &catalogue.topologies, &place)?;
-    links::apply_wires(&overrides, &mut network)?;
+    links::apply_wires(&overrides, source, &mut network)?;
     let distances = distances(&network, &topology)?;
     let bdp_bytes = bdp_bytes(&network, &distances);
 

@@ -298,7 +298,7 @@ fn mistakes_in_chosen_cables() {
     let with = |link: &str| changed("[queue]", &format!("[[link]]\n{link}\n[queue]"));
     let cases = [
         ("loss = 0.1", "x.toml:4: link: names no cable; allowed: between or select"),
-        ("select = \"core\"", "x.toml:4: link: changes nothing; allowed: rate, delay, limit, loss, pause"),
+        ("select = \"core\"", "x.toml:4: link: changes nothing; allowed: rate, trace, delay, limit, loss, pause"),
         ("select = \"edge\"", "x.toml:5: link.0.select = \"edge\": unknown; allowed: core, access, all"),
         (
             "select = \"all\"\nbetween = [\"west\", \"east\"]\nloss = 0.1",

@@ -48,3 +48,4 @@ pub use wire::fault::Drop;
 pub use wire::memory::SwitchSpec;
 pub use wire::pause::PauseSpec;
 pub use wire::qdisc;
+pub use wire::trace;

@@ -14,8 +14,8 @@ from sparelane.plugins.loading import LOADED
 from sparelane.scenario.settings import toml_value
 
 FOLDER = "inputs"
-# The key of file names in all tables of a scenario: maps, flows and sizes.
-KEY = "path"
+# The keys of file names in all tables of a scenario: maps, flows and sizes, and the traces of links.
+KEYS = ("path", "trace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def _named(content: Any) -> Iterator[str]:
     for key, value in content.items() if isinstance(content, Mapping) else enumerate(content):
         if isinstance(value, Mapping | list):
             yield from _named(value)
-        elif key == KEY and isinstance(value, str):
+        elif key in KEYS and isinstance(value, str):
             yield value
 
 
@@ -122,7 +122,7 @@ def _with_names(content: Any, names: Mapping[str, str], key: object = None) -> A
         return {name: _with_names(value, names, name) for name, value in content.items()}
     if isinstance(content, list):
         return [_with_names(value, names) for value in content]
-    return names.get(content, content) if key == KEY and isinstance(content, str) else content
+    return names.get(content, content) if key in KEYS and isinstance(content, str) else content
 
 
 def _sha256(path: Path) -> str:

@@ -3,7 +3,7 @@
 use super::error::ScenarioError;
 use super::field::Field;
 use super::formats::{self, NotText, Purpose};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// The place of a scenario.
@@ -40,9 +40,17 @@ impl Source {
     /// # Errors
     /// Fails if the file does not exist or is not text. The message names its format if that is known.
     pub fn read(&self, field: &Field<'_>, purpose: Purpose) -> Result<Input, ScenarioError> {
+        self.read_at_most(field, purpose, u64::MAX)
+    }
+
+    /// Like [`Source::read`], for a file of at most `max_bytes`. A larger one is not loaded.
+    ///
+    /// # Errors
+    /// Those of [`Source::read`], and a file that is too large.
+    pub fn read_at_most(&self, field: &Field<'_>, purpose: Purpose, max_bytes: u64) -> Result<Input, ScenarioError> {
         let path = self.folder.join(field.text()?);
         let name = path.display().to_string();
-        let text = read_text(&path).map_err(|NotText { line, message }| {
+        let text = read_text_at_most(&path, max_bytes).map_err(|NotText { line, message }| {
             let place = line.map_or_else(String::new, |line| format!(":{line}"));
             field.error(format!("{message}: {name}{place}"))
         })?;
@@ -56,7 +64,17 @@ impl Source {
 /// # Errors
 /// States the problem and what is allowed.
 pub fn read_text(path: &Path) -> Result<String, NotText> {
-    let content = std::fs::read(path).map_err(|error| {
+    read_text_at_most(path, u64::MAX)
+}
+
+fn read_text_at_most(path: &Path, max_bytes: u64) -> Result<String, NotText> {
+    let read = || {
+        // A device can be endless, and the length of a file can be misstated: the bytes that are read count.
+        let mut content = Vec::new();
+        std::fs::File::open(path)?.take(max_bytes.saturating_add(1)).read_to_end(&mut content)?;
+        Ok(content)
+    };
+    let content = read().map_err(|error: std::io::Error| {
         let message = match error.kind() {
             ErrorKind::NotFound => "file not found".to_owned(),
             ErrorKind::IsADirectory => "this is a directory; allowed: a file of text".to_owned(),
@@ -64,6 +82,10 @@ pub fn read_text(path: &Path) -> Result<String, NotText> {
         };
         NotText { line: None, message }
     })?;
+    if content.len() as u64 > max_bytes {
+        let message = format!("larger than {} MiB; allowed: up to that", max_bytes >> 20);
+        return Err(NotText { line: None, message });
+    }
     formats::decoded(content)
 }
 

@@ -13,6 +13,8 @@ pub enum Purpose {
     Flows,
     /// A distribution of sizes.
     Sizes,
+    /// A trace that a link follows.
+    Trace,
 }
 
 /// A format of another tool, or one of sparelane's in the wrong place.
@@ -169,23 +171,18 @@ static FORMATS: &[Format] = &[
         what: "a packet-delivery trace of Mahimahi: each line is a millisecond in which 1500 bytes may leave",
         ending: "",
         advice: &[
-            (
-                Topology,
-                "links here have a constant rate: give [[link]] the mean rate, 12 kbit times the lines over the last \
-                 line's ms",
-            ),
+            (Topology, "a link follows it by trace = \"FILE\" in [[link]]"),
             AS_FLOWS,
             AS_SIZES,
-            (
-                Scenario,
-                "links here have a constant rate: write a scenario whose [[link]] has the mean rate of the trace",
-            ),
+            (Scenario, "write a scenario in which a link follows it, by trace = \"FILE\" in [[link]]"),
         ],
         matches: |sample, purpose| {
             let rows: Vec<_> = (0..sample.lines.len()).filter_map(|line| sample.numbers(line)).collect();
             let is_single =
                 rows.len() == sample.lines.len() && rows.iter().all(|row| row.len() == 1 && row[0].fract() == 0.0);
-            purpose != Sizes && is_single && rows.windows(2).all(|pair| pair[0][0] <= pair[1][0])
+            ![Sizes, Purpose::Trace].contains(&purpose)
+                && is_single
+                && rows.windows(2).all(|pair| pair[0][0] <= pair[1][0])
         },
     },
     Format {
@@ -665,7 +662,7 @@ mod tests {
             (Sizes, "csv", "bytes,percent\n100,1\n1000,100\n", &["size distribution in per cent"]),
             (Sizes, "csv", "0 0\n10000 0.15\n1000000 1\n", &["blanks between", "comma"]),
             (Sizes, "tcl", "1 1 0\n6 1 0.15\n6667 1 1\n", &["ns-2", "three columns"]),
-            (Topology, "down", "1\n1\n2\n4\n10\n", &["Mahimahi", "1500 bytes", "constant rate"]),
+            (Topology, "down", "1\n1\n2\n4\n10\n", &["Mahimahi", "1500 bytes", "trace = "]),
             (Flows, "tr", "+ 1.84 0 2 cbr 210 ------- 0 0.0 3.1 225 610\n", &["packet trace of ns-2"]),
             (Topology, "tcl", "set ns [new Simulator]\nset n0 [$ns node]\n", &["Tcl script of ns-2"]),
             (

@@ -199,6 +199,7 @@ fn network_of(
         let rate = bundle.rate.unwrap_or(default_rate);
         let delay = bundle.delay.unwrap_or(default_delay);
         network.cables.push(Cable {
+            traces: [None, None],
             a,
             b,
             rates: [rate; 2],

@@ -16,6 +16,7 @@ use sparelane_sim::observe::{
     Delays, DelaysSpec, Flows, Observer, PacketLog, PacketLogSpec, Probe, Series, SeriesSpec,
 };
 use sparelane_sim::oracle::{Engine, Trial, try_run};
+use sparelane_sim::trace::Trace;
 use sparelane_sim::{
     AggregateSpec, Cable, Change, ConstantSpec, CrossTraffic, Discipline, Drop, FlowSource, FullInterface, HostAt,
     HostSpec, Interrupts, Limit, Loss, Network, NodeId, NodeKind, PacketTable, Pattern, PauseSpec, QueueAt, QueueSpec,
@@ -432,6 +433,58 @@ fn random_scenarios_with_changing_links_give_the_same_records_in_both_engines() 
     }
     assert!(finished > 200 && delivered > 20_000, "{finished} flows finished, {delivered} packets crossed a link");
     assert!(differing > 25, "changes had effects in {differing} of 30 scenarios");
+}
+
+/// Gives each direction of some cables a random trace of either kind.
+fn with_traces(network: &mut Network, seed: u64) {
+    let mut rng = Stream::new(seed, Domain::Test, 41);
+    for way in network.cables.iter_mut().flat_map(|cable| cable.rates.iter_mut().zip(&mut cable.traces)) {
+        let trace = match rng.below(6) {
+            0 | 1 => {
+                let mut times: Vec<_> = (0..1 + rng.below(40)).map(|_| Dur::from_ms(rng.below(12))).collect();
+                times.push(Dur::from_ms(12));
+                times.sort_unstable();
+                Trace::opportunities(times)
+            }
+            2 => {
+                let steps = 1 + rng.below(5);
+                let rate = |rng: &mut Stream| Rate::from_bps([0, 1_000_000, 33_333_333][rng.below(3) as usize]);
+                let mut steps: Vec<_> = (0..steps).map(|step| (Dur::from_us(step * 700), rate(&mut rng))).collect();
+                steps.push((Dur::from_us(steps.len() as u64 * 700), Rate::from_mbps(50)));
+                Trace::rates(steps.clone(), Dur::from_us(steps.len() as u64 * 700))
+            }
+            _ => continue,
+        };
+        let trace = trace.expect("a trace");
+        (*way.0, *way.1) = (trace.mean(), Some(trace.into()));
+    }
+}
+
+#[test]
+fn random_scenarios_with_traces_give_the_same_records_in_both_engines() {
+    let (mut finished, mut delivered) = (0, 0);
+    for seed in 600..625 {
+        let config = || {
+            let mut config = if seed % 3 == 0 { tandem::scenario(seed) } else { scenario(seed) };
+            with_traces(&mut config.network, seed);
+            let changes = changes(&config.network, seed).into_iter();
+            let changes = changes.filter(|change| !matches!(change.change, Change::Rate(_))).collect();
+            // Parameters of some controllers are bounded by the rate of the interface.
+            config
+                .schemes
+                .iter_mut()
+                .filter(|scheme| scheme.name == "rapid")
+                .for_each(|scheme| scheme.values = Values::default());
+            RunConfig { changes, ..config }
+        };
+        let [fast, plain] = [Engine::Fast, Engine::Plain].map(|engine| run_of(engine, config()));
+        assert_eq!(fast.links, plain.links, "seed {seed}");
+        assert_eq!(fast.flows, plain.flows, "seed {seed}");
+        assert_eq!(fast, plain, "seed {seed}");
+        finished += fast.totals.finished_flows;
+        delivered += fast.links.sent_packets.iter().sum::<u64>();
+    }
+    assert!(finished > 200 && delivered > 20_000, "{finished} flows finished, {delivered} packets crossed a link");
 }
 
 /// Checks that times of logged packets are in order. Adds up rows, retransmissions, packets with a due time, and

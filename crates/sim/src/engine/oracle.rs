@@ -15,6 +15,7 @@ use crate::wire::packet::{Flags, Packet};
 use crate::wire::pause::{FRAME_BYTES, PauseSpec, is_down_to};
 use crate::wire::qdisc::{ActiveQueue, PriorityQueue};
 use crate::wire::rcp_meter::RcpMeter;
+use crate::wire::trace::Follower;
 use crate::world::World;
 use sparelane_core::{Dur, Rate, Time};
 use std::cmp::Reverse;
@@ -70,6 +71,7 @@ struct Port {
     free_at: Time,
     /// Packets on the wire, each with its time of arrival.
     wire: VecDeque<(Time, Packet)>,
+    follower: Option<Follower>,
     faults: Faults,
     meter: Option<RcpMeter>,
     wake: Time,
@@ -131,7 +133,8 @@ impl TwoEventFabric {
         }
     }
 
-    fn start_transmission(&mut self, now: Time, link: u32) {
+    /// Begins the next transmission. `has_waited` is true for packets that arrived before `now`.
+    fn start_transmission(&mut self, now: Time, link: u32, has_waited: bool) {
         let port = &mut self.ports[link as usize];
         if port.faults.is_down {
             // A link that is down carries no frame.
@@ -156,7 +159,10 @@ impl TwoEventFabric {
         self.take_victims(link);
         if let Some(packet) = next {
             let port = &mut self.ports[link as usize];
-            port.free_at = now + port.spec.time_of(&packet);
+            port.free_at = match &mut port.follower {
+                Some(follower) => follower.end(now, has_waited, packet.wire_bytes(), port.spec.min_time),
+                None => now + port.spec.time_of(&packet),
+            };
             let (at, has_holds) = (port.free_at, !port.holds.is_empty());
             self.push(at, Kind::TransmissionEnds(link));
             if has_holds {
@@ -199,7 +205,7 @@ impl TwoEventFabric {
             self.push(repeat_at, Kind::Turn(link));
         }
         if !is_busy {
-            self.start_transmission(now, link);
+            self.start_transmission(now, link, false);
         }
     }
 
@@ -244,7 +250,7 @@ impl TwoEventFabric {
             self.wake_at(now, link);
         }
         if !is_busy {
-            self.start_transmission(now, link);
+            self.start_transmission(now, link, false);
         }
     }
 
@@ -349,7 +355,7 @@ impl TwoEventFabric {
         }
         self.take_victims(link);
         if idle {
-            self.start_transmission(now, link);
+            self.start_transmission(now, link, false);
         }
     }
 }
@@ -362,6 +368,7 @@ impl Fabric for TwoEventFabric {
             in_transmission: None,
             free_at: Time::ZERO,
             wire: VecDeque::new(),
+            follower: spec.trace.as_ref().map(Follower::new),
             faults: Faults::new(spec.loss, seed, number),
             meter: spec.queue.rcp.map(|rcp| RcpMeter::new(rcp, spec.rate)),
             wake: Time::NEVER,
@@ -421,7 +428,7 @@ impl Fabric for TwoEventFabric {
                     let Some(packet) = frame.or_else(|| port.in_transmission.take()) else { continue };
                     port.wire.push_back((arrival, packet));
                     self.push(arrival, Kind::Arrives(link));
-                    self.start_transmission(now, link);
+                    self.start_transmission(now, link, true);
                 }
                 Kind::Arrives(link) => {
                     let port = &mut self.ports[link as usize];
@@ -452,7 +459,7 @@ impl Fabric for TwoEventFabric {
                 Kind::Resumes(link) => {
                     let port = &self.ports[link as usize];
                     if !port.is_busy() && !port.is_paused(now) {
-                        self.start_transmission(now, link);
+                        self.start_transmission(now, link, false);
                     }
                 }
                 // Times of wake-ups and alarms may have changed since they were scheduled; old events are ignored.
@@ -486,7 +493,7 @@ impl Fabric for TwoEventFabric {
     fn free_at(&self, link: u32) -> Option<Time> {
         let port = &self.ports[link as usize];
         let Waiting::Fifo(waiting) = &port.waiting else { return None };
-        if port.spec.is_controlled || port.spec.changes {
+        if port.spec.is_controlled || port.spec.changes || port.follower.is_some() {
             return None;
         }
         Some(waiting.iter().fold(port.free_at, |at, packet| at + port.spec.time_of(packet)))
@@ -515,7 +522,8 @@ impl Fabric for TwoEventFabric {
         }
         let (mut waiting_bytes, mut packets) = port.backlog();
         let mut at = port.free_at;
-        if let Waiting::Fifo(waiting) = &port.waiting {
+        // The departures on a link that follows a trace are not known in advance.
+        if let (Waiting::Fifo(waiting), None) = (&port.waiting, &port.follower) {
             for packet in waiting {
                 waiting_bytes -= packet.wire_bytes();
                 packets -= 1;

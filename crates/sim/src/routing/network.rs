@@ -1,8 +1,10 @@
 //! The static network: nodes and full-duplex cables.
 
 use crate::wire::pause::PauseSpec;
+use crate::wire::trace::Trace;
 use sparelane_core::{Dur, Rate};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Index of a node in [`Network::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -120,6 +122,9 @@ pub struct Cable {
     pub loss: [Loss; 2],
     /// PAUSE, with which a router at either end pauses the other end; `None` disables it.
     pub pause: Option<PauseSpec>,
+    /// The traces that the directions follow, from a to b and from b to a. The rate of such a direction must be the mean
+    /// of its trace.
+    pub traces: [Option<Arc<Trace>>; 2],
 }
 
 impl Cable {
@@ -162,7 +167,16 @@ impl Network {
 
     /// Connects two nodes by a lossless cable with the default queue, of the same rate in both directions.
     pub fn connect(&mut self, a: NodeId, b: NodeId, rate: Rate, delay: Dur) -> &mut Cable {
-        self.cables.push(Cable { a, b, rates: [rate; 2], delay, limit: None, loss: [Loss::NONE; 2], pause: None });
+        self.cables.push(Cable {
+            a,
+            b,
+            rates: [rate; 2],
+            delay,
+            limit: None,
+            loss: [Loss::NONE; 2],
+            pause: None,
+            traces: [None, None],
+        });
         let last = self.cables.len() - 1;
         &mut self.cables[last]
     }

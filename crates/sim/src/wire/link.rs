@@ -45,7 +45,8 @@ use crate::records::CLASSES;
 use crate::routing::network::{Limit, Room};
 use crate::wire::memory::SwitchSpec;
 use crate::wire::packet::{Flags, Packet};
-use crate::wire::qdisc::{ActiveQueue, PriorityQueue};
+use crate::wire::qdisc::{self, ActiveQueue, PriorityQueue};
+use crate::wire::trace::Follower;
 use sparelane_core::rate::ByteTime;
 use sparelane_core::{Dur, Rate, Ring, Time};
 
@@ -93,6 +94,8 @@ pub(crate) struct Link {
     can_follow: bool,
     /// The link may change while packets wait.
     changes: bool,
+    /// The transmitter of a link that follows a trace, whose queue is an active one.
+    follower: Option<Box<Follower>>,
     /// Arrivals at the far end while the link was fused, which were no events.
     fused_arrivals: u64,
     counts: Box<LinkCounts>,
@@ -131,6 +134,9 @@ const ANY_WAIT: Dur = Dur::from_ps(1);
 
 impl Waiting {
     fn new(spec: &LinkSpec, seed: u64, number: u64) -> Waiting {
+        if let Some(law) = spec.trace.as_ref().and_then(|_| qdisc::law_of(spec)) {
+            return Waiting::Active(Box::new(ActiveQueue::of(law)));
+        }
         match &spec.queue.discipline {
             _ if spec.is_controlled => Waiting::Controlled(Box::new(Controlled::new(spec))),
             Discipline::Fifo => Waiting::InOrder(Cursor::default()),
@@ -197,6 +203,7 @@ impl Link {
             mark_at: spec.queue.mark_at,
             can_fuse,
             changes: spec.changes,
+            follower: spec.trace.as_ref().map(|trace| Box::new(Follower::new(trace))),
             can_follow: can_fuse && one_fits && !spec.queue.bars_low_priority,
             fused_arrivals: 0,
             counts: Box::default(),
@@ -324,7 +331,8 @@ impl Link {
             let victim = match &mut self.queue {
                 Waiting::ByClass(queue) => queue.push_out(packet.class()),
                 Waiting::Controlled(control) => control.push_out(packet.class()),
-                _ => None,
+                Waiting::Active(active) => active.push_out(packet.class()),
+                Waiting::InOrder(_) => None,
             };
             match victim {
                 Some(victim) => self.drop(victim, dropped),
@@ -377,23 +385,28 @@ impl Link {
         self.counts.peak_backlog_bytes = self.counts.peak_backlog_bytes.max(active.backlog().0);
         self.waits = true;
         if is_idle {
-            self.dequeue_active(now);
+            self.dequeue_active(now, false);
         }
         self.collect_drops(dropped);
         was_empty && self.wire.tail() > tail
     }
 
-    /// Asks the active queue for the packet to send, at the instant at which the transmitter became free.
-    fn dequeue_active(&mut self, free_at: Time) {
+    /// Asks the active queue for the packet to send, at the instant at which the transmitter became free. `has_waited` is
+    /// false for a packet that arrived at this instant.
+    fn dequeue_active(&mut self, free_at: Time, has_waited: bool) {
         let Waiting::Active(active) = &mut self.queue else { return };
         let before = active.fates.dropped.len();
         let packet = active.dequeue(free_at);
         let victims = &active.fates.dropped[before..];
         victims.iter().for_each(|victim| self.counts.dropped[usize::from(victim.class()) & (CLASSES - 1)] += 1);
         match packet {
-            Some(packet) => {
-                self.transmit_any(free_at, &packet);
-            }
+            Some(packet) => match &mut self.follower {
+                Some(follower) => {
+                    let end = follower.end(free_at, has_waited, packet.wire_bytes(), self.min_time);
+                    self.put_on_wire(&packet, end);
+                }
+                None => _ = self.transmit_any(free_at, &packet),
+            },
             None => self.waits = false,
         }
     }
@@ -533,7 +546,7 @@ impl Link {
             return self.set_waits(false);
         }
         while self.waits && self.busy_until <= now {
-            self.dequeue_active(self.busy_until);
+            self.dequeue_active(self.busy_until, true);
         }
         self.update_slow_path();
     }

@@ -5,9 +5,11 @@
 //! or by chance implement [`ActiveLaw`], and an `ActiveQueue` connects one to its link.
 
 mod active;
+mod plain;
 mod priority;
 
 pub use crate::wire::packet::Packet;
 pub(crate) use active::ActiveQueue;
 pub use active::{ActiveLaw, ActiveSpec, Buffer, Fates, Place};
+pub(crate) use plain::law_of;
 pub(crate) use priority::PriorityQueue;

@@ -56,7 +56,9 @@ impl Changes {
 
     /// The highest rate and the shortest delay that a link has at any time of the run.
     pub(super) fn best(&self, link: u32, spec: &LinkSpec) -> (Rate, Dur) {
-        self.links.get(&link).map_or((spec.rate, spec.delay), |varying| varying.best)
+        let (rate, delay) = self.links.get(&link).map_or((spec.rate, spec.delay), |varying| varying.best);
+        let peak = spec.trace.as_ref().map(|trace| trace.peak().unwrap_or(Rate::from_bps(u64::MAX)));
+        (peak.unwrap_or(rate), delay)
     }
 
     /// The rate of a link before any change.
@@ -66,6 +68,9 @@ impl Changes {
 
     /// The bits that a link can have sent by `now`, times 10^12. `spec` has its present rate.
     pub(super) fn capacity(&self, link: u32, spec: &LinkSpec, now: Time) -> u128 {
+        if let Some(trace) = &spec.trace {
+            return trace.capacity(now);
+        }
         let (before, since) = self.links.get(&link).map_or((0, Time::ZERO), |link| (link.capacity, link.since));
         before + u128::from(spec.rate.as_bps()) * u128::from((now - since).as_ps())
     }
@@ -73,7 +78,7 @@ impl Changes {
     /// The mean rate of a link until `now`.
     pub(super) fn mean_rate(&self, link: u32, spec: &LinkSpec, now: Time) -> Rate {
         let elapsed = u128::from((now - Time::ZERO).as_ps());
-        match self.links.contains_key(&link) && elapsed > 0 {
+        match (self.links.contains_key(&link) || spec.trace.is_some()) && elapsed > 0 {
             true => Rate::from_bps((self.capacity(link, spec, now) / elapsed) as u64),
             false => spec.rate,
         }

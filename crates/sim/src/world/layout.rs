@@ -59,6 +59,7 @@ pub(crate) fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(
         let pauses = cable.pause.filter(|_| !is_host);
         let is_controlled = with_pause[index][cable.direction_from(from)];
         let changes = changing.contains(&(index, from));
+        let trace = cable.traces[cable.direction_from(from)].clone();
         LinkSpec {
             rate,
             delay,
@@ -71,6 +72,7 @@ pub(crate) fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(
             pauses,
             is_controlled,
             changes,
+            trace,
             largest_bytes,
         }
     };

@@ -107,8 +107,7 @@ impl Link {
 /// packet is ever sent faster than at the highest of its rates.
 fn share_of(whole: Dur, left: Dur, before: Dur) -> Dur {
     let ps = u128::from(whole.as_ps()) * u128::from(left.as_ps());
-    let ps = ps.div_ceil(u128::from(before.as_ps().max(1)));
-    Dur::from_ps(ps.min(u128::from(whole.as_ps())) as u64)
+    Dur::from_ps(ps.div_ceil(u128::from(before.as_ps().max(1))) as u64)
 }
 
 #[cfg(test)]
@@ -143,6 +142,7 @@ mod tests {
             pauses: None,
             is_controlled: false,
             changes: true,
+            trace: None,
             largest_bytes: 1000,
         }
     }

@@ -74,7 +74,7 @@ impl Faults {
     }
 }
 
-/// The stage in front of a link's queue. A link with an active queue always has one, so that all its packets take the
+/// The stage in front of a link's queue. A link with an active queue or a trace always has one, so that all its packets take the
 /// slow path.
 #[derive(Clone, Debug)]
 pub(super) struct Ingress {
@@ -87,7 +87,7 @@ impl Ingress {
     pub(super) fn new(spec: &LinkSpec, seed: u64, number: u64) -> Option<Ingress> {
         let faults = Faults::new(spec.loss, seed, number);
         let meter = spec.queue.rcp.map(|rcp| RcpMeter::new(rcp, spec.rate));
-        let guards = spec.queue.discipline.active().is_some();
+        let guards = spec.queue.discipline.active().is_some() || spec.trace.is_some();
         (faults.random.is_some() || meter.is_some() || guards).then_some(Ingress { faults, meter })
     }
 

@@ -7,6 +7,7 @@ use crate::wire::memory::SharedMemory;
 #[cfg(feature = "oracle")]
 use crate::wire::packet::Packet;
 use crate::wire::pause::PauseSpec;
+use crate::wire::trace::Trace;
 use sparelane_core::{Dur, Rate};
 use std::sync::Arc;
 
@@ -30,6 +31,8 @@ pub(crate) struct LinkSpec {
     pub(crate) is_controlled: bool,
     /// The link changes during the run: it must not be fused, and no departure is certain before it has happened.
     pub(crate) changes: bool,
+    /// The trace that the transmitter follows, if any; `rate` is then its mean.
+    pub(crate) trace: Option<Arc<Trace>>,
     /// The largest packet that any flow sends.
     pub(crate) largest_bytes: u64,
 }

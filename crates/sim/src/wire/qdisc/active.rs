@@ -66,6 +66,13 @@ pub trait ActiveLaw: Debug + Send {
     /// Waiting bytes and packets.
     fn backlog(&self) -> (u64, u64);
 
+    /// Removes the newest packet of the lowest class, if that class is below `class`, to make room in a memory that
+    /// several queues share. Laws that do not distinguish classes need not implement it.
+    fn push_out(&mut self, class: u8) -> Option<Packet> {
+        let _ = class;
+        None
+    }
+
     /// Called when the rate of the transmitter changes. Laws that do not depend on the rate need not implement it.
     fn handle_rate(&mut self, rate: Rate) {
         let _ = rate;
@@ -158,6 +165,15 @@ impl ActiveQueue {
     pub(crate) fn new(law: &dyn ActiveSpec, spec: &LinkSpec, seed: u64, number: u64) -> ActiveQueue {
         let place = Place { limit: spec.limit, rate: spec.rate, largest_bytes: spec.largest_bytes, seed, link: number };
         ActiveQueue { law: law.make(&place), fates: Fates::default() }
+    }
+
+    /// A queue under the law of a link whose transmitter follows a trace.
+    pub(crate) fn of(law: Box<dyn ActiveLaw>) -> ActiveQueue {
+        ActiveQueue { law, fates: Fates::default() }
+    }
+
+    pub(crate) fn push_out(&mut self, class: u8) -> Option<Packet> {
+        self.law.push_out(class)
     }
 
     pub(crate) fn enqueue(&mut self, now: Time, packet: Packet, idle_since: Option<Time>) {
