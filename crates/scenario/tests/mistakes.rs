@@ -310,7 +310,7 @@ fn mistakes_in_chosen_cables() {
         ),
         (
             "select = \"all\"\nloss = \"2\"\nlos = 2",
-            "x.toml:7: link.0.los: unknown key; allowed: between, select, rate, rate_from, delay, limit, \
+            "x.toml:7: link.0.los: unknown key; allowed: between, select, rate, rate_from, trace, trace_from, delay, limit, \
              loss, loss_from, loss_of, pause; did you mean \"loss\"?",
         ),
         (
