@@ -4,6 +4,8 @@ import json
 import os
 import re
 import socket
+import subprocess
+import sys
 import threading
 import urllib.error
 import urllib.request
@@ -18,8 +20,9 @@ import sparelane as sl
 from hangs import HANG_S, wait_until
 from sparelane.cli.main import main
 from sparelane.wire import telemetry as wire_telemetry
+from sparelane.wire.metrics_server import MetricsServer
 from sparelane.wire.series import SeriesFile
-from sparelane.wire.telemetry import MetricsServer, Telemetry, metrics_address
+from sparelane.wire.telemetry import Telemetry, metrics_address
 from test_traces import SCHEMA
 from wire_processes import Keys, call, running
 
@@ -42,6 +45,21 @@ def events_of(path: Path, vantage: str = "client") -> list[dict[str, object]]:
         assert event["time"] >= times.get(event["group_id"], 0.0), event
         times[event["group_id"]] = event["time"]
     return events
+
+
+def test_a_transfer_without_telemetry_loads_no_heavy_library(keys: Keys, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(os.urandom(BYTES))
+    (tmp_path / "to").mkdir()
+    with running("recv", *keys.of("receiver"), "--listen", "127.0.0.1:0", "-o", str(tmp_path / "to")) as receiver:
+        at = receiver.until("listening")["address"]
+        code = (
+            "import sys; from sparelane.cli.main import main\n"
+            f"main({['send', *keys.of('sender'), str(file), at]!r}, standalone_mode=False)\n"
+            "print([one for one in ('polars', 'numpy', 'http.server', 'matplotlib') if one in sys.modules])"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=HANG_S)
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_both_sides_of_a_transfer_record_telemetry(keys: Keys, tmp_path: Path) -> None:

@@ -658,7 +658,10 @@ class FileSender:
     def progress(self) -> WireProgress:
         """Returns the progress of the transfer."""
     def take_samples(self) -> tuple[dict[str, Column], int, str | None]:
-        """Returns the samples since the last call, the number of dropped rows, and the error that ended the qlog."""
+        """Returns the samples since the last call, the number of dropped rows, and the error that ended the qlog.
+
+        Without samples there are no columns.
+        """
     def exposition(self) -> str:
         """Returns the metrics in Prometheus' text format."""
     @property

@@ -13,6 +13,7 @@ pub mod message;
 pub mod name;
 pub mod output;
 pub mod partials;
+mod pool;
 mod reader;
 mod receive;
 pub mod selection;

@@ -335,18 +335,25 @@ fn reload(host: &mut Host, settings: &Settings) -> PyResult<(Trusted, (String, u
     Ok((trusted, loaded))
 }
 
-/// Columns of time series, the number of rows that were dropped, and the error that ended the qlog.
+/// Columns of time series, the number of rows that were dropped, and the error that ended the qlog. There
+/// are no columns if there are no rows, since the first column imports NumPy, which takes longer than a
+/// short transfer.
 type Samples<'py> = (Bound<'py, PyDict>, u64, Option<String>);
 
 fn take_samples<'py>(py: Python<'py>, host: &mut Host) -> PyResult<Samples<'py>> {
     let (rows, error) = host.take_samples();
-    let columns = vec![
-        ("time_s".to_owned(), Column::seconds(&rows.time_ps)),
-        ("probe".to_owned(), Column::text(rows.probe, rows.names)),
-        ("quantity".to_owned(), Column::words(&rows.quantity)),
-        ("value".to_owned(), Column::optional_f64(rows.value.iter().map(|&value| bounded(value)))),
-    ];
-    Ok((to_dict(py, columns)?, rows.missed, error.map(|error| error.to_string())))
+    let columns = if rows.time_ps.is_empty() {
+        PyDict::new(py)
+    } else {
+        let columns = vec![
+            ("time_s".to_owned(), Column::seconds(&rows.time_ps)),
+            ("probe".to_owned(), Column::text(rows.probe, rows.names)),
+            ("quantity".to_owned(), Column::words(&rows.quantity)),
+            ("value".to_owned(), Column::optional_f64(rows.value.iter().map(|&value| bounded(value)))),
+        ];
+        to_dict(py, columns)?
+    };
+    Ok((columns, rows.missed, error.map(|error| error.to_string())))
 }
 
 /// Receives files from any number of hosts.

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sparelane._native import WireError
 
 if TYPE_CHECKING:
     from sparelane._native import Column
+    from sparelane.wire.metrics_server import MetricsServer
     from sparelane.wire.series import SeriesFile
 
 
 # Shortest intervals between collecting samples, and between updates of the metrics, seconds.
 COLLECT_S = 0.1
 METRICS_S = 1.0
-
-# Time for a client of the metrics to send its request, and to read the response, seconds.
-CLIENT_TIMEOUT_S = 2.0
 
 
 class Native(Protocol):
@@ -34,59 +30,6 @@ class Native(Protocol):
         """The metrics in Prometheus's text format."""
 
 
-class MetricsServer:
-    """Answers `GET /metrics` with the latest text, one client at a time, in its own thread.
-
-    Raises:
-        WireError: the address is not available.
-    """
-
-    def __init__(self, host: str, port: int) -> None:
-        self.text = ""
-        # The handler reads the latest text; the server creates a handler for each request.
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            timeout = CLIENT_TIMEOUT_S
-
-            def do_GET(self) -> None:
-                if self.path.partition("?")[0] != "/metrics":
-                    self.send_error(404, "only /metrics exists")
-                    return
-                body = outer.text.encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: Any) -> None:
-                """Logs nothing."""
-
-        class Server(HTTPServer):
-            def handle_error(self, *_: Any) -> None:
-                """Ignores clients that disconnect."""
-
-        try:
-            self._server = Server((host, port), Handler)
-        except OSError as error:
-            raise WireError(f"metrics at {host}:{port}: {error.strerror or error}") from error
-        self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
-        self._thread.start()
-
-    @property
-    def address(self) -> str:
-        """The address that it listens on."""
-        host, port = self._server.server_address[:2]
-        return f"{host!s}:{port}"
-
-    def close(self) -> None:
-        """Stops the server."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(2 * CLIENT_TIMEOUT_S)
-
-
 def metrics_address(text: str) -> tuple[str, int]:
     """Parses `PORT`, which means localhost, or `ADDR:PORT`.
 
@@ -97,6 +40,13 @@ def metrics_address(text: str) -> tuple[str, int]:
     if not (port.isascii() and port.isdigit() and int(port) <= 65535):
         raise WireError(f'metrics at "{text}": allowed: PORT or ADDR:PORT, with a port up to 65535')
     return host or "127.0.0.1", int(port)
+
+
+def _metrics_server(address: str) -> MetricsServer:
+    # Imported here like Polars below, since the modules of HTTP are slow to import, too.
+    from sparelane.wire.metrics_server import MetricsServer
+
+    return MetricsServer(*metrics_address(address))
 
 
 def _series_file(path: Path) -> SeriesFile:
@@ -112,7 +62,7 @@ class Telemetry:
     def __init__(self, series: Path | str | None, metrics: str | None) -> None:
         self._series = _series_file(Path(series)) if series is not None else None
         try:
-            self._server = MetricsServer(*metrics_address(metrics)) if metrics is not None else None
+            self._server = _metrics_server(metrics) if metrics is not None else None
         except BaseException:
             if self._series is not None:
                 self._series.close()

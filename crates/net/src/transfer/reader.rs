@@ -2,6 +2,7 @@
 
 use super::chunks::{Chunks, Digest};
 use super::message::Kind;
+use super::pool::Pool;
 use super::source::{Input, Source, changed};
 use crate::disk::Work;
 use bytes::Bytes;
@@ -70,6 +71,7 @@ struct OpenStream {
 pub struct FileReader {
     open: BTreeMap<u32, Open>,
     streams: BTreeMap<u32, OpenStream>,
+    pool: Pool,
 }
 
 impl Work for FileReader {
@@ -105,7 +107,7 @@ impl Work for FileReader {
             }
             Job::Read { item, most } => {
                 let Some(open) = self.open.get_mut(&item) else { return };
-                let (at, bytes) = match open.read(most) {
+                let (at, bytes) = match open.read(most, &self.pool) {
                     Ok(read) => read,
                     Err(error) => return reply(Answer { item, result: Err(error) }),
                 };
@@ -201,10 +203,10 @@ impl Open {
     }
 
     /// Reads the next bytes; returns them with their offset.
-    fn read(&mut self, most: u64) -> io::Result<(u64, Bytes)> {
+    fn read(&mut self, most: u64, pool: &Pool) -> io::Result<(u64, Bytes)> {
         let Some(range) = self.ranges.front_mut() else { return Err(changed()) };
         let (at, most) = (range.start, most.min(range.end - range.start));
-        let mut piece = Vec::with_capacity(most as usize);
+        let mut piece = pool.buffer(most as usize);
         self.file.seek(SeekFrom::Start(at))?;
         (&self.file).take(most).read_to_end(&mut piece)?;
         if piece.is_empty() {
@@ -214,7 +216,7 @@ impl Open {
         if range.start == range.end {
             self.ranges.pop_front();
         }
-        Ok((at, Bytes::from(piece)))
+        Ok((at, pool.piece(piece)))
     }
 
     /// Hashes bytes in sequence. Repeated chunks were hashed when the file was opened.
