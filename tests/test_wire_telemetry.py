@@ -19,7 +19,7 @@ from click.testing import CliRunner
 import sparelane as sl
 from hangs import HANG_S, wait_until
 from sparelane.cli.main import main
-from sparelane.wire import telemetry as wire_telemetry
+from sparelane.wire import metrics_server
 from sparelane.wire.metrics_server import MetricsServer
 from sparelane.wire.series import SeriesFile
 from sparelane.wire.telemetry import Telemetry, metrics_address
@@ -207,7 +207,7 @@ def test_a_receiver_has_metrics_on_this_host(keys: Keys, tmp_path: Path) -> None
 def test_a_silent_client_blocks_metrics_for_a_bounded_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(wire_telemetry, "CLIENT_TIMEOUT_S", 2.0)
+    monkeypatch.setattr(metrics_server, "CLIENT_TIMEOUT_S", 2.0)
     server = MetricsServer("127.0.0.1", 0)
     server.text = "# HELP x y\n"
     host, port = server.address.split(":")
