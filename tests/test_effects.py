@@ -868,3 +868,28 @@ def test_a_setting_for_full_interfaces_that_are_never_full_is_a_warning() -> Non
 def test_cross_traffic_that_starts_after_the_run_is_a_warning() -> None:
     late = {"cross_traffic": SMALL_PACKETS | {"start": "3s"}}
     assert run(BASE, settings(late))[1] == ("cross_traffic sends nothing: it starts after the run, which ends at 2s",)
+
+
+# Traffic whose flows write without end, in pieces, one after another on a connection, or in answers.
+TRAFFIC = {
+    "unlimited": '[workload]\nkind = "bulk"\n',
+    "pieces": '[workload]\nkind = "bulk"\nwrites = { first = "2MB", then = "500KB", every = "300ms" }\n',
+    "reused": '[workload]\nkind = "bulk"\nflows = 8\ngap = "200ms"\nsize = "200KB"\nconnections = "reused"\n',
+    "requests": f"[workload]\n{POISSON.replace('poisson', 'requests')}".replace('"20KB"', '"200KB"'),
+}
+
+
+@pytest.mark.parametrize("key", ["send_buffer", "receive_window"])
+@pytest.mark.parametrize("traffic", TRAFFIC)
+def test_a_small_buffer_limits_every_kind_of_traffic(traffic: str, key: str) -> None:
+    text = NETWORK.replace("loss = 0.001", "loss = 0.0") + SCHEME + TRAFFIC[traffic]
+    free, limited = (run(text, settings(changes))[0] for changes in ({}, {f"transport.{key}": "15KB"}))
+    assert free != limited
+
+
+def test_a_send_buffer_bounds_the_rate_of_an_unlimited_flow_to_its_size_per_round_trip() -> None:
+    limits = {"transport.send_buffer": "30KB", "link.loss": 0, "measure.from": "1s"}
+    flow = sparelane.run(NETWORK + SCHEME + TRAFFIC["unlimited"], set=limits).flows.row(0, named=True)
+    most_bytes = 30_000 / flow["min_rtt_s"]
+    # A buffer that is refilled by thirds holds two thirds at least. The queue makes round trips up to a fifth longer.
+    assert 2 / 3 / 1.2 * most_bytes < flow["measured_bytes"] <= most_bytes

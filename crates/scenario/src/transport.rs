@@ -180,7 +180,7 @@ pub static TRANSPORT: &[Key] = &[
         "send_buffer",
         BUFFER_OR_NOT,
         Fallback::Value("unlimited"),
-        "the send buffer; a smaller one splits a transfer into several writes",
+        "the send buffer, for data unacknowledged or unsent; a smaller one splits a transfer into several writes",
     ),
     Key::new(
         "pacing_catch_up",

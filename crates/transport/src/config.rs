@@ -129,7 +129,8 @@ pub struct TransportConfig {
     /// The largest number of out-of-order ranges that a receiver buffers. A segment that would create one more is
     /// dropped, so that a sender that leaves many holes cannot exhaust the receiver's memory.
     pub held_ranges: usize,
-    /// The send buffer in bytes. `None` is unlimited. A buffer smaller than a transfer splits it into several writes.
+    /// The send buffer in bytes, which limits the data that is unacknowledged or unsent. `None` is unlimited. A buffer
+    /// smaller than a transfer splits it into several writes.
     pub send_buffer_bytes: Option<u64>,
     /// Let a write fill the short last segment of the previous write, if that segment was not sent yet. RC3 then also
     /// counts its priorities across such writes.

@@ -20,7 +20,7 @@ struct Write {
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct SendBuffer {
-    /// Bytes that do not fit into the buffer yet.
+    /// Bytes that do not fit into the buffer yet, or [`ENDLESS_BYTES`].
     unwritten_bytes: u64,
     mss_bytes: u32,
     end: Seq,
@@ -46,8 +46,11 @@ pub struct SendBuffer {
 /// The oldest write of an empty buffer.
 const NOTHING: Write = Write { first: 0, end: 0, last_bytes: 0, tail: 0, offset: 0 };
 
-/// The end of an endless stream.
+/// The end of an endless stream in an unlimited buffer.
 const ENDLESS: Seq = Seq::MAX;
+
+/// The unwritten bytes of an endless stream in a limited buffer.
+const ENDLESS_BYTES: u64 = u64::MAX;
 
 impl SendBuffer {
     /// Creates an empty buffer of `limit_bytes` (unlimited if `None`) for segments of `mss_bytes`. If it `coalesces`, a
@@ -79,7 +82,7 @@ impl SendBuffer {
     /// Appends a write of `bytes`. Segments below `una` are acknowledged, and those below `nxt` were sent from the
     /// head. Ignored after the end of the stream or an endless write.
     pub fn write(&mut self, bytes: u64, una: Seq, nxt: Seq) {
-        if self.end == ENDLESS || self.is_closed {
+        if self.is_endless() || self.is_closed {
             return;
         }
         let bytes = if self.coalesces { bytes - self.fill_up(bytes, nxt) } else { bytes };
@@ -87,12 +90,22 @@ impl SendBuffer {
         self.refill(una);
     }
 
-    /// Appends an endless write.
-    pub fn write_without_end(&mut self) {
+    /// Appends an endless write. A limited buffer accepts it in pieces, like a long write. Segments below `una` are
+    /// acknowledged.
+    pub fn write_without_end(&mut self, una: Seq) {
+        if self.limit_segments < Seq::MAX {
+            self.unwritten_bytes = ENDLESS_BYTES;
+            return self.refill(una);
+        }
         let (first, offset) = (self.end, self.segmented_bytes);
         self.writes.push_back(Write { first, end: ENDLESS, last_bytes: self.mss_bytes, tail: ENDLESS, offset });
         self.end = ENDLESS;
         self.update_oldest();
+    }
+
+    /// Returns whether the last write is endless.
+    fn is_endless(&self) -> bool {
+        self.end == ENDLESS || self.unwritten_bytes == ENDLESS_BYTES
     }
 
     /// Fills up the last segment, if it is short and was not sent. Returns the number of bytes added.
@@ -114,7 +127,7 @@ impl SendBuffer {
 
     /// Ends the stream after the data written so far. A segment without payload (FIN) comes last.
     pub fn close(&mut self, una: Seq) {
-        if self.end != ENDLESS {
+        if !self.is_endless() {
             self.is_closed = true;
             self.refill(una);
         }
@@ -185,7 +198,9 @@ impl SendBuffer {
         let last_bytes = (bytes - (segments - 1) * mss) as u32;
         self.writes.push_back(Write { first, end, last_bytes, tail: end, offset: self.segmented_bytes });
         self.end = end;
-        self.unwritten_bytes -= bytes;
+        if self.unwritten_bytes != ENDLESS_BYTES {
+            self.unwritten_bytes -= bytes;
+        }
         self.segmented_bytes += bytes;
         self.update_oldest();
         if self.unwritten_bytes == 0 {
@@ -369,9 +384,29 @@ mod tests {
     #[test]
     fn an_endless_stream_has_no_tail() {
         let mut buffer = SendBuffer::new(1000, None, false);
-        buffer.write_without_end();
+        buffer.write_without_end(0);
         buffer.write(500, 0, 0);
         assert_eq!((buffer.next_tail(0), buffer.payload_bytes(1 << 40), buffer.is_blocked()), (None, 1000, false));
+    }
+
+    #[test]
+    fn a_limited_buffer_accepts_an_endless_stream_in_pieces() {
+        let mut buffer = SendBuffer::new(1000, Some(6_000), false);
+        buffer.write(8_500, 0, 0);
+        buffer.write_without_end(0);
+        buffer.write(500, 0, 0);
+        buffer.close(0);
+        assert_eq!((buffer.end(), buffer.next_tail(2)), (6, Some((5, 0))));
+        for una in 2..1_000 {
+            buffer.acknowledge(una);
+            assert!((una + 4..=una + 6).contains(&buffer.end()), "{} at {una}", buffer.end());
+        }
+        assert_eq!(
+            (buffer.is_blocked(), buffer.is_acknowledged(buffer.end()), buffer.is_closed()),
+            (true, false, false)
+        );
+        assert_eq!(buffer.payload_bytes(buffer.end() - 1), 1000);
+        assert!(buffer.writes.len() <= 3, "{}", buffer.writes.len());
     }
 
     #[test]

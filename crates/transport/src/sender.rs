@@ -243,7 +243,7 @@ impl Sender {
     /// Appends an endless write to the stream.
     pub fn write_without_end(&mut self) {
         self.note_write();
-        self.buffer.write_without_end();
+        self.buffer.write_without_end(self.una);
         self.refresh();
     }
 

@@ -15,8 +15,17 @@ pub struct SoloSender {
 impl SoloSender {
     /// Creates a sender on a connection that opens at 100 ms, with `segments` full segments to send.
     pub fn new(config: TransportConfig, cc: Box<dyn CongestionControl>, segments: u64) -> SoloSender {
+        SoloSender::open(config, cc, |sender| sender.write(segments * MSS))
+    }
+
+    /// Creates a sender as [`new`](Self::new) does, with an endless stream to send.
+    pub fn endless(config: TransportConfig, cc: Box<dyn CongestionControl>) -> SoloSender {
+        SoloSender::open(config, cc, Sender::write_without_end)
+    }
+
+    fn open(config: TransportConfig, cc: Box<dyn CongestionControl>, write: impl FnOnce(&mut Sender)) -> SoloSender {
         let mut sender = Sender::new(config, cc, Stream::new(1, Domain::Controller, 0));
-        sender.write(segments * MSS);
+        write(&mut sender);
         assert_eq!(sender.poll_transmit(Time::ZERO, true), Some(Transmit::Syn));
         sender.handle_syn_ack(at_ms(100), None);
         SoloSender { sender, now: at_ms(100) }

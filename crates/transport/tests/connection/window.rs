@@ -58,6 +58,18 @@ fn the_send_buffer_limits_the_sender() {
 }
 
 #[test]
+fn the_send_buffer_limits_an_endless_stream() {
+    let config = TransportConfig { send_buffer_bytes: Some(6 * MSS), ..with_sack() };
+    let mut solo = SoloSender::endless(config, newreno(100));
+    assert_eq!(solo.send(), (0..6).collect::<Vec<_>>());
+    for una in 1..100 {
+        solo.acknowledge(una, una - 1, &[]);
+        assert!(solo.sender.in_flight_bytes() <= 6 * MSS);
+    }
+    assert!(solo.sender.in_flight_bytes() >= 4 * MSS);
+}
+
+#[test]
 fn a_limited_send_buffer_accepts_a_second_write_after_the_first_is_acknowledged() {
     for name in ["newreno", "rc3"] {
         let config = TransportConfig { send_buffer_bytes: Some(6 * MSS), ..with_sack() };
