@@ -1,6 +1,6 @@
 //! A random scenario: small enough to run in milliseconds, with any key that a scenario can have.
 
-use crate::value::{limit, of_key, of_param, one_in, one_of, rate, span, whole};
+use super::value::{limit, of_key, of_param, one_in, one_of, rate, span, whole};
 use sparelane_catalogue::queue::QUEUES;
 use sparelane_cc::{Controller, Kind, Registry};
 use sparelane_core::{Domain, Dur, Stream};

@@ -1,6 +1,6 @@
 //! The trial of one scenario: the properties that every run must have.
 
-use crate::draw::{Drawn, Form, draw};
+use super::draw::{Drawn, Form, draw};
 use sparelane_scenario::{Scenario, Source, digest};
 use sparelane_sim::Records;
 use std::panic::{AssertUnwindSafe, catch_unwind};

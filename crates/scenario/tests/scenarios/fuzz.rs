@@ -1,6 +1,6 @@
 //! Runs the fuzz targets on random inputs, from a new seed or from `EXPLORE_SEED`. The seed is printed on failure.
 
-#[path = "../../../fuzz/src/lib.rs"]
+#[path = "../../../../fuzz/src/lib.rs"]
 mod targets;
 
 use sparelane_core::{Domain, Stream};

@@ -1,10 +1,10 @@
 //! A few random scenarios from a new seed. `make explore` runs any number.
 
-#[path = "../examples/explore/draw.rs"]
+#[path = "../../examples/explore/draw.rs"]
 mod draw;
-#[path = "../examples/explore/trial.rs"]
+#[path = "../../examples/explore/trial.rs"]
 mod trial;
-#[path = "../examples/explore/value.rs"]
+#[path = "../../examples/explore/value.rs"]
 mod value;
 
 use std::hash::{BuildHasher, RandomState};

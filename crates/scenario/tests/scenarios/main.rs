@@ -1,0 +1,30 @@
+//! Tests of whole scenarios: how they are parsed, refused and run, and what their results say.
+//!
+//! They share one program, since linking one for each file takes longer than the tests.
+
+mod cached_ssthresh;
+mod chunks;
+mod cross_traffic;
+mod edits;
+mod explore;
+mod forms;
+mod fuzz;
+mod measures;
+mod mistakes;
+mod networks;
+mod noisy_hosts;
+mod observe;
+mod own_kinds;
+mod packets;
+mod pause;
+mod presets;
+mod priorities;
+mod queues;
+mod rapid;
+mod rate_based;
+mod rcp;
+mod reuse;
+mod runs;
+mod shipped;
+mod standing_queues;
+mod web;
