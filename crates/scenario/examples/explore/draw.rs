@@ -17,11 +17,11 @@ pub struct Drawn {
     /// True if every flow has an end.
     pub ends: bool,
     /// All other tables.
-    network: String,
+    pub network: String,
     /// Names of the schemes, with the text of each table.
-    schemes: Vec<(String, String)>,
+    pub schemes: Vec<(String, String)>,
     /// Time series, measures and a log of packets.
-    observers: String,
+    pub observers: String,
 }
 
 /// The variant of a [`Drawn`] to run.

@@ -12,6 +12,10 @@ const MAX_EVENTS: u64 = 200_000;
 const MAX_EVENTS_TO_END: u64 = 2_000_000;
 /// The extra time to show that flows end, in seconds: several of the longest retransmission timeouts.
 const EXTRA_TIME_S: u64 = 300;
+/// The extra time after which a flow without progress is stuck, in seconds. It has 300 of the longest retransmission
+/// timeouts. If ten links lose a fifth of the packets each, a flow loses that many copies in a row with a probability
+/// of 1e-15; it loses those of five minutes once in a few thousand times.
+const PATIENCE_S: u64 = 20_000;
 
 /// The outcome of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +70,8 @@ fn run(drawn: &Drawn, form: Form, max_events: u64) -> Result<Run, Outcome> {
     Ok(Run { records, cut: !progress.finished })
 }
 
-fn judge(drawn: &Drawn) -> Outcome {
+/// Tries a scenario.
+pub fn judge(drawn: &Drawn) -> Outcome {
     judged(drawn).unwrap_or_else(|outcome| outcome)
 }
 
@@ -93,22 +98,30 @@ fn judged(drawn: &Drawn) -> Result<Outcome, Outcome> {
         return Ok(Outcome::Held(seen));
     }
     seen.slow = true;
-    let whole = run(drawn, Form::Longer(2 * EXTRA_TIME_S), MAX_EVENTS_TO_END)?;
-    if half.cut || whole.cut {
-        return Ok(Outcome::Held(Seen { cut: true, ..seen }));
+    let mut before = half;
+    let mut stuck = None;
+    for seconds in [2 * EXTRA_TIME_S, PATIENCE_S] {
+        let after = run(drawn, Form::Longer(seconds), MAX_EVENTS_TO_END)?;
+        if before.cut || after.cut {
+            return Ok(Outcome::Held(Seen { cut: true, ..seen }));
+        }
+        stuck = stuck_flow(&before.records, &after.records);
+        if stuck.is_none() {
+            break;
+        }
+        before = after;
     }
-    let stuck = stuck_flow(&half.records, &whole.records);
     let Some(flow) = stuck else { return Ok(Outcome::Held(seen)) };
-    let plain = run(drawn, Form::Plain(EXTRA_TIME_S), MAX_EVENTS_TO_END)?;
+    let plain = run(drawn, Form::Plain(PATIENCE_S), MAX_EVENTS_TO_END)?;
     if plain.records.totals.flows == plain.records.totals.finished_flows {
         return Ok(Outcome::Failed(format!("flow {flow} is stuck, and with plain TCP it is not")));
     }
     Ok(Outcome::Held(seen))
 }
 
-/// A flow that has not ended and got no byte in the second half of the longer run.
-fn stuck_flow(half: &Records, whole: &Records) -> Option<u32> {
-    let (flows, before) = (&whole.flows, &half.flows);
+/// A flow that has not ended in the longer of two runs, and got no byte after the end of the shorter one.
+fn stuck_flow(shorter: &Records, longer: &Records) -> Option<u32> {
+    let (flows, before) = (&longer.flows, &shorter.flows);
     (0..flows.id.len()).find_map(|row| {
         let earlier = before.id.iter().position(|id| *id == flows.id[row])?;
         let same = before.delivered_bytes[earlier] == flows.delivered_bytes[row];

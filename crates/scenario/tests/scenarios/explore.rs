@@ -8,7 +8,7 @@ mod trial;
 mod value;
 
 use std::hash::{BuildHasher, RandomState};
-use trial::{Outcome, trial};
+use trial::{Outcome, judge, trial};
 
 /// The number of scenarios to run, without those that the parser refuses.
 const COUNT: usize = 100;
@@ -36,4 +36,22 @@ fn random_scenarios_keep_all_laws_repeat_to_the_bit_and_leave_no_flow_stuck() {
         }
     }
     assert!(packet_hops > 1_000, "{packet_hops} packet-hops in {COUNT} scenarios");
+}
+
+/// Six links lose a fifth of the packets each, so three of four handshakes fail, and timeouts back off to a minute. Flow
+/// 0 delivers nothing for ten minutes, and then ends. With plain TCP, other packets are lost.
+#[test]
+fn a_flow_whose_packets_are_lost_for_minutes_is_not_stuck() {
+    let network = "seed = 8\n[topology]\nkind = \"dumbbell\"\npairs = 1\naccess_rate = \"2Mbps\"\n\
+                   [[link]]\nselect = \"all\"\nloss = 0.2\n\
+                   [[workload]]\nkind = \"bulk\"\nflows = 4\nsize = \"20kB\"\n";
+    let drawn = draw::Drawn {
+        duration_us: 1_000_000,
+        ends: true,
+        network: network.to_owned(),
+        schemes: vec![("x".to_owned(), "controller = \"constant\"\n".to_owned())],
+        observers: String::new(),
+    };
+    let outcome = judge(&drawn);
+    assert!(matches!(outcome, Outcome::Held(seen) if seen.slow), "{outcome:?}");
 }
