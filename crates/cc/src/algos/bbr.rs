@@ -10,6 +10,11 @@
 //! the window to four segments for 200 ms if the minimum delay was not seen again for ten seconds. Losses do not lower
 //! the rate.
 //!
+//! Paths whose round trip is longer than `min_rtt_window` are slow under BBR, by the draft's own rule (section 4.3.5,
+//! BBRCheckProbeRTT). The minimum delay then expires between any two acknowledgments, so every second round trip is a
+//! PROBE_RTT, with four segments in flight. On a round trip of 80 s, a transfer of 1 MB at 1 Mb/s takes 39 round trips;
+//! with a `min_rtt_window` of an hour it takes 8, as with NewReno.
+//!
 //! Differences from the draft and from Linux:
 //!
 //! - Linux's long-term sampling, which detects token-bucket policers, is left out. Its allowance for aggregated

@@ -12,6 +12,9 @@
 //! 0.7 of the target. Other losses lower the short-term bounds of the volume and the bandwidth (`inflight_shortterm`,
 //! `bw_shortterm`) until the next probe. PROBE_RTT halves the bandwidth-delay product every 5 s.
 //!
+//! On a path whose round trip is longer than `probe_rtt_interval`, every second round trip is a PROBE_RTT by the draft's
+//! own rule (section 5.3.4.3), as in version 1. Raise `probe_rtt_interval` above the round trip there.
+//!
 //! Differences: ECN, which the draft leaves open, and the allowance for aggregated acknowledgments are left out. The
 //! allowance for offload is three segments, because the transport sends single segments. A loss event of STARTUP is an
 //! acknowledgment that reveals losses, as in Linux; the draft counts gaps in the sequence. An undo restores the window
