@@ -15,6 +15,13 @@
 //! The rate is at most that of the interface and at least two packets per round trip, where round trips count as at
 //! least 100 ms. An interval in which the application had too little data is void. There is no window; losses are
 //! repaired at the pace.
+//!
+//! Random loss near the tolerance makes the climb slow, although the rate at which it ends is the path's. The paper
+//! reports 95 % of the achievable throughput up to the tolerance of 5 %, without the time that this takes. At a loss of
+//! 4 %, an interval of 500 packets counts its losses with a standard deviation of 0.9 %. By the slope of the sigmoid,
+//! this changes the utility by a fifth, but trials differ by 1 to 5 % only. So doubling ends early, and most moves are
+//! random, with a small drift upwards. On 100 Mb/s and 30 ms, three runs had 8 to 21 Mb/s after 100 s, needed 340 to
+//! 500 s for 90 Mb/s, and stayed there. At 2 %, the same path is full at once.
 
 use crate::contract::Cx;
 use crate::monitor::Outcome;
@@ -322,6 +329,37 @@ mod tests {
             assert!(rates[6..10].iter().all(|rate| (rate / 16.0 - 1.0).abs() < 0.011), "{:?}", &rates[6..10]);
             assert!(rates[200..].iter().all(|rate| (18.0..23.0).contains(rate)), "{:?}", &rates[200..]);
         });
+    }
+
+    /// The share of losses in `packets` packets that are lost at random with this probability.
+    fn random_share(loss: f64, packets: u64, cx: &mut Cx<'_>) -> f64 {
+        (0..packets).filter(|_| cx.rng.unit() < loss).count() as f64 / packets as f64
+    }
+
+    /// Intervals of 60 ms and packets of 1250 bytes on a link of 100 Mb/s, which loses at random.
+    #[test]
+    fn the_rate_reaches_the_link_s_in_spite_of_random_loss_below_the_tolerance() {
+        for seed in 1..4 {
+            let mut rng = Stream::new(seed, Domain::Test, 0);
+            let mut mean_mbps = |loss, intervals: usize| {
+                let cx = &mut Cx { now: Time::ZERO, mss_bytes: 1210, srtt: None, min_rtt: None, rng: &mut rng };
+                let mut law = Allegro::new(config());
+                let mut trial = law.begin(Rate::from_mbps(1), cx);
+                let mut rates = Vec::new();
+                for _ in 0..intervals {
+                    rates.push(trial.rate.as_bps() as f64 / 1e6);
+                    let packets = (trial.rate.as_bps() * 60 / 10_000_000).max(10);
+                    let (random, full) = (random_share(loss, packets, cx), overload(trial.rate, 100.0));
+                    let outcome = outcome_of(trial, full + random * (1.0 - full));
+                    let after = law.after(trial.purpose, cx);
+                    trial = law.learn(&outcome, cx).unwrap_or(after);
+                }
+                let last = &rates[intervals - 500..];
+                last.iter().sum::<f64>() / last.len() as f64
+            };
+            let (little, much) = (mean_mbps(0.01, 1_000), mean_mbps(0.04, 16_000));
+            assert!(little > 90.0 && much > 85.0, "{seed}: {little} and {much} Mb/s");
+        }
     }
 
     #[test]
