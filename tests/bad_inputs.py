@@ -156,6 +156,7 @@ VALUES: dict[str, list[str]] = {
     "transport.delayed_ack": ["3", '"yes"', "{ every = 0 }"],
     "transport.min_rto": TIMES[:4],
     "transport.receive_window": ["0", '"huge"'],
+    "transport.read_rate": ["0", '"slow"', '"5 parsecs"', '"-5Mbps"'],
     "scheme": TABLES,
     "scheme.tcp": TABLES,
     "scheme.tcp.controller": [*WORDS, '"newrno"'],

@@ -437,6 +437,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "queue cells: cell": ("64B",),
     "queue weighted-tail-drop: class_shares": ([1.0, 0.2],),
     "table [[link]]: rate_from": ("west",),
+    "table [transport]: read_rate": ("1Mbps",),
     "table pause: xoff": ("12packets",),
     "table pause: xon": ("2packets",),
     # A pause of 65535 quanta, 335 ms at 100 Mb/s, is ended by a frame; a short one ends by itself.

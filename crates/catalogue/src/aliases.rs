@@ -230,6 +230,11 @@ pub static ALIASES: &[Alias] = &[
         "the buffers of a socket are receive_window and send_buffer",
     ),
     done_by(
+        &["slowreader", "slowreceiver", "zerowindow", "persist", "windowprobe"],
+        &["[transport] read_rate", "[transport] receive_window"],
+        "an application that reads slowly has a read_rate, and its buffer is receive_window",
+    ),
+    done_by(
         &["asymmetric", "asymmetry", "asymmetricaccess"],
         &["[[link]] rate_from", "[[link]] loss_from"],
         "the directions of a cable differ by rate_from and loss_from",

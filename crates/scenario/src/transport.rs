@@ -6,7 +6,7 @@ use sparelane_catalogue::schema::ScenarioError;
 use sparelane_catalogue::schema::document::Item;
 use sparelane_catalogue::schema::{Fallback, Key, Kind, Shape};
 use sparelane_cc::RestartRule;
-use sparelane_core::Dur;
+use sparelane_core::{Dur, Rate};
 use sparelane_sim::MAX_PACKET_BYTES;
 use sparelane_transport::{DelayedAck, Ecn, FlightSize, HEADER_BYTES, MAX_HEADER_BYTES, TransportConfig};
 
@@ -34,6 +34,11 @@ const BUFFER: Kind = Kind::Size { min: 1, max: 1 << 50 };
 const BUFFER_OR_NOT: Kind = Kind::Special(
     "a size such as \"64KiB\", or \"unlimited\"",
     &Shape::Either(&[Shape::Of(BUFFER), Shape::Of(Kind::Choice(&["unlimited"]))]),
+);
+
+const READ_RATE: Kind = Kind::Special(
+    "a rate such as \"5Mbps\", or \"unlimited\"",
+    &Shape::Either(&[Shape::Of(Kind::Rate), Shape::Of(Kind::Choice(&["unlimited"]))]),
 );
 
 /// The settings of a connection, without its controller.
@@ -177,6 +182,14 @@ pub static TRANSPORT: &[Key] = &[
     .from("none; 1ms in Linux"),
     Key::new("receive_window", BUFFER_OR_NOT, Fallback::Value("unlimited"), "the receiver's window"),
     Key::new(
+        "read_rate",
+        READ_RATE,
+        Fallback::Value("unlimited"),
+        "the rate at which the application reads at the receiver; receive_window is its buffer, of 64KiB if it is \
+         unlimited",
+    )
+    .from("none; RFC 9293 section 3.8.6 for the window"),
+    Key::new(
         "send_buffer",
         BUFFER_OR_NOT,
         Fallback::Value("unlimited"),
@@ -295,6 +308,7 @@ pub fn read(field: Field<'_>, base: Transport) -> Result<Transport, ScenarioErro
     config.rtt_granularity = section.maybe("rtt_granularity", granularity)?.unwrap_or(base.rtt_granularity);
     config.resent_rtt_tick = section.maybe("resent_rtt_tick", resent_tick)?.unwrap_or(base.resent_rtt_tick);
     config.receive_window_bytes = section.maybe("receive_window", buffer)?.unwrap_or(base.receive_window_bytes);
+    config.read_rate = section.maybe("read_rate", read_rate)?.unwrap_or(base.read_rate);
     config.send_buffer_bytes = section.maybe("send_buffer", buffer)?.unwrap_or(base.send_buffer_bytes);
     config.pacing_catch_up = time("pacing_catch_up", base.pacing_catch_up)?;
     config.restart_after_idle = section.maybe("restart_after_idle", restart)?.unwrap_or(base.restart_after_idle);
@@ -409,6 +423,13 @@ fn buffer(field: &Field<'_>) -> Result<Option<u64>, ScenarioError> {
     field.clone().with_kind(BUFFER).size().map(Some)
 }
 
+fn read_rate(field: &Field<'_>) -> Result<Option<Rate>, ScenarioError> {
+    if field.is_text("unlimited") {
+        return Ok(None);
+    }
+    field.clone().with_kind(Kind::Rate).rate().map(Some)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -438,7 +459,7 @@ mod tests {
             "header = \"66B\"\nflight_size = \"pipe\"\nprr = false\nrack_tlp = false\ntimestamps = false\nmss = \"500B\"\nsack = false\nlimited_transmit = false\ndelayed_ack = true\ninitial_rto = \"3s\"\n\
              min_rto = \"1s\"\nmax_rto = \"9s\"\nrto_variance_floor = \"9ms\"\nsyn_timeout = \"3s\"\n\
              rtt_from_handshake = false\n\
-             sack_survives_timeout = false\nundo_spurious = true\nsyn_loss_resets_window = false\nreceive_window = \"1MB\"\n\
+             sack_survives_timeout = false\nundo_spurious = true\nsyn_loss_resets_window = false\nreceive_window = \"1MB\"\nread_rate = \"5Mbps\"\n\
              pacing_catch_up = \"1ms\"\nrestart_after_idle = \"linux\"\nrtt_granularity = \"1ms\"\nresent_rtt_tick = \"1ms\"\nrack_timer_delay = \"1ms\"\nsend_buffer = \"1MB\"\necn = true\nsend_batch = 3\n\
              receive_batch = 3\nreceive_batch_timeout = \"5us\"\n",
         )

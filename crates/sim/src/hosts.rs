@@ -12,6 +12,7 @@ mod interface;
 mod offload;
 mod processor;
 pub(crate) mod pull;
+pub(crate) mod reader;
 mod thresholds;
 
 pub(crate) use departures::Departures;

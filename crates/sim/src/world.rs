@@ -15,6 +15,7 @@ mod interface;
 mod kept;
 mod layout;
 mod positions;
+mod reading;
 mod receive;
 mod send;
 mod start;

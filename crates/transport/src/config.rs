@@ -1,7 +1,7 @@
 //! The settings of a TCP connection.
 
 use sparelane_cc::RestartRule;
-use sparelane_core::Dur;
+use sparelane_core::{Dur, Rate};
 
 /// The default [header size](TransportConfig::header_bytes): IPv4 and TCP without options, in bytes.
 pub const HEADER_BYTES: u64 = 40;
@@ -11,6 +11,10 @@ pub const MAX_HEADER_BYTES: u64 = 255;
 
 /// The largest number of outstanding segments. It keeps the low 32 bits of their sequence numbers unambiguous.
 pub const MAX_WINDOW_SEGMENTS: u64 = 1 << 30;
+
+/// The receive window of an application with a [read rate](TransportConfig::read_rate), unless one is given: Linux's
+/// first one.
+pub const DEFAULT_READ_BUFFER_BYTES: u64 = 64 << 10;
 
 /// Settings of delayed acknowledgments (RFC 5681 section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,8 +128,11 @@ pub struct TransportConfig {
     /// timer, as in Linux. Only cumulatively acknowledged retransmissions give such a sample, of at least one tick.
     /// `None` measures retransmissions for the timer only. Needs timestamps.
     pub resent_rtt_tick: Option<Dur>,
-    /// The receive window in bytes. `None` is unlimited.
+    /// The receive window in bytes. `None` is unlimited, or [`DEFAULT_READ_BUFFER_BYTES`] with a `read_rate`.
     pub receive_window_bytes: Option<u64>,
+    /// The rate at which the application reads at the receiver, with the receive window as its buffer. `None` reads
+    /// everything at once. This setting is for the simulator; on the wire, applications read as they do.
+    pub read_rate: Option<Rate>,
     /// The largest number of out-of-order ranges that a receiver buffers. A segment that would create one more is
     /// dropped, so that a sender that leaves many holes cannot exhaust the receiver's memory.
     pub held_ranges: usize,
@@ -161,7 +168,9 @@ pub struct TransportConfig {
 impl TransportConfig {
     /// Returns the receive window in segments, between 1 and [`MAX_WINDOW_SEGMENTS`].
     pub fn receive_window_segments(&self) -> u64 {
+        let buffer = self.read_rate.map(|_| DEFAULT_READ_BUFFER_BYTES);
         self.receive_window_bytes
+            .or(buffer)
             .map_or(MAX_WINDOW_SEGMENTS, |bytes| (bytes / self.mss_bytes).clamp(1, MAX_WINDOW_SEGMENTS))
     }
 
@@ -207,6 +216,7 @@ impl Default for TransportConfig {
             rtt_granularity: None,
             resent_rtt_tick: None,
             receive_window_bytes: None,
+            read_rate: None,
             held_ranges: 65_536,
             send_buffer_bytes: None,
             coalesce: false,

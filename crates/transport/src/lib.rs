@@ -54,7 +54,8 @@ pub mod sender;
 pub use acknowledgment::{AckError, Acknowledgment, Extras};
 pub use cached_threshold::{CachedThreshold, LastWindow};
 pub use config::{
-    DelayedAck, Ecn, FlightSize, HEADER_BYTES, MAX_HEADER_BYTES, MAX_WINDOW_SEGMENTS, RtoConfig, TransportConfig,
+    DEFAULT_READ_BUFFER_BYTES, DelayedAck, Ecn, FlightSize, HEADER_BYTES, MAX_HEADER_BYTES, MAX_WINDOW_SEGMENTS,
+    RtoConfig, TransportConfig,
 };
 pub use receiver::Receiver;
 pub use segment::{AckSegment, Chunk, MAX_SACK_BLOCKS, SackBlock, Segment, Transmit};

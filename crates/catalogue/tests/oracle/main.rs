@@ -106,6 +106,7 @@ fn scheme(name: &str, rng: &mut Stream) -> Scheme {
         ecn: if name == "dctcp" { Ecn::Dctcp } else { [Ecn::Off, Ecn::Classic, Ecn::Dctcp][rng.below(3) as usize] },
         send_buffer_bytes: (rng.below(4) == 0).then_some(30_000),
         receive_window_bytes: (rng.below(4) == 0).then_some(40_000),
+        read_rate: (rng.below(6) == 0).then(|| Rate::from_bps(100_000 << rng.below(12))),
         send_batch: [1, 1, 3, 20][rng.below(4) as usize],
         receive_batch: [1, 1, 2, 20][rng.below(4) as usize],
         receive_batch_timeout: Dur::from_us(1 + rng.below(3_000)),

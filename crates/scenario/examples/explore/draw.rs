@@ -349,6 +349,9 @@ fn transport(rng: &mut Stream, table: &str) -> String {
         if one_in(rng, 2) {
             let _ = writeln!(text, "receive_window = \"{}B\"", whole(rng, mss, 100 * mss));
         }
+        if one_in(rng, 4) {
+            let _ = writeln!(text, "read_rate = \"{}kbps\"", 100 << whole(rng, 0, 12));
+        }
         if one_in(rng, 2) {
             let _ = writeln!(text, "send_buffer = \"{}B\"", whole(rng, mss, 100 * mss));
         }

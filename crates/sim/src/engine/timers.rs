@@ -17,6 +17,8 @@ pub(crate) enum TimerOwner {
     Application,
     /// A received chunk that waits for more segments.
     Offload,
+    /// The application at the receiver, which reads.
+    Reader,
     /// The processor of a host. From here on, timers belong to no flow: the host's number replaces flow and slot.
     Processor,
     /// Packets that wait for an interrupt.

@@ -15,6 +15,8 @@ struct Entry {
     rate: u32,
     /// The one-way delay, or the receiver's clock, in nanoseconds.
     echo_ns: u32,
+    /// The advertised window, in segments.
+    window: u32,
 }
 
 /// The slab.
@@ -59,6 +61,19 @@ impl BlockSlab {
         let index = if index == NO_BLOCKS { self.store_some(&[]) } else { index };
         self.entries[index as usize].echo_ns = echo_ns;
         index
+    }
+
+    /// Adds an advertised window to the entry at `index`, or to a new entry without blocks. Returns the index.
+    #[inline(never)]
+    pub(crate) fn with_window(&mut self, index: u32, segments: u32) -> u32 {
+        let index = if index == NO_BLOCKS { self.store_some(&[]) } else { index };
+        self.entries[index as usize].window = segments;
+        index
+    }
+
+    /// The advertised window in the entry at `index`, segments.
+    pub(crate) fn window_at(&self, index: u32) -> u32 {
+        self.entries[index as usize].window
     }
 
     /// The delay or time in the entry at `index`, nanoseconds.

@@ -12,6 +12,12 @@ impl<F: Fabric> World<F> {
     /// Sends an acknowledgment of a flow that `acks_carry_extras`.
     #[inline(never)]
     pub(super) fn send_ack_with_extras(&mut self, slot: u32, mut packet: Packet) {
+        let flow = &mut self.flows[slot as usize];
+        if let Some(reader) = &mut flow.reader {
+            reader.note_advertised();
+            packet.set_blocks(self.blocks.with_window(packet.blocks(), flow.receiver.window_segments() as u32));
+            self.await_reader(slot);
+        }
         let flow = &self.flows[slot as usize];
         let host = NodeId(self.records.flows.dst[flow.id as usize]);
         let leaves = match flow.echoes.ack_cost {

@@ -110,6 +110,9 @@ impl<F: Fabric> World<F> {
             return self.take_in(packet, segment, marked);
         }
         let ack = flow.receiver.handle_data(self.now, segment, marked);
+        if flow.traits.reads_slowly {
+            self.read_more(slot);
+        }
         self.answer(slot, ack)
     }
 

@@ -6,6 +6,7 @@ use super::{latest_instant, nanoseconds};
 use crate::engine::fabric::Fabric;
 use crate::hosts::Offload;
 use crate::hosts::application::Application;
+use crate::hosts::reader::Reader;
 use crate::physics::PhysicsViolation;
 use crate::records::CLASSES;
 use crate::wire::packet::{Fields, Flags, NO_BLOCKS, Packet, Template};
@@ -38,6 +39,8 @@ pub(crate) struct Flow {
     pub(super) offload: Option<Box<Offload>>,
     /// The application, if the flow is written in pieces.
     pub(super) application: Option<Box<Application>>,
+    /// The application at the receiver, if it reads slowly.
+    pub(super) reader: Option<Box<Reader>>,
     /// The waiter of this flow, in the numbering of its source.
     pub(super) waiter: Option<u64>,
     /// Data packets that were dropped or lost.
@@ -90,6 +93,8 @@ pub(super) struct PathTraits {
     pub(super) requests_rate: bool,
     /// True if observers follow its packets.
     pub(super) is_followed: bool,
+    /// True if its receiver's application reads slowly, so that acknowledgments advertise a window.
+    pub(super) reads_slowly: bool,
 }
 
 /// The earliest live entries of its two ends in the timer heap.
@@ -169,6 +174,9 @@ impl Flow {
                 _ => extras.one_way_delay = Some(Dur::from_ns(u64::from(echo_ns))),
             }
         }
+        if self.traits.reads_slowly {
+            extras.window_segments = Some(blocks.window_at(packet.blocks()));
+        }
         if self.at_interface.reads_backlog {
             let uplink = fabric.first_link(self.wire.forward);
             extras.nic_backlog_bytes = fabric.backlog_bytes(now, uplink);
@@ -222,6 +230,14 @@ impl Flow {
         if self.traits.stamps {
             packet.set_blocks(nanoseconds(now));
         }
+    }
+
+    /// Builds a probe of a closed window: an empty segment below the window (RFC 9293 section 3.8.6.1), which the
+    /// receiver answers.
+    pub(super) fn window_probe(&mut self, slot: u32, now: Time) -> Packet {
+        let seq = self.sender.acknowledged().saturating_sub(1);
+        let probe = Segment { seq, payload_bytes: 0, class: 0, retransmission: false, window_reduced: false };
+        self.data_packet(slot, probe, now)
     }
 
     /// Builds an acknowledgment of this flow, which is in `slot`, and counts it as in the network.

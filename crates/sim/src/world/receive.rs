@@ -141,6 +141,9 @@ impl<F: Fabric> World<F> {
             (offload.stamps.sent, offload.stamps.taken) = (latest_instant(now, received.sent_ns), now);
         }
         let ack = flow.receiver.handle_chunk(now, received.chunk);
+        if flow.traits.reads_slowly {
+            self.read_more(slot);
+        }
         self.answer(slot, ack)?;
         // A chunk may make a second acknowledgment due at once.
         self.watch_receiver(slot);

@@ -53,8 +53,9 @@ impl<F: Fabric> World<F> {
                 control_packet(slot, flow.wire.forward, Flags::SYN, flow)
             }
             Transmit::Data(segment) => flow.data_packet(slot, segment, self.now),
-            // The simulator does not move advertised windows and resets no connection.
-            Transmit::Probe | Transmit::Reset => return,
+            Transmit::Probe => flow.window_probe(slot, self.now),
+            // The simulator resets no connection.
+            Transmit::Reset => return,
         };
         if flow.traits.sends_slow {
             return self.send_slow(packet);

@@ -2,6 +2,7 @@
 
 use super::flow::{AtInterface, Echo, Echoes, Entries, Flow, OnWire, PathTraits, Span};
 use super::kept::Kept;
+use super::reading::reading;
 use super::{Settings, World};
 use crate::engine::fabric::{AT_HOST, AT_INTERFACE, Alarm, Fabric};
 use crate::engine::timers::{Entry, TimerOwner};
@@ -15,7 +16,7 @@ use crate::wire::link::PlannedDrop;
 use crate::wire::packet::{Flags, Template};
 use sparelane_cc::{Blueprint, CongestionControl, Needs};
 use sparelane_core::{Domain, Dur, Rate, Seq, Stream, Time};
-use sparelane_transport::{Ecn, Receiver, Sender, TransportConfig};
+use sparelane_transport::{Ecn, Sender, TransportConfig};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
@@ -148,7 +149,10 @@ impl<F: Fabric> World<F> {
         let [forward, reverse] = self.set_routes(&spec, [&there, &back], is_followed);
         self.plan_drops(id, slot, 0);
         let (from, to) = (*self.hosts.specs.spec(spec.src), *self.hosts.specs.spec(spec.dst));
-        let acks_carry_extras = requests_rate || echo != Echo::Nothing || !to.ack_cost.is_zero() || is_followed;
+        let (receiver, reader) = reading(&transport);
+        let reads_slowly = reader.is_some();
+        let acks_carry_extras =
+            requests_rate || echo != Echo::Nothing || !to.ack_cost.is_zero() || is_followed || reads_slowly;
         let offload = Offload::of(&from, &to, &transport, echo != Echo::Nothing);
         let stamp = Flags::DATA.with_if(stamps, Flags::STAMPED);
         let wire = OnWire {
@@ -165,20 +169,21 @@ impl<F: Fabric> World<F> {
         // These decide which fast paths the flow's packets may use.
         let traits = PathTraits {
             receives_plainly: !acks_carry_extras && offload.is_none(),
-            reads_extras: requests_rate || echo != Echo::Nothing || needs.nic_backlog || is_followed,
+            reads_extras: requests_rate || echo != Echo::Nothing || needs.nic_backlog || is_followed || reads_slowly,
             waits_for_interface: uses_tail || self.waiting.queueing.is_some(),
             sends_slow: requests_rate || is_followed,
             acks_carry_extras,
             stamps,
             requests_rate,
             is_followed,
+            reads_slowly,
         };
         let flow = Flow {
             wire,
             traits,
             segments,
             entries: Entries { sender: Time::NEVER, receiver: Time::NEVER },
-            receiver: Receiver::new(&transport),
+            receiver,
             sender: source.sender,
             id,
             open: true,
@@ -187,6 +192,7 @@ impl<F: Fabric> World<F> {
             at_interface: AtInterface { uses_tail, reads_backlog: needs.nic_backlog, queueing: false, pulling: false },
             offload,
             application: source.writing.application,
+            reader,
             waiter: spec.waiter,
             lost: 0,
             kept: Kept::of(&spec, id),

@@ -70,6 +70,7 @@ impl<F: Fabric> World<F> {
                 }
                 TimerOwner::Application => self.write_more(entry.slot),
                 TimerOwner::Offload => self.time_out_chunk(entry.slot)?,
+                TimerOwner::Reader => self.time_out_reader(entry.slot),
                 _ => {}
             }
         }
