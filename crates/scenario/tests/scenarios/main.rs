@@ -26,5 +26,6 @@ mod rcp;
 mod reuse;
 mod runs;
 mod shipped;
+mod slow_reader;
 mod standing_queues;
 mod web;
