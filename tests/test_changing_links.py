@@ -1,4 +1,4 @@
-"""Links whose rate, delay or loss changes during a run, and links that follow a trace."""
+"""Links that change during a run, follow a trace, or delay, lose, double and drop single packets."""
 
 from __future__ import annotations
 
@@ -170,3 +170,109 @@ def test_results_contain_a_copy_of_the_trace(tmp_path: Path) -> None:
     first.save(tmp_path / "o")
     (tmp_path / "t.trace").unlink()
     assert sparelane.run(tmp_path / "o" / "run.json").digest == first.digest
+
+
+def with_effects(effects: dict[str, Any], **more: Any) -> Any:
+    """A run in which the bottleneck, from west to east, has these effects."""
+    link = {"between": ["west", "east"], "effects_from": "west"} | effects
+    return sparelane.run(STEP, set={"queue.limit": "10MB", "link": [link]} | more)
+
+
+WINDOW = {"scheme.c.controller": "constant", "scheme.c.window": 60}
+ONE = {"scheme.c.controller": "constant", "scheme.c.window": 1, "duration": "100s"}
+
+
+def counts(result: Any, start: str, end: str) -> dict[str, Any]:
+    """The row of a link."""
+    (row,) = (row for row in result.links.iter_rows(named=True) if (row["from"], row["to"]) == (start, end))
+    return row
+
+
+@pytest.mark.parametrize("distribution", ["uniform", "normal", "pareto"])
+def test_jitter_keeps_the_mean_round_trip_and_shortens_the_least(distribution: str) -> None:
+    plain = sparelane.run(STEP, set=ONE)
+    jitter = with_effects({"jitter": "3ms", "jitter_distribution": distribution}, **ONE)
+    # Some 2500 round trips of 40 ms: the standard error of the mean is below 0.2 % of it.
+    assert delivered(jitter) == pytest.approx(delivered(plain), rel=0.01)
+    least = float(plain.flows["min_rtt_s"][0]) - float(jitter.flows["min_rtt_s"][0])
+    lead = {"uniform": 3e-3, "normal": 12e-3, "pareto": 3e-3 * 0.5 / 0.75**0.5}[distribution]
+    assert 0.75 * lead < least <= lead
+
+
+def test_jitter_reorders_packets_only_if_asked() -> None:
+    kept = with_effects({"jitter": "5ms"}, **WINDOW)
+    mixed = with_effects({"jitter": "5ms", "jitter_reorders": True}, **WINDOW)
+    assert kept.flows["retransmissions"][0] == 0
+    assert mixed.flows["retransmissions"][0] > 10
+    assert counts(mixed, "west", "east")["lost_packets"] == 0
+
+
+def test_three_packets_that_overtake_one_trigger_a_retransmission_and_two_do_not() -> None:
+    def retransmissions(distance: int) -> int:
+        reorder = {"reorder": 0.001, "reorder_distance": distance, "reorder_within": "1s"}
+        return int(with_effects(reorder, **WINDOW | {"transport.limited_transmit": False}).flows["retransmissions"][0])
+
+    # Of some 16,000 packets, 16 are held back.
+    assert retransmissions(2) == 0
+    assert 4 < retransmissions(3) < 40
+
+
+def test_a_packet_without_followers_is_held_back_for_the_given_time() -> None:
+    plain = sparelane.run(STEP, set=ONE)
+    held = with_effects({"reorder": 1.0, "reorder_within": "40.15ms"}, **ONE)
+    # Each round trip of 40.15 ms is as long again.
+    assert delivered(held) == pytest.approx(delivered(plain) / 2, rel=0.02)
+
+
+def test_doubled_packets_cross_the_next_link_and_are_delivered_once() -> None:
+    plain = sparelane.run(STEP, set=WINDOW)
+    doubled = with_effects({"duplicate": "10%"}, **WINDOW)
+    ratio = counts(doubled, "east", "right0")["sent_packets"] / counts(doubled, "west", "east")["sent_packets"]
+    assert ratio == pytest.approx(1.1, abs=0.01)
+    assert delivered(doubled) == pytest.approx(delivered(plain), rel=0.02)
+    assert doubled.flows["retransmissions"][0] == 0
+
+
+@pytest.mark.parametrize(
+    ("effect", "share"),
+    [
+        ({"corrupt": "2%"}, 0.02),
+        ({"burst_loss": {"p": "1%", "r": "25%"}}, 0.01 / 0.26),
+        ({"burst_loss": {"p": "1%", "r": "25%", "1-h": "50%", "1-k": "1%"}}, (0.5 * 0.01 + 0.01 * 0.25) / 0.26),
+        ({"corrupt": "2%", "loss": "1%", "loss_from": "west"}, 1 - 0.98 * 0.99),
+    ],
+)
+def test_a_link_loses_the_share_of_packets_that_the_model_says(effect: dict[str, Any], share: float) -> None:
+    row = counts(with_effects(effect, **WINDOW), "west", "east")
+    # Bursts of four packets make the standard error of 15,000 packets some 10 % of the share.
+    assert row["lost_packets"] / row["sent_packets"] == pytest.approx(share, rel=0.25)
+
+
+def test_a_policer_passes_its_rate_and_its_burst() -> None:
+    traffic = {"kind": "constant", "from": ["left0"], "to": ["right0"], "rate": "20Mbps", "packet": "1500B"}
+    policer = {"policer": {"rate": "10Mbps", "burst": "100kB"}}
+    result = with_effects(policer, cross_traffic=traffic, workload={"kind": "bulk", "size": "1B"})
+    passed = result.cross_traffic["delivered_packets"][0] * 1500
+    # Packets that cross the link at the end of the run are missing: 20 ms.
+    assert 10e6 / 8 * 9.97 + 100e3 - 3000 < passed <= 10e6 / 8 * 10 + 100e3
+
+
+def test_bbr_three_loses_less_at_a_policer_than_cubic_sends_too_much() -> None:
+    policer = {"policer": {"rate": "10Mbps", "burst": "100kB"}}
+    result = with_effects(policer, **{"scheme.c.controller": "bbr3", "duration": "20s"})
+    assert 0.8 < delivered(result) * 8 / 20 / (10e6 * 1460 / 1500) <= 1.05
+
+
+def test_effects_meet_the_same_packets_whatever_other_effects_there_are() -> None:
+    lossy = with_effects({"corrupt": "2%"}, **ONE)
+    more = with_effects({"corrupt": "2%", "jitter": "1us"}, **ONE)
+    assert lossy.flows["retransmissions"][0] == pytest.approx(more.flows["retransmissions"][0], abs=1)
+
+
+def test_a_queue_can_differ_at_one_port_of_a_router() -> None:
+    # Both directions of the bottleneck are full; the queue of one of them is short.
+    settings = {"scheme.c.controller": "cubic", "workload.pairs": [["left0", "right0"], ["right0", "left0"]]}
+    port = {"between": ["west", "east"], "from": "east", "limit": "10packets"}
+    result = sparelane.run(STEP, set=settings | {"queue.limit": "400packets", "queue_at": [port]})
+    peaks = [counts(result, *ends)["peak_backlog_bytes"] for ends in (("west", "east"), ("east", "west"))]
+    assert peaks[0] > 200 * 1500 > 12 * 1500 > peaks[1]

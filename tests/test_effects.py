@@ -263,6 +263,10 @@ CASES: dict[tuple[str, str], Case] = {
         "link.1.pause",
         {"link.1.pause": {"xoff": "9packets", "xon": "4packets"}},
     ),
+    ("table", "burst_loss"): Case(
+        BASE, "link.burst_loss", {"link.burst_loss": {"p": "2%", "r": "20%", "1-h": "90%", "1-k": "0.1%"}}
+    ),
+    ("table", "policer"): Case(BASE, "link.policer", {"link.policer": {"rate": "10Mbps", "burst": "20kB"}}),
     ("table", "[queue]"): Case(BASE, "queue", {"queue.kind": "priority"} | CLASSES),
     ("table", "[[queue_at]]"): Case(
         BASE, "queue_at", {"queue_at.routers": ["west"], "queue_at.kind": "priority"} | CLASSES
@@ -392,6 +396,14 @@ REQUIREMENTS: dict[str, dict[str, Any]] = {
     "table [[queue_at]]: of": {"queue_at": {"share": 0.5, "limit": "3packets"}},
     "table [[queue_at]]: share": {"queue_at": {"share": 0.5, "limit": "3packets"}},
     "table [[link]]: rate_from": {"link.rate": "5Mbps"},
+    "table [[link]]: jitter_distribution": {"link.jitter": "3ms"},
+    "table [[link]]: jitter_correlation": {"link.jitter": "3ms"},
+    "table [[link]]: jitter_reorders": {"link.jitter": "3ms"},
+    "table [[link]]: reorder_distance": {"link.reorder": "5%"},
+    "table [[link]]: reorder_within": {"link.reorder": "5%"},
+    "table [[link]]: effects_from": {"link.jitter": "3ms"},
+    "table [[queue_at]]: between": {"queue_at": {"between": ["left0", "west"], "limit": "3packets"}},
+    "table [[queue_at]]: from": {"queue_at": {"between": ["west", "east"], "limit": "3packets"}},
     "table [[link]]: trace_from": {"link.trace": "{folder}/lte.down"},
     "table [host]: stall_every": {"host.stall_length": "5ms", "host.stall_every": "50ms"},
     "table [host]: stall_length": {"host.stall_length": "5ms", "host.stall_every": "50ms"},
@@ -442,6 +454,14 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "table pause: xon": ("2packets",),
     # A pause of 65535 quanta, 335 ms at 100 Mb/s, is ended by a frame; a short one ends by itself.
     "table pause: quanta": (20, 60),
+    "table [[link]]: burst_loss": ({"p": "2%", "r": "20%"},),
+    "table [[link]]: policer": ({"rate": "10Mbps", "burst": "20kB"},),
+    "table [[link]]: jitter": ("3ms",),
+    "table [[link]]: reorder_within": ("1ms",),
+    "table [[link]]: effects_from": ("west",),
+    "table policer: burst": ("30kB",),
+    "table [[queue_at]]: between": (["west", "east"],),
+    "table [[queue_at]]: from": ("east",),
     "table [[link]]: trace": ("{folder}/lte.down",),
     "table [[link]]: trace_from": ("west",),
     "table [[link]]: loss_from": ("west",),
@@ -693,6 +713,16 @@ WITHOUT_EFFECT: tuple[tuple[dict[str, Any], str, str], ...] = (
         "a later [[link]] sets the rate of each of its cables",
     ),
     ({"link": {"select": "core", "loss": 0.0, "loss_of": "data"}}, "link.loss_of", "loss is 0"),
+    (
+        {"link": {"select": "core", "delay": "9ms", "jitter": "0s", "jitter_reorders": True}},
+        "link.jitter_reorders",
+        "jitter is 0",
+    ),
+    (
+        {"link": [{"select": "core", "delay": "9ms", "jitter": "1ms"}, {"select": "all", "jitter": "2ms"}]},
+        "link.0.jitter",
+        "a later [[link]] sets the jitter of each of its cables",
+    ),
     (
         {
             "link": [

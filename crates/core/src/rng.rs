@@ -33,6 +33,16 @@ pub enum Domain {
     TimerError = 32,
     /// Stalls of one host's receive processing.
     Stalls = 33,
+    /// States and losses of bursts on one link.
+    BurstLoss = 34,
+    /// Corrupted packets on one link.
+    Corruption = 35,
+    /// Variations of the delay of one link.
+    Jitter = 36,
+    /// Packets that one link holds back.
+    Reordering = 37,
+    /// Packets that one link doubles.
+    Duplication = 38,
     /// Random tests and generated scenarios.
     Test = 5,
 }

@@ -32,6 +32,7 @@ pub mod columns;
 mod cross_traffic;
 pub mod digest;
 mod drops;
+mod effects;
 mod emulate;
 mod host;
 mod json_schema;

@@ -1,5 +1,6 @@
 //! `[[link]]`: settings of selected cables, which override those of the topology.
 
+use crate::effects::{self, EFFECTS};
 use crate::queues::read_limit;
 use crate::schemes::Schemes;
 use sparelane_catalogue::schema::ScenarioError;
@@ -34,7 +35,10 @@ pub const SELECT: Key = Key::new(
 );
 
 /// The keys of `[[link]]`.
-pub static LINK: &[Key] = &[
+pub static LINK: &[&[Key]] = &[WIRE, EFFECTS];
+
+/// The keys of `[[link]]` without those of effects.
+static WIRE: &[Key] = &[
     BETWEEN,
     SELECT,
     Key::new("rate", Kind::Rate, Fallback::Nothing("as in the topology"), "rate of each direction"),
@@ -84,15 +88,19 @@ pub static LINK: &[Key] = &[
 /// Applies rates, traces, delays and losses. This comes first, because the meaning of `"1bdp"` depends on them.
 pub fn apply_wires(fields: &[Field<'_>], source: &Source, network: &mut Network) -> Result<(), ScenarioError> {
     for field in fields {
-        let section = field.clone().section(&[LINK])?;
+        let section = field.clone().section(LINK)?;
         let cables = selected(&section, network)?;
         let (rate, delay) = (section.maybe("rate", Field::rate)?, section.maybe("delay", Field::time)?);
         let loss = read_loss(&section, &["loss_from", "loss_of"])?;
         let trace = section.maybe("trace", |field| trace::read(field, source))?;
+        effects::apply(&section, &cables, network)?;
         let given = |key| section.given(key).is_some();
-        if rate.is_none() && delay.is_none() && loss.is_none() && !given("limit") && !given("trace") && !given("pause")
-        {
-            return Err(field.error("changes nothing; allowed: rate, trace, delay, limit, loss, pause"));
+        let is_given = ["rate", "trace", "delay", "limit", "loss", "pause"].into_iter().any(given);
+        if !is_given && !effects::are_given(&section) {
+            return Err(field.error(format!(
+                "changes nothing; allowed: rate, trace, delay, limit, loss, pause, {}",
+                effects::DETAILS.map(|(key, _)| key).join(", ")
+            )));
         }
         if let (Some(_), Some(field)) = (&trace, section.given("rate")) {
             return Err(field.error("a trace is also given; allowed: one of the two"));
@@ -194,7 +202,7 @@ pub fn apply_limits(
 ) -> Result<Vec<Option<usize>>, ScenarioError> {
     let mut origins = vec![None; network.cables.len()];
     for (place, field) in fields.iter().enumerate() {
-        let section = field.clone().section(&[LINK])?;
+        let section = field.clone().section(LINK)?;
         let Some(limit) = section.maybe("limit", |field| read_limit(field, schemes, bdp))? else { continue };
         for index in selected(&section, network)? {
             network.cables[index].limit = Some(limit);
@@ -204,7 +212,7 @@ pub fn apply_limits(
     Ok(origins)
 }
 
-/// The rates, delays, losses and PAUSE among `fields` that later overrides replace for each of their cables and directions:
+/// The rates, delays, losses, effects and PAUSE among `fields` that later overrides replace for each of their cables and directions:
 /// the index of the override, and the key.
 pub fn overridden(fields: &[Field<'_>], network: &Network) -> Result<Vec<(usize, &'static str)>, ScenarioError> {
     let mut found = Vec::new();
@@ -214,11 +222,14 @@ pub fn overridden(fields: &[Field<'_>], network: &Network) -> Result<Vec<(usize,
         ("loss", Some("loss_from")),
         ("delay", None),
         ("pause", None),
-    ] {
+    ]
+    .into_iter()
+    .chain(effects::DETAILS.map(|(key, _)| (key, Some("effects_from"))))
+    {
         let mut last = BTreeMap::new();
         let mut given = BTreeSet::new();
         for (place, field) in fields.iter().enumerate() {
-            let section = field.clone().section(&[LINK])?;
+            let section = field.clone().section(LINK)?;
             // A trace replaces the rate.
             let is_replaced = key == "rate" && section.given("trace").is_some();
             if section.given(key).is_none() && !is_replaced {

@@ -7,8 +7,8 @@ use crate::json_schema::TOP_LEVEL;
 use crate::queue_at::QUEUE_AT;
 use crate::queues::{NIC_QUEUE, QUEUE_KEYS, ROUTER_QUEUE};
 use crate::{
-    changes, cross_traffic, drops, emulate, host, links, measure, packet_log, pause, rcp_rates, sampling, scenario,
-    schemes, switch, transport,
+    changes, cross_traffic, drops, effects, emulate, host, links, measure, packet_log, pause, rcp_rates, sampling,
+    scenario, schemes, switch, transport,
 };
 use sparelane_catalogue::Catalogue;
 use sparelane_catalogue::schema::json::Json;
@@ -81,12 +81,12 @@ pub fn catalogue(catalogue: &Catalogue) -> Vec<Entry> {
     let by_queue = ("kind", "queue");
     entries.extend([
         table(TOP_LEVEL, "the run as a whole", scenario::SCENARIO),
-        table("[[link]]", "settings of selected cables", links::LINK),
+        table("[[link]]", "settings of selected cables", &links::LINK.concat()),
         chosen("[topology]", "the network; its kind determines further keys", &[], ("kind", "topology")),
         chosen("[queue]", "output queues of routers", ROUTER_QUEUE, by_queue),
         Entry {
             forms: Some(Forms { chooser: "kind", kind: "queue", inherits: true }),
-            ..table("[[queue_at]]", "output queues that differ, by router or by share", &queue_at)
+            ..table("[[queue_at]]", "output queues that differ, by router, by cable or by share", &queue_at)
         },
         chosen("[nic]", "output queues of hosts", NIC_QUEUE, by_queue),
         table("[switch]", "memory that the output queues of each router share", switch::SWITCH),
@@ -94,6 +94,8 @@ pub fn catalogue(catalogue: &Catalogue) -> Vec<Entry> {
         table("[host]", "processing costs, interrupts, clocks and timers of hosts", host::HOST),
         table("[[host_at]]", "hosts that differ", &[host::HOST_AT, host::HOST].concat()),
         table("[transport]", "settings of TCP", transport::TRANSPORT),
+        table("burst_loss", "losses in bursts on a link (Gilbert and Elliott)", effects::BURST_LOSS),
+        table("policer", "a token bucket that drops, on a link", effects::POLICER),
         table("pause", "the thresholds of PAUSE on a cable", pause::PAUSE),
         table("delayed_ack", "the details of delayed acknowledgments", transport::DELAYED_ACK),
         chosen(

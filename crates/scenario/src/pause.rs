@@ -33,7 +33,7 @@ pub static PAUSE: &[Key] = &[
 pub fn apply(fields: &[Field<'_>], network: &mut Network, bdp: u64) -> Result<Vec<Option<usize>>, ScenarioError> {
     let mut origins = vec![None; network.cables.len()];
     for (place, field) in fields.iter().enumerate() {
-        let section = field.clone().section(&[LINK])?;
+        let section = field.clone().section(LINK)?;
         let Some(pause) = section.maybe("pause", |field| read(field, bdp))? else { continue };
         for index in selected(&section, network)? {
             network.cables[index].pause = Some(pause);
@@ -68,7 +68,7 @@ pub(crate) fn check(facts: &Facts<'_>) -> Result<(), ScenarioError> {
     let tables = field.tables()?;
     let found = Findings::of(facts);
     for (place, table) in tables.iter().enumerate().filter(|(place, _)| facts.pauses.contains(&Some(*place))) {
-        let section = table.clone().section(&[LINK])?;
+        let section = table.clone().section(LINK)?;
         let pause = section.need("pause")?;
         let affected = affected_queues(facts, place);
         let is_active =

@@ -20,6 +20,18 @@ pub static QUEUE_AT: &[Key] = &[
         "the routers whose output queues differ; the last table that selects a queue wins",
     ),
     Key::new(
+        "between",
+        Kind::Special("the two nodes that a cable joins, as in [\"r0\", \"r1\"]", &Shape::Pair(&Shape::Of(Kind::Node))),
+        Fallback::Nothing("as routers says"),
+        "the cable whose output queues differ: those of the routers at its ends",
+    ),
+    Key::new(
+        "from",
+        Kind::Node,
+        Fallback::Nothing("both ends"),
+        "the router that sends: its queue on this cable alone",
+    ),
+    Key::new(
         "share",
         Kind::Share { max: 1.0 },
         Fallback::Nothing("as routers says"),
@@ -46,6 +58,7 @@ pub struct Differing {
 
 #[derive(Clone, Debug)]
 enum Place {
+    Ports(Vec<(usize, NodeId)>),
     Routers(BTreeSet<NodeId>),
     ShareOfRouters(f64),
     ShareOfQueues(f64),
@@ -77,9 +90,18 @@ pub fn read(
 }
 
 fn place(section: &Section<'_>, network: &Network) -> Result<Place, ScenarioError> {
+    if let (None, Some(from)) = (section.given("between"), section.given("from")) {
+        return Err(from.error("without between; allowed: together with between"));
+    }
+    if let Some(between) = section.given("between") {
+        if let Some(other) = ["routers", "share", "of"].into_iter().find_map(|key| section.given(key)) {
+            return Err(other.error("between is also given; allowed: one of the two"));
+        }
+        return ports(&between, section, network).map(Place::Ports);
+    }
     match (section.given("routers"), section.given("share")) {
         (Some(_), Some(share)) => Err(share.error("routers is also given; allowed: one of the two")),
-        (None, None) => Err(section.whole_table().error("names no queue; allowed: routers or share")),
+        (None, None) => Err(section.whole_table().error("names no queue; allowed: routers, between or share")),
         (Some(list), None) => match section.given("of") {
             Some(of) => Err(of.error("without share; allowed: together with share")),
             None => Ok(Place::Routers(routers(&list, network)?)),
@@ -97,6 +119,22 @@ fn place(section: &Section<'_>, network: &Network) -> Result<Place, ScenarioErro
             Ok(place)
         }
     }
+}
+
+/// The output queues of routers on the cable that `between` names.
+fn ports(between: &Field<'_>, section: &Section<'_>, network: &Network) -> Result<Vec<(usize, NodeId)>, ScenarioError> {
+    let [one, other] = nodes::pair(between)?;
+    let (cable, ..) = nodes::cable(&one, &other, network)?;
+    let is_router = |end: &NodeId| network.nodes[end.index()].kind == NodeKind::Router;
+    let ends = [network.cables[cable].a, network.cables[cable].b];
+    let routers: Vec<_> = ends.into_iter().filter(is_router).collect();
+    let only = section.maybe("from", |field| nodes::node(field, network))?;
+    if let Some(only) = only.filter(|only| !routers.contains(only)) {
+        let names = routers.iter().map(|id| network.nodes[id.index()].name.as_str());
+        let what = if ends.contains(&only) { "a host" } else { "no end of this cable" };
+        return Err(section.need("from")?.error(format!("{what}; allowed: {}", nodes::listed(names))));
+    }
+    Ok(routers.into_iter().filter(|end| only.is_none_or(|only| only == *end)).map(|from| (cable, from)).collect())
 }
 
 fn routers(list: &Field<'_>, network: &Network) -> Result<BTreeSet<NodeId>, ScenarioError> {
@@ -133,6 +171,7 @@ impl Differing {
     pub fn places(&self, network: &Network, seed: u64) -> Vec<(usize, NodeId)> {
         let mut stream = Stream::new(seed, Domain::Queues, self.number);
         match &self.place {
+            Place::Ports(ports) => ports.clone(),
             Place::Routers(routers) => of_routers(routers, network),
             Place::ShareOfRouters(share) => {
                 of_routers(&drawn(all_routers(network), *share, &mut stream).into_iter().collect(), network)
@@ -164,6 +203,7 @@ impl Differing {
     /// Checks that no queue is too short to mark, whatever the random selection.
     fn check_marks(&self, field: &Field<'_>, network: &Network, schemes: &Schemes) -> Result<(), ScenarioError> {
         let candidates = match &self.place {
+            Place::Ports(ports) => ports.clone(),
             Place::Routers(routers) => of_routers(routers, network),
             _ => all_queues(network),
         };

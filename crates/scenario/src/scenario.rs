@@ -12,7 +12,8 @@ use crate::reach::{Distances, access_routers, bdp_bytes};
 use crate::schemes::Schemes;
 use crate::warnings::{self, Facts, Ports};
 use crate::{
-    changes, cross_traffic, drops, host, links, measure, packet_log, pause, queue_at, rcp_rates, sampling, switch,
+    changes, cross_traffic, drops, effects, host, links, measure, packet_log, pause, queue_at, rcp_rates, sampling,
+    switch,
     transport::{self, Transport},
 };
 use sparelane_catalogue::schema::ScenarioError;
@@ -334,6 +335,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
         Schemes::read(&section.need("scheme")?, &catalogue.controllers, transport, slowest_interface(&network))?;
     let queues = Queues::read([section.need("queue")?, section.need("nic")?], &catalogue.queues, &schemes, bdp_bytes)?;
     let origins = links::apply_limits(&overrides, &mut network, &schemes, bdp_bytes)?;
+    effects::check(&overrides, schemes.largest_packet_bytes())?;
     let pauses = pause::apply(&overrides, &mut network, bdp_bytes)?;
     queues.check(&network, &schemes, |cable| origins[cable].map_or(&topology, |place| &overrides[place]).clone())?;
 

@@ -20,6 +20,7 @@ mod parameters;
 mod periods;
 mod settings;
 
+use crate::links::LINK;
 use crate::pause;
 use crate::queue_at::{Differing, QUEUE_AT};
 use crate::queues::{NIC_QUEUE, QUEUE_KEYS, Queues, ROUTER_QUEUE};
@@ -143,6 +144,10 @@ pub(crate) fn of_simulation(facts: &Facts<'_>, document: &Document, warnings: &W
 pub(crate) fn of_emulation(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
     overridden::check(facts, warnings)?;
     pause::warn(facts, warnings)?;
+    for table in facts.root.need("link")?.tables()? {
+        let reason = "sparelane emulate delivers the packets of real programs once";
+        idle(&table.section(LINK)?, "duplicate", reason, warnings);
+    }
     for name in ["host", "host_at", "cross_traffic", "drop", "sample", "measure", "packets"] {
         if let Some(table) = facts.root.given(name) {
             let reason = match name {

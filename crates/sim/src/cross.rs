@@ -86,6 +86,8 @@ pub(crate) struct Source {
     offered: u64,
     pub(crate) delivered: u64,
     pub(crate) dropped: u64,
+    /// Copies that links made of its packets.
+    pub(crate) doubled: u64,
 }
 
 impl Source {
@@ -116,7 +118,7 @@ impl Source {
             class: spec.class,
         });
         let upcoming = process.next();
-        Source { spec, process, upcoming, packet, offered: 0, delivered: 0, dropped: 0 }
+        Source { spec, process, upcoming, packet, offered: 0, delivered: 0, dropped: 0, doubled: 0 }
     }
 
     /// The time of its next packets; [`Time::NEVER`] at the end.
@@ -134,7 +136,7 @@ impl Source {
 
     /// Its packets in queues and on wires.
     pub(crate) fn in_network(&self) -> u64 {
-        self.offered - self.delivered - self.dropped
+        self.offered + self.doubled - self.delivered - self.dropped
     }
 
     /// Writes its row.

@@ -6,5 +6,6 @@ pub(crate) mod fabric;
 pub mod oracle;
 #[cfg(feature = "oracle")]
 pub mod recorded;
+mod stages;
 mod tandems;
 pub(crate) mod timers;

@@ -44,6 +44,7 @@ pub use routing::network::{Cable, Limit, Loss, Network, Node, NodeId, NodeKind};
 pub use routing::paths::{Hop, RouterPaths};
 pub use routing::routes::Routes;
 pub use simulation::{BuildError, MAX_PACKET_BYTES, Progress, Simulation};
+pub use wire::effects;
 pub use wire::fault::Drop;
 pub use wire::memory::SwitchSpec;
 pub use wire::pause::PauseSpec;

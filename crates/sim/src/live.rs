@@ -90,14 +90,14 @@ pub struct LiveNetwork {
 }
 
 impl LiveNetwork {
-    /// Builds the network of `config`, without traffic. Flows, schemes, observers, scripted drops and changes of
-    /// `config` are ignored.
+    /// Builds the network of `config`, without traffic. Flows, schemes, observers, scripted drops, changes
+    /// and duplicates of `config` are ignored.
     ///
     /// # Errors
     /// Fails if a host has no or several cables, two hosts have no path, or there are too many cables.
     pub fn new(config: &RunConfig) -> Result<LiveNetwork, BuildError> {
         let cables = config.network.cables.len();
-        if cables > MAX_CABLES {
+        if cables * 2 + config.network.stages() > LinkFabric::<TREE>::LINKS {
             return Err(BuildError::TooManyCables { cables, max: MAX_CABLES });
         }
         let routes = check_paths(config)?;
@@ -164,7 +164,8 @@ impl LiveNetwork {
                     self.fates.push_back(Fate::Delivered { at, tag: packet.seq(), is_marked });
                 }
                 Event::Alarm(_) => break,
-                Event::Idle(_) => {}
+                // The caller's packets are not copied.
+                Event::Idle(_) | Event::Doubled(..) => {}
             }
         }
         self.take_dropped();
@@ -206,7 +207,8 @@ impl LiveNetwork {
 
     /// Packets in queues and on wires: offered, but neither dropped nor delivered.
     pub fn held_packets(&self) -> u64 {
-        (0..self.specs.len() as u32).map(|link| self.fabric.held_packets(link)).sum()
+        let held = |link| self.fabric.held_packets(link) + self.fabric.staged_packets(link);
+        (0..self.specs.len() as u32).map(held).sum()
     }
 
     fn take_dropped(&mut self) {

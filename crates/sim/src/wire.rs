@@ -1,5 +1,6 @@
 //! Packets, output queues with their disciplines, and links.
 
+pub mod effects;
 pub mod fault;
 pub(crate) mod link;
 pub(crate) mod loss;

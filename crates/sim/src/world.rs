@@ -42,7 +42,7 @@ use crate::observe::Observers;
 use crate::physics::PhysicsViolation;
 use crate::records::Records;
 use crate::routing::routes::Routes;
-use crate::wire::packet::{Flags, Packet};
+use crate::wire::packet::{DATAGRAMS, Flags, Packet};
 use crate::wire::sack_slab::BlockSlab;
 use sparelane_core::Time;
 use std::cmp::Reverse;
@@ -176,6 +176,7 @@ impl<F: Fabric> World<F> {
                 Event::Delivered(packet) => self.deliver(packet)?,
                 Event::AtInterface(packet) => self.wait_for_interrupt(packet)?,
                 Event::Idle(link) => self.handle_idle(link),
+                Event::Doubled(link, packet) => self.double(link, packet),
                 Event::Alarm(Alarm::Stop) => {
                     self.now = self.settings.stop;
                     return Ok(true);
@@ -222,6 +223,22 @@ impl<F: Fabric> World<F> {
     fn inject(&mut self, packet: Packet) {
         self.tally.injected += 1;
         self.fabric.send(self.now, packet);
+    }
+
+    /// Makes the second copy of a packet that `link` doubles.
+    #[cold]
+    #[inline(never)]
+    fn double(&mut self, link: u32, packet: Packet) {
+        self.tally.injected += 1;
+        let mut copy = packet;
+        match self.flows.get_mut(packet.flow() as usize) {
+            Some(flow) => flow.wire.in_network += 1,
+            None => self.cross_traffic[(packet.flow() - DATAGRAMS) as usize].doubled += 1,
+        }
+        if packet.flow() < DATAGRAMS && packet.flags().kind() == Flags::ACK {
+            copy.set_blocks(self.blocks.copied(packet.blocks()));
+        }
+        self.fabric.add_copy(self.now, link, copy);
     }
 
     /// Handles a packet that was dropped or lost.

@@ -200,6 +200,7 @@ fn network_of(
         let delay = bundle.delay.unwrap_or(default_delay);
         network.cables.push(Cable {
             traces: [None, None],
+            effects: [None, None],
             a,
             b,
             rates: [rate; 2],

@@ -12,6 +12,7 @@ use sparelane_catalogue::workload::{
 };
 use sparelane_cc::{Registry, RestartRule, Value, Values};
 use sparelane_core::{Domain, Dur, Rate, Stream, Time};
+use sparelane_sim::effects::{BurstLoss, Distribution, Effects, Jitter, Policer, Reordering};
 use sparelane_sim::observe::{
     Delays, DelaysSpec, Flows, Observer, PacketLog, PacketLogSpec, Probe, Series, SeriesSpec,
 };
@@ -486,6 +487,66 @@ fn random_scenarios_with_traces_give_the_same_records_in_both_engines() {
         delivered += fast.links.sent_packets.iter().sum::<u64>();
     }
     assert!(finished > 200 && delivered > 20_000, "{finished} flows finished, {delivered} packets crossed a link");
+}
+
+/// Gives each direction of some cables random effects.
+fn with_effects(network: &mut Network, seed: u64) {
+    let mut rng = Stream::new(seed, Domain::Test, 42);
+    for way in network.cables.iter_mut().flat_map(|cable| &mut cable.effects) {
+        if rng.below(2) == 0 {
+            continue;
+        }
+        let share = |rng: &mut Stream| [0.0, 0.03, 0.3][rng.below(3) as usize];
+        let distribution = [Distribution::Uniform, Distribution::Normal, Distribution::Pareto][rng.below(3) as usize];
+        let jitter = Jitter {
+            spread: Dur::from_us(1 + rng.below(4_000)),
+            distribution,
+            correlation: [0.0, 0.5][rng.below(2) as usize],
+            reorders: rng.below(2) == 0,
+        };
+        let reordering = Reordering {
+            probability: share(&mut rng),
+            distance: 1 + rng.below(5),
+            within: Dur::from_us([0, 100, 20_000][rng.below(3) as usize]),
+        };
+        let to_bad = share(&mut rng) / 10.0;
+        let burst = BurstLoss { to_bad, to_good: 0.3, loss_in_bad: 0.8, loss_in_good: 0.001 };
+        let policer = Policer { rate: Rate::from_mbps(1 + rng.below(20)), burst_bytes: 3_000 + rng.below(90_000) };
+        let effects = Effects {
+            burst_loss: (rng.below(3) == 0).then_some(burst),
+            corruption: share(&mut rng) / 30.0,
+            policer: (rng.below(4) == 0).then_some(policer),
+            jitter: (rng.below(3) != 0).then_some(jitter),
+            reordering: (rng.below(2) == 0).then_some(reordering),
+            duplication: share(&mut rng) / 3.0,
+        };
+        *way = Some(effects.into());
+    }
+}
+
+#[test]
+fn random_scenarios_with_effects_of_links_give_the_same_records_in_both_engines() {
+    let (mut finished, mut delivered, mut paused) = (0, 0, 0);
+    for seed in 800..830 {
+        let config = || {
+            let mut config = if seed % 5 == 0 { tandem::scenario(seed) } else { scenario(seed) };
+            with_effects(&mut config.network, seed);
+            match seed % 3 {
+                0 => RunConfig { changes: changes(&config.network, seed), ..config },
+                1 => with_pause(config, &mut Stream::new(seed, Domain::Test, 3)),
+                _ => config,
+            }
+        };
+        let [fast, plain] = [Engine::Fast, Engine::Plain].map(|engine| run_of(engine, config()));
+        assert_eq!(fast.links, plain.links, "seed {seed}");
+        assert_eq!(fast.flows, plain.flows, "seed {seed}");
+        assert_eq!(fast, plain, "seed {seed}");
+        finished += fast.totals.finished_flows;
+        delivered += fast.links.sent_packets.iter().sum::<u64>();
+        paused += fast.links.pause_frames.iter().sum::<u64>();
+    }
+    assert!(finished > 200 && delivered > 20_000, "{finished} flows finished, {delivered} packets crossed a link");
+    assert!(paused > 100, "{paused} PAUSE frames");
 }
 
 /// Checks that times of logged packets are in order. Adds up rows, retransmissions, packets with a due time, and

@@ -81,6 +81,7 @@ pub fn draw(seed: u64, index: u64) -> Drawn {
     text += &drops(rng, &network);
     let observers = observers(rng, &network, duration_us, rcp);
     text += &changes(rng, &network, duration_us);
+    text += &effects(rng, &network);
     Drawn { duration_us, ends, network: text, schemes, observers }
 }
 
@@ -484,6 +485,43 @@ fn drops(rng: &mut Stream, network: &Network) -> String {
         let (flow, copies) = (rng.below(4), 1 + rng.below(3));
         let _ = write!(text, "[[drop]]\nfrom = \"{from}\"\nto = \"{to}\"\nflow = {flow}\n");
         let _ = write!(text, "segments = {segments:?}\ncopies = {copies}\n");
+    }
+    text
+}
+
+/// Jitter, reordering, duplicates, bursts of loss and policers of some cables.
+fn effects(rng: &mut Stream, network: &Network) -> String {
+    let mut text = String::new();
+    let count = if one_in(rng, 3) { 1 + rng.below(3) } else { 0 };
+    for _ in 0..count {
+        let cable = cable(rng, network);
+        let _ = writeln!(text, "[[link]]\nbetween = {cable:?}");
+        if one_in(rng, 2) {
+            let _ = writeln!(text, "effects_from = \"{}\"", cable[0]);
+        }
+        let _ = writeln!(text, "corrupt = {:?}", rng.unit() / 100.0);
+        if one_in(rng, 2) {
+            let (jitter, correlation) = (span(rng, Dur::ZERO, Dur::from_ms(5)), one_of(rng, &["0.0", "0.6"]));
+            let distribution = one_of(rng, &["uniform", "normal", "pareto"]);
+            let _ = writeln!(text, "jitter = {jitter}\njitter_distribution = \"{distribution}\"");
+            let _ = writeln!(text, "jitter_correlation = {correlation}\njitter_reorders = {}", one_in(rng, 2));
+        }
+        if one_in(rng, 2) {
+            let within = span(rng, Dur::ZERO, Dur::from_ms(20));
+            let _ = writeln!(text, "reorder = {:?}\nreorder_distance = {}", rng.unit() / 5.0, 1 + rng.below(9));
+            let _ = writeln!(text, "reorder_within = {within}");
+        }
+        if one_in(rng, 2) {
+            let _ = writeln!(text, "duplicate = {:?}", rng.unit() / 10.0);
+        }
+        if one_in(rng, 4) {
+            let (p, r) = (rng.unit() / 50.0, 0.1 + rng.unit() * 0.9);
+            let _ = writeln!(text, "burst_loss = {{ p = {p:?}, r = {r:?}, \"1-h\" = {:?} }}", 0.5 + rng.unit() / 2.0);
+        }
+        if one_in(rng, 4) {
+            let rate = rate(rng, 1_000_000, 100_000_000);
+            let _ = writeln!(text, "policer = {{ rate = {rate}, burst = \"{}kB\" }}", 10 + rng.below(200));
+        }
     }
     text
 }

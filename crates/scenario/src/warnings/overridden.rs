@@ -1,6 +1,7 @@
 //! Warnings about tables and keys without effect because later or more specific tables override them.
 
 use super::{Facts, idle};
+use crate::effects;
 use crate::host::{HOST, HOST_AT};
 use crate::links::{self, LINK};
 use crate::queue_at::QUEUE_AT;
@@ -21,14 +22,17 @@ fn cables(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
     let field = facts.root.need("link")?;
     let tables = field.tables()?;
     for (place, key) in links::overridden(&tables, facts.network)? {
-        let section = tables[place].clone().section(&[LINK])?;
+        let section = tables[place].clone().section(LINK)?;
         idle(&section, key, &format!("a later [[link]] sets the {key} of each of its cables"), warnings);
     }
     for table in tables {
-        let section = table.section(&[LINK])?;
+        let section = table.section(LINK)?;
         let is_lossless = section.maybe("loss", Field::share)?.is_some_and(|loss| loss <= 0.0);
         for key in ["loss_of", "loss_from"].into_iter().filter(|_| is_lossless) {
             idle(&section, key, "loss is 0", warnings);
+        }
+        for (key, reason) in effects::idle_details(&section) {
+            idle(&section, key, &reason, warnings);
         }
     }
     Ok(())
@@ -57,7 +61,7 @@ fn limits(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
     for (place, table) in field.tables()?.into_iter().enumerate() {
         if !used.contains(&place) {
             let reason = "a later [[link]] or a [[queue_at]] sets the limit of each of its queues";
-            idle(&table.section(&[LINK])?, "limit", reason, warnings);
+            idle(&table.section(LINK)?, "limit", reason, warnings);
         }
     }
     let laws = facts.kinds.all_keys();

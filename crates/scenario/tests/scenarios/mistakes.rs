@@ -298,7 +298,11 @@ fn mistakes_in_chosen_cables() {
     let with = |link: &str| changed("[queue]", &format!("[[link]]\n{link}\n[queue]"));
     let cases = [
         ("loss = 0.1", "x.toml:4: link: names no cable; allowed: between or select"),
-        ("select = \"core\"", "x.toml:4: link: changes nothing; allowed: rate, trace, delay, limit, loss, pause"),
+        (
+            "select = \"core\"",
+            "x.toml:4: link: changes nothing; allowed: rate, trace, delay, limit, loss, pause, \
+             burst_loss, corrupt, policer, jitter, reorder, duplicate",
+        ),
         ("select = \"edge\"", "x.toml:5: link.0.select = \"edge\": unknown; allowed: core, access, all"),
         (
             "select = \"all\"\nbetween = [\"west\", \"east\"]\nloss = 0.1",
@@ -311,7 +315,8 @@ fn mistakes_in_chosen_cables() {
         (
             "select = \"all\"\nloss = \"2\"\nlos = 2",
             "x.toml:7: link.0.los: unknown key; allowed: between, select, rate, rate_from, trace, trace_from, delay, limit, \
-             loss, loss_from, loss_of, pause; did you mean \"loss\"?",
+             loss, loss_from, loss_of, pause, burst_loss, corrupt, policer, jitter, jitter_distribution, \
+             jitter_correlation, jitter_reorders, reorder, reorder_distance, reorder_within, duplicate, effects_from; did you mean \"loss\"?",
         ),
         (
             "select = \"all\"\nloss_of = \"data\"",
@@ -333,6 +338,22 @@ fn mistakes_in_chosen_cables() {
         (
             "between = [\"west\", \"east\"]\nloss = 0.1\nloss_from = \"left0\"",
             "x.toml:7: link.0.loss_from = \"left0\": no end of this cable; allowed: west, east",
+        ),
+        (
+            "select = \"core\"\njitter_reorders = true",
+            "x.toml:6: link.0.jitter_reorders = true: without jitter; allowed: together with jitter",
+        ),
+        (
+            "select = \"core\"\nloss = 0\neffects_from = \"west\"",
+            "x.toml:7: link.0.effects_from = \"west\": select names several cables; allowed: hosts, routers",
+        ),
+        (
+            "between = [\"west\", \"east\"]\nloss = 0\neffects_from = \"west\"",
+            "x.toml:7: link.0.effects_from = \"west\": without an effect; allowed: together with one, such as jitter",
+        ),
+        (
+            "select = \"core\"\npolicer = { rate = \"1Mbps\", burst = \"100B\" }",
+            "x.toml:6: link.0.policer.burst = \"100B\": less than a packet; allowed: 1500B or more",
         ),
         (
             "between = [\"west\"]\nloss = 0",
@@ -581,7 +602,7 @@ fn mistakes_in_active_queues() {
 fn mistakes_in_queues_that_differ() {
     let with = |table: &str| changed("[queue]", &format!("[[queue_at]]\n{table}\n[queue]"));
     let cases = [
-        ("kind = \"fifo\"", "x.toml:4: queue_at.0: names no queue; allowed: routers or share"),
+        ("kind = \"fifo\"", "x.toml:4: queue_at.0: names no queue; allowed: routers, between or share"),
         (
             "routers = [\"west\"]",
             "x.toml:4: queue_at.0: changes nothing; allowed: kind, limit, mark_at, low_priority, push_out, room, min, max, max_probability, weight, gentle, ecn, target, interval, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold, cell, class_shares",
@@ -593,6 +614,22 @@ fn mistakes_in_queues_that_differ() {
         (
             "routers = [\"west\"]\nof = \"queues\"\nkind = \"fifo\"",
             "x.toml:6: queue_at.0.of = \"queues\": without share; allowed: together with share",
+        ),
+        (
+            "routers = [\"west\"]\nbetween = [\"west\", \"east\"]\nkind = \"fifo\"",
+            "x.toml:5: queue_at.0.routers = [\"west\"]: between is also given; allowed: one of the two",
+        ),
+        (
+            "routers = [\"west\"]\nfrom = \"west\"\nkind = \"fifo\"",
+            "x.toml:6: queue_at.0.from = \"west\": without between; allowed: together with between",
+        ),
+        (
+            "between = [\"left0\", \"west\"]\nfrom = \"left0\"\nkind = \"fifo\"",
+            "x.toml:6: queue_at.0.from = \"left0\": a host; allowed: west",
+        ),
+        (
+            "between = [\"west\", \"east\"]\nfrom = \"right0\"\nkind = \"fifo\"",
+            "x.toml:6: queue_at.0.from = \"right0\": no end of this cable; allowed: west, east",
         ),
         (
             "routers = [\"wset\"]\nkind = \"fifo\"",
@@ -646,7 +683,7 @@ fn mistakes_in_queues_that_differ() {
         ),
         (
             "share = 0.5\nkinds = \"fifo\"",
-            "x.toml:6: queue_at.0.kinds: unknown key; allowed: routers, share, of, kind, limit, mark_at, low_priority, push_out, room, min, max, max_probability, weight, gentle, ecn, target, interval, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold, cell, class_shares; did you mean \"kind\"?",
+            "x.toml:6: queue_at.0.kinds: unknown key; allowed: routers, between, from, share, of, kind, limit, mark_at, low_priority, push_out, room, min, max, max_probability, weight, gentle, ecn, target, interval, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold, cell, class_shares; did you mean \"kind\"?",
         ),
         (
             "routers = [\"east\"]\nkind = \"fifo\"\nmark_at = \"9kB\"\n[[link]]\nselect = \"core\"\nlimit = \"8kB\"",

@@ -16,6 +16,7 @@
 
 use crate::config::Change;
 use crate::engine::event_tree::EventTree;
+use crate::engine::stages::Stage;
 use crate::engine::tandems::Tandems;
 use crate::routing::network::NodeId;
 use crate::wire::link::{Link, LinkCounts, LinkSpec, PlannedDrop, Turn};
@@ -69,6 +70,8 @@ pub(crate) enum Event {
     AtInterface(Packet),
     /// A link for which a host requested a wake-up may be idle, or may have room.
     Idle(u32),
+    /// A packet that crossed this link is to arrive twice: the caller adds the copy (`Fabric::add_copy`).
+    Doubled(u32, Packet),
     /// An alarm went off.
     Alarm(Alarm),
 }
@@ -111,6 +114,8 @@ pub(crate) trait Fabric {
     /// Changes `link`, whose spec says that it changes. `spec` has the new rate and delay; random losses are drawn with
     /// `seed`.
     fn change(&mut self, now: Time, link: u32, change: Change, spec: &LinkSpec, seed: u64);
+    /// Adds the second copy of a packet that crossed `link`.
+    fn add_copy(&mut self, now: Time, link: u32, packet: Packet);
     /// Adds scripted drops to `link`.
     fn plan_drop(&mut self, link: u32, planned: PlannedDrop);
     /// Discards the scripted drops of `link` for the flow in this slot, which is over: they are not meant for the
@@ -142,6 +147,8 @@ pub(crate) trait Fabric {
     fn counts(&mut self, now: Time, link: u32) -> LinkCounts;
     /// Packets in the queue or on the wire of `link`.
     fn held_packets(&self, link: u32) -> u64;
+    /// Packets in the stage at the far end of `link`.
+    fn staged_packets(&self, link: u32) -> u64;
     /// The number of handled events.
     fn events(&self) -> u64;
 }
@@ -153,6 +160,9 @@ pub(crate) struct LinkFabric<const N: usize> {
     routes: Vec<u32>,
     tree: EventTree<N>,
     alarms: [Time; Alarm::ALL.len()],
+    /// The stages of links that have one. Their leaves follow those of the links, and alarms follow them.
+    stages: Vec<Stage>,
+    first_alarm: usize,
     /// Memory of the links whose queues share it, and the links of each router with shared memory.
     memories: BTreeMap<u32, SharedMemory>,
     sharers: BTreeMap<NodeId, Vec<u32>>,
@@ -182,12 +192,15 @@ impl<const N: usize> LinkFabric<N> {
 
     /// The time of the next event of a leaf.
     #[inline]
-    fn time_of(links: &[Link], alarms: &[Time], leaf: usize) -> Time {
+    fn time_of(links: &[Link], stages: &[Stage], alarms: &[Time], leaf: usize) -> Time {
         match links.get(leaf) {
             // Packets of a fused link stay on its wire until the ring is cleared, and make no events.
             Some(link) if link.is_fused => Time::NEVER,
             Some(link) => link.next_event(),
-            None => alarms.get(leaf - links.len()).copied().unwrap_or(Time::NEVER),
+            None => match stages.get(leaf - links.len()) {
+                Some(stage) => stage.next_event(),
+                None => alarms.get(leaf - links.len() - stages.len()).copied().unwrap_or(Time::NEVER),
+            },
         }
     }
 
@@ -282,17 +295,27 @@ impl<const N: usize> LinkFabric<N> {
     }
 
     /// Handles the rare cases at the far end of link `from`: the packet is lost there, its next queue shares memory
-    /// with others, or its crossing is recorded.
+    /// with others, its crossing is recorded, or it passes a stage. Returns the event of a packet that is doubled.
     #[cold]
     #[inline(never)]
-    fn divert(&mut self, now: Time, from: usize, onward: u32, packet: Packet) {
-        if let Some(quanta) = packet.pause_quanta() {
-            return self.apply_pause(now, from, quanta);
+    fn divert(&mut self, now: Time, from: usize, onward: u32, packet: Packet) -> Option<Event> {
+        if let Some(packet) = packet.unstaged() {
+            return self.enter_stage(now, from, packet);
         }
-        let to = onward & !SHARED;
+        if let Some(quanta) = packet.pause_quanta() {
+            self.apply_pause(now, from, quanta);
+            return None;
+        }
         if self.watched.contains(&(from as u32)) {
             self.crossings.push(Crossing { at: now, link: from as u32, packet });
         }
+        self.pass_on(now, from, onward, packet);
+        None
+    }
+
+    /// Passes a packet from the far end of link `from` to link `onward`, which may be a shared one.
+    fn pass_on(&mut self, now: Time, from: usize, onward: u32, packet: Packet) {
+        let to = onward & !SHARED;
         match self.memories.get(&to) {
             Some(memory) if !packet.is_lost_on_wire() => {
                 // Thresholds depend on the other queues of the router, so these are brought up to `now` first.
@@ -315,6 +338,47 @@ impl<const N: usize> LinkFabric<N> {
             self.links[from ^ 1].count_hold(now, true, rate);
             self.refresh(from ^ 1);
         }
+    }
+
+    /// Adds a packet to the stage at the far end of link `from`.
+    fn enter_stage(&mut self, now: Time, from: usize, packet: Packet) -> Option<Event> {
+        // As without a stage, the crossing is recorded unless the route ends behind the link.
+        if self.watched.contains(&(from as u32)) && self.routes[packet.route() as usize] < AT_INTERFACE {
+            self.crossings.push(Crossing { at: now, link: from as u32, packet });
+        }
+        let place = self.stage_of(from as u32)?;
+        let is_doubled = self.stages[place].is_doubled();
+        self.add_to_stage(now, place, packet);
+        is_doubled.then_some(Event::Doubled(from as u32, packet))
+    }
+
+    /// The place of the stage of `link`, if it has one. Stages are in the order of links.
+    fn stage_of(&self, link: u32) -> Option<usize> {
+        self.stages.binary_search_by_key(&link, |stage| stage.link).ok()
+    }
+
+    fn add_to_stage(&mut self, now: Time, place: usize, packet: Packet) {
+        self.stages[place].add(now, packet);
+        self.tree.set(self.links.len() + place, self.stages[place].next_event());
+    }
+
+    /// Lets the packet of a stage that is due continue on its route.
+    #[cold]
+    #[inline(never)]
+    fn leave_stage(&mut self, now: Time, place: usize) -> Option<Event> {
+        let stage = &mut self.stages[place];
+        let (packet, from) = (stage.take(), stage.link as usize);
+        let next = stage.next_event();
+        self.tree.set(self.links.len() + place, next);
+        self.other_events += 1;
+        let packet = packet?;
+        match self.routes[packet.route() as usize] {
+            AT_HOST => return Some(Event::Delivered(packet)),
+            AT_INTERFACE => return Some(Event::AtInterface(packet)),
+            onward if onward >= FUSED => self.enter_fused(now, onward, &packet),
+            onward => self.pass_on(now, from, onward, packet),
+        }
+        None
     }
 
     /// Updates the next event of a link with PAUSE.
@@ -354,7 +418,9 @@ impl<const N: usize> LinkFabric<N> {
 
 impl<const N: usize> Fabric for LinkFabric<N> {
     fn new(links: &[LinkSpec], seed: u64, stop: Time) -> LinkFabric<N> {
-        assert!(links.len() <= Self::LINKS, "{} links; this fabric has room for {}", links.len(), Self::LINKS);
+        let stages: Vec<_> = links.iter().zip(0..).filter_map(|(spec, number)| Stage::of(spec, seed, number)).collect();
+        let leaves = links.len() + stages.len();
+        assert!(leaves <= Self::LINKS, "{leaves} links and stages; this fabric has room for {}", Self::LINKS);
         let memories = (0..).zip(links).filter_map(|(number, spec)| Some((number, spec.memory?)));
         let memories: BTreeMap<u32, SharedMemory> = memories.collect();
         let mut sharers: BTreeMap<_, Vec<_>> = BTreeMap::new();
@@ -369,6 +435,8 @@ impl<const N: usize> Fabric for LinkFabric<N> {
                 .collect(),
             has_pause: links.iter().any(|link| link.pauses().is_some()),
             links,
+            stages,
+            first_alarm: leaves,
             memories,
             sharers,
             routes: Vec::new(),
@@ -431,18 +499,24 @@ impl<const N: usize> Fabric for LinkFabric<N> {
 
     fn arm(&mut self, alarm: Alarm, at: Time) {
         self.alarms[alarm as usize] = at;
-        self.tree.set(self.links.len() + alarm as usize, at);
+        self.tree.set(self.first_alarm + alarm as usize, at);
     }
 
     #[inline(always)]
     fn next(&mut self) -> Option<(Time, Event)> {
         loop {
-            let (links, alarms) = (&self.links, &self.alarms);
-            let (leaf, now) = self.tree.next(|leaf| Self::time_of(links, alarms, leaf))?;
+            let (links, stages, alarms) = (&self.links, &self.stages, &self.alarms);
+            let (leaf, now) = self.tree.next(|leaf| Self::time_of(links, stages, alarms, leaf))?;
             let Some(link) = self.links.get_mut(leaf) else {
-                // Leaves beyond the links are alarms.
+                // Leaves beyond the links are stages, and then alarms.
+                if leaf < self.first_alarm {
+                    match self.leave_stage(now, leaf - self.links.len()) {
+                        Some(event) => return Some((now, event)),
+                        None => continue,
+                    }
+                }
                 self.other_events += 1;
-                let alarm = Alarm::ALL[leaf - self.links.len()];
+                let alarm = Alarm::ALL[leaf - self.first_alarm];
                 self.arm(alarm, Time::NEVER);
                 // The handler of an alarm may act on drops; before an alarm, they change nothing.
                 if !self.self_dropping.is_empty() {
@@ -475,8 +549,10 @@ impl<const N: usize> Fabric for LinkFabric<N> {
                         self.enter_fused(now, onward, &packet);
                         continue;
                     }
-                    self.divert(now, leaf, onward, packet);
-                    continue;
+                    match self.divert(now, leaf, onward, packet) {
+                        Some(event) => return Some((now, event)),
+                        None => continue,
+                    }
                 }
                 self.delivered_by = leaf as u32;
                 return Some((now, Event::Delivered(packet)));
@@ -522,8 +598,20 @@ impl<const N: usize> Fabric for LinkFabric<N> {
         self.links[at].apply(now, change, spec, seed, u64::from(link));
         let next = self.links[at].next_event();
         self.tree.set(at, next);
-        if let Change::Rate(_) = change {
-            self.repeat_pause(now, link);
+        match change {
+            Change::Rate(_) => self.repeat_pause(now, link),
+            Change::Delay(delay) => {
+                if let Some(place) = self.stage_of(link) {
+                    self.stages[place].set_delay(delay);
+                }
+            }
+            Change::Loss(_) | Change::Down(_) => {}
+        }
+    }
+
+    fn add_copy(&mut self, now: Time, link: u32, packet: Packet) {
+        if let Some(place) = self.stage_of(link) {
+            self.add_to_stage(now, place, packet);
         }
     }
 
@@ -584,6 +672,10 @@ impl<const N: usize> Fabric for LinkFabric<N> {
 
     fn held_packets(&self, link: u32) -> u64 {
         self.links[link as usize].held_packets()
+    }
+
+    fn staged_packets(&self, link: u32) -> u64 {
+        self.stage_of(link).map_or(0, |place| self.stages[place].packets())
     }
 
     fn events(&self) -> u64 {

@@ -10,6 +10,7 @@ use crate::physics::PhysicsViolation;
 use crate::records::{CLASSES, Records};
 use crate::routing::network::Limit;
 use crate::routing::routes::Routes;
+use crate::wire::effects::Draws;
 use crate::wire::link::{Faults, LinkCounts, LinkSpec, PlannedDrop};
 use crate::wire::packet::{Flags, Packet};
 use crate::wire::pause::{FRAME_BYTES, PauseSpec, is_down_to};
@@ -28,6 +29,8 @@ enum Kind {
     /// Arrival at the far end of a link, then wake-up of its transmitter, ordered by link.
     Arrives(u32),
     Wakes(u32),
+    /// A packet may leave the stage at the far end of a link.
+    Leaves(u32),
     /// The queue of a link with PAUSE releases links, or repeats a frame.
     Turn(u32),
     /// A pause of the link may be over.
@@ -43,7 +46,8 @@ impl Kind {
             Kind::Turn(link) => (1, link, 1),
             Kind::Wakes(link) => (1, link, 2),
             Kind::Resumes(link) => (0, link, 0),
-            Kind::Alarm(alarm) => (2, u32::from(alarm), 0),
+            Kind::Leaves(link) => (2, link, 0),
+            Kind::Alarm(alarm) => (3, u32::from(alarm), 0),
         }
     }
 }
@@ -64,7 +68,21 @@ impl Waiting {
     }
 }
 
+/// A packet in the stage at the far end of a link.
+struct Staged {
+    /// When it leaves; in which order among equal times; and the arrival that it follows, if it is held back.
+    at: Time,
+    order: u64,
+    follows: Option<u64>,
+    packet: Packet,
+}
+
 struct Port {
+    draws: Option<Draws>,
+    staged: Vec<Staged>,
+    /// Arrivals at the stage, orders given so far, and the latest time of a packet that is not held back.
+    stage_counts: [u64; 2],
+    latest: Time,
     spec: LinkSpec,
     waiting: Waiting,
     in_transmission: Option<Packet>,
@@ -306,6 +324,56 @@ impl TwoEventFabric {
         }
     }
 
+    /// Adds a packet to the stage of `link`.
+    fn add_to_stage(&mut self, now: Time, link: u32, packet: Packet) {
+        let port = &mut self.ports[link as usize];
+        let Some(draws) = &mut port.draws else { return };
+        let may_overtake = draws.effects.jitter.is_some_and(|jitter| jitter.reorders);
+        let undisturbed = now + draws.extra();
+        let at = if may_overtake { undisturbed } else { undisturbed.max(port.latest) };
+        let [arrivals, orders] = port.stage_counts;
+        let mut times = vec![at];
+        match draws.is_held() {
+            Some(held) => {
+                let follows = Some(arrivals + held.distance);
+                times = vec![at + held.within];
+                port.staged.push(Staged { at: at + held.within, order: orders, follows, packet });
+            }
+            None => {
+                port.latest = port.latest.max(at);
+                port.staged.push(Staged { at, order: orders, follows: None, packet });
+            }
+        }
+        // The packet that waited for this one leaves right behind it.
+        for other in port.staged.iter_mut().filter(|other| other.follows == Some(arrivals) && other.at > at) {
+            (other.at, other.order) = (at, orders + 1);
+            times.push(at);
+        }
+        port.stage_counts = [arrivals + 1, orders + 2];
+        times.into_iter().for_each(|at| self.push(at, Kind::Leaves(link)));
+    }
+
+    /// Takes the packet that leaves the stage of `link` now, if there is one.
+    fn take_staged(&mut self, now: Time, link: u32) -> Option<Packet> {
+        let staged = &mut self.ports[link as usize].staged;
+        let due = (0..staged.len()).filter(|&place| staged[place].at <= now);
+        let next = due.min_by_key(|&place| (staged[place].at, staged[place].order))?;
+        Some(staged.remove(next).packet)
+    }
+
+    /// Lets a packet that crossed `link` continue on its route. Returns the event if it is at its host.
+    fn pass_on(&mut self, now: Time, link: u32, packet: Packet) -> Option<Event> {
+        match self.routes[packet.route() as usize] {
+            AT_HOST => return Some(Event::Delivered(packet)),
+            AT_INTERFACE => return Some(Event::AtInterface(packet)),
+            onward => {
+                self.enter(now, onward, packet);
+                self.hold(now, link, onward);
+            }
+        }
+        None
+    }
+
     fn enter(&mut self, now: Time, link: u32, packet: Packet) {
         let mut packet = packet.onward(packet.at);
         let port = &mut self.ports[link as usize];
@@ -321,7 +389,7 @@ impl TwoEventFabric {
         if let Some(meter) = &mut port.meter {
             meter.pass(now, &mut packet, bytes);
         }
-        let planned = port.faults.drops(&mut packet);
+        let planned = port.faults.drops(now, &mut packet);
         // An idle link transmits the packet at once, so neither the memory nor the queue's limit applies.
         let idle = !port.is_busy() && !port.is_paused(now);
         let refused = !planned && !idle && !self.memory_admits(link, &packet, &mut victims);
@@ -363,13 +431,17 @@ impl TwoEventFabric {
 impl Fabric for TwoEventFabric {
     fn new(links: &[LinkSpec], seed: u64, _stop: Time) -> TwoEventFabric {
         let port = |(spec, number): (&LinkSpec, u64)| Port {
+            draws: spec.draws(seed, number as u32),
+            staged: Vec::new(),
+            stage_counts: [0; 2],
+            latest: Time::ZERO,
             spec: spec.clone(),
             waiting: Waiting::of(spec, seed, number),
             in_transmission: None,
             free_at: Time::ZERO,
             wire: VecDeque::new(),
             follower: spec.trace.as_ref().map(Follower::new),
-            faults: Faults::new(spec.loss, seed, number),
+            faults: Faults::new(spec, seed, number),
             meter: spec.queue.rcp.map(|rcp| RcpMeter::new(rcp, spec.rate)),
             wake: Time::NEVER,
             counts: LinkCounts::default(),
@@ -446,13 +518,20 @@ impl Fabric for TwoEventFabric {
                         self.dropped.push(packet);
                         continue;
                     }
-                    match self.routes[packet.route() as usize] {
-                        AT_HOST => return Some((now, Event::Delivered(packet))),
-                        AT_INTERFACE => return Some((now, Event::AtInterface(packet))),
-                        onward => {
-                            self.enter(now, onward, packet);
-                            self.hold(now, link, onward);
+                    if let Some(draws) = &mut port.draws {
+                        let is_doubled = draws.is_doubled();
+                        self.add_to_stage(now, link, packet);
+                        if is_doubled {
+                            return Some((now, Event::Doubled(link, packet)));
                         }
+                    } else if let Some(event) = self.pass_on(now, link, packet) {
+                        return Some((now, event));
+                    }
+                }
+                Kind::Leaves(link) => {
+                    let packet = self.take_staged(now, link);
+                    if let Some(event) = packet.and_then(|packet| self.pass_on(now, link, packet)) {
+                        return Some((now, event));
                     }
                 }
                 Kind::Turn(link) => self.take_turn(now, link),
@@ -546,10 +625,17 @@ impl Fabric for TwoEventFabric {
                     self.send_frame(now, link ^ 1, spec.quanta);
                 }
             }
-            Change::Delay(_) => self.retune(now, link, spec),
+            Change::Delay(delay) => {
+                self.retune(now, link, spec);
+                self.ports[link as usize].draws.iter_mut().for_each(|draws| draws.set_delay(delay));
+            }
             Change::Loss(loss) => faults.set_loss(loss, seed, u64::from(link)),
             Change::Down(is_down) => faults.is_down = is_down,
         }
+    }
+
+    fn add_copy(&mut self, now: Time, link: u32, packet: Packet) {
+        self.add_to_stage(now, link, packet);
     }
 
     fn plan_drop(&mut self, link: u32, planned: PlannedDrop) {
@@ -592,6 +678,10 @@ impl Fabric for TwoEventFabric {
         let port = &self.ports[link as usize];
         let packets = port.wire.iter().filter(|(_, packet)| packet.pause_quanta().is_none()).count() as u64;
         packets + port.backlog().1 + u64::from(port.in_transmission.is_some())
+    }
+
+    fn staged_packets(&self, link: u32) -> u64 {
+        self.ports[link as usize].staged.len() as u64
     }
 
     fn events(&self) -> u64 {

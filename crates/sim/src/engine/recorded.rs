@@ -169,6 +169,10 @@ impl Fabric for Recorded {
         self.inner.change(now, link, change, spec, seed);
     }
 
+    fn add_copy(&mut self, now: Time, link: u32, packet: Packet) {
+        self.inner.add_copy(now, link, packet);
+    }
+
     fn plan_drop(&mut self, link: u32, planned: PlannedDrop) {
         self.inner.plan_drop(link, planned);
     }
@@ -199,6 +203,10 @@ impl Fabric for Recorded {
 
     fn held_packets(&self, link: u32) -> u64 {
         self.inner.held_packets(link)
+    }
+
+    fn staged_packets(&self, link: u32) -> u64 {
+        self.inner.staged_packets(link)
     }
 
     fn events(&self) -> u64 {

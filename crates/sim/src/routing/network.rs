@@ -1,5 +1,6 @@
 //! The static network: nodes and full-duplex cables.
 
+use crate::wire::effects::Effects;
 use crate::wire::pause::PauseSpec;
 use crate::wire::trace::Trace;
 use sparelane_core::{Dur, Rate};
@@ -125,6 +126,8 @@ pub struct Cable {
     /// The traces that the directions follow, from a to b and from b to a. The rate of such a direction must be the mean
     /// of its trace.
     pub traces: [Option<Arc<Trace>>; 2],
+    /// Effects of the directions on packets, from a to b and from b to a.
+    pub effects: [Option<Arc<Effects>>; 2],
 }
 
 impl Cable {
@@ -176,9 +179,16 @@ impl Network {
             loss: [Loss::NONE; 2],
             pause: None,
             traces: [None, None],
+            effects: [None, None],
         });
         let last = self.cables.len() - 1;
         &mut self.cables[last]
+    }
+
+    /// The number of directions of cables with a stage at their far end: see [`Effects::has_stage`].
+    pub(crate) fn stages(&self) -> usize {
+        let effects = self.cables.iter().flat_map(|cable| &cable.effects);
+        effects.flatten().filter(|effects| effects.has_stage()).count()
     }
 
     /// Returns true if any cable has PAUSE.

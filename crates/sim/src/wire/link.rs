@@ -352,9 +352,12 @@ impl Link {
             if let Some(meter) = &mut ingress.meter {
                 meter.pass(now, packet, waiting_bytes);
             }
-            if ingress.faults.drops(packet) {
+            if ingress.faults.drops(now, packet) {
                 self.drop(*packet, dropped);
                 return false;
+            }
+            if ingress.has_stage {
+                packet.stage();
             }
         }
         true

@@ -21,9 +21,13 @@ pub(crate) struct RandomLoss {
 impl RandomLoss {
     /// The losses on link number `link`, or `None` if nothing is ever lost.
     pub(crate) fn new(loss: Loss, seed: u64, link: u64) -> Option<RandomLoss> {
+        RandomLoss::of(loss, Stream::new(seed, Domain::Loss, link))
+    }
+
+    /// Losses that are drawn from `rng`, or `None` if nothing is ever lost.
+    pub(crate) fn of(loss: Loss, rng: Stream) -> Option<RandomLoss> {
         let Loss { probability, data_only } = loss;
         (probability > 0.0).then(|| {
-            let rng = Stream::new(seed, Domain::Loss, link);
             let mut random = RandomLoss { passing: 0, log_pass: libm::log1p(-probability), data_only, rng };
             random.draw();
             random

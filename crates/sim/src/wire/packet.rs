@@ -207,6 +207,22 @@ impl Packet {
         self.route() >> 31 != 0
     }
 
+    /// Lets the packet pass the stage at the far end of its link (`engine/stages.rs`). As for a lost packet, its route
+    /// then points beyond the table of routes.
+    pub(crate) const fn stage(&mut self) {
+        self.route_trigger |= 1 << 30;
+    }
+
+    /// The packet with its route within the table again, if it was to pass a stage.
+    pub(crate) const fn unstaged(&self) -> Option<Packet> {
+        if self.route() >> 30 != 1 {
+            return None;
+        }
+        let mut packet = *self;
+        packet.route_trigger &= !(1 << 30);
+        Some(packet)
+    }
+
     /// The packet on its next link, with the arrival time `at`. The route is in the low half of its word, so one
     /// addition advances it.
     #[inline(always)]
@@ -294,6 +310,19 @@ mod tests {
         packet.lose_on_wire();
         assert!(packet.is_lost_on_wire() && packet.onward(Time::ZERO).is_lost_on_wire());
         assert_eq!((packet.flow(), packet.trigger()), (0xdead_beef, u32::MAX));
+        assert!(packet.unstaged().is_none());
+    }
+
+    #[test]
+    fn a_packet_that_is_to_pass_a_stage_gets_its_route_back() {
+        let mut packet = Packet::example(1, 2, 1500, false);
+        packet.set_trigger(u32::MAX);
+        assert!(packet.unstaged().is_none());
+        packet.stage();
+        let back = packet.onward(Time::ZERO).unstaged().expect("a staged packet");
+        assert_eq!((back.route(), back.trigger(), back.seq()), (1, u32::MAX, 2));
+        packet.lose_on_wire();
+        assert!(packet.unstaged().is_none() && packet.is_lost_on_wire());
     }
 
     #[test]

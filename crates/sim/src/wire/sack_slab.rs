@@ -46,6 +46,14 @@ impl BlockSlab {
         index
     }
 
+    /// Stores a copy of the entry at `index`, if there is one, and returns its index.
+    pub(crate) fn copied(&mut self, index: u32) -> u32 {
+        let Some(&entry) = self.entries.get(index as usize) else { return NO_BLOCKS };
+        let copy = self.store_some(&[]);
+        self.entries[copy as usize] = entry;
+        copy
+    }
+
     /// Adds the rate of a rate header to the entry at `index`, or to a new entry without blocks. Returns the index.
     #[inline(never)]
     pub(crate) fn with_rate(&mut self, index: u32, rate: u32) -> u32 {

@@ -47,7 +47,7 @@ impl Changes {
             });
             match change.change {
                 Change::Rate(rate) => entry.best.0 = entry.best.0.max(rate),
-                Change::Delay(delay) => entry.best.1 = entry.best.1.min(delay),
+                Change::Delay(delay) => entry.best.1 = entry.best.1.min(links[link as usize].shortest(delay)),
                 Change::Loss(_) | Change::Down(_) => {}
             }
         }

@@ -78,7 +78,7 @@ impl<F: Fabric> World<F> {
     }
 
     /// Writes the row of a link, with columns of PAUSE if `has_pause`, and checks its invariants. Returns the packets
-    /// that it holds.
+    /// that it and its stage hold.
     fn finish_link(&mut self, link: usize, has_pause: bool) -> Result<u64, PhysicsViolation> {
         let (now, spec) = (self.now, &self.layout.links[link]);
         let counts = self.fabric.counts(now, link as u32);
@@ -110,6 +110,6 @@ impl<F: Fabric> World<F> {
         let (from, to) = if link.is_multiple_of(2) { (cable.a, cable.b) } else { (cable.b, cable.a) };
         let rate = self.changes.mean_rate(link as u32, spec, now);
         self.records.links.add([from, to], rate, &counts, has_pause);
-        Ok(held)
+        Ok(held + self.fabric.staged_packets(link as u32))
     }
 }

@@ -60,9 +60,12 @@ pub(crate) fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(
         let is_controlled = with_pause[index][cable.direction_from(from)];
         let changes = changing.contains(&(index, from));
         let trace = cable.traces[cable.direction_from(from)].clone();
+        let effects = cable.effects[cable.direction_from(from)].clone();
         LinkSpec {
             rate,
-            delay,
+            delay: effects.as_ref().map_or(delay, |effects| effects.shortest(delay)),
+            mean_delay: delay,
+            effects,
             queue,
             limit,
             loss,

@@ -26,7 +26,8 @@ impl<F: Fabric> World<F> {
             let (cable, is_back) = (link as usize / 2, link % 2 == 1);
             let cable = &self.layout.network.cables[cable];
             let (from, to) = if is_back { (cable.b, cable.a) } else { (cable.a, cable.b) };
-            let left = Time::ZERO + (at - Time::ZERO).saturating_sub(cable.delay);
+            let delay = self.layout.links[link as usize].shortest(cable.delay);
+            let left = Time::ZERO + (at - Time::ZERO).saturating_sub(delay);
             if packet.flow() >= DATAGRAMS {
                 continue;
             }

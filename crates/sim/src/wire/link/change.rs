@@ -133,6 +133,8 @@ mod tests {
         LinkSpec {
             rate: Rate::from_mbps(8),
             delay: Dur::from_ms(10),
+            mean_delay: Dur::from_ms(10),
+            effects: None,
             queue: Arc::new(queue),
             limit,
             loss: Loss::NONE,

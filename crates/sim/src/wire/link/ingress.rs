@@ -4,9 +4,11 @@
 
 use super::LinkSpec;
 use crate::routing::network::Loss;
+use crate::wire::effects::{Gate, Passage};
 use crate::wire::loss::RandomLoss;
 use crate::wire::packet::{Flags, Packet};
 use crate::wire::rcp_meter::RcpMeter;
+use sparelane_core::Time;
 
 /// Segments of one flow to be dropped on arrival.
 #[derive(Clone, Debug)]
@@ -34,18 +36,20 @@ impl PlannedDrop {
 #[derive(Clone, Debug)]
 pub(crate) struct Faults {
     random: Option<RandomLoss>,
+    gate: Option<Box<Gate>>,
     /// True while the link loses all arriving packets on the wire.
     pub(crate) is_down: bool,
     pub(crate) planned: Vec<PlannedDrop>,
 }
 
 impl Faults {
-    pub(crate) fn new(loss: Loss, seed: u64, link: u64) -> Faults {
-        Faults { random: RandomLoss::new(loss, seed, link), is_down: false, planned: Vec::new() }
+    pub(crate) fn new(spec: &LinkSpec, seed: u64, link: u64) -> Faults {
+        let (random, gate) = (RandomLoss::new(spec.loss, seed, link), spec.gate(seed, link).map(Box::new));
+        Faults { random, gate, is_down: false, planned: Vec::new() }
     }
 
     fn none() -> Faults {
-        Faults { random: None, is_down: false, planned: Vec::new() }
+        Faults { random: None, gate: None, is_down: false, planned: Vec::new() }
     }
 
     /// Discards the scripted drops of the flow in this slot.
@@ -61,16 +65,18 @@ impl Faults {
         }
     }
 
-    /// Decides the fate of an arriving packet. Returns true if it is dropped at once; a packet to be lost on the wire
-    /// is marked as such.
-    pub(crate) fn drops(&mut self, packet: &mut Packet) -> bool {
+    /// Decides the fate of a packet that arrives at `now`. Returns true if it is dropped at once; a packet to be lost on
+    /// the wire is marked as such.
+    pub(crate) fn drops(&mut self, now: Time, packet: &mut Packet) -> bool {
         if self.planned.iter_mut().any(|planned| planned.takes(packet)) {
             return true;
         }
-        if self.random.as_mut().is_some_and(|random| random.takes(packet)) || self.is_down {
+        let passage = self.gate.as_mut().map_or(Passage::Passes, |gate| gate.pass(now, packet));
+        let is_lost = self.random.as_mut().is_some_and(|random| random.takes(packet));
+        if is_lost || self.is_down || passage == Passage::Lost {
             packet.lose_on_wire();
         }
-        false
+        passage == Passage::Dropped
     }
 }
 
@@ -80,19 +86,23 @@ impl Faults {
 pub(super) struct Ingress {
     pub(super) faults: Faults,
     pub(super) meter: Option<RcpMeter>,
+    /// Packets pass a stage at the far end.
+    pub(super) has_stage: bool,
 }
 
 impl Ingress {
     /// The ingress of a link, if it needs one.
     pub(super) fn new(spec: &LinkSpec, seed: u64, number: u64) -> Option<Ingress> {
-        let faults = Faults::new(spec.loss, seed, number);
+        let faults = Faults::new(spec, seed, number);
         let meter = spec.queue.rcp.map(|rcp| RcpMeter::new(rcp, spec.rate));
         let guards = spec.queue.discipline.active().is_some() || spec.trace.is_some();
-        (faults.random.is_some() || meter.is_some() || guards).then_some(Ingress { faults, meter })
+        let has_stage = spec.effects.as_ref().is_some_and(|effects| effects.has_stage());
+        let is_needed = faults.random.is_some() || faults.gate.is_some() || meter.is_some() || guards;
+        is_needed.then_some(Ingress { faults, meter, has_stage })
     }
 
     /// An ingress without faults and meter.
     pub(super) fn open() -> Ingress {
-        Ingress { faults: Faults::none(), meter: None }
+        Ingress { faults: Faults::none(), meter: None, has_stage: false }
     }
 }

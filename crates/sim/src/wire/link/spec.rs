@@ -3,6 +3,7 @@
 use crate::config::{Change, QueueSpec, RoomNeeded};
 use crate::records::CLASSES;
 use crate::routing::network::{Limit, Loss, Room};
+use crate::wire::effects::{Draws, Effects, Gate};
 use crate::wire::memory::SharedMemory;
 #[cfg(feature = "oracle")]
 use crate::wire::packet::Packet;
@@ -15,7 +16,12 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub(crate) struct LinkSpec {
     pub(crate) rate: Rate,
+    /// The delay of the wire; with jitter, the shortest one.
     pub(crate) delay: Dur,
+    /// The mean delay.
+    pub(crate) mean_delay: Dur,
+    /// Effects on packets, if there are any.
+    pub(crate) effects: Option<Arc<Effects>>,
     pub(crate) queue: Arc<QueueSpec>,
     pub(crate) limit: Limit,
     pub(crate) loss: Loss,
@@ -42,9 +48,25 @@ impl LinkSpec {
     pub(crate) fn apply(&mut self, change: Change) {
         match change {
             Change::Rate(rate) => self.rate = rate,
-            Change::Delay(delay) => self.delay = delay,
+            Change::Delay(delay) => (self.delay, self.mean_delay) = (self.shortest(delay), delay),
             Change::Loss(_) | Change::Down(_) => {}
         }
+    }
+
+    /// The delay of the wire if the mean delay is `delay`.
+    pub(crate) fn shortest(&self, delay: Dur) -> Dur {
+        self.effects.as_ref().map_or(delay, |effects| effects.shortest(delay))
+    }
+
+    /// The random delays and duplicates at the far end of link number `link`, if it has any.
+    pub(crate) fn draws(&self, seed: u64, link: u32) -> Option<Draws> {
+        let effects = self.effects.as_ref().filter(|effects| effects.has_stage())?;
+        Some(Draws::new(effects, self.mean_delay, seed, u64::from(link)))
+    }
+
+    /// The effects on packets that arrive at link number `link`, if there are any.
+    pub(super) fn gate(&self, seed: u64, link: u64) -> Option<Gate> {
+        Some(Gate::new(self.effects.as_ref()?, seed, link))
     }
 
     /// The capacity of the queue, and the free space that a packet needs.
