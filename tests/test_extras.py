@@ -65,6 +65,7 @@ def python(here: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_runs_sweeps_comparisons_and_reports_need_no_extra(bare: Path) -> None:
     for arguments in (
         ["run", "dctcp-two-flows", "--set", "duration=100ms", "-o", "one"],

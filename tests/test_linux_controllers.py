@@ -167,6 +167,7 @@ def test_averages_cover_the_lifetime_of_a_flow() -> None:
     assert own["mean_in_flight_bytes"] > own["mean_queue_bytes"] > 0
 
 
+@pytest.mark.slow
 def test_the_figure_shows_windows_if_there_are_any() -> None:
     outcomes = {
         run.simulation(1, side): simulated(run.simulation(1, "simulator"))

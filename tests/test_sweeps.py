@@ -522,6 +522,7 @@ def children(of: int) -> list[int]:
     return [int(one) for one in found.read_text().split()] if found.exists() else []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found by /proc")
 def test_a_sweep_killed_twice_has_the_results_of_an_uninterrupted_one(tmp_path: Path) -> None:
     s, out = file(tmp_path, TWO_HUNDRED), tmp_path / "killed"

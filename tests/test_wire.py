@@ -15,6 +15,7 @@ import pytest
 import sparelane as sl
 from command_line import SPARELANE
 from hangs import HANG_S
+from sparelane import _native
 from sparelane.cli.commands.send import believed_tail_bps
 from sparelane.wire import addresses
 from wire_processes import call
@@ -24,9 +25,7 @@ from wire_processes import call
 def keys(tmp_path: Path) -> dict[str, tuple[str, str]]:
     """The folder and the fingerprint of each side's key."""
     folders = {side: str(tmp_path / side) for side in ("sender", "receiver")}
-    return {
-        side: (folder, call("keys", "new", "--keys", folder, "--quiet").strip()) for side, folder in folders.items()
-    }
+    return {side: (folder, _native.new_key(folder)) for side, folder in folders.items()}
 
 
 class Running:

@@ -52,6 +52,7 @@ SLOW = ("--cc", "constant", "--set", "pace=50Mbps")
 SLOWER = ("--cc", "constant", "--set", "pace=4Mbps")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", [pytest.param("sender", marks=pytest.mark.slow), "receiver"])
 def test_a_side_that_is_killed_at_any_instant_leaves_no_partial_file(keys: Keys, tmp_path: Path, killed: str) -> None:
     rng = random.Random()
@@ -321,6 +322,7 @@ def test_once_ends_after_a_transfer_and_not_after_a_replaced_connection(keys: Ke
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_once_lets_concurrent_transfers_finish(keys: Keys, tmp_path: Path) -> None:
     for name, size in (("small", 1_000), ("large", 3_000_000)):
         (tmp_path / name).write_bytes(os.urandom(size))
@@ -370,6 +372,7 @@ def test_a_terminated_sender_informs_its_peer(keys: Keys, tmp_path: Path) -> Non
     assert "the sender was stopped" in errors
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_two_receivers_on_one_folder_never_mix_their_files(keys: Keys, tmp_path: Path) -> None:
     contents = [os.urandom(3_000_000) for _ in range(2)]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from command_line import invoke
 from wire_processes import Keys, call, running
 
 UNREACHABLE = "127.0.0.1:9"
@@ -79,4 +80,5 @@ def test_a_dry_run_lists_files_and_needs_no_receiver(keys: Keys, tree: Path) -> 
     ],
 )
 def test_each_mistake_is_one_clear_error(keys: Keys, tree: Path, arguments: tuple[str, ...], message: str) -> None:
-    assert message in call("send", *keys.of("sender"), *arguments, str(tree), UNREACHABLE, code=2)
+    done = invoke("send", *keys.of("sender"), *arguments, tree, UNREACHABLE)
+    assert (done.exit_code, message in done.stderr) == (2, True), done.output

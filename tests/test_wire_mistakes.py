@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import SPARELANE
+from command_line import SPARELANE, invoke
 from hangs import HANG_S
 from wire_processes import Keys, call, running
 
@@ -49,8 +49,8 @@ def test_a_mistake_of_a_sender_is_one_clear_error(keys: Keys, tmp_path: Path, ca
     file = tmp_path / "file"
     file.write_text("x")
     arguments, message = SEND[case]
-    error = call("send", *keys.of("sender"), *(word.format(file=file) for word in arguments), code=MISTAKE)
-    assert message in error, error
+    done = invoke("send", *keys.of("sender"), *(word.format(file=file) for word in arguments))
+    assert (done.exit_code, message in done.stderr) == (MISTAKE, True), done.output
 
 
 def test_a_folder_without_a_key_and_a_key_that_others_can_read_are_refused(keys: Keys, tmp_path: Path) -> None:

@@ -350,6 +350,7 @@ def test_a_tunnel_to_a_receiver_of_files_is_a_clear_error(keys: Keys, tmp_path: 
             assert "receives files (`sparelane recv`)" in client.until("disconnected")["error"]
 
 
+@pytest.mark.slow
 def test_a_listening_site_disconnects_a_silent_one_after_its_own_idle_timeout(keys: Keys) -> None:
     serve = (
         "tunnel",

@@ -10,6 +10,7 @@ from typing import Any
 
 from command_line import SPARELANE
 from hangs import HANG_S, wait_until
+from sparelane import _native
 
 
 def call(*arguments: str, code: int = 0) -> str:
@@ -24,9 +25,7 @@ class Keys:
 
     def __init__(self, at: Path) -> None:
         self.folder = {side: str(at / side) for side in ("sender", "receiver")}
-        self.fingerprint = {
-            side: call("keys", "new", "--keys", folder, "--quiet").strip() for side, folder in self.folder.items()
-        }
+        self.fingerprint = {side: _native.new_key(folder) for side, folder in self.folder.items()}
 
     def of(self, side: str) -> list[str]:
         """Returns the options with this side's keys and its trust in the other side."""
