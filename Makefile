@@ -141,8 +141,9 @@ $(BUILT_HOW): $(VENV)/.environment
 	rm -f $(VENV)/.with-libbpf $(VENV)/.without-libbpf
 	touch $@
 
+# Without debug information, since maturin strips the library.
 $(VENV)/.built: $(VENV)/.environment $(BUILT_HOW) $(RUST_SOURCES) pyproject.toml
-	PIP_QUIET=1 $(BIN)/maturin develop --release --quiet --extras dev,gym $(if $(LIBBPF),--features libbpf)
+	CARGO_PROFILE_RELEASE_DEBUG=false PIP_QUIET=1 $(BIN)/maturin develop --release --quiet --extras dev,gym $(if $(LIBBPF),--features libbpf)
 	touch $@
 
 # Writes the types of the wire's settings, which follow from their declaration, for mypy and editors.
