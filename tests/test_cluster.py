@@ -42,7 +42,7 @@ def cluster_of_another_build(tmp_path: Path) -> Iterator[str]:
         yield address
 
 
-@pytest.mark.parametrize("work", ["sweep", "reproduce"])
+@pytest.mark.parametrize("work", ["sweep", pytest.param("reproduce", marks=pytest.mark.slow)])
 def test_a_worker_of_another_build_is_refused_with_both_builds(
     work: str, cluster_of_another_build: str, tmp_path: Path
 ) -> None:

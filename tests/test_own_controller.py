@@ -414,6 +414,7 @@ def slow(folder: Path, body: str, controllers: str = '"slow"') -> list[str]:
     return ["slow.toml", "--plugin", "slow.py", "-o", "out"]
 
 
+@pytest.mark.slow
 def test_a_slow_call_is_reported_with_its_line_and_ends_at_its_limit(tmp_path: Path) -> None:
     done = command("run", *slow(tmp_path, "time.sleep(3600)"), "--call-limit", "7", folder=tmp_path)
     place = f"({tmp_path / 'slow.py'}, line 9, in on_ack)"
@@ -430,7 +431,10 @@ def test_a_slow_call_is_reported_with_its_line_and_ends_at_its_limit(tmp_path: P
     ("body", "limits", "message"),
     [
         ("time.sleep(3600)", ("--call-limit", "2"), "on_ack takes longer than 2 s"),
-        ("[0 for _ in iter(int, 1)]", ("--call-limit", "2"), "on_ack takes longer than 2 s"),
+        pytest.param(
+            *("[0 for _ in iter(int, 1)]", ("--call-limit", "2"), "on_ack takes longer than 2 s"),
+            marks=pytest.mark.slow,
+        ),
         ("time.sleep(0.3)", ("--run-limit", "2"), "the run takes longer than 2 s"),
         # A library that does not release the interpreter cannot be interrupted, so its worker is killed.
         pytest.param(

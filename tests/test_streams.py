@@ -231,6 +231,7 @@ def test_a_non_blocking_pipe_gets_all_lines(guarded: tuple[Guarded, int]) -> Non
     assert (found, file.error) == ([content], None)
 
 
+@pytest.mark.slow
 def test_a_peer_is_served_while_the_output_of_recv_is_not_read(tmp_path: Path) -> None:
     """The reader of standard output and of the log does not read more events than a pipe holds."""
     keys = Keys(tmp_path)

@@ -126,6 +126,7 @@ def test_a_read_only_target_is_reported(keys: Keys, tmp_path: Path) -> None:
         assert "Read-only file system" in call("send", *keys.of("sender"), str(file), address, code=3)
 
 
+@pytest.mark.slow
 def test_a_source_that_changes_during_the_transfer_is_reported(keys: Keys, tmp_path: Path) -> None:
     (tmp_path / "to").mkdir()
     file = tmp_path / "file"
