@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import sparelane
+from sparelane.scenario import library
 
 STEP = """\
 duration = "10s"
@@ -276,3 +278,19 @@ def test_a_queue_can_differ_at_one_port_of_a_router() -> None:
     result = sparelane.run(STEP, set=settings | {"queue.limit": "400packets", "queue_at": [port]})
     peaks = [counts(result, *ends)["peak_backlog_bytes"] for ends in (("west", "east"), ("east", "west"))]
     assert peaks[0] > 200 * 1500 > 12 * 1500 > peaks[1]
+
+
+def test_the_traces_of_lte_are_those_of_their_generator() -> None:
+    generator = runpy.run_path("benches/lte_trace.py")
+    for name in generator["LINKS"]:
+        assert (library.FOLDER / "traces" / f"{name}.csv").read_text() == generator["trace"](name)
+
+
+def test_cubic_fills_the_queue_of_an_lte_link_and_vegas_does_not() -> None:
+    delays = {}
+    for controller in ("vegas", "cubic"):
+        result = sparelane.run("lte", set={"duration": "20s", "scheme.tcp.controller": controller})
+        delays[controller] = float(result.flows["srtt_s"][0])
+        # The trace has 25 Mb/s in the mean.
+        assert 10e6 < delivered(result) * 8 / 20 < 30e6
+    assert delays["cubic"] > 3 * delays["vegas"]

@@ -106,7 +106,7 @@ def test_a_message_lists_few_names_and_shortens_a_long_one() -> None:
 
 
 def test_a_name_unlike_all_others_gets_no_suggestion() -> None:
-    with pytest.raises(UnknownNameError, match="there are: chain-cross-traffic, "):
+    with pytest.raises(UnknownNameError, match='no ready-made scenario "xyz"; `sparelane list` names all'):
         library.resolve("xyz")
 
 
