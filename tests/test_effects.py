@@ -316,6 +316,9 @@ CASES: dict[tuple[str, str], Case] = {
 FILES = {
     "map.gml": "graph [ node [ id 0 ] node [ id 1 ] node [ id 2 ] node [ id 3 ] "
     "edge [ source 0 target 1 ] edge [ source 1 target 2 ] ]",
+    "map.xml": "<network><networkStructure><nodes><node id='a'/><node id='b'/></nodes><links><link><source>a</source>"
+    "<target>b</target><preInstalledModule><capacity>5</capacity></preInstalledModule></link></links>"
+    "</networkStructure></network>",
     "other.gml": "graph [ node [ id 0 ] node [ id 1 ] edge [ source 0 target 1 ] ]",
     "flows.csv": "start,src,dst,size\n0s,left0,right0,20kB\n",
     "other.csv": "start,src,dst,size\n0s,left0,right0,40kB\n",
@@ -384,6 +387,7 @@ REQUIREMENTS: dict[str, dict[str, Any]] = {
     "controller rtcp: urgent_below": {"scheme.x.classify": "by-size"},
     "topology internet2: core_rate_min": {"topology.core_rate_max": "40Mbps", "topology.core_rate_min": "10Mbps"},
     "topology internet2: core_rate_max": {"topology.core_rate_max": "40Mbps", "topology.core_rate_min": "10Mbps"},
+    "topology file: capacity_unit": {"topology.path": "{folder}/map.xml"},
     "queue pie: mark_ecn_threshold": {"queue.ecn": True},
     "table (top level): routing": {"topology.rate": "50Mbps"},
     "table [queue]: mark_at": ECN,
@@ -437,6 +441,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "controller rc3: levels": ([10],),
     "topology internet2: core_rate_min": ("5Mbps",),
     "topology file: capacity": ("internet2-rule",),
+    "topology file: capacity_unit": ("3Mbps",),
     "topology internet2: core_rate_max": ("50Mbps",),
     "workload bulk: pairs": ("all",),
     "workload web-users: largest_file": ("150KB",),

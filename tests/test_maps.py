@@ -100,8 +100,9 @@ def test_a_map_with_all_kinds_of_gaps_runs_and_warns_of_omissions(tmp_path: Path
     result = run(tmp_path / name)
     # Each router of the largest part has two hosts, each with a flow, and all flows progress.
     assert result.totals["finished_flows"] == result.totals["flows"] == 10
-    loops, parts = result.warnings
+    loops, merged, parts = result.warnings
     assert loops.startswith("edges from a node to itself are left out of the map: 1 (line ")
+    assert merged.startswith("parallel edges of the map are merged: 1 (line ")
     assert parts == "the map is not connected: its largest part has 5 of 8 nodes"
     rates = {(row["from"], row["to"]): row["rate_bps"] for row in result.links.iter_rows(named=True)}
     assert rates["London", "London-2"] == 10_000_000_000
@@ -129,5 +130,6 @@ def test_every_map_of_a_folder_runs(tmp_path: Path) -> None:
     # Only omissions from a map are reported.
     assert set(warnings) <= {
         "edges from a node to itself are left out of the map: N",
+        "parallel edges of the map are merged: N",
         "the map is not connected: its largest part has N of N nodes",
     }

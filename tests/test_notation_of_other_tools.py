@@ -142,19 +142,15 @@ def test_numbers_with_floating_point_errors_are_rounded(setting: str, same: str,
 
 
 FILES: list[tuple[str, str, str, tuple[str, ...]]] = [
-    (FROM_FILE, "n.topo", "Nodes 4\nTiers 2\nPodsize 4\n", ("n.topo: this is htsim's .topo", "fat-tree")),
-    (FROM_FILE, "topo.txt", "4 1 3\n3\n0 3 100Gbps 1000ns 0\n", ("unknown kind of file", "HPCC", "host ID")),
-    (FROM_FILE, "n.topo", "4 1 3\n3\n0 3 100Gbps 1000ns 0\n", ("n.topo: this is the topology format", "HPCC")),
-    (FROM_FILE, "n.xml", GRAPHML, ("this is GraphML", "ending .graphml")),
-    (FROM_FILE, "n.graphml", "graph [ node [ id 0 ] ]", ("this is GML", "ending .gml")),
+    (FROM_FILE, "in.cm", "Nodes 4\nConnections 1\n0->3 start 0 size 2\n", ("connection matrix", "[[workload]]")),
+    (FROM_FILE, "flow.txt", "1\n1 0 3 100 100000 0.0\n", ("unknown kind of file", "flow format of the HPCC")),
+    (FROM_FILE, "net.dot", "graph { a -- b }\n", ("Graphviz", "GraphML")),
+    (FLOWS, "n.xml", GRAPHML, ("this is GraphML", "[topology]")),
+    (FLOWS, "n.topo", "Nodes 4\nTiers 2\nPodsize 4\n", ("htsim's .topo", "[topology]")),
     (FROM_FILE, "n.topo", "", ("n.topo: this file is empty",)),
     (FROM_FILE, "lte.down", "1\n1\n2\n4\n", ("Mahimahi", "trace = ")),
-    (FLOWS, "in.cm", "Nodes 4\nConnections 2\n0->3 start 0 size 2000000\n", ("htsim's connection matrix", ".flows")),
-    (FLOWS, "f.flows", "2\n1 0 3 100 100000 0.0\n2 0 3 100 100000 0.001\n", ("flow format of the HPCC", "awk")),
     (FLOWS, "f.flows", TOPO, ("a .topo file of sparelane", "[topology]")),
-    (SIZES, "ws.txt", "0 0\n10000 15\n1000000 100\n", ("in per cent", "0 to 1", "comma")),
-    (SIZES, "fb.csv", "0,0\n100,1\n200,2\n1000,100\n", ("in per cent", "0 to 1")),
-    (SIZES, "b.csv", "0 0\n10000 0.15\n1000000 1\n", ("blanks between the columns", "comma")),
+    (SIZES, "ws.tcl", "1 1 0\n6 1 0.15\n6667 1 1\n", ("ns-2", "three columns")),
 ]
 
 
@@ -171,7 +167,6 @@ def test_files_of_other_tools_are_recognised_with_a_way_to_convert_them(
 
 BINARY = [
     (gzip.compress(TOPO.encode()), "gunzip"),
-    (b"\xd4\xc3\xb2\xa1\x02\x00\x04\x00", "packet capture"),
     (TOPO.encode("utf-16"), "UTF-16"),
     (b"host 0\nrouter 1 M\xfcnchen\n", ":2"),
     (b"\x00\x01\x02", "binary"),
@@ -189,6 +184,18 @@ def test_a_binary_file_is_refused_by_name(content: bytes, word: str, here: Path)
         assert_says(answer(cli(command, "b.toml")), ("b.toml:", "text", word), ())
     done = CliRunner().invoke(main, ["run", "-"], input=content)
     assert_says(answer(done), ("stdin:", "text", word), ())
+
+
+def test_a_capture_is_refused_as_a_network_and_as_sizes_and_if_it_is_damaged(here: Path) -> None:
+    content = b"\xd4\xc3\xb2\xa1\x02\x00\x04\x00"
+    for scenario, name, words in (
+        (FROM_FILE, "n.topo", ("text", "packet capture", "[[workload]]")),
+        (SIZES, "c.csv", ("text", "packet capture", "[[workload]]")),
+        (FLOWS, "f.pcap", ("f.pcap: the capture is damaged after 0 packets", "allowed: pcap or pcapng")),
+    ):
+        (here / name).write_bytes(content)
+        (here / "s.toml").write_text(scenario.replace("NAME", name), encoding="utf-8")
+        assert_says(answer(cli("check", "s.toml")), words, ())
 
 
 def test_a_directory_in_place_of_a_file_is_refused_as_such(here: Path) -> None:

@@ -222,6 +222,10 @@ class Prepared:
         """Returns the scenario as text. Equal texts give equal results in the same build."""
     def flows(self, max_flows: int) -> list[FlowDescription]:
         """Returns the first flows that start by the end of the run, with all random draws made."""
+    def network_file(self, is_hpcc: bool) -> str:
+        """Returns the network as the text of a `.topo` file, or of `topology.txt` of HPCC's simulator."""
+    def flows_file(self, is_hpcc: bool, max_flows: int) -> str:
+        """Returns the first planned flows as the text of a `.flows` file, or of `flow.txt` of HPCC's simulator."""
     def run(self, progress: Progress | None = None, keep: bool = False) -> Results:
         """Runs the simulation.
 
@@ -322,6 +326,20 @@ def quantity(text: str) -> tuple[float, str] | None:
 
 def recognized(text: str) -> str | None:
     """Returns the format of a text that is not a scenario, with advice to the user; `None` if the format is unknown."""
+
+def capture_hosts(path: str) -> int | None:
+    """Returns the number of hosts that the flows of a packet capture need; `None` if the file is not a capture.
+
+    Raises:
+        ScenarioError: the capture is damaged.
+    """
+
+def identified(text: str, extension: str) -> tuple[str, str, int | None] | None:
+    """Returns what a text is: its purpose, the name of its format, and the hosts that it needs; `None` if unknown.
+
+    The purpose is `scenario`, `topology`, `flows`, `sizes` or `trace`. A list of flows whose hosts have numbers by
+    position needs one host more than its highest number.
+    """
 
 def json_schema(catalogue: Catalogue | None = None, is_sweep: bool = False) -> str:
     """Returns the JSON Schema of scenarios, or of sweeps, as text."""

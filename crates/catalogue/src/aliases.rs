@@ -111,6 +111,16 @@ pub static ALIASES: &[Alias] = &[
         &["file"],
         "a map is read by file, with its path",
     ),
+    called(
+        &["htsim", "topologytxt"],
+        &["file"],
+        "a topology of htsim or of HPCC's simulator is read by file, with its path",
+    ),
+    called(
+        &["cm", "connectionmatrix", "flowtxt"],
+        &["flows"],
+        "a list of flows of htsim or of HPCC's simulator is read by flows, with its path",
+    ),
     lacking(
         &["ring", "mesh", "torus", "jellyfish", "dragonfly", "bcube", "dcell", "brite", "tree"],
         &["file"],

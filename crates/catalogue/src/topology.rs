@@ -11,6 +11,8 @@ mod dumbbell;
 mod error;
 mod fat_tree;
 mod file;
+pub mod hpcc;
+pub mod htsim;
 mod internet2;
 pub mod map;
 mod names;

@@ -135,8 +135,7 @@ mod tests {
     use super::*;
 
     fn trace(text: &str) -> Result<Trace, String> {
-        let (name, extension) = ("t".to_owned(), String::new());
-        let input = Input { name, extension, text: text.to_owned(), purpose: Purpose::Trace };
+        let input = Input { name: "t".to_owned(), format: None, text: text.to_owned(), purpose: Purpose::Trace };
         parse(&input).map_err(|error| error.to_string())
     }
 

@@ -10,7 +10,7 @@ mod demand;
 mod draws;
 mod ends;
 mod error;
-mod list;
+pub mod list;
 mod merge;
 mod mix;
 mod paced;

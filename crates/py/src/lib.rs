@@ -58,7 +58,7 @@ mod _native {
     #[pymodule_export]
     use crate::run::{Prepared, prepare, size};
     #[pymodule_export]
-    use crate::text::{decoded, key_path, quantity, recognized, tables};
+    use crate::text::{capture_hosts, decoded, identified, key_path, quantity, recognized, tables};
     #[pymodule_export]
     use crate::walk::walk;
     #[pymodule_export]

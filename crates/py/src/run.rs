@@ -9,7 +9,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sparelane_core::Time;
-use sparelane_scenario::{Catalogue, Scenario, ScenarioError, Size, Source, results, whole_nanoseconds};
+use sparelane_scenario::{Catalogue, Exported, Scenario, ScenarioError, Size, Source, results, whole_nanoseconds};
 use sparelane_sim::{FlowSpec, Simulation};
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -184,6 +184,27 @@ impl Prepared {
         })
     }
 
+    /// Returns the network as the text of a file, `.topo` or with `is_hpcc` that of HPCC's simulator.
+    ///
+    /// Raises `ScenarioError` if the format cannot state the network.
+    fn network_file(&self, py: Python<'_>, is_hpcc: bool) -> PyResult<String> {
+        self.with_scenario(|scenario| {
+            scenario.network_file(exported(is_hpcc)).map_err(|error| scenario_error(py, &error))
+        })
+    }
+
+    /// Returns the flows that start by the end of the run, but at most the first `max_flows`, as the text of a file:
+    /// `.flows`, or with `is_hpcc` that of HPCC's simulator.
+    ///
+    /// Raises `ScenarioError` if the format cannot state a flow.
+    fn flows_file(&self, py: Python<'_>, is_hpcc: bool, max_flows: usize) -> PyResult<String> {
+        self.with_scenario(|scenario| {
+            let text = scenario.flows_file(exported(is_hpcc), max_flows);
+            fault::check(py)?;
+            text.map_err(|error| scenario_error(py, &error))
+        })
+    }
+
     /// Runs the simulation without holding the interpreter.
     ///
     /// `progress` is called with the share of simulated time that is done, and stops the run by returning false. A
@@ -236,6 +257,11 @@ impl Prepared {
         let built = self.0.lock().map_err(|_| PyRuntimeError::new_err(HAS_RUN))?;
         read(&built.as_ref().ok_or_else(|| PyRuntimeError::new_err(HAS_RUN))?.scenario)
     }
+}
+
+/// Returns the format of exported files.
+fn exported(is_hpcc: bool) -> Exported {
+    if is_hpcc { Exported::Hpcc } else { Exported::Own }
 }
 
 /// Returns a flow as a row, with the names of nodes, schemes and classes of traffic.

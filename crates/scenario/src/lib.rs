@@ -67,9 +67,10 @@ pub use results::{
     Results, columns_of_drops, columns_of_links, cross_traffic_columns, delay_columns, drop_columns, flow_columns,
     link_columns, packet_columns, series_columns,
 };
-pub use scenario::{Scenario, whole_nanoseconds};
+pub use scenario::{Exported, Scenario, whole_nanoseconds};
 pub use size::Size;
 pub use sparelane_catalogue::schema::json::Json;
-pub use sparelane_catalogue::schema::{ScenarioError, Source, formats, overrides, units};
+pub use sparelane_catalogue::schema::{ScenarioError, Source, formats, open_capture, overrides, units};
+pub use sparelane_catalogue::workload::list::{capture, hosts_needed};
 pub use sparelane_catalogue::{Catalogue, aliases};
 pub use tables::tables;

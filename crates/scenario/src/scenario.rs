@@ -1,7 +1,10 @@
 //! A scenario: parsed once from a file into types, from which runs are built.
 
 mod description;
+mod exported;
 mod resolved;
+
+pub use exported::Exported;
 
 pub use description::whole_nanoseconds;
 
@@ -360,8 +363,17 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
         _ => Routing::SinglePath,
     };
     let (sizes, all_schemes) = (&catalogue.sizes[..], &schemes.all[..]);
-    let context =
-        Context { sizes, source, network: &network, routing, schemes: all_schemes, bdp_bytes, duration, seed };
+    let context = Context {
+        sizes,
+        source,
+        network: &network,
+        routing,
+        schemes: all_schemes,
+        bdp_bytes,
+        duration,
+        seed,
+        warnings: &warnings,
+    };
     let mut traffic_classes = Vec::new();
     let (found, demand) = read_workloads(&section, &catalogue.workloads, context, &mut traffic_classes)?;
     let cross_traffic = cross_traffic::read_all(&section.need("cross_traffic")?, &network, duration)?;

@@ -26,6 +26,7 @@ from sparelane.terminal.streams import STREAMS
 COMMANDS = (
     "list",
     "new",
+    "convert",
     "check",
     "run",
     "sweep",

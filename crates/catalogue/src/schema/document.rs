@@ -73,7 +73,7 @@ impl Document {
     pub fn parse(text: &str, file: &str) -> Result<Document, ScenarioError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let table = DeTable::parse(text).map_err(|error| {
-            if let Some(what) = formats::recognized(text, Purpose::Scenario, "") {
+            if let Some(what) = formats::recognized(text, Purpose::Scenario, None) {
                 return ScenarioError::in_file(file, None, what);
             }
             let line = error.span().map(|span| line_of(text, span.start));

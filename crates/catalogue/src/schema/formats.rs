@@ -1,6 +1,7 @@
-//! Recognizes files of other tools by their content, so that a message can name the format and a remedy.
+//! Recognizes the format of a file by its content, whatever its name.
 //!
-//! The content is not interpreted. A file is examined only after sparelane's own reader has rejected it.
+//! The first lines of a file decide its format. [`detect`] chooses the reader of a file, and [`recognized`] names the
+//! format of a file that no reader accepts, with a remedy. The content is not interpreted here.
 
 /// The purpose for which a scenario names a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,13 +18,79 @@ pub enum Purpose {
     Trace,
 }
 
-/// A format of another tool, or one of sparelane's in the wrong place.
+/// A text format that sparelane reads. A distribution of sizes has no variant, because all of its forms have one reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileFormat {
+    /// sparelane's own `.topo`.
+    Topo,
+    /// The `.topo` of htsim, which describes the tiers of a fat tree.
+    HtsimTopo,
+    /// `topology.txt` of the HPCC simulator.
+    HpccTopology,
+    /// GraphML.
+    GraphMl,
+    /// The Graph Modelling Language.
+    Gml,
+    /// SNDlib's XML.
+    SndLib,
+    /// The output of the topology generator BRITE.
+    Brite,
+    /// The output of the topology generator Inet.
+    Inet,
+    /// Rocketfuel's weights or latencies.
+    Rocketfuel,
+    /// sparelane's own `.flows`.
+    Flows,
+    /// sparelane's flows as CSV.
+    FlowTable,
+    /// `flow.txt` of the HPCC simulator.
+    HpccFlows,
+    /// htsim's connection matrix, `.cm`.
+    ConnectionMatrix,
+}
+
+impl FileFormat {
+    /// Returns the purpose for which a scenario names files of this format.
+    pub fn purpose(self) -> Purpose {
+        match self {
+            FileFormat::Flows | FileFormat::FlowTable | FileFormat::HpccFlows | FileFormat::ConnectionMatrix => Flows,
+            _ => Topology,
+        }
+    }
+
+    /// Returns the format of files whose name ends in `extension`, if one format is usual for it.
+    fn of_extension(extension: &str) -> Option<FileFormat> {
+        Some(match extension {
+            "topo" => FileFormat::Topo,
+            "graphml" => FileFormat::GraphMl,
+            "gml" => FileFormat::Gml,
+            "xml" => FileFormat::SndLib,
+            "brite" => FileFormat::Brite,
+            "flows" => FileFormat::Flows,
+            "csv" => FileFormat::FlowTable,
+            "cm" => FileFormat::ConnectionMatrix,
+            _ => return None,
+        })
+    }
+
+    /// Returns the name of a format of another tool, for messages about its content. Formats whose messages show
+    /// elements of the format, and sparelane's own, have none.
+    pub fn foreign_name(self) -> Option<&'static str> {
+        match self {
+            FileFormat::Topo | FileFormat::Flows | FileFormat::FlowTable => None,
+            FileFormat::GraphMl | FileFormat::Gml | FileFormat::SndLib => None,
+            _ => FORMATS.iter().find(|format| format.reads == Some(self)).map(|format| format.what),
+        }
+    }
+}
+
+/// A known text format: one that sparelane reads, or one of another tool that it only names.
 struct Format {
     /// The format's name in messages.
     what: &'static str,
-    /// The file extension under which sparelane reads it, if it does.
-    ending: &'static str,
-    /// The advice to the user, by the purpose of the file.
+    /// The reader of this format, if sparelane has one.
+    reads: Option<FileFormat>,
+    /// The advice to the user, by the purpose of a file that has no reader for this purpose.
     advice: &'static [(Purpose, &'static str)],
     /// Returns true for a file of this format. Formats are tried in order.
     matches: fn(&Sample<'_>, Purpose) -> bool,
@@ -41,7 +108,7 @@ use Purpose::{Flows, Scenario, Sizes, Topology};
 /// Number of lines that are examined, besides the last.
 const LINES: usize = 40;
 /// Number of bytes of a binary file that are examined.
-const PREFIX_BYTES: usize = 4096;
+pub const PREFIX_BYTES: usize = 4096;
 
 const AS_TOPO: (Purpose, &str) = (
     Topology,
@@ -50,108 +117,77 @@ const AS_TOPO: (Purpose, &str) = (
 );
 const AS_FLOWS: (Purpose, &str) =
     (Flows, "write it as a .flows file with one flow on each line: `START_IN_NS SOURCE DESTINATION BYTES`");
-const AS_SIZES: (Purpose, &str) =
-    (Sizes, "write it as CSV with two columns: whole bytes and cumulative probability, 0 to 1");
+const AS_SIZES: (Purpose, &str) = (
+    Sizes,
+    "write it with two columns: whole bytes and cumulative probability, 0 to 1 or in per cent, with a comma or blanks \
+     between them",
+);
 const AS_SCENARIO: (Purpose, &str) =
     (Scenario, "a scenario is a TOML file: `sparelane new FILE` writes one to begin with");
 const REWRITE: &[(Purpose, &str)] = &[AS_TOPO, AS_FLOWS, AS_SIZES, AS_SCENARIO];
+
+const UNDER_TOPOLOGY: &str = "name it under [topology]: kind = \"file\" and path";
+const UNDER_WORKLOAD: &str = "name it under [[workload]]: kind = \"flows\" and path";
+/// The advice for a network that is named for another purpose.
+const NETWORK: &[(Purpose, &str)] = &[
+    (Flows, UNDER_TOPOLOGY),
+    (Sizes, UNDER_TOPOLOGY),
+    (Scenario, "name it in a scenario, by [topology] kind = \"file\" and path"),
+];
+/// The advice for a list of flows that is named for another purpose.
+const FLOW_LIST: &[(Purpose, &str)] = &[
+    (Topology, UNDER_WORKLOAD),
+    (Sizes, UNDER_WORKLOAD),
+    (Scenario, "name it in a scenario, by [[workload]] kind = \"flows\" and path"),
+];
+
+/// The name of packet-delivery traces.
+const MAHIMAHI: &str = "a packet-delivery trace of Mahimahi: each line is a millisecond in which 1500 bytes may leave";
+/// The name of scenarios.
+const OWN_SCENARIO: &str = "a scenario of sparelane";
 
 /// All known text formats.
 static FORMATS: &[Format] = &[
     Format {
         what: "htsim's .topo format, which describes the tiers of a fat tree",
-        ending: "",
-        advice: &[
-            (
-                Topology,
-                "use kind = \"fat-tree\" or \"spine-leaf\", or list each host, router and link in a sparelane .topo \
-                 file",
-            ),
-            AS_FLOWS,
-            AS_SIZES,
-            AS_SCENARIO,
-        ],
+        reads: Some(FileFormat::HtsimTopo),
+        advice: NETWORK,
         matches: |sample, _| sample.begins_with("nodes") && (sample.has_line("tiers") || sample.has_line("podsize")),
     },
     Format {
         what: "htsim's connection matrix (.cm)",
-        ending: "",
-        advice: REWRITE,
+        reads: Some(FileFormat::ConnectionMatrix),
+        advice: FLOW_LIST,
         matches: |sample, _| {
-            let has_arrow = sample.lines.iter().any(|line| line.contains("->") && line.contains("size"));
-            has_arrow && (sample.begins_with("nodes") || sample.has_line("connections"))
+            let is_connection = |line: &&str| line.split_whitespace().next().is_some_and(|word| word.contains("->"));
+            sample.has_line("connections") && sample.lines.iter().any(is_connection)
         },
     },
     Format {
         what: "the topology format of the HPCC and ns-3 RDMA simulators",
-        ending: "",
-        advice: REWRITE,
+        reads: Some(FileFormat::HpccTopology),
+        advice: NETWORK,
         matches: |sample, _| {
             let is_link = |line: &&&str| {
                 let words: Vec<_> = line.split_whitespace().collect();
-                words.len() >= 4 && words[2].ends_with("bps") && words[3].ends_with('s')
+                let is_rate = words.get(2).is_some_and(|word| word.ends_with("bps") || word.ends_with("b/s"));
+                is_rate && words.get(3).is_some_and(|word| word.ends_with('s'))
             };
             sample.numbers(0).is_some_and(|row| row.len() == 3) && sample.lines.iter().skip(1).find(is_link).is_some()
         },
     },
     Format {
         what: "the flow format of the HPCC and ns-3 RDMA simulators",
-        ending: "",
-        advice: &[
-            AS_TOPO,
-            (
-                Flows,
-                "write it as a .flows file, by \
-                 `awk 'NR > 1 {printf \"%.0f %d %d %d\\n\", $NF * 1e9, $1, $2, $(NF - 1)}'`",
-            ),
-            AS_SIZES,
-            AS_SCENARIO,
-        ],
+        reads: Some(FileFormat::HpccFlows),
+        advice: FLOW_LIST,
         matches: |sample, _| {
             sample.numbers(0).is_some_and(|row| row.len() == 1)
                 && sample.numbers(1).is_some_and(|row| (5..=6).contains(&row.len()))
         },
     },
     Format {
-        what: "a size distribution in per cent",
-        ending: "",
-        advice: &[
-            AS_TOPO,
-            AS_FLOWS,
-            (
-                Sizes,
-                "the second column is in per cent; sparelane needs a probability, 0 to 1, after a comma; divide it by \
-                 100: `awk -F'[ ,\\t]+' '{print $1 \",\" $2 / 100}'`",
-            ),
-            AS_SCENARIO,
-        ],
-        matches: |sample, purpose| {
-            let ends_at_100 =
-                sample.last_numbers().is_some_and(|row| row.len() == 2 && (99.0..=100.5).contains(&row[1]));
-            purpose == Sizes && ends_at_100 && sample.columns(2)
-        },
-    },
-    Format {
-        what: "a size distribution with blanks between the columns",
-        ending: "",
-        advice: &[
-            AS_TOPO,
-            AS_FLOWS,
-            (
-                Sizes,
-                "sparelane needs a comma between bytes and cumulative probability; convert it: \
-                 `awk '{print $1 \",\" $2}'`",
-            ),
-            AS_SCENARIO,
-        ],
-        matches: |sample, purpose| {
-            let ends_at_1 = sample.last_numbers().is_some_and(|row| row.len() == 2 && (row[1] - 1.0).abs() < 0.01);
-            purpose == Sizes && ends_at_1 && sample.columns(2) && !sample.text.contains(',')
-        },
-    },
-    Format {
         what: "a size distribution of ns-2's and pFabric's scripts, with three columns",
-        ending: "",
+        reads: None,
         advice: &[
             AS_TOPO,
             AS_FLOWS,
@@ -168,8 +204,8 @@ static FORMATS: &[Format] = &[
         },
     },
     Format {
-        what: "a packet-delivery trace of Mahimahi: each line is a millisecond in which 1500 bytes may leave",
-        ending: "",
+        what: MAHIMAHI,
+        reads: None,
         advice: &[
             (Topology, "a link follows it by trace = \"FILE\" in [[link]]"),
             AS_FLOWS,
@@ -187,7 +223,7 @@ static FORMATS: &[Format] = &[
     },
     Format {
         what: "a packet trace of ns-2",
-        ending: "",
+        reads: None,
         advice: REWRITE,
         matches: |sample, _| {
             let words: Vec<_> = sample.lines.first().map_or_else(Vec::new, |line| line.split_whitespace().collect());
@@ -196,13 +232,13 @@ static FORMATS: &[Format] = &[
     },
     Format {
         what: "a Tcl script of ns-2",
-        ending: "",
+        reads: None,
         advice: REWRITE,
         matches: |sample, _| sample.text.contains("new Simulator]") || sample.begins_with("set ns"),
     },
     Format {
         what: "SNDlib's native format",
-        ending: "",
+        reads: None,
         advice: &[
             (Topology, "take the network as XML from sndlib.put.poznan.pl, and name it .xml"),
             AS_FLOWS,
@@ -213,24 +249,19 @@ static FORMATS: &[Format] = &[
     },
     Format {
         what: "SNDlib's XML",
-        ending: "xml",
-        advice: &[(Topology, "give its file the ending .xml"), AS_FLOWS, AS_SIZES, AS_SCENARIO],
+        reads: Some(FileFormat::SndLib),
+        advice: NETWORK,
         matches: |sample, _| sample.element() == "network" && sample.text.contains("networkStructure"),
     },
     Format {
         what: "GraphML",
-        ending: "graphml",
-        advice: &[
-            (Topology, "give its file the ending .graphml"),
-            AS_FLOWS,
-            AS_SIZES,
-            (Scenario, "name it in a scenario, by [topology] kind = \"file\" and path"),
-        ],
+        reads: Some(FileFormat::GraphMl),
+        advice: NETWORK,
         matches: |sample, _| sample.element() == "graphml",
     },
     Format {
         what: "an HTML page, perhaps in place of a download",
-        ending: "",
+        reads: None,
         advice: &[
             (Topology, "fetch the file itself"),
             (Flows, "fetch the file itself"),
@@ -244,7 +275,7 @@ static FORMATS: &[Format] = &[
     },
     Format {
         what: "XML of another kind",
-        ending: "",
+        reads: None,
         advice: &[
             (Topology, "of XML, GraphML (.graphml) and SNDlib's networks (.xml) are read"),
             AS_FLOWS,
@@ -255,13 +286,8 @@ static FORMATS: &[Format] = &[
     },
     Format {
         what: "GML, the Graph Modelling Language",
-        ending: "gml",
-        advice: &[
-            (Topology, "give its file the ending .gml"),
-            AS_FLOWS,
-            AS_SIZES,
-            (Scenario, "name it in a scenario, by [topology] kind = \"file\" and path"),
-        ],
+        reads: Some(FileFormat::Gml),
+        advice: NETWORK,
         matches: |sample, purpose| {
             let begins = sample.lines.iter().any(|line| {
                 line.split_whitespace().collect::<Vec<_>>().starts_with(&["graph", "["]) || *line == "graph"
@@ -271,7 +297,7 @@ static FORMATS: &[Format] = &[
     },
     Format {
         what: "Graphviz's DOT",
-        ending: "",
+        reads: None,
         advice: &[
             (
                 Topology,
@@ -287,36 +313,58 @@ static FORMATS: &[Format] = &[
     },
     Format {
         what: "a topology of BRITE",
-        ending: "",
-        advice: &[
-            (
-                Topology,
-                "write it as GraphML, or as a .topo file with `host`, `router` and `link` lines; BRITE's delays are in \
-                 ms, its rates in Mb/s",
-            ),
-            AS_FLOWS,
-            AS_SIZES,
-            AS_SCENARIO,
-        ],
+        reads: Some(FileFormat::Brite),
+        advice: NETWORK,
         matches: |sample, _| {
             sample.lines.first().is_some_and(|line| line.starts_with("Topology: (") && line.contains("Nodes"))
         },
     },
     Format {
+        what: "a topology of Inet",
+        reads: Some(FileFormat::Inet),
+        advice: NETWORK,
+        matches: |sample, _| {
+            let rows: Option<Vec<_>> = (0..sample.lines.len()).map(|line| sample.numbers(line)).collect();
+            // The numbers of nodes and links, and then rows of three numbers whose first ones are the nodes 0, 1, ....
+            rows.is_some_and(|rows| {
+                let is_header =
+                    rows[0].len() == 2 && rows[0][0] >= 2.0 && rows[0].iter().all(|count| count.fract() == 0.0);
+                let is_numbered = |(place, row): (u32, &Vec<f64>)| row[0] == f64::from(place);
+                is_header
+                    && rows.len() > 1
+                    && rows[1..].iter().all(|row| row.len() == 3)
+                    && (0..).zip(rows[1..].iter().take(rows[0][0] as usize)).all(is_numbered)
+            })
+        },
+    },
+    Format {
+        what: "weights or latencies of Rocketfuel",
+        reads: Some(FileFormat::Rocketfuel),
+        advice: NETWORK,
+        matches: |sample, purpose| {
+            let is_edge = |line: &&str| {
+                let words: Vec<_> = line.split_whitespace().collect();
+                let &[a, b, value] = &words[..] else { return false };
+                [a, b].iter().all(|name| name.parse::<f64>().is_err()) && value.parse::<f64>().is_ok()
+            };
+            purpose == Topology && sample.lines.iter().all(is_edge)
+        },
+    },
+    Format {
         what: "a graph of GT-ITM",
-        ending: "",
+        reads: None,
         advice: REWRITE,
         matches: |sample, _| sample.text.trim_start().starts_with("GRAPH (#nodes"),
     },
     Format {
         what: "a map of Rocketfuel",
-        ending: "",
+        reads: None,
         advice: REWRITE,
         matches: |sample, _| sample.lines.first().is_some_and(|line| line.contains(" @") && line.contains("->")),
     },
     Format {
         what: "a relationship file of CAIDA",
-        ending: "",
+        reads: None,
         advice: REWRITE,
         matches: |sample, _| {
             let is_row = |line: &&str| line.split('|').count() >= 3 && line.starts_with(|c: char| c.is_ascii_digit());
@@ -325,7 +373,7 @@ static FORMATS: &[Format] = &[
     },
     Format {
         what: "a network of OMNeT++ (.ned)",
-        ending: "",
+        reads: None,
         advice: REWRITE,
         matches: |sample, _| {
             (sample.begins_with("network") || sample.begins_with("package") || sample.begins_with("import ned"))
@@ -334,13 +382,13 @@ static FORMATS: &[Format] = &[
     },
     Format {
         what: "a Pajek network",
-        ending: "",
+        reads: None,
         advice: REWRITE,
         matches: |sample, _| sample.begins_with("*vertices"),
     },
     Format {
         what: "a Python program",
-        ending: "",
+        reads: None,
         advice: &[
             AS_TOPO,
             AS_FLOWS,
@@ -359,7 +407,7 @@ static FORMATS: &[Format] = &[
     },
     Format {
         what: "JSON",
-        ending: "",
+        reads: None,
         advice: &[
             (
                 Topology,
@@ -377,8 +425,8 @@ static FORMATS: &[Format] = &[
         },
     },
     Format {
-        what: "a scenario of sparelane",
-        ending: "",
+        what: OWN_SCENARIO,
+        reads: None,
         advice: &[
             (Topology, "name a file of nodes and links: .topo, .graphml, .gml or .xml"),
             (Flows, "name a file of flows: .flows or .csv"),
@@ -391,13 +439,8 @@ static FORMATS: &[Format] = &[
     },
     Format {
         what: "a .topo file of sparelane",
-        ending: "topo",
-        advice: &[
-            (Topology, "give it the ending .topo"),
-            (Flows, "name it under [topology]: kind = \"file\" and path"),
-            (Sizes, "name it under [topology]: kind = \"file\" and path"),
-            (Scenario, "name it in a scenario, by [topology] kind = \"file\" and path"),
-        ],
+        reads: Some(FileFormat::Topo),
+        advice: NETWORK,
         matches: |sample, _| {
             let words = ["host", "router", "link"];
             let is_ours = |line: &&str| {
@@ -410,24 +453,28 @@ static FORMATS: &[Format] = &[
     },
     Format {
         what: "a .flows file of sparelane",
-        ending: "flows",
-        advice: &[
-            (Topology, "name it under [[workload]]: kind = \"flows\" and path"),
-            (Flows, "give it the ending .flows"),
-            (Sizes, "name it under [[workload]]: kind = \"flows\" and path"),
-            (Scenario, "name it in a scenario, by [[workload]] kind = \"flows\" and path"),
-        ],
+        reads: Some(FileFormat::Flows),
+        advice: FLOW_LIST,
         matches: |sample, purpose| {
             purpose != Sizes && !sample.lines.is_empty() && sample.columns(4) && !sample.text.contains(',')
         },
     },
     Format {
+        what: "CSV of flows",
+        reads: Some(FileFormat::FlowTable),
+        advice: FLOW_LIST,
+        matches: |sample, _| {
+            let names: Vec<_> = sample.lines[0].split(',').map(str::trim).collect();
+            ["start", "src", "dst", "size"].iter().all(|column| names.contains(column))
+        },
+    },
+    Format {
         what: "CSV with semicolons between the columns",
-        ending: "",
+        reads: None,
         advice: &[
             AS_TOPO,
             (Flows, "write it with commas"),
-            (Sizes, "write it with commas, and with points in numbers"),
+            (Sizes, "write it with commas or blanks, and with points in numbers"),
             AS_SCENARIO,
         ],
         matches: |sample, _| {
@@ -440,22 +487,15 @@ static FORMATS: &[Format] = &[
     },
     Format {
         what: "a table with tabs between the columns",
-        ending: "",
-        advice: &[
-            AS_TOPO,
-            (Flows, "write it as CSV, with commas"),
-            (Sizes, "write it as CSV, with commas"),
-            AS_SCENARIO,
-        ],
-        matches: |sample, _| {
-            !sample.lines.is_empty()
-                && sample.lines.iter().all(|line| line.contains('\t'))
-                && !sample.text.contains(',')
+        reads: None,
+        advice: &[AS_TOPO, (Flows, "write it as CSV, with commas"), AS_SCENARIO],
+        matches: |sample, purpose| {
+            purpose != Sizes && sample.lines.iter().all(|line| line.contains('\t')) && !sample.text.contains(',')
         },
     },
     Format {
         what: "a list of edges, without rates and delays",
-        ending: "",
+        reads: None,
         advice: REWRITE,
         matches: |sample, purpose| {
             let is_whole = !sample.text.contains([',', '.']);
@@ -463,6 +503,9 @@ static FORMATS: &[Format] = &[
         },
     },
 ];
+
+/// The description of captures, which are read as flows only.
+const CAPTURE: &str = "a packet capture; name it under [[workload]]: kind = \"flows\" and path";
 
 /// The first bytes of binary files, with their description and advice.
 const NOT_TEXT: &[(&[u8], &str)] = &[
@@ -472,11 +515,11 @@ const NOT_TEXT: &[(&[u8], &str)] = &[
     (b"\x28\xb5\x2f\xfd", "zstd-compressed data; unpack it first, by `unzstd`"),
     (b"PK\x03\x04", "a zip archive (a spreadsheet is one, too); unpack it first, or save it as CSV"),
     (b"7z\xbc\xaf", "a 7z archive; unpack it first"),
-    (b"\xd4\xc3\xb2\xa1", "a packet capture (pcap); captures are not read: flows come from a .flows or .csv file"),
-    (b"\xa1\xb2\xc3\xd4", "a packet capture (pcap); captures are not read: flows come from a .flows or .csv file"),
-    (b"\x4d\x3c\xb2\xa1", "a packet capture (pcap); captures are not read: flows come from a .flows or .csv file"),
-    (b"\xa1\xb2\x3c\x4d", "a packet capture (pcap); captures are not read: flows come from a .flows or .csv file"),
-    (b"\x0a\x0d\x0d\x0a", "a packet capture (pcapng); captures are not read: flows come from a .flows or .csv file"),
+    (b"\xd4\xc3\xb2\xa1", CAPTURE),
+    (b"\xa1\xb2\xc3\xd4", CAPTURE),
+    (b"\x4d\x3c\xb2\xa1", CAPTURE),
+    (b"\xa1\xb2\x3c\x4d", CAPTURE),
+    (b"\x0a\x0d\x0d\x0a", CAPTURE),
     (b"PAR1", "a Parquet file; write it as CSV, as by `polars.read_parquet(FILE).write_csv(...)`"),
     (b"ARROW1", "an Arrow file; write it as CSV, as by `polars.read_ipc(FILE).write_csv(...)`"),
     (b"\x93NUMPY", "an array of NumPy; write it as CSV, as by `numpy.savetxt(..., delimiter=\",\")`"),
@@ -503,49 +546,111 @@ pub struct NotText {
     pub message: String,
 }
 
+/// Returns true if a file that begins with `prefix` is a packet capture.
+pub fn is_capture(prefix: &[u8]) -> bool {
+    NOT_TEXT.iter().any(|(magic, what)| *what == CAPTURE && prefix.starts_with(magic))
+}
+
+/// Fails if a file that begins with `prefix` is binary. The error names the format and gives advice.
+pub fn check_text(prefix: &[u8]) -> Result<(), NotText> {
+    let not_text = |what: &str| NotText { line: None, message: format!("not a text file: this is {what}") };
+    if let Some((_, what)) = NOT_TEXT.iter().find(|(magic, _)| prefix.starts_with(magic)) {
+        return Err(not_text(what));
+    }
+    let prefix = &prefix[..prefix.len().min(PREFIX_BYTES)];
+    if prefix.contains(&0) {
+        let zeros_at = |odd: usize| prefix.iter().skip(odd).step_by(2).all(|byte| *byte == 0);
+        let is_wide = prefix.len() > 1 && zeros_at(0) != zeros_at(1);
+        return Err(not_text(if is_wide { "text in UTF-16; write it in UTF-8, by `iconv`" } else { "binary data" }));
+    }
+    Ok(())
+}
+
 /// Decodes a file's content as text, without a byte order mark.
 ///
 /// # Errors
 /// Fails if the content is not UTF-8. The error names the format and gives advice.
 pub fn decoded(content: Vec<u8>) -> Result<String, NotText> {
-    let not_text = |what: &str| NotText { line: None, message: format!("not a text file: this is {what}") };
-    if let Some((_, what)) = NOT_TEXT.iter().find(|(magic, _)| content.starts_with(magic)) {
-        return Err(not_text(what));
-    }
-    let prefix = &content[..content.len().min(PREFIX_BYTES)];
-    if prefix.contains(&0) {
-        let zeros_at = |odd: usize| prefix.iter().skip(odd).step_by(2).all(|byte| *byte == 0);
-        let is_wide = prefix.len() > 1 && (zeros_at(0) || zeros_at(1));
-        return Err(not_text(if is_wide { "text in UTF-16; write it in UTF-8, by `iconv`" } else { "binary data" }));
-    }
+    check_text(&content)?;
     let text = String::from_utf8(content).map_err(|error| {
         let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
         let message = "not text in UTF-8; an older encoding is changed by `iconv -f LATIN1 -t UTF-8`".to_owned();
         NotText { line: u32::try_from(line).ok(), message }
     })?;
-    Ok(text.strip_prefix(BYTE_ORDER_MARK).map_or_else(|| text.clone(), str::to_owned))
+    Ok(match text.strip_prefix(BYTE_ORDER_MARK) {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    })
+}
+
+/// Returns the format in which a text for `purpose` is read: that of its content, or else the usual one for its
+/// extension. `None` if neither is a format for this purpose.
+pub fn detect(text: &str, purpose: Purpose, extension: &str) -> Option<FileFormat> {
+    let of_content = known(&Sample::of(text), purpose).and_then(|format| format.reads);
+    let of_purpose = |format: Option<FileFormat>| format.filter(|format| format.purpose() == purpose);
+    of_purpose(of_content).or_else(|| of_purpose(FileFormat::of_extension(extension)))
+}
+
+/// Returns the purpose of a file that sparelane reads and the name of its format, for a caller that does not know its
+/// purpose. `None` if the format is unknown.
+pub fn identify(text: &str, extension: &str) -> Option<(Purpose, &'static str)> {
+    let sample = Sample::of(text);
+    let of_content = |purpose: Purpose| {
+        let format = known(&sample, purpose)?;
+        format.reads.filter(|reads| reads.purpose() == purpose).map(|_| (purpose, format.what))
+    };
+    let ends_at_one = || {
+        let (_, end) = sample.last_numbers().filter(|row| row.len() == 2).map(|row| (row[0], row[1]))?;
+        [1.0, 100.0].contains(&end).then_some((Sizes, "a cumulative distribution of sizes"))
+    };
+    let sizes = || ends_at_one().filter(|_| !sample.lines.is_empty() && sample.columns(2));
+    // A trace and a scenario are no formats of networks, but the list of known formats has them.
+    let others = || match known(&sample, Topology)?.what {
+        MAHIMAHI => Some((Purpose::Trace, MAHIMAHI)),
+        OWN_SCENARIO => Some((Scenario, OWN_SCENARIO)),
+        _ => None,
+    };
+    let rates = || {
+        let names: Vec<_> = sample.lines.first()?.split(',').map(str::trim).collect();
+        let has = |start: &str| names.iter().any(|name| name.starts_with(start));
+        (has("time") && has("rate")).then_some((Purpose::Trace, "a trace of rates as CSV"))
+    };
+    let of_extension = || {
+        let reads = FileFormat::of_extension(extension)?;
+        let format = FORMATS.iter().find(|format| format.reads == Some(reads))?;
+        Some((reads.purpose(), format.what))
+    };
+    of_content(Topology)
+        .or_else(|| of_content(Flows))
+        .or_else(sizes)
+        .or_else(others)
+        .or_else(rates)
+        .or_else(of_extension)
 }
 
 /// Returns the format of a text that was rejected as a file for `purpose`, with advice:
-/// `this is GraphML: give its file the ending .graphml`. Returns `None` if the format is unknown, or if it is the right
-/// one for this extension.
-pub fn recognized(text: &str, purpose: Purpose, extension: &str) -> Option<String> {
+/// `this is GraphML: name it under [topology]: kind = "file" and path`. Returns `None` if the format is unknown, or if
+/// it is the one that the text was read as.
+pub fn recognized(text: &str, purpose: Purpose, read_as: Option<FileFormat>) -> Option<String> {
     if text.trim().is_empty() {
         return Some("this file is empty".to_owned());
     }
-    let sample = Sample::of(text);
-    // A condition on all lines would hold for a file without any, such as one with only comments.
-    if sample.lines.is_empty() {
-        return None;
-    }
-    let format = FORMATS.iter().find(|format| (format.matches)(&sample, purpose))?;
-    let is_ours = !format.ending.is_empty() && format.ending == extension;
-    if is_ours && purpose == if extension == "flows" { Flows } else { Topology } {
+    let format = known(&Sample::of(text), purpose)?;
+    if format.reads.is_some() && format.reads == read_as {
         return None;
     }
     let (_, advice) = format.advice.iter().find(|(other, _)| *other == purpose)?;
     Some(format!("this is {}: {advice}", format.what))
+}
+
+/// Returns the first known format that a text has. A text of comments has none, although conditions on all of its lines
+/// hold.
+fn known(sample: &Sample<'_>, purpose: Purpose) -> Option<&'static Format> {
+    if sample.lines.is_empty() {
+        return None;
+    }
+    FORMATS.iter().find(|format| (format.matches)(sample, purpose))
 }
 
 impl<'t> Sample<'t> {
@@ -613,7 +718,7 @@ mod tests {
     #[test]
     fn a_file_of_comments_has_no_format() {
         for purpose in [Topology, Flows, Sizes, Scenario] {
-            assert_eq!(recognized("# a comment\n\n# another\n", purpose, "topo"), None);
+            assert_eq!(recognized("# a comment\n\n# another\n", purpose, None), None);
         }
     }
 
@@ -624,99 +729,103 @@ mod tests {
     /// Each message contains the listed words in order.
     #[test]
     fn each_known_format_is_named_with_a_remedy() {
-        let cases: &[(Purpose, &str, &str, &[&str])] = &[
-            (
-                Topology,
-                "topo",
-                "Nodes 4\nTiers 2\nPodsize 4\nTier 0\nDownlink_speed_Gbps 100\n",
-                &["htsim's .topo", "fat-tree"],
-            ),
-            (Topology, "topo", "# comment\nnodes 16\ntiers 3\n", &["htsim's .topo"]),
-            (
-                Flows,
-                "cm",
-                "Nodes 4\nConnections 2\n0->3 start 0 size 2000000\n",
-                &["htsim's connection matrix", ".flows"],
-            ),
-            (
-                Flows,
-                "flows",
-                "Nodes 4\nConnections 1\n0->3 id 1 start 0 size 2000000\n",
-                &["htsim's connection matrix"],
-            ),
-            (
-                Topology,
-                "topo",
-                "4 1 3\n3\n0 3 100Gbps 1000ns 0\n1 3 100Gbps 1000ns 0\n",
-                &["topology format of the HPCC", "router ID NAME"],
-            ),
-            (Topology, "txt", "320 64 2\n256 257\n0 256 100Gbps 0.001ms 0.000000\n", &["topology format of the HPCC"]),
-            (Flows, "txt", "2\n1 0 3 100 100000 0.0\n2 0 3 100 100000 0.001\n", &["flow format of the HPCC", "awk"]),
-            (
-                Sizes,
-                "txt",
-                "0 0\n10000 15\n30000 30\n1000000 100\n",
-                &["size distribution in per cent", "0 to 1", "comma", "divide"],
-            ),
-            (Sizes, "csv", "100,1\n200,2\n1000,100\n", &["size distribution in per cent", "0 to 1"]),
-            (Sizes, "csv", "bytes,percent\n100,1\n1000,100\n", &["size distribution in per cent"]),
-            (Sizes, "csv", "0 0\n10000 0.15\n1000000 1\n", &["blanks between", "comma"]),
-            (Sizes, "tcl", "1 1 0\n6 1 0.15\n6667 1 1\n", &["ns-2", "three columns"]),
-            (Topology, "down", "1\n1\n2\n4\n10\n", &["Mahimahi", "1500 bytes", "trace = "]),
-            (Flows, "tr", "+ 1.84 0 2 cbr 210 ------- 0 0.0 3.1 225 610\n", &["packet trace of ns-2"]),
-            (Topology, "tcl", "set ns [new Simulator]\nset n0 [$ns node]\n", &["Tcl script of ns-2"]),
-            (
-                Topology,
-                "txt",
-                "?SNDlib native format; type: network; version: 1.0\nNODES (\n",
-                &["SNDlib's native", ".xml"],
-            ),
-            (
-                Topology,
-                "graphml",
-                "<?xml version=\"1.0\"?>\n<!-- a -->\n<network><networkStructure/></network>",
-                &["SNDlib's XML", "ending .xml"],
-            ),
-            (Topology, "xml", "<graphml xmlns=\"x\"><graph/></graphml>", &["GraphML", "ending .graphml"]),
-            (Topology, "xml", GML, &["GML", "ending .gml"]),
-            (Topology, "gml", "<?xml version=\"1.0\"?><gml:FeatureCollection/>", &["XML of another kind", ".graphml"]),
-            (Topology, "graphml", "<!DOCTYPE html>\n<html><body>404</body></html>", &["HTML page", "fetch"]),
-            (Topology, "dot", "graph {\n a -- b;\n}\n", &["Graphviz", "GraphML"]),
-            (
-                Topology,
-                "brite",
-                "Topology: ( 10 Nodes, 20 Edges )\nModel (1 - RTWaxman): 10 1000\n",
-                &["BRITE", "Mb/s"],
-            ),
-            (Topology, "alt", "GRAPH (#nodes #edges id uu vv ww xx yy zz):\n", &["GT-ITM"]),
-            (Topology, "cch", "1 @Amsterdam,+Netherlands bb (3) &1 -> <2> =r0 r0\n", &["Rocketfuel"]),
-            (Topology, "txt", "# source\n1|11537|0|bgp\n", &["CAIDA"]),
-            (Topology, "ned", "network Tandem {\n submodules:\n}\n", &["OMNeT++"]),
-            (Topology, "net", "*Vertices 3\n1 \"a\"\n", &["Pajek"]),
-            (Topology, "json", "{\"nodes\": [], \"links\": []}", &["JSON", "GraphML"]),
-            (Topology, "py", "from mininet.topo import Topo\nclass T(Topo):\n", &["Python program"]),
-            (
-                Topology,
-                "toml",
-                "duration = \"1s\"\n[topology]\nkind = \"star\"\n",
-                &["scenario of sparelane", "graphml"],
-            ),
-            (Flows, "topo", TOPO, &[".topo file of sparelane", "[topology]"]),
-            (Topology, "flows", "0 0 1 1000\n5 1 0 1000\n", &[".flows file of sparelane", "[[workload]]"]),
-            (Flows, "csv", "start;src;dst;size\n0s;h0;h1;1kB\n", &["semicolons", "commas"]),
-            (Flows, "csv", "start\tsrc\tdst\tsize\n0s\th0\th1\t1kB\n", &["tabs", "commas"]),
-            (Topology, "txt", "0 1\n1 2\n", &["list of edges", "rates and delays"]),
-            (Topology, "topo", " \n\n", &["empty"]),
-            (Scenario, "topo", TOPO, &[".topo file of sparelane", "kind = \"file\""]),
-            (Scenario, "py", "import sparelane as sl\n", &["Python program", "--plugin"]),
+        let cases: &[(Purpose, &str, &[&str])] = &[
+            (Flows, "Nodes 4\nTiers 2\nPodsize 4\nTier 0\n", &["htsim's .topo", "[topology]"]),
+            (Topology, "Nodes 4\nConnections 2\n0->3 start 0 size 2000000\n", &["connection matrix", "[[workload]]"]),
+            (Flows, "4 1 3\n3\n0 3 100Gbps 1000ns 0\n", &["topology format of the HPCC", "[topology]"]),
+            (Topology, "2\n1 0 3 100 100000 0.0\n", &["flow format of the HPCC", "[[workload]]"]),
+            (Flows, "Topology: ( 10 Nodes, 20 Edges )\n", &["BRITE", "[topology]"]),
+            (Flows, "2 1\n0 5 5\n1 6 7\n0 1 2\n", &["Inet", "[topology]"]),
+            (Topology, "start,src,dst,size\n0s,a,b,1kB\n", &["CSV of flows", "[[workload]]"]),
+            (Sizes, "1 1 0\n6 1 0.15\n6667 1 1\n", &["ns-2", "three columns"]),
+            (Topology, "1\n1\n2\n4\n10\n", &["Mahimahi", "1500 bytes", "trace = "]),
+            (Flows, "+ 1.84 0 2 cbr 210 ------- 0 0.0 3.1 225 610\n", &["packet trace of ns-2"]),
+            (Topology, "set ns [new Simulator]\nset n0 [$ns node]\n", &["Tcl script of ns-2"]),
+            (Topology, "?SNDlib native format; type: network; version: 1.0\nNODES (\n", &["SNDlib's native", ".xml"]),
+            (Flows, "<?xml version=\"1.0\"?>\n<!-- a -->\n<network><networkStructure/></network>", &["SNDlib's XML"]),
+            (Flows, "<graphml xmlns=\"x\"><graph/></graphml>", &["GraphML", "[topology]"]),
+            (Sizes, GML, &["GML", "[topology]"]),
+            (Topology, "<?xml version=\"1.0\"?><gml:FeatureCollection/>", &["XML of another kind", ".graphml"]),
+            (Topology, "<!DOCTYPE html>\n<html><body>404</body></html>", &["HTML page", "fetch"]),
+            (Topology, "graph {\n a -- b;\n}\n", &["Graphviz", "GraphML"]),
+            (Topology, "GRAPH (#nodes #edges id uu vv ww xx yy zz):\n", &["GT-ITM"]),
+            (Topology, "1 @Amsterdam,+Netherlands bb (3) &1 -> <2> =r0 r0\n", &["Rocketfuel"]),
+            (Topology, "# source\n1|11537|0|bgp\n", &["CAIDA"]),
+            (Topology, "network Tandem {\n submodules:\n}\n", &["OMNeT++"]),
+            (Topology, "*Vertices 3\n1 \"a\"\n", &["Pajek"]),
+            (Topology, "{\"nodes\": [], \"links\": []}", &["JSON", "GraphML"]),
+            (Topology, "from mininet.topo import Topo\nclass T(Topo):\n", &["Python program"]),
+            (Topology, "duration = \"1s\"\n[topology]\nkind = \"star\"\n", &["scenario of sparelane", "graphml"]),
+            (Flows, TOPO, &[".topo file of sparelane", "[topology]"]),
+            (Topology, "0 0 1 1000\n5 1 0 1000\n", &[".flows file of sparelane", "[[workload]]"]),
+            (Flows, "start;src;dst;size\n0s;h0;h1;1kB\n", &["semicolons", "commas"]),
+            (Flows, "start\tsrc\tdst\tsize\n0s\th0\th1\t1kB\n", &["tabs", "commas"]),
+            (Topology, "0 1\n1 2\n", &["list of edges", "rates and delays"]),
+            (Topology, " \n\n", &["empty"]),
+            (Scenario, TOPO, &[".topo file of sparelane", "kind = \"file\""]),
+            (Scenario, "import sparelane as sl\n", &["Python program", "--plugin"]),
         ];
-        for (purpose, ending, text, words) in cases {
-            let answer = recognized(text, *purpose, ending).unwrap_or_default();
+        for (purpose, text, words) in cases {
+            let answer = recognized(text, *purpose, None).unwrap_or_default();
             let mut rest = answer.as_str();
             for word in *words {
                 let place = rest.find(word).unwrap_or_else(|| panic!("{text}: {answer}; wanted {word}"));
                 rest = &rest[place + word.len()..];
             }
+        }
+    }
+
+    #[test]
+    fn the_content_decides_the_format_and_else_the_extension() {
+        use FileFormat::{Brite, ConnectionMatrix, FlowTable, Gml, GraphMl, HpccFlows, HpccTopology, HtsimTopo};
+        use FileFormat::{Inet, Rocketfuel, SndLib, Topo};
+        for (purpose, extension, text, expected) in [
+            (Topology, "topo", TOPO, Some(Topo)),
+            (Topology, "txt", TOPO, Some(Topo)),
+            (Topology, "topo", "host 0\nwormhole 1\n", Some(Topo)),
+            (Topology, "topo", "# comment\nnodes 16\ntiers 3\n", Some(HtsimTopo)),
+            (Topology, "topo", "4 1 3\n3\n0 3 100Gbps 1000ns 0\n1 3 100Gbps 1000ns 0\n", Some(HpccTopology)),
+            (Topology, "txt", "320 64 2\n256 257\n0 256 25Gb/s 0.001ms 0.000000\n", Some(HpccTopology)),
+            (Topology, "xml", "<graphml xmlns=\"x\"><graph/></graphml>", Some(GraphMl)),
+            (Topology, "graphml", "no xml", Some(GraphMl)),
+            (Topology, "xml", GML, Some(Gml)),
+            (Topology, "", "<network><networkStructure/></network>", Some(SndLib)),
+            (Topology, "", "Topology: ( 10 Nodes, 20 Edges )\nModel (1 - RTWaxman): 10\n", Some(Brite)),
+            (Topology, "", "2 1\n0 5 5\n1 6 7\n0 1 2\n", Some(Inet)),
+            (Topology, "", "2 1\n0 5 5\n2 6 7\n0 1 2\n", None),
+            (Topology, "intra", "Sydney,+Australia1 Perth,+Australia2 3.5\n", Some(Rocketfuel)),
+            (Topology, "flows", "0 0 1 1000\n", None),
+            (Flows, "flows", "2\n1 0 3 100 100000 0.0\n2 0 3 100 100000 0.001\n", Some(HpccFlows)),
+            (Flows, "txt", "1\n1 0 3 100000 2.000000000\n", Some(HpccFlows)),
+            (Flows, "flows", "Nodes 4\nConnections 1\n0->3 id 1 start 0 size 2000000\n", Some(ConnectionMatrix)),
+            (Flows, "txt", "0 0 1 1000\n5 1 0 1000\n", Some(FileFormat::Flows)),
+            (Flows, "txt", "size,src, dst,start\n", Some(FlowTable)),
+            (Flows, "csv", "when,who\n", Some(FlowTable)),
+            (Flows, "topo", TOPO, None),
+            (Flows, "flows", "", Some(FileFormat::Flows)),
+            (Flows, "txt", "# nothing\n", None),
+        ] {
+            assert_eq!(detect(text, purpose, extension), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_purpose_of_a_file_follows_from_its_content() {
+        for (extension, text, purpose) in [
+            ("txt", "4 1 3\n3\n0 3 100Gbps 1000ns 0\n", Some(Topology)),
+            ("txt", "1\n1 0 3 100 100000 0.0\n", Some(Flows)),
+            ("csv", "0,0\n100,0.5\n1000,1\n", Some(Sizes)),
+            ("txt", "0 0\n100 5\n1000 100\n", Some(Sizes)),
+            ("", "duration = \"1s\"\n[topology]\nkind = \"star\"\n", Some(Scenario)),
+            ("down", "1\n1\n2\n10\n", Some(Purpose::Trace)),
+            ("csv", "time_s,rate_mbps\n0,5\n", Some(Purpose::Trace)),
+            ("graphml", "broken", Some(Topology)),
+            ("csv", "broken", Some(Flows)),
+            ("txt", "0 1\n1 2\n", None),
+            ("txt", "broken", None),
+            ("txt", "", None),
+        ] {
+            assert_eq!(identify(text, extension).map(|(purpose, _)| purpose), purpose, "{text}");
         }
     }
 
@@ -735,7 +844,7 @@ mod tests {
             (Sizes, "csv", "0,0\n1000,0.5\n900,1\n"),
             (Scenario, "toml", "[[cross_traffic]]\nfrom = [\"left0\"]\nrate = = 1\n"),
         ] {
-            assert_eq!(recognized(text, purpose, ending), None, "{text}");
+            assert_eq!(recognized(text, purpose, detect(text, purpose, ending)), None, "{text}");
         }
     }
 
@@ -743,8 +852,8 @@ mod tests {
     fn a_binary_file_is_named() {
         for (content, words) in [
             (&b"\x1f\x8b\x08\x00"[..], "gunzip"),
-            (b"\xd4\xc3\xb2\xa1\x02\x00", "packet capture (pcap)"),
-            (b"\x0a\x0d\x0d\x0a\x1c\x00", "packet capture (pcapng)"),
+            (b"\xd4\xc3\xb2\xa1\x02\x00", "packet capture"),
+            (b"\x0a\x0d\x0d\x0a\x1c\x00", "packet capture"),
             (b"PK\x03\x04\x14", "zip archive"),
             (b"PAR1\x15", "Parquet"),
             (b"\xff\xfeh\x00o\x00", "UTF-16"),

@@ -1,5 +1,5 @@
-//! Networks from maps: GraphML and GML, including the files of the Internet Topology Zoo (topology-zoo.org), and
-//! SNDlib's XML.
+//! Networks from maps: GraphML and GML, including the files of the Internet Topology Zoo (topology-zoo.org), SNDlib's
+//! XML, the output of BRITE and Inet, and weights of Rocketfuel.
 //!
 //! Each format's reader returns a graph with named data. This module interprets the data. Names are those of keys, in
 //! any case:
@@ -19,20 +19,22 @@
 //! edge without delay between two nodes with coordinates gets that of fibre along the great circle, at 200 km/ms.
 //! Remaining gaps are filled from [`MapDefaults`].
 //!
-//! Parallel edges become one cable with the highest rate and the lowest delay in the file, and the first queue and
-//! loss. An edge stands for both directions, whatever the file says. An edge from a node to itself is left out with a
-//! warning.
+//! All edges between two nodes become one cable, each direction of which has the values of its edges (`bundles.rs`).
+//! An edge from a node to itself is left out with a warning.
 
+mod bundles;
 mod component;
+mod generated;
 mod gml;
 mod graphml;
 mod sndlib;
 
-use crate::schema::{Warnings, units};
+use crate::schema::{FileFormat, Warnings, units};
 use crate::topology::names::Names;
 use crate::topology::{TopologyError, bounds};
 use sparelane_core::{Dur, Rate};
-use sparelane_sim::{Cable, Limit, Loss, Network, NodeId, NodeKind};
+use sparelane_sim::{Cable, Loss, Network, NodeKind};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The mean radius of the Earth.
@@ -54,38 +56,6 @@ pub struct MapDefaults {
 struct Place {
     latitude: f64,
     longitude: f64,
-}
-
-/// All parallel edges between two nodes, with the values that the file gives.
-struct Bundle {
-    ends: [NodeId; 2],
-    rate: Option<Rate>,
-    delay: Option<Dur>,
-    limit: Option<Limit>,
-    loss: Option<f64>,
-}
-
-/// A file format of maps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// GraphML.
-    GraphMl,
-    /// The Graph Modelling Language.
-    Gml,
-    /// SNDlib's XML.
-    SndLib,
-}
-
-impl Format {
-    /// Returns the format of files with this extension, in lower case.
-    pub fn of(extension: &str) -> Option<Format> {
-        match extension {
-            "graphml" => Some(Format::GraphMl),
-            "gml" => Some(Format::Gml),
-            "xml" => Some(Format::SndLib),
-            _ => None,
-        }
-    }
 }
 
 /// The part of a map that becomes the network.
@@ -116,6 +86,8 @@ struct DeclaredNode<'a> {
 struct DeclaredEdge<'a> {
     /// The ids of the two ends.
     ends: [&'a str; 2],
+    /// True if the edge leads only from the first end to the second.
+    is_directed: bool,
     data: Data<'a>,
 }
 
@@ -123,19 +95,19 @@ struct DeclaredEdge<'a> {
 struct Data<'a> {
     /// The element's line, counted from 1.
     line: usize,
-    values: BTreeMap<String, (usize, &'a str)>,
+    values: BTreeMap<String, (usize, Cow<'a, str>)>,
 }
 
 impl<'a> Data<'a> {
     /// Returns the value called `name`, if it exists and is not empty.
-    fn text(&self, name: &str) -> Option<&'a str> {
-        self.values.get(name).map(|&(_, text)| text)
+    fn text(&self, name: &str) -> Option<&str> {
+        self.values.get(name).map(|(_, text)| text.as_ref())
     }
 
     /// Returns the value called `name`, parsed by `parse`, whose error states what is allowed.
     fn parsed<T>(&self, name: &str, parse: impl FnOnce(&str) -> Result<T, String>) -> Result<Option<T>, TopologyError> {
-        let Some(&(line, text)) = self.values.get(name) else { return Ok(None) };
-        let refuse = |allowed| TopologyError::at(line, format!("`{name}` is `{text}`; allowed: {allowed}"));
+        let Some((line, text)) = self.values.get(name) else { return Ok(None) };
+        let refuse = |allowed| TopologyError::at(*line, format!("`{name}` is `{text}`; allowed: {allowed}"));
         parse(text).map(Some).map_err(refuse)
     }
 
@@ -154,29 +126,47 @@ fn line(element: roxmltree::Node<'_, '_>) -> usize {
     element.document().text_pos_at(element.range().start).row as usize
 }
 
+/// How a map is read.
+#[derive(Clone, Copy, Debug)]
+pub struct MapOptions {
+    /// The values of edges for which the file gives none.
+    pub defaults: MapDefaults,
+    /// The part of the map that is taken.
+    pub component: Component,
+    /// The rate of a link of SNDlib with capacity 1; `None` assumes 1 Mb/s, with a warning.
+    pub capacity_unit: Option<Rate>,
+    /// True if the numbers in a file of Rocketfuel are latencies in milliseconds, and not weights.
+    pub has_latencies: bool,
+}
+
 /// Builds the network that `text` describes, with nodes and cables in the order of the file. `warnings` collects what
-/// is left out.
+/// is left out. Returns `None` if `format` is not a format of maps.
 ///
 /// # Errors
 /// Fails if the file is not well-formed, an edge leads to an unknown node, a value is not allowed, or a host has no
 /// edge.
 pub fn parse(
     text: &str,
-    format: Format,
-    defaults: &MapDefaults,
-    component: Component,
+    format: FileFormat,
+    options: &MapOptions,
     warnings: &Warnings,
-) -> Result<Network, TopologyError> {
+) -> Result<Option<Network>, TopologyError> {
     let xml = || {
         roxmltree::Document::parse(text).map_err(|error| {
             TopologyError::at(error.pos().row as usize, format!("this is not well-formed XML: {error}"))
         })
     };
+    let network = |graph: Graph<'_>| network_of(&graph, &options.defaults, options.component, warnings);
     match format {
-        Format::GraphMl => network_of(&graphml::read(&xml()?)?, defaults, component, warnings),
-        Format::SndLib => network_of(&sndlib::read(&xml()?, warnings)?, defaults, component, warnings),
-        Format::Gml => network_of(&gml::read(text)?, defaults, component, warnings),
+        FileFormat::GraphMl => network(graphml::read(&xml()?)?),
+        FileFormat::SndLib => network(sndlib::read(&xml()?, options.capacity_unit, warnings)?),
+        FileFormat::Gml => network(gml::read(text)?),
+        FileFormat::Brite => network(generated::brite(text)?),
+        FileFormat::Inet => network(generated::inet(text, warnings)?),
+        FileFormat::Rocketfuel => network(generated::rocketfuel(text, options.has_latencies, warnings)?),
+        _ => return Ok(None),
     }
+    .map(Some)
 }
 
 fn network_of(
@@ -194,19 +184,18 @@ fn network_of(
         let wanted = node.data.text("label").unwrap_or(node.id);
         network.add(names.claim(wanted), kind(&node.data)?);
     }
-    for bundle in bundles(graph, warnings)? {
+    for bundle in bundles::of(graph, warnings)? {
         let [a, b] = bundle.ends;
-        let rate = bundle.rate.unwrap_or(default_rate);
-        let delay = bundle.delay.unwrap_or(default_delay);
+        let delays = bundle.ways.map(|way| way.delay.unwrap_or(default_delay));
         network.cables.push(Cable {
             traces: [None, None],
             effects: [None, None],
             a,
             b,
-            rates: [rate; 2],
-            delay,
+            rates: bundle.ways.map(|way| way.rate.unwrap_or(default_rate)),
+            delay: delays[0].max(delays[1]),
             limit: bundle.limit,
-            loss: [Loss::of_any(bundle.loss.unwrap_or(0.0)); 2],
+            loss: bundle.ways.map(|way| Loss::of_any(way.loss.unwrap_or(0.0))),
             pause: None,
         });
     }
@@ -220,62 +209,6 @@ fn network_of(
         check_hosts_have_edges(graph, &network)?;
     }
     Ok(network)
-}
-
-/// Returns the positions of nodes by their ids.
-fn positions<'a>(graph: &Graph<'a>) -> Result<BTreeMap<&'a str, usize>, TopologyError> {
-    let mut positions = BTreeMap::new();
-    for (position, node) in graph.nodes.iter().enumerate() {
-        if positions.insert(node.id, position).is_some() {
-            let message = format!("node id `{}` is given twice; allowed: each id once", node.id);
-            return Err(TopologyError::at(node.data.line, message));
-        }
-    }
-    Ok(positions)
-}
-
-/// Merges parallel edges, in the order of the first of each.
-fn bundles(graph: &Graph<'_>, warnings: &Warnings) -> Result<Vec<Bundle>, TopologyError> {
-    let ids = positions(graph)?;
-    let places: Vec<_> = graph.nodes.iter().map(|node| place(&node.data)).collect::<Result<_, _>>()?;
-    let mut bundles: Vec<Bundle> = Vec::new();
-    let mut positions = BTreeMap::new();
-    let mut loops = Vec::new();
-    for edge in &graph.edges {
-        let end = |name: &str, id: &str| {
-            ids.get(id).copied().ok_or_else(|| {
-                let message = format!("the edge's {name} is `{id}`; allowed: the id of a node");
-                TopologyError::at(edge.data.line, message)
-            })
-        };
-        let (a, b) = (end("source", edge.ends[0])?, end("target", edge.ends[1])?);
-        if a == b {
-            loops.push(edge.data.line.to_string());
-            continue;
-        }
-        // A stated delay takes precedence over the distance.
-        let fibre = places[a].zip(places[b]).map(|(a, b)| fibre_delay(a, b));
-        let rate = edge_rate(&edge.data)?;
-        let delay = edge_delay(&edge.data)?.or(fibre);
-        let limit = edge.data.parsed("queue", units::size_of)?.map(Limit::Bytes);
-        let loss = edge.data.parsed("loss", |text| number(text, 0.0, 1.0))?;
-        // Parallel edges meet under the same pair of ends, in either direction.
-        let position = *positions.entry((a.min(b), a.max(b))).or_insert(bundles.len());
-        match bundles.get_mut(position) {
-            None => bundles.push(Bundle { ends: [a, b].map(|end| NodeId(end as u32)), rate, delay, limit, loss }),
-            Some(bundle) => {
-                bundle.rate = bundle.rate.max(rate);
-                bundle.delay = bundle.delay.into_iter().chain(delay).min();
-                bundle.limit = bundle.limit.or(limit);
-                bundle.loss = bundle.loss.or(loss);
-            }
-        }
-    }
-    if !loops.is_empty() {
-        let (count, lines) = (loops.len(), loops.join(", "));
-        warnings.add(format!("edges from a node to itself are left out of the map: {count} (line {lines})"));
-    }
-    Ok(bundles)
 }
 
 fn check_hosts_have_edges(graph: &Graph<'_>, network: &Network) -> Result<(), TopologyError> {

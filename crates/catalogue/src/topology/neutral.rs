@@ -1,14 +1,20 @@
 //! The neutral `.topo` format, which any simulator can read.
 //!
-//! It has one statement per line: `host <id>`, `router <id> <name>`, or
-//! `link <a> <b> <rate b/s> <delay ns> <queue packets>`. A link is full duplex, and the queue, in packets of 1500
-//! bytes, is that of each direction. Ids are the numbers of the nodes, starting at 0; a link may precede its nodes. A
-//! host's name is `h` and its id. Empty lines and lines that begin with `#` are ignored.
+//! It has one statement per line: `host <id> [<name>]`, `router <id> <name>`, or
+//! `link <a> <b> <rate b/s> <delay ns> <queue packets> [<loss>]`. A link is full duplex, and the queue, in packets of
+//! 1500 bytes, is that of each direction. Ids are the numbers of the nodes, starting at 0; a link may precede its nodes.
+//! A host without a name is called `h` and its id. Empty lines and lines that begin with `#` are ignored.
+//!
+//! Links of files of other tools need more, so each of these is valid as well: a rate or a loss of each direction,
+//! `2000000/1000000`, first that from a to b; a delay with a fraction; a queue in bytes, `80000B`, or `default`, which is
+//! the scenario's. The loss is the probability that a packet is lost.
 
+use crate::schema::units;
 use crate::topology::{TopologyError, bounds};
 use sparelane_core::{Dur, Rate};
-use sparelane_sim::{Limit, Network, NodeId, NodeKind};
+use sparelane_sim::{Limit, Loss, Network, NodeId, NodeKind};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 
 /// Bytes of a full packet in a queue limit.
 const FULL_PACKET_BYTES: u64 = 1500;
@@ -48,9 +54,10 @@ struct Declared {
 struct Link {
     line: usize,
     ends: [u32; 2],
-    rate: Rate,
+    rates: [Rate; 2],
     delay: Dur,
-    limit: Limit,
+    limit: Option<Limit>,
+    loss: [f64; 2],
 }
 
 /// One line, split into words.
@@ -83,9 +90,13 @@ impl<'a> Statement<'a> {
     }
 
     fn host(&self) -> Result<Declared, TopologyError> {
-        let [id] = self.fields(["id"])?;
+        let (id, name) = match self.words {
+            &[_, id, name] => (id, Some(name)),
+            _ => (self.fields(["id"])?[0], None),
+        };
         let id = self.id("the id", id)?;
-        Ok(Declared { line: self.line, id, name: format!("h{id}"), kind: NodeKind::Host })
+        let name = name.map_or_else(|| format!("h{id}"), str::to_owned);
+        Ok(Declared { line: self.line, id, name, kind: NodeKind::Host })
     }
 
     fn router(&self) -> Result<Declared, TopologyError> {
@@ -95,23 +106,88 @@ impl<'a> Statement<'a> {
     }
 
     fn link(&self) -> Result<Link, TopologyError> {
-        let [a, b, rate, delay, queue] =
-            self.fields(["node", "node", "rate in b/s", "delay in ns", "queue in packets"])?;
+        let (fields, loss) = match self.words {
+            &[_, a, b, rate, delay, queue, loss] => ([a, b, rate, delay, queue], Some(loss)),
+            _ => (self.fields(["node", "node", "rate in b/s", "delay in ns", "queue in packets"])?, None),
+        };
+        let [a, b, rate, delay, queue] = fields;
         let ends = [self.id("the first node", a)?, self.id("the second node", b)?];
         if ends[0] == ends[1] {
             return Err(self.error(format!("the link leads from node {a} to itself; allowed: two different nodes")));
         }
-        let rate = Rate::from_bps(self.number("the rate", rate, u64::MAX)?);
-        let delay_ns = self.number("the delay in ns", delay, Dur::MAX.as_ps() / 1000)?;
-        let packets = self.number("the queue in packets", queue, u64::MAX / FULL_PACKET_BYTES)?;
+        let bound = |rate| bounds::rate(Some(self.line), "the rate", Rate::from_bps(rate));
+        let [there, back] = both(rate).map(|rate| self.number("the rate", rate, u64::MAX).and_then(bound));
+        let [loss_there, loss_back] = loss.map_or([Ok(0.0), Ok(0.0)], |loss| both(loss).map(|loss| self.share(loss)));
+        let delay = units::time_of(&format!("{delay}ns")).map_err(|_| {
+            self.error(format!("the delay in ns is `{delay}`; allowed: a number, 0 or more, with at most 3 decimals"))
+        })?;
         Ok(Link {
             line: self.line,
             ends,
-            rate: bounds::rate(Some(self.line), "the rate", rate)?,
-            delay: bounds::delay(Some(self.line), "the delay", Dur::from_ns(delay_ns))?,
-            limit: Limit::Bytes(packets * FULL_PACKET_BYTES),
+            rates: [there?, back?],
+            delay: bounds::delay(Some(self.line), "the delay", delay)?,
+            limit: self.queue(queue)?,
+            loss: [loss_there?, loss_back?],
         })
     }
+
+    fn queue(&self, text: &str) -> Result<Option<Limit>, TopologyError> {
+        if text == "default" {
+            return Ok(None);
+        }
+        let bytes = match text.strip_suffix('B') {
+            Some(bytes) => self.number("the queue in bytes", bytes, u64::MAX)?,
+            None => self.number("the queue in packets", text, u64::MAX / FULL_PACKET_BYTES)? * FULL_PACKET_BYTES,
+        };
+        Ok(Some(Limit::Bytes(bytes)))
+    }
+
+    fn share(&self, text: &str) -> Result<f64, TopologyError> {
+        let value = text.parse().ok().filter(|value| (0.0..=1.0).contains(value));
+        value.ok_or_else(|| self.error(format!("the loss is `{text}`; allowed: a probability from 0 to 1")))
+    }
+}
+
+/// Returns the texts for both directions: `A/B`, or the same for both.
+fn both(text: &str) -> [&str; 2] {
+    text.split_once('/').map_or([text; 2], |(there, back)| [there, back])
+}
+
+/// Writes `network` in this format. Reading the text gives an equal network, unless a link has a PAUSE, which the format
+/// does not have, or the name of a router has blanks, which become underscores.
+pub fn write(network: &Network) -> String {
+    let mut text = String::new();
+    let mut line = |content: std::fmt::Arguments<'_>| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{content}");
+    };
+    for (id, node) in network.nodes.iter().enumerate() {
+        let name = node.name.split_whitespace().collect::<Vec<_>>().join("_");
+        match node.kind {
+            NodeKind::Host if name == format!("h{id}") => line(format_args!("host {id}")),
+            NodeKind::Host => line(format_args!("host {id} {name}")),
+            NodeKind::Router => line(format_args!("router {id} {name}")),
+        }
+    }
+    for cable in &network.cables {
+        let [there, back] = cable.rates.map(Rate::as_bps);
+        let rate = if there == back { there.to_string() } else { format!("{there}/{back}") };
+        let (ns, ps) = (cable.delay.as_ps() / 1000, cable.delay.as_ps() % 1000);
+        let delay = if ps == 0 { ns.to_string() } else { format!("{ns}.{ps:03}") };
+        let queue = match cable.limit {
+            None => "default".to_owned(),
+            Some(Limit::Packets(packets)) => packets.to_string(),
+            Some(Limit::Bytes(bytes)) if bytes % FULL_PACKET_BYTES == 0 => (bytes / FULL_PACKET_BYTES).to_string(),
+            Some(Limit::Bytes(bytes)) => format!("{bytes}B"),
+        };
+        let loss = match cable.loss.map(|loss| loss.probability) {
+            [0.0, 0.0] => String::new(),
+            [there, back] if there == back => format!(" {there}"),
+            [there, back] => format!(" {there}/{back}"),
+        };
+        line(format_args!("link {} {} {rate} {delay} {queue}{loss}", cable.a.0, cable.b.0));
+    }
+    text
 }
 
 fn declare(nodes: &mut BTreeMap<u32, Declared>, node: Declared) -> Result<(), TopologyError> {
@@ -142,7 +218,9 @@ fn assemble(nodes: BTreeMap<u32, Declared>, links: &[Link]) -> Result<Network, T
             return Err(TopologyError::at(link.line, message));
         }
         let [a, b] = link.ends.map(NodeId);
-        network.connect(a, b, link.rate, link.delay).limit = Some(link.limit);
+        let [there, _] = link.rates;
+        let cable = network.connect(a, b, there, link.delay);
+        (cable.rates, cable.limit, cable.loss) = (link.rates, link.limit, link.loss.map(Loss::of_any));
     }
     let linked: BTreeSet<_> = links.iter().flat_map(|link| link.ends).collect();
     let lonely = nodes.values().find(|node| node.kind == NodeKind::Host && !linked.contains(&node.id));
@@ -193,6 +271,19 @@ mod tests {
     }
 
     #[test]
+    fn a_network_that_is_written_and_read_is_the_same() {
+        let text = "host 0\nhost 1 server\nrouter 2 west\nlink 0 2 1000000000 1000000 20\nlink 2 1 2000000/1000000 \
+                    5.125 80001B 0.25/0\nlink 2 1 1000 0 default 0.5\n";
+        let network = parse(text).unwrap();
+        assert_eq!(write(&network), text);
+        let [_, fast, slow] = &network.cables[..] else { panic!("three cables") };
+        assert_eq!((fast.rates, fast.delay), ([2, 1].map(Rate::from_mbps), Dur::from_ps(5_125)));
+        assert_eq!((fast.limit, fast.loss), (Some(Limit::Bytes(80_001)), [0.25, 0.0].map(Loss::of_any)));
+        assert_eq!((slow.limit, slow.loss), (None, [Loss::of_any(0.5); 2]));
+        assert_eq!(network.find("server"), Some(NodeId(1)));
+    }
+
+    #[test]
     fn order_of_lines_does_not_matter_for_the_nodes() {
         let turned: Vec<_> = TWO_HOSTS.lines().rev().collect();
         assert_eq!(parse(&turned.join("\n")).unwrap().nodes, parse(TWO_HOSTS).unwrap().nodes);
@@ -217,6 +308,16 @@ mod tests {
             ),
             ("link 0 1 0 0 1", "line 1: the rate is 0 b/s; allowed: 1000 to 100000000000000 b/s"),
             ("link 0 1 1000 3600000000001 1", "line 1: the delay is 3600.000000001s; allowed: 0s to 3600s"),
+            (
+                "link 0 1 1000 -5 1",
+                "line 1: the delay in ns is `-5`; allowed: a number, 0 or more, with at most 3 decimals",
+            ),
+            ("link 0 1 1000/x 0 1", "line 1: the rate is `x`; allowed: a whole number from 0 to 18446744073709551615"),
+            ("link 0 1 1000 0 1 2", "line 1: the loss is `2`; allowed: a probability from 0 to 1"),
+            (
+                "link 0 1 1000 0 xB",
+                "line 1: the queue in bytes is `x`; allowed: a whole number from 0 to 18446744073709551615",
+            ),
             ("router 0 a\nhost 1", "line 2: host 1 has no link; a host needs one"),
         ] {
             assert_eq!(parse(text).unwrap_err().to_string(), expected, "{text}");

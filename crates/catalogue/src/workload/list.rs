@@ -1,13 +1,21 @@
-//! Flows listed in a file: the neutral `.flows` format, which any simulator can read, or CSV.
+//! Flows listed in a file: the neutral `.flows` format, which any simulator can read, CSV, `flow.txt` of the HPCC
+//! simulator, htsim's connection matrix, or a packet capture.
 //!
-//! Neutral: `<start ns> <src> <dst> <bytes>` per line, with hosts by number and 0 bytes for an unlimited flow. Empty
-//! lines and lines that begin with `#` are ignored.
+//! Neutral: `<start ns> <src> <dst> <bytes>` per line, with hosts by number and 0 bytes for an unlimited flow. The start
+//! may have a fraction of up to three decimals. Empty lines and lines that begin with `#` are ignored.
 //!
 //! CSV: a header with the columns `start`, `src`, `dst`, `size` and optionally `scheme`, in any order. Starts and sizes
 //! have units, `unlimited` is an unlimited flow, hosts are given by name or number, and schemes by name.
+//!
+//! The formats of other simulators are described in the modules that read them.
+
+pub mod capture;
+pub mod hpcc;
+pub mod htsim;
+mod numbered;
 
 use super::{Reader, Workload, WorkloadForm};
-use crate::schema::{Fallback, Form, Key, Kind, Purpose, ScenarioError, units, volume::max_flow_bytes};
+use crate::schema::{Fallback, FileFormat, Form, Key, Kind, Purpose, ScenarioError, units, volume::max_flow_bytes};
 use crate::workload::Demand;
 use crate::workload::{WorkloadError, ends};
 use sparelane_core::Dur;
@@ -20,24 +28,41 @@ use std::sync::Arc;
 /// The form in a scenario.
 pub static FORM: WorkloadForm = Form {
     name: "flows",
-    summary: "flows of a file: .flows (start in ns, src, dst, bytes) or .csv (start, src, dst, size, scheme)",
-    source: "sparelane",
-    keys: &[Key::new("path", Kind::Path, Fallback::Required, "file that ends in .flows or .csv")],
+    summary: "flows of a file: .flows (start in ns, src, dst, bytes), .csv (start, src, dst, size, scheme), flow.txt of \
+              HPCC, .cm of htsim, or a packet capture",
+    source: "sparelane; the simulators of HPCC (SIGCOMM 2019) and htsim",
+    keys: &[Key::new(
+        "path",
+        Kind::Path,
+        Fallback::Required,
+        "file of flows; its content decides its format, and its ending otherwise",
+    )],
     read: &read,
 };
 
 fn read(reader: &Reader<'_>) -> Result<Arc<dyn Workload>, ScenarioError> {
     let path = reader.section.need("path")?;
+    if let Some((name, capture)) = reader.context.source.capture(&path)? {
+        let max_bytes = max_flow_bytes(reader.mss_bytes());
+        let (network, warnings) = (reader.context.network, reader.context.warnings);
+        let list = capture::parse(capture, network, reader.scheme, max_bytes, warnings);
+        return Ok(Arc::new(list.map_err(|error| ScenarioError::in_file(name, None, error.message))?));
+    }
     let input = reader.context.source.read(&path, Purpose::Flows)?;
     let network = reader.context.network;
-    let list = match input.extension.as_str() {
-        "flows" => FlowList::from_neutral(&input.text, network, reader.scheme, max_flow_bytes(reader.mss_bytes())),
-        "csv" => {
+    let max_bytes = max_flow_bytes(reader.mss_bytes());
+    let list = match input.format {
+        Some(FileFormat::Flows) => FlowList::from_neutral(&input.text, network, reader.scheme, max_bytes),
+        Some(FileFormat::HpccFlows) => hpcc::parse(&input.text, network, reader.scheme, max_bytes),
+        Some(FileFormat::ConnectionMatrix) => {
+            htsim::parse(&input.text, network, reader.scheme, max_bytes, reader.context.warnings)
+        }
+        Some(FileFormat::FlowTable) => {
             let schemes = reader.context.schemes.iter();
             let schemes = schemes.map(|scheme| (scheme.name.clone(), max_flow_bytes(scheme.transport.mss_bytes)));
             FlowList::from_csv(&input.text, network, &schemes.collect::<Vec<_>>(), reader.scheme)
         }
-        _ => return Err(input.unknown_kind(&path, ".flows, .csv")),
+        _ => return Err(input.unknown_kind(&path, ".flows, .csv, flow.txt of HPCC, .cm of htsim, .pcap, .pcapng")),
     };
     let list = list.map_err(|error| input.error(error.line, error.message))?;
     Ok(Arc::new(list))
@@ -137,11 +162,34 @@ impl FlowSource for FlowList {
     }
 }
 
+/// Writes flows in the neutral format. Schemes, classes of traffic and requests are not part of it.
+pub fn write_neutral(flows: &[FlowSpec]) -> String {
+    let line = |flow: &FlowSpec| {
+        let (ns, ps) = (flow.start.as_ps() / 1000, flow.start.as_ps() % 1000);
+        let start = if ps == 0 { ns.to_string() } else { format!("{ns}.{ps:03}") };
+        format!("{start} {} {} {}\n", flow.src.0, flow.dst.0, flow.size_bytes.unwrap_or(0))
+    };
+    flows.iter().map(line).collect()
+}
+
+/// Returns the number of hosts that a list needs whose hosts have numbers by position; `None` for lists of other kinds.
+pub fn hosts_needed(text: &str, format: FileFormat) -> Option<u64> {
+    match format {
+        FileFormat::HpccFlows => Some(hpcc::hosts_needed(text)),
+        FileFormat::ConnectionMatrix => Some(htsim::hosts_needed(text)),
+        _ => None,
+    }
+}
+
 fn neutral_flow(words: &[&str], network: &Network, scheme: u16, max_bytes: u64) -> Result<FlowSpec, String> {
     let &[start, src, dst, bytes] = words else {
         return Err(format!("{} fields; allowed: exactly 4: start in ns, src, dst, bytes", words.len()));
     };
-    let start = Time::from_ns(whole("the start in ns", start, MAX_START_NS)?);
+    // A start may have a fraction, in which whole picoseconds are written.
+    let start = match whole("the start in ns", start, MAX_START_NS) {
+        Ok(ns) => Time::from_ns(ns),
+        Err(message) => Time::from_ps(units::time_of(&format!("{start}ns")).map_err(|_| message)?.as_ps()),
+    };
     let node = |field, text| whole(field, text, u64::from(u32::MAX)).map(|id| NodeId(id as u32));
     let (src, dst) = (node("src", src)?, node("dst", dst)?);
     ends::check(network, src, dst)?;
@@ -290,6 +338,15 @@ mod tests {
         let expected = [flow(5, 1, 0, None, 4), flow(20, 0, 1, Some(1460), 4), flow(20, 1, 0, Some(7), 4)];
         assert_eq!(list.0.collect::<Vec<_>>(), expected);
         assert!(neutral("").unwrap().is_empty());
+    }
+
+    #[test]
+    fn neutral_flows_that_are_written_and_read_are_the_same() {
+        let mut flows = vec![flow(5, 1, 0, None, 4), flow(20, 0, 1, Some(1460), 4)];
+        flows[1].start = Time::from_ps(20_125);
+        let text = write_neutral(&flows);
+        assert_eq!(text, "5 1 0 0\n20.125 0 1 1460\n");
+        assert_eq!(neutral(&text).unwrap().0.collect::<Vec<_>>(), flows);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::{SizeContext, SizeDistribution, SizeForm, read_sizes};
 use crate::schema::volume::{Volume, volume};
-use crate::schema::{Field, Kind, ScenarioError, Section, Source, nodes};
+use crate::schema::{Field, Kind, ScenarioError, Section, Source, Warnings, nodes};
 use sparelane_core::{Dur, Time};
 use sparelane_sim::{Network, NodeId, Routing, Scheme};
 
@@ -25,6 +25,8 @@ pub struct Context<'a> {
     pub duration: Dur,
     /// The seed with which the workload is tried out.
     pub seed: u64,
+    /// Collects warnings about the workload.
+    pub warnings: &'a Warnings,
 }
 
 /// A workload's table and its context.

@@ -95,7 +95,23 @@ fn every_text_is_a_scenario_or_refused_with_words() {
 #[test]
 fn every_text_is_a_file_of_its_kind_or_refused_with_words() {
     let rng = &mut Stream::new(seed(), Domain::Test, 1);
-    for (kind, ending) in ["graphml", "topo", "flows", "csv", "gml"].into_iter().enumerate() {
+    let endings = [
+        "graphml",
+        "topo",
+        "flows",
+        "csv",
+        "gml",
+        "xml",
+        "hpcc",
+        "htsim",
+        "hpccflows",
+        "cm",
+        "brite",
+        "inet",
+        "intra",
+        "pcap",
+    ];
+    for (kind, ending) in endings.into_iter().enumerate() {
         let texts = texts("tests/inputs", ending);
         for _ in 0..1_000 {
             let text = &texts[rng.below(texts.len() as u64) as usize];

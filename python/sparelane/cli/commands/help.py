@@ -23,6 +23,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "sparelane list 'initial window' --json",
     ),
     "new": ("sparelane new first.toml", "sparelane new question.toml --sweep"),
+    "convert": (
+        "sparelane convert topology.txt flow.txt -o fabric.toml",
+        "sparelane convert abilene.xml --set topology.capacity_unit=1Mbps",
+        "sparelane convert dumbbell-cubic.toml --to hpcc -o hpcc",
+    ),
     "check": (
         "sparelane check dumbbell-cubic",
         "sparelane check question.toml --seeds 5",

@@ -39,9 +39,10 @@ pub(super) fn read(text: &str) -> Result<Graph<'_>, TopologyError> {
     };
     let node = |(line, list)| Ok(DeclaredNode { id: text_of(line, list, "node", "id")?, data: data(line, list) });
     let nodes = of_kind("node").map(node).collect::<Result<Vec<_>, TopologyError>>()?;
+    let is_directed = text_of(0, graph, "graph", "directed").is_ok_and(|text| text == "1");
     let edges = of_kind("edge").map(|(line, list)| {
         let ends = [text_of(line, list, "edge", "source")?, text_of(line, list, "edge", "target")?];
-        Ok(DeclaredEdge { ends, data: data(line, list) })
+        Ok(DeclaredEdge { ends, is_directed, data: data(line, list) })
     });
     Ok(Graph { edges: edges.collect::<Result<_, TopologyError>>()?, nodes })
 }
@@ -60,7 +61,7 @@ fn data<'a>(line: usize, list: &[Entry<'a>]) -> Data<'a> {
         if let Value::Text(text) = entry.value
             && !text.is_empty()
         {
-            values.insert(entry.key.to_ascii_lowercase(), (entry.line, text));
+            values.insert(entry.key.to_ascii_lowercase(), (entry.line, text.into()));
         }
     }
     Data { line, values }

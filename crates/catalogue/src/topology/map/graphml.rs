@@ -31,9 +31,12 @@ pub(super) fn read<'a>(tree: &'a roxmltree::Document<'_>) -> Result<Graph<'a>, T
     let nodes = children(graph, "node")
         .map(|node| Ok(DeclaredNode { id: attribute(node, "id")?, data: read_data(node, &keys)? }))
         .collect::<Result<Vec<_>, TopologyError>>()?;
+    // An edge may state its own direction; otherwise that of the graph applies.
+    let default = graph.attribute("edgedefault") == Some("directed");
     let edges = children(graph, "edge").map(|edge| {
         let ends = [attribute(edge, "source")?, attribute(edge, "target")?];
-        Ok(DeclaredEdge { ends, data: read_data(edge, &keys)? })
+        let is_directed = edge.attribute("directed").map_or(default, |own| own == "true");
+        Ok(DeclaredEdge { ends, is_directed, data: read_data(edge, &keys)? })
     });
     Ok(Graph { edges: edges.collect::<Result<_, TopologyError>>()?, nodes })
 }
@@ -68,7 +71,7 @@ fn read_data<'a>(element: Node<'a, '_>, keys: &Keys<'a>) -> Result<Data<'a>, Top
     let mut values = BTreeMap::new();
     for key in keys.values().filter(|key| key.element == "all" || key.element == element.tag_name().name()) {
         if let Some(default) = key.default {
-            values.insert(key.name.clone(), (own_line, default));
+            values.insert(key.name.clone(), (own_line, default.into()));
         }
     }
     for datum in children(element, "data") {
@@ -80,7 +83,7 @@ fn read_data<'a>(element: Node<'a, '_>, keys: &Keys<'a>) -> Result<Data<'a>, Top
             )
         })?;
         if let Some(text) = text_of(datum) {
-            values.insert(key.name.clone(), (line(datum), text));
+            values.insert(key.name.clone(), (line(datum), text.into()));
         }
     }
     Ok(Data { line: own_line, values })

@@ -1,17 +1,29 @@
-//! SNDlib's networks in its XML format (sndlib.put.poznan.pl): nodes with coordinates, and links.
+//! SNDlib's networks in its XML format (sndlib.put.poznan.pl): nodes with coordinates, and links with capacities.
 //!
-//! Coordinates are used if the file calls them geographical: x is the longitude, y the latitude. Capacities are left
-//! out, because their unit differs between instances and the files do not name it. Demands are left out, too. A warning
-//! reports both.
+//! Coordinates are used if the file calls them geographical: x is the longitude, y the latitude. A link has its
+//! installed capacity, the element `preInstalledModule`. The files do not name the unit of capacities, which differs
+//! between instances; a warning reports that Mb/s is assumed unless the scenario gives a unit. Modules that could be
+//! added, costs and demands are left out; warnings report demands and links without capacity.
 
-use super::{Data, DeclaredEdge, DeclaredNode, Graph, line};
+use super::{Data, DeclaredEdge, DeclaredNode, Graph, line, number};
 use crate::schema::Warnings;
 use crate::topology::TopologyError;
 use roxmltree::{Document, Node};
+use sparelane_core::Rate;
 use std::collections::BTreeMap;
 
-/// Reads the network of `tree`. `warnings` collects what is left out.
-pub(super) fn read<'a>(tree: &'a Document<'_>, warnings: &Warnings) -> Result<Graph<'a>, TopologyError> {
+/// The assumed rate of a link of capacity 1.
+const ASSUMED_UNIT: Rate = Rate::from_mbps(1);
+/// The maximum capacity, whatever its unit.
+const MAX_CAPACITY: f64 = 1e15;
+
+/// Reads the network of `tree`, in which `unit` is the rate of capacity 1. `warnings` collects what is left out or
+/// assumed.
+pub(super) fn read<'a>(
+    tree: &'a Document<'_>,
+    unit: Option<Rate>,
+    warnings: &Warnings,
+) -> Result<Graph<'a>, TopologyError> {
     let root = tree.root_element();
     let structure =
         child(root, "networkStructure").filter(|_| root.tag_name().name() == "network").ok_or_else(|| {
@@ -27,7 +39,7 @@ pub(super) fn read<'a>(tree: &'a Document<'_>, warnings: &Warnings) -> Result<Gr
         if let Some(place) = child(node, "coordinates").filter(|_| is_geographical) {
             for (name, axis) in [("longitude", "x"), ("latitude", "y")] {
                 if let Some((line, text)) = text(place, axis) {
-                    values.insert(name.to_owned(), (line, text));
+                    values.insert(name.to_owned(), (line, text.into()));
                 }
             }
         }
@@ -39,21 +51,41 @@ pub(super) fn read<'a>(tree: &'a Document<'_>, warnings: &Warnings) -> Result<Gr
             let missing = || TopologyError::at(line(link), format!("<link> has no <{name}>; it needs one"));
             text(link, name).map(|(_, id)| id).ok_or_else(missing)
         };
-        let data = Data { line: line(link), values: BTreeMap::new() };
-        Ok(DeclaredEdge { ends: [end("source")?, end("target")?], data })
+        let mut values = BTreeMap::new();
+        if let Some((line, rate)) = rate(link, unit.unwrap_or(ASSUMED_UNIT))? {
+            values.insert("rate".to_owned(), (line, rate.into()));
+        }
+        let data = Data { line: line(link), values };
+        Ok(DeclaredEdge { ends: [end("source")?, end("target")?], is_directed: false, data })
     });
-    let edges = edges.collect::<Result<_, TopologyError>>()?;
-    warn_of_omissions(root, structure, warnings);
+    let edges = edges.collect::<Result<Vec<DeclaredEdge<'a>>, TopologyError>>()?;
+    warn(root, &edges, unit, warnings);
     Ok(Graph { edges, nodes })
 }
 
-fn warn_of_omissions(root: Node<'_, '_>, structure: Node<'_, '_>, warnings: &Warnings) {
-    let has_capacity = |link: &Node<'_, '_>| link.descendants().any(|inside| inside.tag_name().name() == "capacity");
-    let capacities = elements(structure, "links", "link").filter(has_capacity).count();
-    if capacities > 0 {
+/// Returns the rate of a link with installed capacity, as text with a unit, and the line of the capacity.
+fn rate(link: Node<'_, '_>, unit: Rate) -> Result<Option<(usize, String)>, TopologyError> {
+    let Some((line, text)) = child(link, "preInstalledModule").and_then(|module| text(module, "capacity")) else {
+        return Ok(None);
+    };
+    let capacity = number(text, 0.0, MAX_CAPACITY)
+        .map_err(|allowed| TopologyError::at(line, format!("<capacity> is `{text}`; allowed: {allowed}")))?;
+    let bps = (capacity * unit.as_bps() as f64).round();
+    Ok((capacity > 0.0).then(|| (line, format!("{bps}bps"))))
+}
+
+fn warn(root: Node<'_, '_>, edges: &[DeclaredEdge<'_>], unit: Option<Rate>, warnings: &Warnings) {
+    let with_capacity = edges.iter().filter(|edge| edge.data.text("rate").is_some()).count();
+    if with_capacity > 0 && unit.is_none() {
+        warnings.add(
+            "SNDlib's map does not name the unit of its capacities: Mb/s is assumed; capacity_unit states the unit",
+        );
+    }
+    let without = edges.len() - with_capacity;
+    if without > 0 {
         warnings.add(format!(
-            "capacities of SNDlib's map are left out, because the file does not name their unit; links with \
-             default_rate instead: {capacities}; [[link]] sets the rate of one"
+            "links of SNDlib's map without installed capacity: {without}; their rate is default_rate, and modules that \
+             could be added are left out"
         ));
     }
     let demands = elements(root, "demands", "demand").count();
@@ -88,41 +120,58 @@ mod tests {
  <links><link id="L1"><source>Berlin</source><target>Ulm</target></link></links>
 </networkStructure><demands/></network>"#;
 
+    /// The same network with this content of its link, after its ends.
+    fn with(content: &str) -> String {
+        TWO.replace("<target>Ulm</target>", &format!("<target>Ulm</target>{content}"))
+    }
+
+    fn rates(text: &str, unit: Option<Rate>) -> Result<(Vec<Option<String>>, Vec<String>), String> {
+        let (tree, warnings) = (Document::parse(text).unwrap(), Warnings::default());
+        let graph = read(&tree, unit, &warnings).map_err(|error| error.to_string())?;
+        let rates = graph.edges.iter().map(|edge| edge.data.text("rate").map(str::to_owned));
+        Ok((rates.collect(), warnings.list()))
+    }
+
     #[test]
     fn nodes_have_coordinates_and_links_have_ends() {
         let tree = Document::parse(TWO).unwrap();
-        let graph = read(&tree, &Warnings::default()).unwrap();
+        let graph = read(&tree, None, &Warnings::default()).unwrap();
         assert_eq!(graph.nodes[1].data.text("latitude"), Some("48.4"));
         assert_eq!(graph.edges[0].ends, ["Berlin", "Ulm"]);
         let pixels = TWO.replace("geographical", "pixel");
         let tree = Document::parse(&pixels).unwrap();
-        assert_eq!(read(&tree, &Warnings::default()).unwrap().nodes[1].data.text("latitude"), None);
+        assert_eq!(read(&tree, None, &Warnings::default()).unwrap().nodes[1].data.text("latitude"), None);
     }
 
     #[test]
-    fn omitted_capacities_and_demands_are_warnings() {
-        let warnings_of = |text: &str| {
-            let warnings = Warnings::default();
-            read(&Document::parse(text).unwrap(), &warnings).unwrap();
-            warnings.list()
-        };
-        assert!(warnings_of(TWO).is_empty());
-        let module = "<target>Ulm</target><preInstalledModule><capacity>9920.0</capacity></preInstalledModule>";
-        let text = TWO.replace("<target>Ulm</target>", module);
-        let warnings =
-            warnings_of(&text.replace("<demands/>", "<demands><demand id=\"d\"/><demand id=\"e\"/></demands>"));
+    fn installed_capacities_are_rates_in_the_unit_of_the_scenario_or_in_mbps_with_a_warning() {
+        let text = with("<preInstalledModule><capacity>2480.5</capacity><cost>0.0</cost></preInstalledModule>");
+        let (rate, warnings) = rates(&text, None).unwrap();
+        assert_eq!(rate, [Some("2480500000bps".to_owned())]);
+        assert!(matches!(&warnings[..], [one] if one.contains("Mb/s is assumed")), "{warnings:?}");
+        let two = Some(Rate::from_mbps(2));
+        assert_eq!(rates(&text, two), Ok((vec![Some("4961000000bps".to_owned())], vec![])));
+        for text in [with(""), text.replace("2480.5", "0.0")] {
+            let (rate, warnings) = rates(&text, two).unwrap();
+            assert_eq!(rate, [None]);
+            assert!(matches!(&warnings[..], [one] if one.contains("without installed capacity: 1;")), "{warnings:?}");
+        }
         assert!(
-            warnings[0].starts_with("capacities") && warnings[0].contains("default_rate instead: 1;"),
-            "{warnings:?}"
+            rates(&text.replace("2480.5", "-1"), two).unwrap_err().contains("<capacity> is `-1`; allowed: a number")
         );
-        assert!(warnings[1].starts_with("demands") && warnings[1].contains(": 2;"), "{warnings:?}");
+    }
+
+    #[test]
+    fn omitted_demands_are_a_warning() {
+        let text = with("<preInstalledModule><capacity>1</capacity></preInstalledModule>");
+        let text = text.replace("<demands/>", "<demands><demand id=\"d\"/><demand id=\"e\"/></demands>");
+        let (_, warnings) = rates(&text, Some(Rate::from_mbps(1))).unwrap();
+        assert!(matches!(&warnings[..], [one] if one.starts_with("demands") && one.contains(": 2;")), "{warnings:?}");
     }
 
     #[test]
     fn a_file_without_a_network_is_refused() {
-        let refused = |text: &str| {
-            read(&Document::parse(text).unwrap(), &Warnings::default()).err().map(|error| error.to_string()).unwrap()
-        };
+        let refused = |text: &str| rates(text, None).unwrap_err();
         assert!(refused("<svg/>").starts_with("line 1: this is not an SNDlib network"));
         assert_eq!(refused(&TWO.replace("<target>Ulm</target>", "")), "line 6: <link> has no <target>; it needs one");
     }

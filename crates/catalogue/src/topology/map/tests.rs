@@ -1,6 +1,7 @@
 //! Tests of the interpretation of maps.
 
 use super::*;
+use sparelane_sim::{Limit, NodeId};
 
 const DEFAULTS: MapDefaults = MapDefaults { rate: Rate::from_gbps(40), delay: Dur::from_ms(7) };
 
@@ -44,8 +45,18 @@ const ZOO: &str = r#"<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
   </graph>
 </graphml>"#;
 
+fn read_as(
+    format: FileFormat,
+    text: &str,
+    component: Component,
+    warnings: &Warnings,
+) -> Result<Network, TopologyError> {
+    let options = MapOptions { defaults: DEFAULTS, component, capacity_unit: None, has_latencies: false };
+    parse(text, format, &options, warnings).map(Option::unwrap)
+}
+
 fn read(text: &str) -> Result<Network, TopologyError> {
-    parse(text, Format::GraphMl, &DEFAULTS, Component::All, &Warnings::default())
+    read_as(FileFormat::GraphMl, text, Component::All, &Warnings::default())
 }
 
 fn error(text: &str) -> String {
@@ -153,18 +164,68 @@ fn an_edge_from_a_node_to_itself_is_left_out_with_a_warning() {
         "<edge source=\"1\" target=\"2\" /><edge source=\"2\" target=\"2\"/>",
     );
     let warnings = Warnings::default();
-    let network = parse(&text, Format::GraphMl, &DEFAULTS, Component::All, &warnings).unwrap();
+    let network = read_as(FileFormat::GraphMl, &text, Component::All, &warnings).unwrap();
     assert_eq!(network.cables.len(), 2);
-    assert_eq!(warnings.list(), ["edges from a node to itself are left out of the map: 1 (line 16)"]);
+    assert_eq!(warnings.list()[0], "edges from a node to itself are left out of the map: 1 (line 16)");
 }
 
 #[test]
 fn the_largest_component_is_taken_on_request_with_a_warning() {
     let warnings = Warnings::default();
-    let network = parse(ZOO, Format::GraphMl, &DEFAULTS, Component::Largest, &warnings).unwrap();
+    let network = read_as(FileFormat::GraphMl, ZOO, Component::Largest, &warnings).unwrap();
     let names: Vec<_> = network.nodes.iter().map(|node| node.name.as_str()).collect();
     assert_eq!(names, ["New York", "Chicago", "Chicago-2"]);
-    assert_eq!(warnings.list(), ["the map is not connected: its largest part has 3 of 4 nodes"]);
+    assert_eq!(warnings.list()[1..], ["the map is not connected: its largest part has 3 of 4 nodes"]);
+}
+
+#[test]
+fn merged_parallel_edges_are_a_warning() {
+    let warnings = Warnings::default();
+    read_as(FileFormat::GraphMl, ZOO, Component::All, &warnings).unwrap();
+    assert_eq!(
+        warnings.list(),
+        ["parallel edges of the map are merged: 2 (line 15, 17); the merged link has the highest rate and the least \
+          delay of them"]
+    );
+}
+
+#[test]
+fn each_direction_of_a_directed_graph_has_its_own_values() {
+    let gml = "graph [ directed 1 node [ id 0 ] node [ id 1 ] node [ id 2 ]
+        edge [ source 1 target 0 rate \"10Mbps\" delay \"3ms\" loss 0.1 ]
+        edge [ source 0 target 1 rate \"1Mbps\" delay \"4ms\" ]
+        edge [ source 1 target 2 rate \"5Mbps\" ]
+        edge [ source 1 target 0 rate \"2Mbps\" ] ]";
+    let graphml = r#"<graphml><key id="r" attr.name="rate"/><key id="d" attr.name="delay"/><key id="l" attr.name="loss"/>
+        <graph edgedefault="directed"><node id="0"/><node id="1"/><node id="2"/>
+        <edge source="1" target="0"><data key="r">10Mbps</data><data key="d">3ms</data><data key="l">0.1</data></edge>
+        <edge source="0" target="1"><data key="r">1Mbps</data><data key="d">4ms</data></edge>
+        <edge source="1" target="2"><data key="r">5Mbps</data></edge>
+        <edge source="1" target="0"><data key="r">2Mbps</data></edge></graph></graphml>"#;
+    for (format, text) in [(FileFormat::Gml, gml), (FileFormat::GraphMl, graphml)] {
+        let warnings = Warnings::default();
+        let network = read_as(format, text, Component::All, &warnings).unwrap();
+        let [both, single] = &network.cables[..] else { panic!("two cables") };
+        assert_eq!((both.a, both.rates), (NodeId(1), [10, 1].map(Rate::from_mbps)));
+        assert_eq!((both.delay, both.loss), (Dur::from_ms(4), [0.1, 0.0].map(Loss::of_any)));
+        assert_eq!(single.rates, [Rate::from_mbps(5); 2]);
+        let starts: Vec<_> =
+            warnings.list().iter().map(|one| one.split(" (").next().unwrap_or("").to_owned()).collect();
+        assert_eq!(
+            starts,
+            [
+                "parallel edges of the map are merged: 1",
+                "directed edges of the map have no edge back: 1",
+                "the two directions of edges of the map differ in delay: 1"
+            ]
+        );
+    }
+    // An edge of GraphML may differ from the graph, and an undirected pair is parallel.
+    let mixed =
+        graphml.replace("<edge source=\"1\" target=\"2\">", "<edge source=\"1\" target=\"2\" directed=\"false\">");
+    let warnings = Warnings::default();
+    read_as(FileFormat::GraphMl, &mixed, Component::All, &warnings).unwrap();
+    assert!(!warnings.list().iter().any(|one| one.contains("no edge back")), "{:?}", warnings.list());
 }
 
 #[test]
@@ -178,7 +239,7 @@ fn a_map_means_the_same_in_gml() {
         edge [ source 1 target 0 LinkSpeedRaw 10000000000 ]
         edge [ source 1 target 2 ]
         edge [ source 1 target 0 ] ]"#;
-    let parsed = parse(gml, Format::Gml, &DEFAULTS, Component::All, &Warnings::default()).unwrap();
+    let parsed = read_as(FileFormat::Gml, gml, Component::All, &Warnings::default()).unwrap();
     let same = read(ZOO).unwrap();
     let names = |network: &Network| network.nodes.iter().map(|node| node.name.clone()).collect::<Vec<_>>();
     assert_eq!((names(&parsed), format!("{:?}", parsed.cables)), (names(&same), format!("{:?}", same.cables)));

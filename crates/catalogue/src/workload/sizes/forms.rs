@@ -100,7 +100,8 @@ pub static SIZE_FORMS: &[&SizeForm] = &[
                 "path",
                 Kind::Path,
                 Fallback::Nothing("from bytes and cumulative"),
-                "CSV file of two columns, bytes and cumulative probability; a first row of words is a header",
+                "file of two columns, bytes and cumulative probability, 0 to 1 or in per cent, with a comma or blanks \
+                 between them; a first row of words is a header",
             ),
         ],
         read: &|section, context| read_cdf(section, context.source),
@@ -180,25 +181,85 @@ fn columns(section: &Section<'_>, other: &str) -> Result<Vec<(u64, f64)>, Scenar
     Ok(sizes.into_iter().zip(values).collect())
 }
 
-/// Reads the rows of a CSV file of sizes and probabilities.
+/// The last value of a cumulative distribution in per cent is 100, and that of one in probabilities is 1. Above this
+/// value the file is in per cent.
+const PER_CENT_ABOVE: f64 = 2.0;
+
+/// Reads the rows of a file of sizes and cumulative probabilities, which are in per cent if they end at 100.
 fn rows(input: &Input) -> Result<Vec<(u64, f64)>, ScenarioError> {
-    let mut rows = Vec::new();
+    let mut rows: Vec<(u64, f64)> = Vec::new();
     let lines = (1..).zip(input.text.lines().map(str::trim));
     for (line, text) in lines.filter(|(_, text)| !text.is_empty() && !text.starts_with('#')) {
-        let row = text
-            .split_once(',')
-            .and_then(|(bytes, share)| Some((bytes.trim().parse::<u64>().ok()?, share.trim().parse::<f64>().ok()?)));
         let is_header = rows.is_empty() && text.starts_with(|c: char| c.is_ascii_alphabetic());
-        match row {
+        match row(text) {
             Some(row) => rows.push(row),
             None if is_header => {}
             None => {
                 let message = format!(
-                    "\"{text}\" is not a row; allowed: whole bytes and a cumulative probability, as in 1460,0.5"
+                    "\"{text}\" is not a row; allowed: whole bytes and a cumulative probability, as in 1460,0.5 or \
+                     1460 50"
                 );
                 return Err(input.error(Some(line), message));
             }
         }
     }
+    let Some(&(_, end)) = rows.last() else { return Ok(rows) };
+    if end > PER_CENT_ABOVE {
+        if (end - 100.0).abs() > PER_CENT_TOLERANCE {
+            let message = format!("the cumulative distribution ends at {end}; allowed: 1, or 100 in per cent");
+            return Err(input.error(None, message));
+        }
+        rows.iter_mut().for_each(|(_, share)| *share /= 100.0);
+    }
     Ok(rows)
+}
+
+/// The maximum deviation of the last value in per cent from 100.
+const PER_CENT_TOLERANCE: f64 = 1e-4;
+
+/// Splits a row at its comma, or at its blanks. Bytes may be written as `1e6` or `1000.0`, but must be whole.
+fn row(text: &str) -> Option<(u64, f64)> {
+    let (bytes, share) = text.split_once(',').or_else(|| text.split_once(char::is_whitespace))?;
+    let (bytes, share) = (bytes.trim(), share.trim().parse().ok()?);
+    let whole = || bytes.parse::<f64>().ok().filter(|bytes| bytes.fract() == 0.0 && (0.0..1e15).contains(bytes));
+    Some((bytes.parse().ok().or_else(|| whole().map(|bytes| bytes as u64))?, share))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<(u64, f64)>, String> {
+        let input = Input { name: "f".to_owned(), format: None, text: text.to_owned(), purpose: Purpose::Sizes };
+        rows(&input).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_distribution_in_per_cent_or_with_blanks_is_the_one_in_probabilities_with_commas() {
+        let expected = Ok(vec![(0, 0.0), (100, 0.01), (1000, 1.0)]);
+        for text in [
+            "0,0\n100,0.01\n1000,1\n",
+            "0 0\n100 0.01\n1000 1.0\n",
+            "0 0\n100 1\n1000 100\n",
+            "bytes,percent\n0,0\n100,1\n1e3,100.0\n",
+            "# made by hand\n\n0\t0\n100.0\t1\n1000\t100",
+            "  0   0\n  100   1\n  1000   100\n",
+        ] {
+            assert_eq!(read(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_row_that_is_no_pair_of_numbers_is_refused_with_its_line() {
+        for (text, expected) in [
+            ("0 0\n100 1\n1000 97.0\n", "f: the cumulative distribution ends at 97; allowed: 1, or 100 in per cent"),
+            ("0 0\nbytes percent\n", "f:2: \"bytes percent\" is not a row; allowed: whole bytes and"),
+            ("0 0\n1.5 100\n", "f:2: \"1.5 100\" is not a row"),
+            ("0 0\n-5 100\n", "f:2: \"-5 100\" is not a row"),
+            ("0 0\n5 1 100\n", "f:2: \"5 1 100\" is not a row"),
+        ] {
+            let found = read(text).expect_err(text);
+            assert!(found.starts_with(expected), "{found}");
+        }
+    }
 }
