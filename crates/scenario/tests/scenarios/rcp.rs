@@ -106,3 +106,47 @@ fn an_interface_that_computes_a_rate_is_shared_as_a_router_is() {
     assert!(backlog("[nic.rcp]\n") <= 10.0 * 1500.0);
     assert!(backlog("") > 100.0 * 1500.0);
 }
+
+/// Twenty flows join one on a link of 200 Mb/s. Each learns the whole rate of the link from its SYN, and sends at it for
+/// a round trip of 55 ms, until the first acknowledgment brings a lower one: 20 * 200 Mb/s * 55 ms = 27.5 MB. If routers
+/// wrote the rate on arrival, the lower rate would wait behind this queue, which would grow to 269 MB.
+#[test]
+fn flows_that_join_at_the_line_rate_leave_the_queue_of_one_round_trip() {
+    let joined = |n: u32| format!("[\"left{n}\", \"right{n}\"]");
+    let pairs: Vec<_> = (1..21).map(joined).collect();
+    let workload = format!(
+        "workload=[{{kind=\"bulk\", scheme=\"rcp\", pairs=[[\"left0\", \"right0\"]]}}, \
+         {{kind=\"bulk\", scheme=\"rcp\", start=\"2s\", flows=20, pairs=[{}]}}]",
+        pairs.join(", ")
+    );
+    let records = run(&[
+        "duration=5s",
+        "topology={kind=\"dumbbell\", pairs=21, access_rate=\"200Mbps\", access_delay=\"100us\", \
+         bottleneck_rate=\"200Mbps\", bottleneck_delay=\"27300us\"}",
+        "queue={limit=\"400MB\", rcp={}}",
+        &workload,
+        "sample={interval=\"5ms\", queues=[[\"west\", \"east\"]]}",
+    ]);
+    let backlog = series(&records, 0, "backlog_bytes");
+    let most = between(&backlog, 0, 5_000 * MS).into_iter().fold(0.0, f64::max);
+    assert!((most / 27.5e6 - 1.0).abs() < 0.1, "{most} bytes");
+    let last = between(&backlog, 4_900 * MS, 5_000 * MS);
+    assert!(last.iter().all(|&bytes| bytes < 0.05 * 27.5e6), "{last:?}");
+}
+
+/// The queue counts packets by another way if it writes rates. Without RCP's flows, nothing may change.
+#[test]
+fn a_router_that_computes_rates_changes_nothing_for_flows_that_do_not_ask() {
+    let of_tcp = |queue: &str| {
+        let records = run(&[
+            "duration=2s",
+            "scheme={tcp={controller=\"newreno\"}}",
+            "workload.0.scheme=tcp",
+            "workload.1.scheme=tcp",
+            queue,
+            "sample={flows=[0]}",
+        ]);
+        sparelane_scenario::digest(&records)
+    };
+    assert_eq!(of_tcp("queue={limit=\"1bdp\", rcp={}}"), of_tcp("queue={limit=\"1bdp\"}"));
+}

@@ -173,10 +173,13 @@ impl TwoEventFabric {
             Waiting::Priority(queue) => queue.dequeue(),
             Waiting::Active(active) => active.dequeue(now),
         };
-        port.in_transmission = next;
         self.take_victims(link);
-        if let Some(packet) = next {
+        if let Some(mut packet) = next {
             let port = &mut self.ports[link as usize];
+            if let Some(meter) = &mut port.meter {
+                meter.handle_departure(now, &mut packet);
+            }
+            port.in_transmission = Some(packet);
             port.free_at = match &mut port.follower {
                 Some(follower) => follower.end(now, has_waited, packet.wire_bytes(), port.spec.min_time),
                 None => now + port.spec.time_of(&packet),
@@ -387,7 +390,7 @@ impl TwoEventFabric {
         let mut victims = Vec::new();
         let (bytes, _) = port.backlog();
         if let Some(meter) = &mut port.meter {
-            meter.pass(now, &mut packet, bytes);
+            meter.handle_arrival(now, &packet, bytes);
         }
         let planned = port.faults.drops(now, &mut packet);
         // An idle link transmits the packet at once, so neither the memory nor the queue's limit applies.

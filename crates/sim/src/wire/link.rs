@@ -110,7 +110,7 @@ enum Waiting {
     ByClass(Box<PriorityQueue>),
     /// Packets wait in an active queue, which decides by time or by chance.
     Active(Box<ActiveQueue>),
-    /// Packets wait in a queue of a link with PAUSE.
+    /// Packets wait in a queue of a link with PAUSE or RCP's meter.
     Controlled(Box<Controlled>),
 }
 
@@ -138,7 +138,9 @@ impl Waiting {
             return Waiting::Active(Box::new(ActiveQueue::of(law)));
         }
         match &spec.queue.discipline {
-            _ if spec.is_controlled => Waiting::Controlled(Box::new(Controlled::new(spec))),
+            Discipline::Fifo | Discipline::Priority if spec.is_controlled => {
+                Waiting::Controlled(Box::new(Controlled::new(spec)))
+            }
             Discipline::Fifo => Waiting::InOrder(Cursor::default()),
             Discipline::Priority => Waiting::ByClass(Box::new(PriorityQueue::of(spec))),
             Discipline::Active(law) => Waiting::Active(Box::new(ActiveQueue::new(&**law, spec, seed, number))),
@@ -344,13 +346,13 @@ impl Link {
         }
     }
 
-    /// Applies RCP's meter and faults to an arriving packet. Returns false if the packet was dropped.
+    /// Counts an arriving packet in RCP's meter, and applies faults. Returns false if the packet was dropped.
     fn passes_ingress(&mut self, now: Time, packet: &mut Packet, dropped: &mut Vec<Packet>) -> bool {
         let is_metered = self.ingress.as_ref().is_some_and(|ingress| ingress.meter.is_some());
         let waiting_bytes = if is_metered { self.waiting(now).0 } else { 0 };
         if let Some(ingress) = &mut self.ingress {
             if let Some(meter) = &mut ingress.meter {
-                meter.pass(now, packet, waiting_bytes);
+                meter.handle_arrival(now, packet, waiting_bytes);
             }
             if ingress.faults.drops(now, packet) {
                 self.drop(*packet, dropped);
@@ -403,13 +405,16 @@ impl Link {
         let victims = &active.fates.dropped[before..];
         victims.iter().for_each(|victim| self.counts.dropped[usize::from(victim.class()) & (CLASSES - 1)] += 1);
         match packet {
-            Some(packet) => match &mut self.follower {
-                Some(follower) => {
-                    let end = follower.end(free_at, has_waited, packet.wire_bytes(), self.min_time);
-                    self.put_on_wire(&packet, end);
+            Some(mut packet) => {
+                self.write_rate(free_at, &mut packet);
+                match &mut self.follower {
+                    Some(follower) => {
+                        let end = follower.end(free_at, has_waited, packet.wire_bytes(), self.min_time);
+                        self.put_on_wire(&packet, end);
+                    }
+                    None => _ = self.transmit_any(free_at, &packet),
                 }
-                None => _ = self.transmit_any(free_at, &packet),
-            },
+            }
             None => self.waits = false,
         }
     }
@@ -480,6 +485,19 @@ impl Link {
     #[inline(always)]
     fn transmit_any(&mut self, start: Time, packet: &Packet) -> bool {
         self.put_on_wire(packet, start + self.time_of(packet.wire_bytes()))
+    }
+
+    /// Like [`Link::transmit_any`], on a link that may have RCP's meter.
+    fn transmit_metered(&mut self, start: Time, mut packet: Packet) -> bool {
+        self.write_rate(start, &mut packet);
+        self.transmit_any(start, &packet)
+    }
+
+    /// Lets RCP's meter, if there is one, write its rate into a packet whose transmission begins at `start`.
+    fn write_rate(&mut self, start: Time, packet: &mut Packet) {
+        if let Some(meter) = self.ingress.as_mut().and_then(|ingress| ingress.meter.as_mut()) {
+            meter.handle_departure(start, packet);
+        }
     }
 
     /// Puts a packet on the wire of a link without a least transmission time. The transmission begins at `start`.

@@ -16,8 +16,11 @@
 //! The average moves once per interval, before R does, towards the mean of the interval's round-trip times, weighted by
 //! packet sizes. An interval without samples uses the mean of the last one that had some.
 //!
-//! The meter is part of a link's ingress, works with queues of any discipline, and needs no events: an arriving packet
-//! ends the intervals that have passed.
+//! A packet is counted when it arrives, and gets R when its transmission begins, as in the ns-2 code. R on arrival would
+//! reach the senders later by the very backlog that it is meant to reduce, and the queue would not settle.
+//!
+//! The meter is part of a link's ingress, works with queues of any discipline, and needs no events: arrivals and
+//! departures end the intervals that have passed. They must be passed in the order of their times.
 
 use crate::config::RcpSpec;
 use crate::wire::packet::Packet;
@@ -70,17 +73,24 @@ impl RcpMeter {
         }
     }
 
-    /// Handles a packet that arrives at the queue, in which `waiting_bytes` wait.
-    pub(crate) fn pass(&mut self, now: Time, packet: &mut Packet, waiting_bytes: u64) {
+    /// Counts a packet that arrives at the queue, in which `waiting_bytes` wait.
+    pub(crate) fn handle_arrival(&mut self, now: Time, packet: &Packet, waiting_bytes: u64) {
         self.catch_up(now);
         let bytes = packet.wire_bytes();
         self.arrived_bytes += bytes;
         self.standing_bytes = Some(self.standing_bytes.map_or(waiting_bytes, |least| least.min(waiting_bytes)));
+        if packet.requests_rate()
+            && let Some(rtt) = packet.rtt_estimate()
+        {
+            self.rtt_byte_s += rtt.as_secs_f64() * bytes as f64;
+            self.rtt_bytes += bytes;
+        }
+    }
+
+    /// Lowers the rate that a packet requests to R. The transmission of the packet begins at `start`.
+    pub(crate) fn handle_departure(&mut self, start: Time, packet: &mut Packet) {
+        self.catch_up(start);
         if packet.requests_rate() {
-            if let Some(rtt) = packet.rtt_estimate() {
-                self.rtt_byte_s += rtt.as_secs_f64() * bytes as f64;
-                self.rtt_bytes += bytes;
-            }
             packet.lower_rate(self.rate());
         }
     }
@@ -173,15 +183,16 @@ mod tests {
 
     const LINK: Rate = Rate::from_mbps(100);
 
-    /// Passes one packet of `bytes` that requests the highest rate, with a round-trip time of `rtt`. Returns the rate
-    /// that it gets, kb/s.
+    /// Passes one packet of `bytes` that requests the highest rate, with a round-trip time of `rtt`, and that leaves at
+    /// once. Returns the rate that it gets, kb/s.
     fn pass(meter: &mut RcpMeter, at: Dur, bytes: u16, rtt: Option<Dur>, waiting_bytes: u64) -> u32 {
         let (flow, seq, trigger, route, class) = (0, 0, 0, 0, 0);
         let fields =
             Fields { flow, seq, trigger, route, blocks: NO_BLOCKS, wire_bytes: bytes, flags: Flags::DATA, class };
         let mut packet = Packet::new(fields);
         packet.request_rate(Rate::from_bps(u64::MAX), rtt);
-        meter.pass(Time::ZERO + at, &mut packet, waiting_bytes);
+        meter.handle_arrival(Time::ZERO + at, &packet, waiting_bytes);
+        meter.handle_departure(Time::ZERO + at, &mut packet);
         packet.trigger()
     }
 

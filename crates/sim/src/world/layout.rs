@@ -46,6 +46,8 @@ pub(crate) fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(
     let changing: BTreeSet<_> = config.changes.iter().map(|change| (change.cable, change.from)).collect();
     let (router_queue, nic_queue) = (Arc::new(config.router_queue.clone()), Arc::new(config.nic_queue.clone()));
     let with_pause = config.network.queues_with_pause();
+    let wants_rate = |scheme: &Scheme| scheme.any_controller().is_ok_and(|cc| cc.desired_rate().is_some());
+    let some_want_rates = config.schemes.iter().any(wants_rate);
     let spec = |index: usize, cable: &Cable, from: NodeId| {
         let is_host = config.network.nodes[from.index()].kind == NodeKind::Host;
         let usual = if is_host { &nic_queue } else { &router_queue };
@@ -57,7 +59,8 @@ pub(crate) fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(
         let min_time = if is_host { hosts.spec(from).send_cost } else { Dur::ZERO };
         let is_watched = watched.contains(&(from, if from == cable.a { cable.b } else { cable.a }));
         let pauses = cable.pause.filter(|_| !is_host);
-        let is_controlled = with_pause[index][cable.direction_from(from)];
+        let grants_rates = queue.rcp.is_some() && some_want_rates;
+        let is_controlled = with_pause[index][cable.direction_from(from)] || grants_rates;
         let changes = changing.contains(&(index, from));
         let trace = cable.traces[cable.direction_from(from)].clone();
         let effects = cable.effects[cable.direction_from(from)].clone();

@@ -1,4 +1,5 @@
-//! Links with PAUSE (see `wire/pause.rs`): transmitters that may be paused, and queues that pause other links.
+//! Links with PAUSE (see `wire/pause.rs`): transmitters that may be paused, and queues that pause other links. Links with
+//! RCP's meter are such links without pauses, because the rate that a packet gets is not known before it departs.
 //!
 //! Packets wait in a queue, and the link is committed lazily, as with the other queues. In addition, waiting packets do
 //! not imply a packet on the wire, so the link requests events of its own: a *turn*. A turn is due when a transmission
@@ -14,7 +15,7 @@ use crate::wire::qdisc::PriorityQueue;
 use sparelane_core::{Dur, Rate, Time};
 use std::collections::VecDeque;
 
-/// The state of a link with PAUSE.
+/// The state of a link with PAUSE or RCP's meter.
 #[derive(Debug)]
 pub(super) struct Controlled {
     held: Held,
@@ -183,7 +184,7 @@ impl Link {
     pub(super) fn send_controlled(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
         self.commit(now);
         if self.busy_until <= now && !self.waits {
-            return self.transmit_any(now, packet);
+            return self.transmit_metered(now, *packet);
         }
         let before = dropped.len();
         let Some(control) = self.control_mut() else { return false };
@@ -217,7 +218,7 @@ impl Link {
             if !control.holds.is_empty() {
                 control.check_at = control.check_at.min(now);
             }
-            self.transmit_any(start, &packet);
+            self.transmit_metered(start, packet);
         }
         self.rearm(now);
     }

@@ -1,4 +1,5 @@
-//! Faults and RCP's meter, which a packet passes on arrival at a link, before its queue.
+//! Faults and RCP's meter, which a packet passes on arrival at a link, before its queue. The meter also writes its rate
+//! into packets that leave the queue.
 //!
 //! They are boxed: a link without faults and meter pays nothing, because its packets never leave the fast path.
 
@@ -104,5 +105,66 @@ impl Ingress {
     /// An ingress without faults and meter.
     pub(super) fn open() -> Ingress {
         Ingress { faults: Faults::none(), meter: None, has_stage: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Link;
+    use super::*;
+    use crate::config::{Discipline, QueueSpec, RcpSpec, RoomNeeded};
+    use crate::routing::network::Limit;
+    use sparelane_core::{Dur, Rate, Time};
+    use std::sync::Arc;
+
+    /// A link of 8 Mb/s with RCP's meter, on which 1000 bytes take a millisecond, with a delay of 3 ms.
+    fn metered(discipline: Discipline) -> LinkSpec {
+        let limit = Limit::Packets(100);
+        let queue = QueueSpec {
+            discipline,
+            limit,
+            mark_at: None,
+            bars_low_priority: false,
+            push_out: true,
+            room: RoomNeeded::Packet,
+            rcp: Some(RcpSpec::default()),
+        };
+        LinkSpec {
+            rate: Rate::from_mbps(8),
+            delay: Dur::from_ms(3),
+            queue: Arc::new(queue),
+            limit,
+            loss: Loss::NONE,
+            min_time: Dur::ZERO,
+            memory: None,
+            is_watched: false,
+            pauses: None,
+            is_controlled: true,
+            changes: false,
+            trace: None,
+            largest_bytes: 1000,
+        }
+    }
+
+    /// Thirty packets arrive at once. In the first interval of 10 ms, y is 24 Mb/s, so R = 400 kb/s falls by
+    /// (0.05)(0.4)(16 / 8) = 4 % to 384 kb/s. The second interval is idle, so R rises by (0.05)(0.4) = 2 % to 391 kb/s.
+    #[test]
+    fn a_packet_gets_the_rate_of_the_time_at_which_it_departs() {
+        for discipline in [Discipline::Fifo, Discipline::Priority] {
+            let mut link = Link::new(&metered(discipline), 1, 0);
+            for seq in 0..30 {
+                let mut packet = Packet::example(0, seq, 1000, false);
+                packet.request_rate(Rate::from_mbps(8), None);
+                _ = link.send(Time::ZERO, &packet, &mut Vec::new());
+            }
+            let mut rates = Vec::new();
+            while link.next_event() != Time::NEVER {
+                let at = link.next_event();
+                assert_eq!(at, Time::ZERO + Dur::from_ms(4 + rates.len() as u64));
+                rates.push(link.deliver(at).trigger());
+                link.next_after(at);
+            }
+            assert_eq!(rates, [[400; 10], [384; 10], [391; 10]].concat());
+        }
     }
 }

@@ -33,7 +33,8 @@ pub(crate) struct LinkSpec {
     pub(crate) is_watched: bool,
     /// The thresholds at which the sending end pauses the other end, if it does.
     pub(crate) pauses: Option<PauseSpec>,
-    /// The link may be paused, or its queue may pause others.
+    /// The link may be paused, its queue may pause others, or it writes RCP's rate into departing packets. Packets of a
+    /// FIFO or priority queue then wait in the queue, because their departure is not known on arrival.
     pub(crate) is_controlled: bool,
     /// The link changes during the run: it must not be fused, and no departure is certain before it has happened.
     pub(crate) changes: bool,
