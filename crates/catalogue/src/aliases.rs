@@ -83,8 +83,8 @@ pub static ALIASES: &[Alias] = &[
     Alias {
         words: &["tbf", "htb", "hfsc", "tokenbucket", "shaper", "policer"],
         names: &[],
-        keys: &["[[link]] rate", "[[cross_traffic]] bucket"],
-        remark: "a shaper or policer is not built in; a link has a rate, and cross traffic a token bucket",
+        keys: &["[[link]] rate", "[[link]] policer", "[[cross_traffic]] bucket"],
+        remark: "a policer is a key of [[link]]; a link has a rate, and cross traffic a token bucket",
         is_here: false,
     },
     called(&["aqm", "activequeuemanagement"], &["red", "codel", "fq-codel", "pie"], "laws of active queue management"),
