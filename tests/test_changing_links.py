@@ -129,6 +129,8 @@ def test_files_that_are_no_traces_are_refused(content: str, message: str, tmp_pa
 def test_a_huge_trace_is_refused_without_reading_it(tmp_path: Path) -> None:
     scenario = with_trace(tmp_path, "")
     with (tmp_path / "t.trace").open("wb") as file:
+        # Without this text, the file would be refused as binary data.
+        file.write(b"1\n" * 4096)
         file.truncate(2 << 30)
     with pytest.raises(sparelane.ScenarioError, match="larger than 64 MiB"):
         sparelane.run(scenario)
