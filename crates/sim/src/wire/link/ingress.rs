@@ -132,6 +132,7 @@ mod tests {
         LinkSpec {
             rate: Rate::from_mbps(8),
             delay: Dur::from_ms(3),
+            mean_delay: Dur::from_ms(3),
             queue: Arc::new(queue),
             limit,
             loss: Loss::NONE,
@@ -142,6 +143,7 @@ mod tests {
             is_controlled: true,
             changes: false,
             trace: None,
+            effects: None,
             largest_bytes: 1000,
         }
     }
