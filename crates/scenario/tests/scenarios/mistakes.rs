@@ -252,7 +252,7 @@ fn mistakes_in_the_network() {
         (
             kind,
             "kind = \"file\"\npath = \"cdf.csv\"",
-            "x.toml:4: topology.path = \"cdf.csv\": unknown kind of file; allowed: .topo, .graphml, .gml, .xml",
+            "x.toml:4: topology.path = \"cdf.csv\": unknown kind of file; allowed: .topo, .graphml, .gml, SNDlib's .xml, or a topology of HPCC, htsim, BRITE, Inet or Rocketfuel",
         ),
         (
             kind,
@@ -288,7 +288,7 @@ fn mistakes_in_the_network() {
         (
             kind,
             "kind = \"file\"\npath = \"small.topo\"\ncapacity = \"given\"",
-            "x.toml:5: topology.capacity = \"given\": only for maps; a .topo file is complete",
+            "x.toml:5: topology.capacity = \"given\": only for maps; inputs/small.topo is complete",
         ),
     ]);
 }
@@ -985,7 +985,7 @@ fn mistakes_in_workloads() {
         (
             bulk,
             "kind = \"poisson\"\nload = 0.3\nsizes = { kind = \"cdf\", path = \"bad.csv\" }",
-            "inputs/bad.csv:4: \"1000;0.5\" is not a row; allowed: whole bytes and a cumulative probability, as in 1460,0.5",
+            "inputs/bad.csv:4: \"1000;0.5\" is not a row; allowed: whole bytes and a cumulative probability, as in 1460,0.5 or 1460 50",
         ),
         (
             bulk,
