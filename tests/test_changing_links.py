@@ -188,7 +188,8 @@ ONE = {"scheme.c.controller": "constant", "scheme.c.window": 1, "duration": "100
 
 def counts(result: Any, start: str, end: str) -> dict[str, Any]:
     """The row of a link."""
-    (row,) = (row for row in result.links.iter_rows(named=True) if (row["from"], row["to"]) == (start, end))
+    rows: list[dict[str, Any]] = result.links.rows(named=True)
+    (row,) = (row for row in rows if (row["from"], row["to"]) == (start, end))
     return row
 
 

@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 /// The maximum size of a text file, which is read as a whole: a gigabyte, such as thirty million flows.
 const MAX_TEXT_BYTES: u64 = 1 << 30;
 
+/// The content of a file, which is read in pieces.
+pub type Content = Box<dyn Read + Send>;
+
 /// The place of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
@@ -43,7 +46,7 @@ impl Source {
     ///
     /// # Errors
     /// Fails if the value is not a path.
-    pub fn capture(&self, field: &Field<'_>) -> Result<Option<(String, Box<dyn Read + Send>)>, ScenarioError> {
+    pub fn capture(&self, field: &Field<'_>) -> Result<Option<(String, Content)>, ScenarioError> {
         let path = self.folder.join(field.text()?);
         Ok(open_capture(&path).map(|content| (path.display().to_string(), content)))
     }
@@ -75,11 +78,11 @@ impl Source {
 
 /// Opens the file at `path` if it is a packet capture, by its first bytes; the reader begins at the first byte. Returns
 /// `None` for other files, and for files that cannot be read.
-pub fn open_capture(path: &Path) -> Option<Box<dyn Read + Send>> {
+pub fn open_capture(path: &Path) -> Option<Content> {
     let mut file = File::open(path).ok()?;
     let mut prefix = Vec::new();
     file.by_ref().take(PREFIX_BYTES as u64).read_to_end(&mut prefix).ok()?;
-    formats::is_capture(&prefix).then(|| -> Box<dyn Read + Send> { Box::new(Cursor::new(prefix).chain(file)) })
+    formats::is_capture(&prefix).then(|| -> Content { Box::new(Cursor::new(prefix).chain(file)) })
 }
 
 /// Reads the text of the file at `path`, without a byte order mark.
