@@ -82,7 +82,8 @@ mod tests {
         let piece = pool.piece(buffer);
         let part = piece.slice(1..3);
         drop(piece);
-        assert_ne!(filled(&pool, MIN_BYTES, 2).as_ptr(), address, "a part of the piece still refers to the buffer");
+        let other = filled(&pool, MIN_BYTES, 2);
+        assert_ne!(other.as_ptr(), address, "a part of the piece still refers to the buffer");
         assert_eq!(&part[..], [1, 1]);
         std::thread::spawn(move || drop(part)).join().expect("the thread ends");
         let again = pool.buffer(MIN_BYTES);
