@@ -1,6 +1,6 @@
-"""Measure the wire transport between network namespaces: transfers, their prediction by simulation, and harm to TCP.
+"""Measure the wire transport between network namespaces: transfers, their prediction, harm to TCP, and programs.
 
-Usage: python benches/wire.py [--rounds N] [--only transfers|prediction|harm] [--seconds S] [--json FILE]
+Usage: python benches/wire.py [--rounds N] [--only transfers|prediction|harm|programs] [--seconds S] [--json FILE]
 
 Needs root, iproute2, and the kernel's htb and TUN devices. Transfers and prediction also need the compiled example
 (`cargo build --release -p sparelane-net --example wire`). If anything is missing, the script names it and exits with
@@ -19,6 +19,7 @@ from pathlib import Path
 
 import wire_harm
 import wire_prediction
+import wire_programs
 import wire_transfers
 
 from sparelane._native import WireError
@@ -29,7 +30,9 @@ def main() -> int:
     """Parse the command line, run the measurements and return the exit status."""
     parser = argparse.ArgumentParser(description="Measure the wire transport between network namespaces.")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="repetitions of each measurement")
-    parser.add_argument("--only", choices=["transfers", "prediction", "harm"], help="measure only one of the tables")
+    parser.add_argument(
+        "--only", choices=["transfers", "prediction", "harm", "programs"], help="measure only one of the tables"
+    )
     parser.add_argument("--seconds", type=float, default=4.0, metavar="S", help="duration of each harm measurement")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results to this file")
     arguments = parser.parse_args()
@@ -47,6 +50,8 @@ def main() -> int:
             results["prediction"] = [asdict(row) for row in wire_prediction.measure(arguments.rounds)]
         if arguments.only in (None, "harm"):
             results["harm"] = wire_harm.measure(arguments.seconds, arguments.rounds)
+        if arguments.only in (None, "programs"):
+            results["programs"] = wire_programs.measure(arguments.rounds)
     except (WireError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 2

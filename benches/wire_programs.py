@@ -1,8 +1,6 @@
 """Compare `sparelane send` with scp and rsync: time and processor time between two network namespaces without delay.
 
-Usage: python benches/wire_programs.py [--rounds N] [--json FILE]
-
-Needs root and iproute2; a program that is missing is named and left out. The namespaces are joined by one pair of
+A program that is missing is named and left out. The namespaces are joined by one pair of
 virtual interfaces, with all offloads that Linux has by default. All programs run alternately, each with an empty
 destination. The processor time of a server is what it and its finished children used during the transfer.
 
@@ -10,8 +8,6 @@ The servers are started before, so that the times contain the start of the clien
 the rsync daemon. sparelane forces received files to the disk by default, as rsync does with `--fsync`; scp does not.
 """
 
-import argparse
-import json
 import os
 import shutil
 import subprocess
@@ -329,28 +325,3 @@ def measure(rounds: int) -> list[dict[str, object]]:
             table(title, rows)
             results.append({"workload": title, "rows": [asdict(row) for row in rows]})
     return results
-
-
-def main() -> int:
-    """Parse the command line, run the measurements and return the exit status."""
-    parser = argparse.ArgumentParser(description="Compare sparelane send with scp and rsync between namespaces.")
-    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="repetitions of each transfer")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results to this file")
-    arguments = parser.parse_args()
-    if arguments.rounds < 1:
-        parser.error("--rounds must be at least 1")
-    if (reason := namespaces.missing()) is not None:
-        say(f"nothing was measured between namespaces: this {reason}")
-        return 0
-    try:
-        results = measure(arguments.rounds)
-    except (WireError, OSError) as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps(results, indent=1) + "\n")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -18,7 +18,6 @@ COMMANDS = (
     f"{WIRE} loopback",
     "cargo run --quiet --release -p sparelane-net --example associations -- 1000",
     f"{shlex.quote(sys.executable)} benches/wire.py",
-    f"{shlex.quote(sys.executable)} benches/wire_programs.py",
 )
 
 # The end of a line that reports a missed target.

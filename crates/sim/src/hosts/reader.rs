@@ -63,7 +63,7 @@ impl Reader {
         self.advertised = self.advertised.max(self.arrived + Seq::from(self.window()));
     }
 
-    /// Whether the window is to be advertised now: see [`Reader::updates_at`].
+    /// Returns true if an update of the window is due now, by the rule of [`Reader::updates_at`].
     pub(crate) fn owes_update(&self) -> bool {
         let known = self.advertised.saturating_sub(self.arrived);
         2 * known <= self.buffer_segments && Seq::from(self.window()) >= (2 * known).max(1)
