@@ -113,40 +113,12 @@ fn share_of(whole: Dur, left: Dur, before: Dur) -> Dur {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Discipline, QueueSpec, RoomNeeded};
+    use crate::config::Discipline;
     use crate::routing::network::Limit;
     use sparelane_core::Rate;
-    use std::sync::Arc;
 
-    /// A link of 8 Mb/s, on which 1000 bytes take a millisecond, with a delay of 10 ms.
     fn spec(discipline: Discipline) -> LinkSpec {
-        let limit = Limit::Packets(100);
-        let queue = QueueSpec {
-            discipline,
-            limit,
-            mark_at: None,
-            bars_low_priority: false,
-            push_out: true,
-            room: RoomNeeded::Packet,
-            rcp: None,
-        };
-        LinkSpec {
-            rate: Rate::from_mbps(8),
-            delay: Dur::from_ms(10),
-            mean_delay: Dur::from_ms(10),
-            effects: None,
-            queue: Arc::new(queue),
-            limit,
-            loss: Loss::NONE,
-            min_time: Dur::ZERO,
-            memory: None,
-            is_watched: true,
-            pauses: None,
-            is_controlled: false,
-            changes: true,
-            trace: None,
-            largest_bytes: 1000,
-        }
+        LinkSpec { is_watched: true, changes: true, ..LinkSpec::example(discipline, Dur::from_ms(10), None) }
     }
 
     fn packet(seq: u32) -> Packet {

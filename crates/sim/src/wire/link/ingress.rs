@@ -112,40 +112,13 @@ impl Ingress {
 mod tests {
     use super::super::Link;
     use super::*;
-    use crate::config::{Discipline, QueueSpec, RcpSpec, RoomNeeded};
-    use crate::routing::network::Limit;
+    use crate::config::{Discipline, RcpSpec};
     use sparelane_core::{Dur, Rate, Time};
-    use std::sync::Arc;
 
-    /// A link of 8 Mb/s with RCP's meter, on which 1000 bytes take a millisecond, with a delay of 3 ms.
+    /// A link with RCP's meter.
     fn metered(discipline: Discipline) -> LinkSpec {
-        let limit = Limit::Packets(100);
-        let queue = QueueSpec {
-            discipline,
-            limit,
-            mark_at: None,
-            bars_low_priority: false,
-            push_out: true,
-            room: RoomNeeded::Packet,
-            rcp: Some(RcpSpec::default()),
-        };
-        LinkSpec {
-            rate: Rate::from_mbps(8),
-            delay: Dur::from_ms(3),
-            mean_delay: Dur::from_ms(3),
-            queue: Arc::new(queue),
-            limit,
-            loss: Loss::NONE,
-            min_time: Dur::ZERO,
-            memory: None,
-            is_watched: false,
-            pauses: None,
-            is_controlled: true,
-            changes: false,
-            trace: None,
-            effects: None,
-            largest_bytes: 1000,
-        }
+        let example = LinkSpec::example(discipline, Dur::from_ms(3), Some(RcpSpec::default()));
+        LinkSpec { is_controlled: true, ..example }
     }
 
     /// Thirty packets arrive at once. In the first interval of 10 ms, y is 24 Mb/s, so R = 400 kb/s falls by

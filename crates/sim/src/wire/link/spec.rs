@@ -1,6 +1,8 @@
 //! The parameters and the counters of a link.
 
 use crate::config::{Change, QueueSpec, RoomNeeded};
+#[cfg(test)]
+use crate::config::{Discipline, RcpSpec};
 use crate::records::CLASSES;
 use crate::routing::network::{Limit, Loss, Room};
 use crate::wire::effects::{Draws, Effects, Gate};
@@ -99,4 +101,38 @@ pub(crate) struct LinkCounts {
     /// PAUSE frames that arrived for the transmitter, and the time for which pauses kept it silent.
     pub(crate) pause_frames: u64,
     pub(crate) silence: Dur,
+}
+
+#[cfg(test)]
+impl LinkSpec {
+    /// A link of 8 Mb/s for tests, on which 1000 bytes take a millisecond, with this delay and a queue of 100 packets.
+    pub(crate) fn example(discipline: Discipline, delay: Dur, rcp: Option<RcpSpec>) -> LinkSpec {
+        let limit = Limit::Packets(100);
+        let queue = QueueSpec {
+            discipline,
+            limit,
+            mark_at: None,
+            bars_low_priority: false,
+            push_out: true,
+            room: RoomNeeded::Packet,
+            rcp,
+        };
+        LinkSpec {
+            rate: Rate::from_mbps(8),
+            delay,
+            mean_delay: delay,
+            effects: None,
+            queue: Arc::new(queue),
+            limit,
+            loss: Loss::NONE,
+            min_time: Dur::ZERO,
+            memory: None,
+            is_watched: false,
+            pauses: None,
+            is_controlled: false,
+            changes: false,
+            trace: None,
+            largest_bytes: 1000,
+        }
+    }
 }
