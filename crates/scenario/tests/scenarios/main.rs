@@ -29,3 +29,15 @@ mod shipped;
 mod slow_reader;
 mod standing_queues;
 mod web;
+
+use sparelane_scenario::{Scenario, Source};
+use sparelane_sim::Records;
+use std::path::PathBuf;
+
+/// Runs the scenario with this text.
+fn run(text: &str) -> Records {
+    let source = Source { file: "x.toml".to_owned(), folder: PathBuf::new() };
+    let scenario = Scenario::parse(text, &source, &[]).unwrap_or_else(|error| panic!("{error}"));
+    let simulation = scenario.simulate().unwrap_or_else(|error| panic!("{error}"));
+    simulation.run().expect("the laws hold")
+}

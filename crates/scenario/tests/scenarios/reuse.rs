@@ -1,15 +1,7 @@
 //! Flows that reuse connections: `connections = "reused"` of a workload.
 
-use sparelane_scenario::{Scenario, Source};
+use crate::run;
 use sparelane_sim::Records;
-use std::path::PathBuf;
-
-fn run(text: &str) -> Records {
-    let source = Source { file: "x.toml".to_owned(), folder: PathBuf::new() };
-    let scenario = Scenario::parse(text, &source, &[]).unwrap_or_else(|error| panic!("{error}"));
-    let simulation = scenario.simulate().unwrap_or_else(|error| panic!("{error}"));
-    simulation.run().expect("the laws hold")
-}
 
 /// 10 Mb/s with a round trip of 20 ms. A packet of 1500 bytes takes 1.2 ms, one of 40 bytes 32 us.
 const PATH: &str = r#"

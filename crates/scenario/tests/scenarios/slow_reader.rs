@@ -1,8 +1,6 @@
 //! Applications that read slowly: `read_rate` of `[transport]`.
 
-use sparelane_scenario::{Scenario, Source};
 use sparelane_sim::Records;
-use std::path::PathBuf;
 
 /// A flow over 100 Mb/s with a round trip of 20 ms.
 fn run(size: &str, rest: &str) -> Records {
@@ -27,10 +25,7 @@ size = "{size}"
 {rest}
 "#
     );
-    let source = Source { file: "x.toml".to_owned(), folder: PathBuf::new() };
-    let scenario = Scenario::parse(&text, &source, &[]).unwrap_or_else(|error| panic!("{error}"));
-    let simulation = scenario.simulate().unwrap_or_else(|error| panic!("{error}"));
-    simulation.run().expect("the laws hold")
+    crate::run(&text)
 }
 
 /// Seconds until the receiving host holds everything.
