@@ -2,7 +2,7 @@
 //! the full-pipe test, and the course of PROBE_RTT.
 //!
 //! Sources: draft-cardwell-iccrg-bbr-congestion-control-00 sections 4.1.1.3, 4.2.1, 4.3.2.2 and 4.3.5.
-//! draft-ietf-ccwg-bbr-04 keeps these rules in sections 5.5.1, 5.6.2, 5.3.1.2 and 5.3.4.
+//! draft-ietf-ccwg-bbr-06 keeps these rules in sections 5.5.1, 5.6.2, 5.3.1.2 and 5.3.4.
 
 use crate::contract::{Ack, Cx, Delivery};
 use crate::pace::PacketSize;

@@ -63,6 +63,7 @@ impl<'a> Blueprint<'a> {
         Blueprint {
             mss_bytes,
             header_bytes: HEADER_BYTES,
+            sack: true,
             flow_bytes: None,
             traffic_class: None,
             line_rate,

@@ -69,6 +69,8 @@ pub struct Blueprint<'a> {
     pub mss_bytes: u64,
     /// Header bytes on every packet.
     pub header_bytes: u64,
+    /// True if the receiver reports each arrival (SACK), so that several losses per round trip are detected.
+    pub sack: bool,
     /// Payload bytes of the flow, if it has a fixed size.
     pub flow_bytes: Option<u64>,
     /// The traffic class of the flow, if its workload names one.

@@ -157,8 +157,8 @@ impl Scheme {
     /// The errors of [`Controller::build`].
     pub fn controller_for(&self, plan: Blueprint<'_>) -> Built {
         let registry = &*self.registry;
-        let (mss_bytes, header_bytes) = (self.transport.mss_bytes, self.transport.header_bytes);
-        let own = Blueprint { mss_bytes, header_bytes, inner: &self.inner, registry, ..plan };
+        let TransportConfig { mss_bytes, header_bytes, sack, .. } = *self.transport;
+        let own = Blueprint { mss_bytes, header_bytes, sack, inner: &self.inner, registry, ..plan };
         self.controller.build(&self.values, &own)
     }
 

@@ -1,50 +1,83 @@
 //! BBR, version 3: a model of the path sets the pace and the window, as in version 1, with bounds learned from losses.
 //!
-//! Source: Cardwell, Swett, Beshay, draft-ietf-ccwg-bbr-04; Google's Linux branch v3 where the draft leaves a choice
-//! (the end of a probe's samples, the definition of a loss event in STARTUP).
+//! Source: Cardwell, Swett, Beshay, draft-ietf-ccwg-bbr-06. Section numbers and names of variables are those of the
+//! draft.
 //!
-//! BBRv3 needs rate samples and loss events. STARTUP, DRAIN and PROBE_RTT are those of version 1 with other gains.
-//! STARTUP also ends if a round trip loses more than 2 % in six events. Between probes the flow goes DOWN to drain its
-//! queue and then CRUISEs. After 2 to 3 s, or 63 round trips, or as many round trips as it has segments in flight, it
-//! REFILLs the pipe and goes UP.
+//! BBRv3 needs rate samples and loss events. STARTUP doubles the rate every round trip until the bandwidth stops growing
+//! or a round trip in recovery loses more than 2 % in six ranges. DRAIN removes the queue, in at most three round trips.
+//! Between probes the flow goes DOWN to drain its queue and then CRUISEs. After 2 to 3 s, or 63 round trips, or as many
+//! round trips as it has segments in flight, it REFILLs the pipe and goes UP. PROBE_RTT halves the bandwidth-delay
+//! product every 5 s.
 //!
 //! Losses above 2 % in a probe lower the long-term bound of the volume in flight (`inflight_longterm`), to no less than
-//! 0.7 of the target. Other losses lower the short-term bounds of the volume and the bandwidth (`inflight_shortterm`,
-//! `bw_shortterm`) until the next probe. PROBE_RTT halves the bandwidth-delay product every 5 s.
+//! 0.7 of the target. The next probe is then precautionary: it ends as soon as the volume in flight reaches the bound.
+//! Losses outside probes lower the short-term bounds of the volume and the bandwidth (`inflight_shortterm`,
+//! `bw_shortterm`) until the next probe. The window allows for aggregated acknowledgments (`extra_acked`). If an episode
+//! of recovery proves spurious, the bounds and the state before it return.
 //!
 //! On a path whose round trip is longer than `probe_rtt_interval`, every second round trip is a PROBE_RTT by the draft's
-//! own rule (section 5.3.4.3), as in version 1. Raise `probe_rtt_interval` above the round trip there.
+//! own rule, as in version 1. Raise `probe_rtt_interval` above the round trip there.
 //!
-//! Differences: ECN, which the draft leaves open, and the allowance for aggregated acknowledgments are left out. The
-//! allowance for offload is three segments, because the transport sends single segments. A loss event of STARTUP is an
-//! acknowledgment that reveals losses, as in Linux; the draft counts gaps in the sequence. An undo restores the window
-//! and drops the short-term bounds; Linux restores the bounds. The bandwidth is a payload rate; the pace includes
-//! headers.
+//! The draft has several readings in these points:
+//!
+//! - The long-term bound does not apply in DRAIN, as in the pseudocode. The draft's table of states applies it there.
+//! - A filter of n round trips or cycles covers the present one and the n - 1 before it.
+//! - DOWN ends at one bandwidth-delay product of `max_bw`, as in the pseudocode. The text has the product of `bw`.
+//! - A loss that ends STARTUP sets `full_bw_now` too, as in the draft's appendix of tests.
+//!
+//! Differences from the draft:
+//!
+//! - The send quantum is one segment, which the draft permits, because a simulated host sends single segments. The
+//!   allowance for offload is then three segments, below the minimum window of four. With `quantum`, for hosts that send
+//!   chunks, the send quantum follows the draft's rule.
+//! - The state for an undo is saved once per episode of recovery, before the losses that begin it. This is what the text
+//!   says. The pseudocode saves it again at the first loss of each round trip. A probe that losses end forgets that it
+//!   has seen a loss, so the next loss of the same episode would erase the state to which the undo returns.
+//! - The count of acknowledged bytes for the aggregation restarts after an idle period, as in Linux. The pseudocode
+//!   restarts only the time, so that earlier deliveries would count as aggregation.
+//! - The controller learns of a segment after its transmission, so the pace after an idle period applies from the second
+//!   segment on.
+//! - The window counts as used up while the last segment that filled it is in flight. The transport's own flag does not
+//!   show this for a sender that paces.
+//! - A retransmission timeout never raises the window, even if more than the window is in flight.
+//! - A loss round begins with the bytes delivered before the acknowledgment that reveals the first loss.
+//! - Volumes of the model are rounded up to whole segments, because the transport counts in segments.
+//! - The bandwidth is a payload rate; the pace includes headers.
+//! - Marks of ECN have no effect. The draft leaves them open.
 
+mod aggregation;
 mod config;
 mod control;
 mod cycle;
 mod min_rtt;
 mod signals;
+mod startup;
 #[cfg(test)]
 mod tests;
+mod undo;
 
 pub use config::{Bbr3Config, CONTROLLER};
 
 use crate::bbr_family::{Growth, Pacer, ProbeRtt, Rounds};
-use crate::contract::{Ack, Congestion, CongestionControl, Cx, Delivery, Limits, Lost, Needs, Phase, Sent};
+use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Phase, Sent};
 use crate::filter::WindowedExtreme;
-use crate::pace::{MAX_WINDOW_SEGMENTS, PacketSize};
-use sparelane_core::{Dur, Rate, Time};
+use crate::pace::PacketSize;
+use aggregation::Aggregation;
+use signals::RateSample;
+use sparelane_core::{Dur, Rate, Seq, Time};
+use undo::Undo;
 
 const STARTUP_PACING_GAIN: f64 = 2.77;
-const DRAIN_PACING_GAIN: f64 = 0.35;
+const DRAIN_PACING_GAIN: f64 = 0.5;
 const DOWN_PACING_GAIN: f64 = 0.9;
 const UP_PACING_GAIN: f64 = 1.25;
 const DEFAULT_CWND_GAIN: f64 = 2.0;
 const UP_CWND_GAIN: f64 = 2.25;
 const PROBE_RTT_CWND_GAIN: f64 = 0.5;
 const PACING_MARGIN: f64 = 0.01;
+
+/// DRAIN ends when more than this number of round trips have begun.
+const DRAIN_ROUNDS: u64 = 3;
 
 /// The bandwidth is the largest sample of this probing cycle and of this number of earlier ones.
 const BANDWIDTH_CYCLES_BEFORE: u64 = 1;
@@ -55,10 +88,10 @@ const MIN_RTT_WINDOW: Dur = Dur::from_secs(10);
 /// The time from the end of a probe to the next, plus a random part of the spread.
 const PROBE_WAIT: Dur = Dur::from_secs(2);
 const PROBE_WAIT_SPREAD_S: f64 = 1.0;
-/// Maximum number of round trips between probes, which leaves Reno its share (section 5.3.3.5.2).
+/// Maximum number of round trips between probes, which leaves Reno its share (T_reno_bound).
 const RENO_ROUNDS: u64 = 63;
 
-/// The minimum window except after a timeout, segments. It exceeds the allowance for offload of three.
+/// The minimum window except after a timeout, segments (MinPipeCwnd).
 const MIN_WINDOW_SEGMENTS: u64 = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +124,8 @@ enum AckPhase {
 pub struct Bbr3 {
     config: Bbr3Config,
     mss_bytes: u64,
+    /// True if the transport can detect several losses per round trip (C.has_selective_acks).
+    sack: bool,
     state: State,
     cwnd_bytes: u64,
     pacer: Pacer,
@@ -99,6 +134,8 @@ pub struct Bbr3 {
     max_bw: WindowedExtreme<Rate>,
     cycle: u64,
     bw_shortterm: Option<Rate>,
+    /// The bandwidth of the model at the end of the last acknowledgment: the smaller of `max_bw` and `bw_shortterm`.
+    bw: Rate,
     min_rtt: Option<Dur>,
     min_rtt_at: Time,
     probe_rtt_min: Option<Dur>,
@@ -107,22 +144,32 @@ pub struct Bbr3 {
     // What may be in flight.
     inflight_longterm: Option<u64>,
     inflight_shortterm: Option<u64>,
+    aggregation: Aggregation,
 
     rounds: Rounds,
+    round: u64,
+    /// The window was full when the segments in flight until this delivered count were sent.
+    window_full_until_bytes: u64,
+    in_flight_bytes: u64,
 
     // Losses, by round trips of their own.
     loss_in_round: bool,
     loss_round_start: bool,
     loss_round_ends_at_bytes: u64,
-    loss_events_in_round: u64,
+    /// Ranges of consecutive segments lost in this loss round, and the last segment of the last one.
+    loss_ranges: u64,
+    last_lost: Option<Seq>,
     bw_latest: Rate,
     inflight_latest: u64,
-    lost_since_ack: bool,
+    /// Bytes lost at this acknowledgment. The rate sample was taken before.
+    newly_lost_bytes: u64,
+    newly_lost_at: Time,
 
     // Whether the pipe is full.
     growth: Growth,
     full_bw_now: bool,
     full_bw_reached: bool,
+    drain_start_round: u64,
 
     // The cycle of probing.
     ack_phase: AckPhase,
@@ -135,44 +182,61 @@ pub struct Bbr3 {
     up_acked_bytes: u64,
     /// Acknowledged bytes per additional segment in flight.
     up_bytes_per_segment: u64,
+    prev_probe_too_high: bool,
+    prev_probe_precautionary: bool,
 
     probe_rtt: ProbeRtt,
+    probe_rtt_began: Time,
+    probe_rtt_expired: bool,
     idle_restart: bool,
     phase: Phase,
     prior_cwnd_bytes: u64,
+    undo: Undo,
+    /// The state before the losses at `newly_lost_at`.
+    before_losses: Undo,
 }
 
 impl Bbr3 {
-    /// Creates a controller for a connection with these packet sizes.
-    pub fn new(config: Bbr3Config, packets: PacketSize) -> Bbr3 {
+    /// Creates a controller for a connection with these packet sizes. `sack` is false if the transport detects only one
+    /// loss per round trip.
+    pub fn new(config: Bbr3Config, packets: PacketSize, sack: bool) -> Bbr3 {
         let mss_bytes = packets.mss_bytes;
         let cwnd_bytes = config.initial_window_segments * mss_bytes;
         Bbr3 {
             config,
             mss_bytes,
+            sack,
             state: State::Startup,
             cwnd_bytes,
             pacer: Pacer::new(PACING_MARGIN, packets, cwnd_bytes, STARTUP_PACING_GAIN),
             max_bw: WindowedExtreme::max(BANDWIDTH_CYCLES_BEFORE),
             cycle: 0,
             bw_shortterm: None,
+            bw: Rate::default(),
             min_rtt: None,
             min_rtt_at: Time::ZERO,
             probe_rtt_min: None,
             probe_rtt_min_at: Time::ZERO,
             inflight_longterm: None,
             inflight_shortterm: None,
+            aggregation: Aggregation::default(),
             rounds: Rounds::default(),
+            round: 0,
+            window_full_until_bytes: 0,
+            in_flight_bytes: 0,
             loss_in_round: false,
             loss_round_start: false,
             loss_round_ends_at_bytes: 0,
-            loss_events_in_round: 0,
+            loss_ranges: 0,
+            last_lost: None,
             bw_latest: Rate::default(),
             inflight_latest: 0,
-            lost_since_ack: false,
+            newly_lost_bytes: 0,
+            newly_lost_at: Time::ZERO,
             growth: Growth::default(),
             full_bw_now: false,
             full_bw_reached: false,
+            drain_start_round: 0,
             ack_phase: AckPhase::Other,
             probe_ended: Time::ZERO,
             probe_wait: PROBE_WAIT,
@@ -181,10 +245,16 @@ impl Bbr3 {
             up_rounds: 0,
             up_acked_bytes: 0,
             up_bytes_per_segment: u64::MAX,
+            prev_probe_too_high: false,
+            prev_probe_precautionary: false,
             probe_rtt: ProbeRtt::default(),
+            probe_rtt_began: Time::ZERO,
+            probe_rtt_expired: false,
             idle_restart: false,
             phase: Phase::Open,
             prior_cwnd_bytes: 0,
+            undo: Undo::default(),
+            before_losses: Undo::default(),
         }
     }
 
@@ -218,63 +288,28 @@ impl Bbr3 {
         self.max_bw.best().unwrap_or_default()
     }
 
-    fn bw(&self) -> Rate {
-        self.bw_shortterm.map_or(self.max_bw(), |bw| bw.min(self.max_bw()))
-    }
-
     fn segments(&self, count: u64) -> u64 {
         count * self.mss_bytes
     }
 
-    /// Section 5.6.4.2: returns `gain` bandwidth-delay products.
-    fn bdp_multiple(&self, bw: Rate, gain: f64) -> u64 {
-        let Some(min_rtt) = self.min_rtt else { return self.segments(self.config.initial_window_segments) };
-        let segments = bw.scaled(gain).bytes_in(min_rtt).div_ceil(self.mss_bytes);
-        self.segments(segments.min(MAX_WINDOW_SEGMENTS))
-    }
-
-    fn quantized(&self, inflight_bytes: u64) -> u64 {
-        let least = inflight_bytes.max(self.segments(MIN_WINDOW_SEGMENTS));
-        least + if self.state == State::Up { self.segments(2) } else { 0 }
-    }
-
-    fn inflight(&self, bw: Rate, gain: f64) -> u64 {
-        self.quantized(self.bdp_multiple(bw, gain))
-    }
-
-    /// Returns the intended volume in flight: a bandwidth-delay product, or less if congestion cut the window.
-    fn target_inflight(&self) -> u64 {
-        self.bdp_multiple(self.bw(), 1.0).min(self.cwnd_bytes)
-    }
-
-    fn inflight_with_headroom(&self) -> Option<u64> {
-        self.inflight_longterm.map(|longterm| {
-            let headroom = ((self.config.headroom * longterm as f64) as u64).max(self.mss_bytes);
-            longterm.saturating_sub(headroom).max(self.segments(MIN_WINDOW_SEGMENTS))
-        })
-    }
-
-    /// Section 5.2.3: updates the parts of the model that need a rate sample.
-    fn update_model(&mut self, ack: &Ack, sample: &Delivery, rate: Rate, cx: &mut Cx<'_>) {
-        self.take_sample(sample, rate);
+    /// UpdateModelAndState: the steps of the model and of the states, in the draft's order.
+    fn update_model(&mut self, ack: &Ack, sample: &RateSample, cx: &mut Cx<'_>) {
+        self.update_congestion_signals(sample);
+        if ack.delivered_bytes > 0 {
+            self.update_aggregation(ack.delivered_bytes, cx.now);
+        }
+        self.check_full_bw(sample);
+        self.check_startup_done(sample, ack.phase);
+        self.check_drain_done(ack.in_flight_bytes, cx);
+        if ack.delivered_bytes > 0 {
+            self.update_cycle(ack, sample, cx);
+        }
+        self.update_min_rtt(ack, cx);
+        self.check_probe_rtt(ack, cx);
         if self.loss_round_start {
-            self.adapt_shortterm();
+            (self.bw_latest, self.inflight_latest) = (sample.rate, sample.delivered_bytes);
         }
-        self.check_full_bw(sample, rate);
-        self.check_startup_losses(sample, ack.phase);
-        if self.loss_round_start {
-            self.loss_events_in_round = 0;
-        }
-        if self.state == State::Startup && self.full_bw_reached {
-            self.state = State::Drain;
-        }
-        if self.state == State::Drain && ack.in_flight_bytes <= self.inflight(self.bw(), 1.0) {
-            self.start_down(cx);
-        }
-        self.update_cycle(ack, sample, rate, cx);
-        if self.loss_round_start {
-            (self.bw_latest, self.inflight_latest) = (rate, sample.delivered_bytes());
-        }
+        self.bw = self.bw_shortterm.map_or(self.max_bw(), |bw| bw.min(self.max_bw()));
     }
 }
 
@@ -286,46 +321,49 @@ impl CongestionControl for Bbr3 {
     fn on_established(&mut self, _explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
         (self.min_rtt, self.probe_rtt_min) = (cx.srtt, cx.srtt);
         (self.min_rtt_at, self.probe_rtt_min_at) = (cx.now, cx.now);
+        self.aggregation.restart(cx.now);
         self.set_pace(self.pacing_gain(), cx);
     }
 
     fn on_ack(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
         self.rounds.deliver(ack.delivered_bytes);
-        self.loss_round_start = false;
-        self.loss_events_in_round += u64::from(std::mem::take(&mut self.lost_since_ack));
-        let rated = ack.delivery.as_ref().and_then(|sample| Some((sample, sample.rate(cx.min_rtt)?)));
-        if let Some((sample, rate)) = rated {
-            self.update_model(ack, sample, rate, cx);
-        }
-        self.update_min_rtt(ack, cx);
+        self.in_flight_bytes = ack.in_flight_bytes;
+        let sample = self.take_sample(ack, cx);
+        self.update_model(ack, &sample, cx);
         self.set_pace(self.pacing_gain(), cx);
         self.set_cwnd(ack);
     }
 
     fn on_congestion(&mut self, event: Congestion, cx: &mut Cx<'_>) {
         match event {
-            Congestion::Loss { .. } => self.save_cwnd(),
+            Congestion::Loss { .. } => {
+                self.save_cwnd();
+                self.save_undo(cx.now);
+            }
             Congestion::Timeout { .. } => {
                 self.save_cwnd();
+                self.save_undo(cx.now);
                 self.phase = Phase::Timeout;
-                self.cwnd_bytes = cx.mss_bytes;
+                // Room for one segment beyond those that the transport does not yet presume lost.
+                self.cwnd_bytes = (self.in_flight_bytes + cx.mss_bytes).min(self.cwnd_bytes);
             }
-            Congestion::Spurious => {
-                self.restore_cwnd();
-                self.reset_shortterm();
-                self.reset_full_bw(Rate::default());
-            }
+            Congestion::Spurious => self.undo_losses(),
             Congestion::LostSyn => self.cwnd_bytes = cx.mss_bytes,
             Congestion::Marked { .. } => {}
         }
     }
 
     fn on_sent(&mut self, sent: &Sent, cx: &mut Cx<'_>) {
+        self.in_flight_bytes = sent.in_flight_bytes;
+        if sent.in_flight_bytes + self.send_quantum_bytes() > self.cwnd_bytes {
+            self.window_full_until_bytes = self.rounds.delivered_bytes + sent.in_flight_bytes;
+        }
         // Section 5.4.1: after idle, pace at the bandwidth.
         if sent.in_flight_bytes > sent.bytes.max(cx.mss_bytes) || !sent.app_limited {
             return;
         }
         self.idle_restart = true;
+        self.aggregation.restart(cx.now);
         if self.probes_bandwidth() {
             self.set_pace(1.0, cx);
         } else if self.state == State::ProbeRtt && self.probe_rtt.is_over(cx.now) {
@@ -334,15 +372,8 @@ impl CongestionControl for Bbr3 {
     }
 
     fn on_lost(&mut self, lost: &Lost, cx: &mut Cx<'_>) {
-        self.lost_since_ack = true;
-        if !std::mem::replace(&mut self.loss_in_round, true) {
-            // The first loss starts the loss round: it ends when data sent after this is acknowledged.
-            self.loss_round_ends_at_bytes = self.rounds.delivered_bytes;
-        }
-        // Only the samples of a probe may lower the long-term bound.
-        if self.bw_probe_samples && self.is_inflight_too_high(lost.lost_bytes, lost.in_flight_bytes) {
-            self.handle_inflight_too_high(self.inflight_at_loss(lost), lost.app_limited, cx);
-        }
+        self.note_loss(lost, cx.now);
+        self.handle_lost_segment(lost, cx);
     }
 
     fn limits(&self) -> Limits {
@@ -352,7 +383,17 @@ impl CongestionControl for Bbr3 {
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
         put("cwnd_bytes", self.cwnd_bytes as f64);
         put("pace_bps", self.pacer.pace.as_bps() as f64);
-        put("bandwidth_bps", self.bw().as_bps() as f64);
+        put("bandwidth_bps", self.bw.as_bps() as f64);
+        put("max_bandwidth_bps", self.max_bw().as_bps() as f64);
+        put("pacing_gain", self.pacing_gain());
+        put("cwnd_gain", self.cwnd_gain());
+        put("extra_acked_bytes", self.aggregation.excess_bytes() as f64);
+        if let Some(bw) = self.bw_shortterm {
+            put("bw_shortterm_bps", bw.as_bps() as f64);
+        }
+        if let Some(bytes) = self.inflight_shortterm {
+            put("inflight_shortterm_bytes", bytes as f64);
+        }
         if let Some(bytes) = self.inflight_longterm {
             put("inflight_longterm_bytes", bytes as f64);
         }

@@ -132,6 +132,7 @@ impl ControllerChoice {
         let plan = Blueprint {
             mss_bytes,
             header_bytes: WIRE_HEADER_BYTES,
+            sack: true,
             flow_bytes: flow.bytes,
             traffic_class: port.as_deref(),
             line_rate,

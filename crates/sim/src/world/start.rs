@@ -72,6 +72,7 @@ impl Settings {
         Blueprint {
             mss_bytes: scheme.transport.mss_bytes,
             header_bytes: scheme.transport.header_bytes,
+            sack: scheme.transport.sack,
             flow_bytes: spec.size_bytes,
             traffic_class: spec.traffic_class.map(|class| self.traffic_classes[usize::from(class)].as_str()),
             line_rate,

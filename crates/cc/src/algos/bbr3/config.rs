@@ -5,7 +5,7 @@ use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
 use sparelane_core::Dur;
 
-const DRAFT: &str = "draft-ietf-ccwg-bbr-04";
+const DRAFT: &str = "draft-ietf-ccwg-bbr-06";
 
 pub(super) const INITIAL_WINDOW: Param = Param {
     name: "initial_window",
@@ -59,8 +59,17 @@ pub(super) const FULL_LOSS_COUNT: Param = Param {
     name: "full_loss_count",
     kind: Kind::Whole { min: 1, max: 1000, unit: Unit::One },
     default: DefaultValue::Whole(6),
-    meaning: "number of loss events in a round trip that end STARTUP",
+    meaning: "number of separate ranges of lost segments in a round trip that end STARTUP",
     source: DRAFT,
+};
+
+pub(super) const QUANTUM: Param = Param {
+    name: "quantum",
+    kind: Kind::Whole { min: 1, max: 1000, unit: Unit::Segments },
+    default: DefaultValue::Whole(1),
+    meaning: "largest chunk that the host sends at once; above 1, chunks are the volume paced in a millisecond, and \
+               at least two segments and at most 64 KiB; the window allows for three",
+    source: "draft-ietf-ccwg-bbr-06 (64 KiB)",
 };
 
 /// The registry entry.
@@ -68,7 +77,16 @@ pub const CONTROLLER: Controller = Controller {
     name: "bbr3",
     summary: "BBRv3: BBR with bounds on the volume in flight learned from losses above 2 %",
     source: DRAFT,
-    params: &[INITIAL_WINDOW, LOSS_THRESHOLD, BETA, HEADROOM, PROBE_RTT_INTERVAL, PROBE_RTT_TIME, FULL_LOSS_COUNT],
+    params: &[
+        INITIAL_WINDOW,
+        LOSS_THRESHOLD,
+        BETA,
+        HEADROOM,
+        PROBE_RTT_INTERVAL,
+        PROBE_RTT_TIME,
+        FULL_LOSS_COUNT,
+        QUANTUM,
+    ],
     wire: None,
     make: &|values, plan| {
         let config = Bbr3Config {
@@ -79,8 +97,9 @@ pub const CONTROLLER: Controller = Controller {
             probe_rtt_interval: values.span(&PROBE_RTT_INTERVAL),
             probe_rtt_time: values.span(&PROBE_RTT_TIME),
             full_loss_count: values.whole(&FULL_LOSS_COUNT),
+            quantum_segments: values.whole(&QUANTUM),
         };
-        Ok(Box::new(Bbr3::new(config, plan.packets())))
+        Ok(Box::new(Bbr3::new(config, plan.packets(), plan.sack)))
     },
 };
 
@@ -99,6 +118,8 @@ pub struct Bbr3Config {
     pub probe_rtt_interval: Dur,
     /// Minimum duration of PROBE_RTT.
     pub probe_rtt_time: Dur,
-    /// Number of loss events in a round trip that end STARTUP.
+    /// Number of ranges of lost segments in a round trip that end STARTUP.
     pub full_loss_count: u64,
+    /// Largest number of segments that the host sends at once.
+    pub quantum_segments: u64,
 }

@@ -1,7 +1,8 @@
-//! BBRv3's cycle of probing for bandwidth: DOWN, CRUISE, REFILL, UP (draft-ietf-ccwg-bbr-04 section 5.3.3).
+//! BBRv3's cycle of probing for bandwidth: DOWN, CRUISE, REFILL, UP (draft-ietf-ccwg-bbr-06 section 5.3.3).
 
+use super::signals::RateSample;
 use super::{AckPhase, Bbr3, PROBE_WAIT, PROBE_WAIT_SPREAD_S, RENO_ROUNDS, State};
-use crate::contract::{Ack, Cx, Delivery};
+use crate::contract::{Ack, Cx};
 use sparelane_core::{Dur, Rate, Time};
 
 impl Bbr3 {
@@ -21,6 +22,7 @@ impl Bbr3 {
     pub(super) fn start_refill(&mut self) {
         self.reset_shortterm();
         (self.up_rounds, self.up_acked_bytes) = (0, 0);
+        self.prev_probe_precautionary = false;
         self.ack_phase = AckPhase::Refilling;
         self.rounds.begin();
         self.state = State::Refill;
@@ -35,7 +37,7 @@ impl Bbr3 {
         self.raise_longterm_slope();
     }
 
-    pub(super) fn raise_longterm_slope(&mut self) {
+    fn raise_longterm_slope(&mut self) {
         self.up_bytes_per_segment = (self.cwnd_bytes >> self.up_rounds).max(self.mss_bytes);
         self.up_rounds = (self.up_rounds + 1).min(30);
     }
@@ -50,53 +52,85 @@ impl Bbr3 {
             && in_flight_bytes <= self.inflight(self.max_bw(), 1.0)
     }
 
-    pub(super) fn is_bound_by_longterm(&self, ack: &Ack) -> bool {
-        ack.cwnd_limited && self.inflight_longterm.is_some_and(|longterm| self.cwnd_bytes >= longterm)
+    /// Returns true if a segment filled the window in the last round trip (C.is_cwnd_limited).
+    fn is_cwnd_limited(&self) -> bool {
+        self.rounds.delivered_bytes <= self.window_full_until_bytes
     }
 
-    pub(super) fn update_cycle(&mut self, ack: &Ack, sample: &Delivery, rate: Rate, cx: &mut Cx<'_>) {
-        if !self.full_bw_reached {
+    fn is_bound_by_longterm(&self) -> bool {
+        self.is_cwnd_limited() && self.inflight_longterm.is_some_and(|longterm| self.cwnd_bytes >= longterm)
+    }
+
+    pub(super) fn update_cycle(&mut self, ack: &Ack, sample: &RateSample, cx: &mut Cx<'_>) {
+        if !self.full_bw_reached || self.adapt_longterm(ack, sample) {
             return;
         }
-        self.adapt_longterm(ack, sample);
         match self.state {
             State::Down | State::Cruise if self.is_time_to_probe(cx.now) => self.start_refill(),
             State::Down if self.is_time_to_cruise(ack.in_flight_bytes) => self.state = State::Cruise,
-            State::Refill if self.rounds.starts => self.start_up(rate),
-            // The bound, not the path, limits the flow: bandwidth may still grow once the bound is raised.
-            State::Up if self.is_bound_by_longterm(ack) => self.reset_full_bw(rate),
-            State::Up if self.full_bw_now => self.start_down(cx),
+            State::Refill if self.rounds.starts => self.start_up(sample.rate),
+            State::Up => self.check_up_done(ack.in_flight_bytes, sample.rate, cx),
             _ => {}
         }
     }
 
-    pub(super) fn adapt_longterm(&mut self, ack: &Ack, sample: &Delivery) {
+    fn check_up_done(&mut self, in_flight_bytes: u64, rate: Rate, cx: &mut Cx<'_>) {
+        if self.is_time_to_go_down(in_flight_bytes, rate) {
+            // The probe ends without too much loss so far.
+            self.prev_probe_too_high = false;
+            self.start_down(cx);
+        }
+    }
+
+    fn is_time_to_go_down(&mut self, in_flight_bytes: u64, rate: Rate) -> bool {
+        // The last probe lost too much at this volume: do not hold it for a round trip.
+        if self.prev_probe_too_high && self.inflight_longterm.is_some_and(|longterm| in_flight_bytes >= longterm) {
+            self.prev_probe_precautionary = true;
+            return true;
+        }
+        // The bound, not the path, limits the flow: bandwidth may still grow once the bound is raised.
+        if self.is_bound_by_longterm() {
+            self.reset_full_bw(rate);
+            return false;
+        }
+        self.full_bw_now
+    }
+
+    /// AdaptLongTermModel: returns true if it has changed the state.
+    fn adapt_longterm(&mut self, ack: &Ack, sample: &RateSample) -> bool {
         if self.rounds.starts && self.ack_phase == AckPhase::ProbeStarting {
             self.ack_phase = AckPhase::ProbeFeedback;
         }
         if self.rounds.starts && self.ack_phase == AckPhase::ProbeStopping {
-            // The last samples of the probe have arrived. Linux does this once; the draft leaves it open.
+            // The last samples of the probe have arrived.
             self.bw_probe_samples = false;
             self.ack_phase = AckPhase::Other;
-            if self.probes_bandwidth() && !self.probe_rtt.limits(sample) {
-                self.cycle += 1;
+            if self.probes_bandwidth() {
+                if !sample.app_limited {
+                    self.cycle += 1;
+                }
+                // The bound of the last probe has proved safe: probe again at once, beyond it.
+                if self.prev_probe_precautionary && !self.prev_probe_too_high {
+                    self.start_refill();
+                    return true;
+                }
             }
         }
-        let Some(longterm) = self.inflight_longterm else { return };
-        if self.is_inflight_too_high(sample.lost_bytes, sample.in_flight_bytes) {
-            return;
+        let Some(longterm) = self.inflight_longterm else { return false };
+        if !self.is_inflight_too_high(sample.lost_bytes, sample.in_flight_bytes) {
+            self.inflight_longterm = Some(longterm.max(sample.in_flight_bytes));
+            if self.state == State::Up {
+                self.raise_longterm(ack.delivered_bytes);
+            }
         }
-        self.inflight_longterm = Some(longterm.max(sample.in_flight_bytes));
-        if self.state == State::Up {
-            self.raise_longterm(ack);
-        }
+        false
     }
 
-    pub(super) fn raise_longterm(&mut self, ack: &Ack) {
-        if !self.is_bound_by_longterm(ack) {
+    pub(super) fn raise_longterm(&mut self, acked_bytes: u64) {
+        if !self.is_bound_by_longterm() {
             return;
         }
-        self.up_acked_bytes += ack.delivered_bytes;
+        self.up_acked_bytes += acked_bytes;
         let more = self.up_acked_bytes / self.up_bytes_per_segment;
         self.up_acked_bytes -= more * self.up_bytes_per_segment;
         self.inflight_longterm = self.inflight_longterm.map(|longterm| longterm.saturating_add(self.segments(more)));

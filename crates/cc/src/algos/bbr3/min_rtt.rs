@@ -1,14 +1,14 @@
-//! BBRv3's propagation delay estimate and the PROBE_RTT state (draft-ietf-ccwg-bbr-04 section 5.3.4).
+//! BBRv3's propagation delay estimate and the PROBE_RTT state (draft-ietf-ccwg-bbr-06 section 5.3.4).
 
 use super::{AckPhase, Bbr3, MIN_RTT_WINDOW, MIN_WINDOW_SEGMENTS, PROBE_RTT_CWND_GAIN, State};
 use crate::contract::{Ack, Cx};
 
 impl Bbr3 {
-    pub(super) fn update_min_rtt(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
+    pub(super) fn update_min_rtt(&mut self, ack: &Ack, cx: &Cx<'_>) {
         // Two filters: one decides when to enter PROBE_RTT, the other, of 10 s, is the estimate.
-        let is_old = cx.now - self.probe_rtt_min_at > self.config.probe_rtt_interval;
+        self.probe_rtt_expired = cx.now - self.probe_rtt_min_at > self.config.probe_rtt_interval;
         if let Some(rtt) = ack.rtt
-            && (is_old || self.probe_rtt_min.is_none_or(|least| rtt < least))
+            && (self.probe_rtt_expired || self.probe_rtt_min.is_none_or(|least| rtt < least))
         {
             (self.probe_rtt_min, self.probe_rtt_min_at) = (Some(rtt), cx.now);
         }
@@ -18,11 +18,16 @@ impl Bbr3 {
         {
             (self.min_rtt, self.min_rtt_at) = (Some(rtt), self.probe_rtt_min_at);
         }
+    }
+
+    pub(super) fn check_probe_rtt(&mut self, ack: &Ack, cx: &mut Cx<'_>) {
         // A flow that was idle has drained its queue already.
-        if is_old && !self.idle_restart && self.state != State::ProbeRtt {
-            self.save_cwnd();
+        if self.probe_rtt_expired && !self.idle_restart && self.state != State::ProbeRtt {
+            // The state comes first, so that the larger of the windows before this and earlier cuts is saved.
             self.state = State::ProbeRtt;
+            self.save_cwnd();
             self.probe_rtt.begin(&self.rounds);
+            self.probe_rtt_began = cx.now;
             self.ack_phase = AckPhase::ProbeStopping;
             self.rounds.begin();
         }
@@ -38,7 +43,7 @@ impl Bbr3 {
     }
 
     pub(super) fn probe_rtt_cwnd(&self) -> u64 {
-        self.bdp_multiple(self.bw(), PROBE_RTT_CWND_GAIN).max(self.segments(MIN_WINDOW_SEGMENTS))
+        self.bdp_multiple(self.bw, PROBE_RTT_CWND_GAIN).max(self.segments(MIN_WINDOW_SEGMENTS))
     }
 
     pub(super) fn end_probe_rtt(&mut self, cx: &mut Cx<'_>) {
