@@ -71,7 +71,7 @@ impl Rate {
 
 /// The time of one byte on a link, in fixed point. It is exact if the rate divides 8 * 10^12; otherwise it is too small
 /// by less than 2^-14 ps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ByteTime(u64);
 
 impl ByteTime {

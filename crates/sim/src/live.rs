@@ -9,7 +9,7 @@
 //! therefore delays a packet once, at its host, and not at every queue along its path.
 
 use crate::config::{Change, RunConfig};
-use crate::engine::fabric::{AT_HOST, Alarm, Event, Fabric, LinkFabric};
+use crate::engine::fabric::{AT_HOST, Alarm, Event, Fabric, LinkFabric, StageEvent};
 use crate::hosts::Hosts;
 use crate::records::LinkTable;
 use crate::routing::network::{Network, NodeId};
@@ -159,16 +159,23 @@ impl LiveNetwork {
         self.fabric.arm(Alarm::Pause, self.now);
         while let Some((at, event)) = self.fabric.next() {
             match event {
-                Event::Delivered(packet) | Event::AtInterface(packet) => {
-                    let is_marked = packet.flags().has(Flags::MARKED);
-                    self.fates.push_back(Fate::Delivered { at, tag: packet.seq(), is_marked });
-                }
+                Event::Delivered(packet) | Event::AtInterface(packet) => self.deliver(at, packet),
+                Event::AtStage => match self.fabric.take_stage_event() {
+                    Some(StageEvent::Delivered(packet) | StageEvent::AtInterface(packet)) => self.deliver(at, packet),
+                    // The caller's packets are not copied.
+                    Some(StageEvent::Doubled(..)) | None => {}
+                },
                 Event::Alarm(_) => break,
-                // The caller's packets are not copied.
-                Event::Idle(_) | Event::Doubled(..) => {}
+                Event::Idle(_) => {}
             }
         }
         self.take_dropped();
+    }
+
+    /// Notes that `packet` is at its host.
+    fn deliver(&mut self, at: Time, packet: Packet) {
+        let is_marked = packet.flags().has(Flags::MARKED);
+        self.fates.push_back(Fate::Delivered { at, tag: packet.seq(), is_marked });
     }
 
     /// The next outcome, in order of time.

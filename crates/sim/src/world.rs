@@ -34,7 +34,7 @@ pub(crate) use self::layout::link_specs;
 use self::positions::Positions;
 use crate::config::{RunConfig, Scheme};
 use crate::cross;
-use crate::engine::fabric::{Alarm, Event, Fabric};
+use crate::engine::fabric::{Alarm, Event, Fabric, StageEvent};
 use crate::engine::timers::Timers;
 use crate::hosts::pull::Pullers;
 use crate::hosts::{Departures, Hosts, Interfaces, Processors, Thresholds};
@@ -176,7 +176,7 @@ impl<F: Fabric> World<F> {
                 Event::Delivered(packet) => self.deliver(packet)?,
                 Event::AtInterface(packet) => self.wait_for_interrupt(packet)?,
                 Event::Idle(link) => self.handle_idle(link),
-                Event::Doubled(link, packet) => self.double(link, packet),
+                Event::AtStage => self.handle_stage_event()?,
                 Event::Alarm(Alarm::Stop) => {
                     self.now = self.settings.stop;
                     return Ok(true);
@@ -225,9 +225,22 @@ impl<F: Fabric> World<F> {
         self.fabric.send(self.now, packet);
     }
 
-    /// Makes the second copy of a packet that `link` doubles.
+    /// Handles the event of a stage.
     #[cold]
     #[inline(never)]
+    fn handle_stage_event(&mut self) -> Result<(), PhysicsViolation> {
+        match self.fabric.take_stage_event() {
+            Some(StageEvent::Delivered(packet)) => self.deliver_late(packet),
+            Some(StageEvent::AtInterface(packet)) => self.wait_for_interrupt(packet),
+            Some(StageEvent::Doubled(link, packet)) => {
+                self.double(link, packet);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the second copy of a packet that `link` doubles.
     fn double(&mut self, link: u32, packet: Packet) {
         self.tally.injected += 1;
         let mut copy = packet;

@@ -469,7 +469,7 @@ fn random_scenarios_with_traces_give_the_same_records_in_both_engines() {
         let config = || {
             let mut config = if seed % 3 == 0 { tandem::scenario(seed) } else { scenario(seed) };
             with_traces(&mut config.network, seed);
-            let changes = changes(&config.network, seed).into_iter();
+            let changes = changes(&config.network, seed).into_iter().filter(|_| seed % 2 == 0);
             let changes = changes.filter(|change| !matches!(change.change, Change::Rate(_))).collect();
             // Parameters of some controllers are bounded by the rate of the interface.
             config

@@ -121,6 +121,43 @@ fn links_in_tandem_change_nothing() {
     assert!(retracted > 100, "only {retracted} packets were retracted");
 }
 
+/// Every cable between routers follows a series of rates, which are below those of most other cables.
+fn with_rates(mut config: RunConfig, seed: u64) -> RunConfig {
+    let mut rng = Stream::new(seed, Domain::Test, 42);
+    let routers: Vec<_> = config.network.nodes.iter().map(|node| node.kind == NodeKind::Router).collect();
+    for cable in &mut config.network.cables {
+        if routers[cable.a.index()] && routers[cable.b.index()] {
+            let step = |number: u64| {
+                (Dur::from_ms(3 * number), Rate::from_bps([0, 2_000_000, 9_333_333][rng.below(3) as usize]))
+            };
+            let mut steps: Vec<_> = (0..4).map(step).collect();
+            steps.push((Dur::from_ms(12), Rate::from_mbps(7)));
+            let trace = Trace::rates(steps, Dur::from_ms(15)).expect("a trace");
+            cable.rates = [trace.mean(); 2];
+            cable.traces = [Some(trace.into()), None];
+        }
+    }
+    config
+        .schemes
+        .iter_mut()
+        .filter(|scheme| scheme.name == "rapid")
+        .for_each(|scheme| scheme.values = Values::default());
+    RunConfig { queues_at: Vec::new(), ..config }
+}
+
+#[test]
+fn links_in_tandem_behind_traces_change_nothing() {
+    let (mut fused_arrivals, mut hops) = (0, 0);
+    for seed in 0..60 {
+        let [fast, plain] = [Engine::Fast, Engine::Plain]
+            .map(|engine| try_run(engine, with_rates(scenario(seed), seed), Time::NEVER).expect("the laws hold"));
+        assert_eq!(fast.records, plain.records, "seed {seed}");
+        hops += fast.records.totals.packet_hops;
+        fused_arrivals += fast.fused_arrivals;
+    }
+    assert!(fused_arrivals > hops / 20, "of {hops} hops, {fused_arrivals} were no events");
+}
+
 #[test]
 fn a_run_that_ends_early_has_the_records_of_that_time() {
     let mut compared = 0;

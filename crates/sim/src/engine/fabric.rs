@@ -70,10 +70,22 @@ pub(crate) enum Event {
     AtInterface(Packet),
     /// A link for which a host requested a wake-up may be idle, or may have room.
     Idle(u32),
-    /// A packet that crossed this link is to arrive twice: the caller adds the copy (`Fabric::add_copy`).
-    Doubled(u32, Packet),
+    /// A stage let a packet out or doubles one: see `Fabric::take_stage_event`. The packet is not part of the event, so that
+    /// the events of runs without stages stay small.
+    AtStage,
     /// An alarm went off.
     Alarm(Alarm),
+}
+
+/// An event of a stage at the far end of a link, other than a packet that continues on its route.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum StageEvent {
+    /// A packet is at its host.
+    Delivered(Packet),
+    /// A packet is at the interface of its host and waits for an interrupt.
+    AtInterface(Packet),
+    /// A packet that crossed this link is to arrive twice: the caller adds the copy (`Fabric::add_copy`).
+    Doubled(u32, Packet),
 }
 
 /// A packet that left a watched link.
@@ -114,6 +126,8 @@ pub(crate) trait Fabric {
     /// Changes `link`, whose spec says that it changes. `spec` has the new rate and delay; random losses are drawn with
     /// `seed`.
     fn change(&mut self, now: Time, link: u32, change: Change, spec: &LinkSpec, seed: u64);
+    /// Takes the event of a stage that [`Event::AtStage`] announced.
+    fn take_stage_event(&mut self) -> Option<StageEvent>;
     /// Adds the second copy of a packet that crossed `link`.
     fn add_copy(&mut self, now: Time, link: u32, packet: Packet);
     /// Adds scripted drops to `link`.
@@ -163,6 +177,8 @@ pub(crate) struct LinkFabric<const N: usize> {
     /// The stages of links that have one. Their leaves follow those of the links, and alarms follow them.
     stages: Vec<Stage>,
     first_alarm: usize,
+    /// The announced event of a stage.
+    stage_event: Option<StageEvent>,
     /// Memory of the links whose queues share it, and the links of each router with shared memory.
     memories: BTreeMap<u32, SharedMemory>,
     sharers: BTreeMap<NodeId, Vec<u32>>,
@@ -191,7 +207,7 @@ impl<const N: usize> LinkFabric<N> {
     pub(crate) const LINKS: usize = EventTree::<N>::LEAVES - Alarm::ALL.len();
 
     /// The time of the next event of a leaf.
-    #[inline]
+    #[cold]
     fn time_of(links: &[Link], stages: &[Stage], alarms: &[Time], leaf: usize) -> Time {
         match links.get(leaf) {
             // Packets of a fused link stay on its wire until the ring is cleared, and make no events.
@@ -295,22 +311,22 @@ impl<const N: usize> LinkFabric<N> {
     }
 
     /// Handles the rare cases at the far end of link `from`: the packet is lost there, its next queue shares memory
-    /// with others, its crossing is recorded, or it passes a stage. Returns the event of a packet that is doubled.
+    /// with others, its crossing is recorded, or it passes a stage. Returns true if the stage has an event for the caller.
     #[cold]
     #[inline(never)]
-    fn divert(&mut self, now: Time, from: usize, onward: u32, packet: Packet) -> Option<Event> {
+    fn divert(&mut self, now: Time, from: usize, onward: u32, packet: Packet) -> bool {
         if let Some(packet) = packet.unstaged() {
             return self.enter_stage(now, from, packet);
         }
         if let Some(quanta) = packet.pause_quanta() {
             self.apply_pause(now, from, quanta);
-            return None;
+            return false;
         }
         if self.watched.contains(&(from as u32)) {
             self.crossings.push(Crossing { at: now, link: from as u32, packet });
         }
         self.pass_on(now, from, onward, packet);
-        None
+        false
     }
 
     /// Passes a packet from the far end of link `from` to link `onward`, which may be a shared one.
@@ -340,16 +356,17 @@ impl<const N: usize> LinkFabric<N> {
         }
     }
 
-    /// Adds a packet to the stage at the far end of link `from`.
-    fn enter_stage(&mut self, now: Time, from: usize, packet: Packet) -> Option<Event> {
+    /// Adds a packet to the stage at the far end of link `from`. Returns true if the packet is doubled.
+    fn enter_stage(&mut self, now: Time, from: usize, packet: Packet) -> bool {
         // As without a stage, the crossing is recorded unless the route ends behind the link.
         if self.watched.contains(&(from as u32)) && self.routes[packet.route() as usize] < AT_INTERFACE {
             self.crossings.push(Crossing { at: now, link: from as u32, packet });
         }
-        let place = self.stage_of(from as u32)?;
+        let Some(place) = self.stage_of(from as u32) else { return false };
         let is_doubled = self.stages[place].is_doubled();
         self.add_to_stage(now, place, packet);
-        is_doubled.then_some(Event::Doubled(from as u32, packet))
+        self.stage_event = is_doubled.then_some(StageEvent::Doubled(from as u32, packet));
+        is_doubled
     }
 
     /// The place of the stage of `link`, if it has one. Stages are in the order of links.
@@ -362,23 +379,28 @@ impl<const N: usize> LinkFabric<N> {
         self.tree.set(self.links.len() + place, self.stages[place].next_event());
     }
 
-    /// Lets the packet of a stage that is due continue on its route.
+    /// Lets the packet of a stage that is due continue on its route. Returns true if it is at its host.
     #[cold]
     #[inline(never)]
-    fn leave_stage(&mut self, now: Time, place: usize) -> Option<Event> {
+    fn leave_stage(&mut self, now: Time, place: usize) -> bool {
         let stage = &mut self.stages[place];
         let (packet, from) = (stage.take(), stage.link as usize);
         let next = stage.next_event();
         self.tree.set(self.links.len() + place, next);
         self.other_events += 1;
-        let packet = packet?;
-        match self.routes[packet.route() as usize] {
-            AT_HOST => return Some(Event::Delivered(packet)),
-            AT_INTERFACE => return Some(Event::AtInterface(packet)),
-            onward if onward >= FUSED => self.enter_fused(now, onward, &packet),
-            onward => self.pass_on(now, from, onward, packet),
-        }
-        None
+        let Some(packet) = packet else { return false };
+        self.stage_event = match self.routes[packet.route() as usize] {
+            AT_HOST => Some(StageEvent::Delivered(packet)),
+            AT_INTERFACE => Some(StageEvent::AtInterface(packet)),
+            onward => {
+                match onward >= FUSED {
+                    true => self.enter_fused(now, onward, &packet),
+                    false => self.pass_on(now, from, onward, packet),
+                }
+                None
+            }
+        };
+        self.stage_event.is_some()
     }
 
     /// Updates the next event of a link with PAUSE.
@@ -437,6 +459,7 @@ impl<const N: usize> Fabric for LinkFabric<N> {
             links,
             stages,
             first_alarm: leaves,
+            stage_event: None,
             memories,
             sharers,
             routes: Vec::new(),
@@ -510,10 +533,10 @@ impl<const N: usize> Fabric for LinkFabric<N> {
             let Some(link) = self.links.get_mut(leaf) else {
                 // Leaves beyond the links are stages, and then alarms.
                 if leaf < self.first_alarm {
-                    match self.leave_stage(now, leaf - self.links.len()) {
-                        Some(event) => return Some((now, event)),
-                        None => continue,
+                    if self.leave_stage(now, leaf - self.links.len()) {
+                        return Some((now, Event::AtStage));
                     }
+                    continue;
                 }
                 self.other_events += 1;
                 let alarm = Alarm::ALL[leaf - self.first_alarm];
@@ -549,10 +572,10 @@ impl<const N: usize> Fabric for LinkFabric<N> {
                         self.enter_fused(now, onward, &packet);
                         continue;
                     }
-                    match self.divert(now, leaf, onward, packet) {
-                        Some(event) => return Some((now, event)),
-                        None => continue,
+                    if self.divert(now, leaf, onward, packet) {
+                        return Some((now, Event::AtStage));
                     }
+                    continue;
                 }
                 self.delivered_by = leaf as u32;
                 return Some((now, Event::Delivered(packet)));
@@ -607,6 +630,10 @@ impl<const N: usize> Fabric for LinkFabric<N> {
             }
             Change::Loss(_) | Change::Down(_) => {}
         }
+    }
+
+    fn take_stage_event(&mut self) -> Option<StageEvent> {
+        self.stage_event.take()
     }
 
     fn add_copy(&mut self, now: Time, link: u32, packet: Packet) {

@@ -5,7 +5,7 @@
 //! runs a configuration in either engine and returns the records, so that tests can compare them on random scenarios.
 
 use crate::config::{Change, Discipline, RunConfig};
-use crate::engine::fabric::{AT_HOST, AT_INTERFACE, Alarm, Event, Fabric, LinkFabric};
+use crate::engine::fabric::{AT_HOST, AT_INTERFACE, Alarm, Event, Fabric, LinkFabric, StageEvent};
 use crate::physics::PhysicsViolation;
 use crate::records::{CLASSES, Records};
 use crate::routing::network::Limit;
@@ -133,6 +133,7 @@ pub(crate) struct TwoEventFabric {
     serial: u64,
     alarms: [Time; Alarm::ALL.len()],
     dropped: Vec<Packet>,
+    stage_event: Option<StageEvent>,
     events: u64,
 }
 
@@ -357,7 +358,7 @@ impl TwoEventFabric {
     }
 
     /// Takes the packet that leaves the stage of `link` now, if there is one.
-    fn take_staged(&mut self, now: Time, link: u32) -> Option<Packet> {
+    fn take_stage_event(&mut self, now: Time, link: u32) -> Option<Packet> {
         let staged = &mut self.ports[link as usize].staged;
         let due = (0..staged.len()).filter(|&place| staged[place].at <= now);
         let next = due.min_by_key(|&place| (staged[place].at, staged[place].order))?;
@@ -464,6 +465,7 @@ impl Fabric for TwoEventFabric {
             serial: 0,
             alarms: [Time::NEVER; Alarm::ALL.len()],
             dropped: Vec::new(),
+            stage_event: None,
             events: 0,
         }
     }
@@ -525,14 +527,15 @@ impl Fabric for TwoEventFabric {
                         let is_doubled = draws.is_doubled();
                         self.add_to_stage(now, link, packet);
                         if is_doubled {
-                            return Some((now, Event::Doubled(link, packet)));
+                            self.stage_event = Some(StageEvent::Doubled(link, packet));
+                            return Some((now, Event::AtStage));
                         }
                     } else if let Some(event) = self.pass_on(now, link, packet) {
                         return Some((now, event));
                     }
                 }
                 Kind::Leaves(link) => {
-                    let packet = self.take_staged(now, link);
+                    let packet = self.take_stage_event(now, link);
                     if let Some(event) = packet.and_then(|packet| self.pass_on(now, link, packet)) {
                         return Some((now, event));
                     }
@@ -635,6 +638,10 @@ impl Fabric for TwoEventFabric {
             Change::Loss(loss) => faults.set_loss(loss, seed, u64::from(link)),
             Change::Down(is_down) => faults.is_down = is_down,
         }
+    }
+
+    fn take_stage_event(&mut self) -> Option<StageEvent> {
+        self.stage_event.take()
     }
 
     fn add_copy(&mut self, now: Time, link: u32, packet: Packet) {

@@ -2,7 +2,7 @@
 //! same times to a [`LiveNetwork`](crate::LiveNetwork) and compare.
 
 use crate::config::{Change, RunConfig};
-use crate::engine::fabric::{Alarm, Event, Fabric, LinkFabric};
+use crate::engine::fabric::{Alarm, Event, Fabric, LinkFabric, StageEvent};
 use crate::live::Offered;
 use crate::physics::PhysicsViolation;
 use crate::records::LinkTable;
@@ -84,6 +84,15 @@ pub(crate) struct Recorded {
     /// The first and the last link of the route that starts at each position.
     routes: BTreeMap<u32, (u32, u32)>,
     recording: Recording,
+    /// The time of the last event.
+    now: Time,
+}
+
+impl Recorded {
+    fn note_delivery(&mut self, packet: &Packet) {
+        let is_marked = packet.flags().has(Flags::MARKED);
+        self.recording.delivered.push((self.now, identity(packet), is_marked));
+    }
 }
 
 impl Fabric for Recorded {
@@ -93,6 +102,7 @@ impl Fabric for Recorded {
             ends: Vec::new(),
             routes: BTreeMap::new(),
             recording: Recording::default(),
+            now: Time::ZERO,
         }
     }
 
@@ -124,11 +134,19 @@ impl Fabric for Recorded {
 
     fn next(&mut self) -> Option<(Time, Event)> {
         let (at, event) = self.inner.next()?;
+        self.now = at;
         if let Event::Delivered(packet) | Event::AtInterface(packet) = event {
-            let is_marked = packet.flags().has(Flags::MARKED);
-            self.recording.delivered.push((at, identity(&packet), is_marked));
+            self.note_delivery(&packet);
         }
         Some((at, event))
+    }
+
+    fn take_stage_event(&mut self) -> Option<StageEvent> {
+        let event = self.inner.take_stage_event()?;
+        if let StageEvent::Delivered(packet) | StageEvent::AtInterface(packet) = event {
+            self.note_delivery(&packet);
+        }
+        Some(event)
     }
 
     fn take_dropped(&mut self) -> Option<Packet> {

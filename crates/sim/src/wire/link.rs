@@ -30,6 +30,7 @@ mod cursor;
 mod fused;
 mod ingress;
 mod spec;
+mod traced;
 
 pub(crate) use self::controlled::Turn;
 #[cfg(feature = "oracle")]
@@ -40,6 +41,7 @@ pub(crate) use self::spec::{LinkCounts, LinkSpec};
 use self::controlled::Controlled;
 use self::cursor::Cursor;
 use self::ingress::Ingress;
+use self::traced::Traced;
 use crate::config::Discipline;
 use crate::records::CLASSES;
 use crate::routing::network::{Limit, Room};
@@ -94,7 +96,7 @@ pub(crate) struct Link {
     can_follow: bool,
     /// The link may change while packets wait.
     changes: bool,
-    /// The transmitter of a link that follows a trace, whose queue is an active one.
+    /// The transmitter of a link that follows a trace, if its queue is an active one.
     follower: Option<Box<Follower>>,
     /// Arrivals at the far end while the link was fused, which were no events.
     fused_arrivals: u64,
@@ -106,6 +108,8 @@ pub(crate) struct Link {
 enum Waiting {
     /// Packets are on the wire already, in order of arrival.
     InOrder(Cursor),
+    /// The same on a link that follows a trace.
+    Traced(Box<Traced>),
     /// Packets wait in a queue that sends the lowest class number first.
     ByClass(Box<PriorityQueue>),
     /// Packets wait in an active queue, which decides by time or by chance.
@@ -134,8 +138,13 @@ const ANY_WAIT: Dur = Dur::from_ps(1);
 
 impl Waiting {
     fn new(spec: &LinkSpec, seed: u64, number: u64) -> Waiting {
-        if let Some(law) = spec.trace.as_ref().and_then(|_| qdisc::law_of(spec)) {
-            return Waiting::Active(Box::new(ActiveQueue::of(law)));
+        if let Some(trace) = &spec.trace {
+            if spec.queue.discipline == Discipline::Fifo && !spec.is_controlled {
+                return Waiting::Traced(Box::new(Traced::new(trace)));
+            }
+            if let Some(law) = qdisc::law_of(spec) {
+                return Waiting::Active(Box::new(ActiveQueue::of(law)));
+            }
         }
         match &spec.queue.discipline {
             Discipline::Fifo | Discipline::Priority if spec.is_controlled => {
@@ -171,14 +180,18 @@ impl Link {
             Limit::Bytes(bytes) => bytes / spec.largest_bytes.max(1),
             Limit::Packets(packets) => packets,
         };
-        let ingress = Ingress::new(spec, seed, number).map(Box::new);
+        let queue = Waiting::new(spec, seed, number);
+        let (is_in_order, is_active) = (matches!(queue, Waiting::InOrder(_)), matches!(queue, Waiting::Active(_)));
+        let ingress = Ingress::new(spec, is_active, seed, number).map(Box::new);
         // Only a plain FIFO link can skip the exact check of its limit.
-        let is_plain = spec.queue.discipline == Discipline::Fifo && spec.min_time.is_zero() && ingress.is_none();
-        let is_plain = is_plain && !spec.is_controlled;
+        let is_undisturbed = spec.min_time.is_zero() && ingress.is_none();
+        let is_plain = is_in_order && is_undisturbed;
         let from_packets = spec.queue.mark_at.map_or(u64::MAX, packets_in).min(packets_in(limit));
         let from_wait = exact_check_wait(spec);
         // A fused link makes no events, but a shared memory and observers need them.
-        let can_fuse = is_plain && spec.memory.is_none() && !spec.is_watched && !spec.changes;
+        let departs_in_order = is_in_order || matches!(queue, Waiting::Traced(_));
+        let is_unseen = spec.memory.is_none() && !spec.is_watched && !spec.changes;
+        let can_fuse = departs_in_order && is_undisturbed && is_unseen;
         let one_fits = from_wait > rate.time_for(spec.largest_bytes);
         let mut link = Link {
             wire: Ring::with_capacity(4),
@@ -192,7 +205,7 @@ impl Link {
             waits: false,
             bars_low_priority: spec.queue.bars_low_priority,
             is_fused: false,
-            queue: Waiting::new(spec, seed, number),
+            queue,
             ingress,
             exact_check: ExactCheck {
                 from_packets: if is_plain { from_packets } else { 0 },
@@ -205,8 +218,8 @@ impl Link {
             mark_at: spec.queue.mark_at,
             can_fuse,
             changes: spec.changes,
-            follower: spec.trace.as_ref().map(|trace| Box::new(Follower::new(trace))),
-            can_follow: can_fuse && one_fits && !spec.queue.bars_low_priority,
+            follower: spec.trace.as_ref().filter(|_| is_active).map(|trace| Box::new(Follower::new(trace))),
+            can_follow: can_fuse && is_in_order && one_fits && !spec.queue.bars_low_priority,
             fused_arrivals: 0,
             counts: Box::default(),
         };
@@ -217,12 +230,12 @@ impl Link {
     /// Recomputes the threshold of the slow path after a change of the queue, the peak or the ingress.
     fn update_slow_path(&mut self) {
         let waits = match &self.queue {
-            Waiting::InOrder(_) => false,
+            Waiting::InOrder(_) | Waiting::Traced(_) => false,
             Waiting::ByClass(queue) => !queue.is_empty(),
             Waiting::Active(_) | Waiting::Controlled(_) => self.waits,
         };
         self.slow_path_when_empty = match self.queue {
-            Waiting::Controlled(_) => Dur::ZERO,
+            Waiting::Controlled(_) | Waiting::Traced(_) => Dur::ZERO,
             _ if self.ingress.is_some() || !self.min_time.is_zero() => Dur::ZERO,
             Waiting::ByClass(_) => ANY_WAIT,
             _ => self.exact_check.from_wait.min(self.exact_check.peak_wait + ANY_WAIT),
@@ -296,6 +309,7 @@ impl Link {
         match self.queue {
             Waiting::ByClass(_) => self.send_queued(now, packet, dropped),
             Waiting::Controlled(_) => self.send_controlled(now, packet, dropped),
+            Waiting::Traced(_) => self.send_traced(now, packet, dropped),
             _ => self.send_fifo(now, packet, dropped),
         }
     }
@@ -334,7 +348,7 @@ impl Link {
                 Waiting::ByClass(queue) => queue.push_out(packet.class()),
                 Waiting::Controlled(control) => control.push_out(packet.class()),
                 Waiting::Active(active) => active.push_out(packet.class()),
-                Waiting::InOrder(_) => None,
+                Waiting::InOrder(_) | Waiting::Traced(_) => None,
             };
             match victim {
                 Some(victim) => self.drop(victim, dropped),
@@ -369,6 +383,7 @@ impl Link {
     fn send_to_queue(&mut self, now: Time, packet: Packet, dropped: &mut Vec<Packet>) -> bool {
         match self.queue {
             Waiting::InOrder(_) => self.send_fifo(now, &packet, dropped),
+            Waiting::Traced(_) => self.send_traced(now, &packet, dropped),
             Waiting::ByClass(_) => self.send_queued(now, &packet, dropped),
             Waiting::Active(_) => self.send_active(now, packet, dropped),
             Waiting::Controlled(_) => self.send_controlled(now, &packet, dropped),
@@ -605,7 +620,7 @@ impl Link {
         self.busy_until <= now && !self.waits
     }
 
-    /// Returns true for a FIFO link, whose waiting packets are on the wire already.
+    /// Returns true for a FIFO link without a trace, whose waiting packets are on the wire already.
     fn is_in_order(&self) -> bool {
         matches!(self.queue, Waiting::InOrder(_))
     }
@@ -635,13 +650,13 @@ impl Link {
     }
 
     /// Requests an event for a time at which there may be room for `bytes`, given that `has_room` is false. On a FIFO
-    /// link, that is when enough packets have begun transmission; on any other, when the next packet leaves.
+    /// link, that is when enough packets have begun transmission; on any other, or with a trace, when the next packet leaves.
     pub(crate) fn wake_when_room(&mut self, now: Time, bytes: u64) {
         let (mut waiting_bytes, mut packets) = self.waiting(now);
         if let Waiting::Controlled(_) = self.queue {
             return self.wake_host_at(now, self.may_begin_at(now));
         }
-        let mut at = self.busy_until;
+        let mut at = self.end_of_current().unwrap_or(self.busy_until);
         if let Waiting::InOrder(cursor) = &self.queue {
             for place in cursor.place..self.wire.tail() {
                 // Before the first waiting packet begins, it still counts: walk to the one whose departure makes room.
@@ -701,6 +716,7 @@ impl Link {
         self.commit(now);
         match &self.queue {
             Waiting::InOrder(_) => self.waiting_in_order(now),
+            Waiting::Traced(_) => self.waiting_traced(now),
             Waiting::ByClass(queue) => (queue.backlog_bytes(), queue.backlog_packets()),
             Waiting::Active(active) => active.backlog(),
             Waiting::Controlled(control) => control.backlog(),
@@ -712,7 +728,7 @@ impl Link {
         let (delay, byte_time, min_time) = (self.delay, self.byte_time, self.min_time);
         let Waiting::InOrder(cursor) = &mut self.queue else { return (0, 0) };
         // The transmission of a packet has begun if less than its own time and the delay remain until its arrival.
-        cursor.look(&self.wire, self.accepted_bytes, |packet| {
+        cursor.look(&self.wire, self.accepted_bytes, |_, packet| {
             packet.at <= now + delay + byte_time.of(packet.wire_bytes()).max(min_time)
         })
     }
@@ -743,7 +759,7 @@ impl Link {
                 let peak = self.rate.bytes_in(self.exact_check.peak_wait);
                 counts.peak_backlog_bytes = counts.peak_backlog_bytes.max(peak);
             }
-            Waiting::InOrder(_) => {}
+            Waiting::InOrder(_) | Waiting::Traced(_) => {}
             Waiting::Controlled(control) => control.count(now, &mut counts),
         }
         counts
@@ -761,7 +777,7 @@ impl Link {
     /// Packets that wait in a queue and are not on the wire yet.
     fn queued_packets(&self) -> u64 {
         match &self.queue {
-            Waiting::InOrder(_) => 0,
+            Waiting::InOrder(_) | Waiting::Traced(_) => 0,
             Waiting::ByClass(queue) => queue.backlog_packets(),
             Waiting::Active(active) => active.backlog().1,
             Waiting::Controlled(control) => control.backlog().1,

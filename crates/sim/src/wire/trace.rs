@@ -168,6 +168,29 @@ impl Trace {
         (now / period, Dur::from_ps(now % period))
     }
 
+    /// The first opportunity after `start`, if `place` is not later: the start of its period, and its place there.
+    fn pass_opportunities(&self, times: &[Dur], place: (Time, usize), start: Time) -> (Time, usize) {
+        let (mut period_start, mut entry) = place;
+        for _ in 0..NEAR {
+            if period_start + times[entry] > start {
+                return (period_start, entry);
+            }
+            entry += 1;
+            if entry == times.len() {
+                (period_start, entry) = (period_start + self.period, 0);
+            }
+        }
+        if period_start + times[entry] > start {
+            return (period_start, entry);
+        }
+        let (passes, within) = self.position(start);
+        let period_start = Time::ZERO + self.period * passes;
+        match times.partition_point(|&at| at <= within) {
+            entry if entry < times.len() => (period_start, entry),
+            _ => (period_start + self.period, 0),
+        }
+    }
+
     /// The number of the first opportunity after `now`, counted over all periods.
     fn first_after(&self, now: Time) -> u64 {
         let Service::Opportunities(times) = &self.service else { return 0 };
@@ -185,69 +208,139 @@ fn product(rate: Rate, span: Dur) -> u128 {
 #[derive(Clone, Debug)]
 pub(crate) struct Follower {
     trace: Arc<Trace>,
-    /// The number of the next opportunity.
-    next: u64,
+    /// The next opportunity: the start of its period, and its place there. Transmissions begin in order of time, so the
+    /// search for the next one starts here.
+    next: (Time, usize),
+    /// The step of a series of rates in which the last transmission ended.
+    step: Step,
     /// Unused bytes of the last opportunity.
     left: u64,
     /// The last transmission ended with its opportunity, and not later because of a slow processor.
     is_in_step: bool,
 }
 
+/// The present step of a series of rates. Nearly all packets end in the step in which they begin.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    begins: Time,
+    ends: Time,
+    rate: Rate,
+    /// The size of the last packet, and the time that such a packet takes at the rate.
+    bytes: u64,
+    time: Dur,
+}
+
+/// Entries of a trace that are passed one by one before a search of the whole trace is cheaper.
+const NEAR: usize = 8;
+
 impl Follower {
     pub(crate) fn new(trace: &Arc<Trace>) -> Follower {
-        Follower { trace: Arc::clone(trace), next: 0, left: 0, is_in_step: false }
+        let step = Step { begins: Time::ZERO, ends: Time::ZERO, rate: Rate::from_bps(0), bytes: 0, time: Dur::ZERO };
+        let trace = Arc::clone(trace);
+        Follower { trace, next: (Time::ZERO, 0), step, left: 0, is_in_step: false }
     }
 
-    /// The end of a transmission of `bytes` that begins at `start` and lasts `min_time` or more. `has_waited` is true if
-    /// the packet arrived before then, so that it can use the rest of an opportunity.
+    /// The highest rate; `None` if packets can leave at once.
+    pub(crate) fn peak(&self) -> Option<Rate> {
+        self.trace.peak()
+    }
+
+    /// The end of a transmission of `bytes`, at most 65,535, that begins at `start` and lasts `min_time` or more.
+    /// `has_waited` is true if the packet arrived before then, so that it can use the rest of an opportunity.
+    #[inline]
     pub(crate) fn end(&mut self, start: Time, has_waited: bool, bytes: u64, min_time: Dur) -> Time {
-        let end = self.end_at_once(start, has_waited && self.is_in_step, bytes);
-        self.is_in_step = end >= start + min_time;
-        end.max(start + min_time)
+        let end = match &self.trace.service {
+            Service::Opportunities(_) => self.end_at_opportunity(start, has_waited && self.is_in_step, bytes),
+            Service::Rates(_) => self.end_at_rate(start, bytes),
+        };
+        let least = start + min_time;
+        self.is_in_step = end >= least;
+        end.max(least)
     }
 
-    fn end_at_once(&mut self, start: Time, has_waited: bool, bytes: u64) -> Time {
-        let trace = Arc::clone(&self.trace);
-        match &trace.service {
-            Service::Opportunities(times) => {
-                if !has_waited {
-                    // The opportunities since the last packet are lost.
-                    (self.next, self.left) = (self.next.max(trace.first_after(start)), 0);
-                }
-                let (mut end, mut missing) = (start, bytes);
-                while missing > self.left {
-                    missing -= self.left;
-                    let (passes, place) = (self.next / times.len() as u64, self.next % times.len() as u64);
-                    end = Time::ZERO + trace.period * passes + times[place as usize];
-                    (self.next, self.left) = (self.next + 1, OPPORTUNITY_BYTES);
-                }
-                self.left -= missing;
-                end
-            }
-            Service::Rates(steps) => {
-                let mut missing = u128::from(bytes) * BYTE;
-                // Whole periods are skipped at once.
-                let whole = if missing > trace.capacity { (missing - 1) / trace.capacity } else { 0 };
-                missing -= whole * trace.capacity;
-                let (mut passes, within) = trace.position(start);
-                passes += whole as u64;
-                let mut place = steps.partition_point(|step| step.0 <= within) - 1;
-                let mut from = within;
-                loop {
-                    let (rate, end) = (steps[place].1, trace.end_of(steps, place));
-                    let capacity = product(rate, end.saturating_sub(from));
-                    if capacity >= missing {
-                        let last = missing.div_ceil(u128::from(rate.as_bps())) as u64;
-                        return Time::ZERO + trace.period * passes + from + Dur::from_ps(last);
-                    }
-                    missing -= capacity;
-                    (place, from) = (place + 1, end);
-                    if place == steps.len() {
-                        (place, from, passes) = (0, Dur::ZERO, passes + 1);
-                    }
-                }
+    fn end_at_opportunity(&mut self, start: Time, has_waited: bool, bytes: u64) -> Time {
+        let Service::Opportunities(times) = &self.trace.service else { return start };
+        let period = self.trace.period;
+        let mut place = self.next;
+        if !has_waited {
+            // The opportunities since the last packet are lost.
+            self.left = 0;
+            place = self.trace.pass_opportunities(times, place, start);
+        }
+        let (mut end, mut missing) = (start, bytes);
+        while missing > self.left {
+            missing -= self.left;
+            end = place.0 + times[place.1];
+            self.left = OPPORTUNITY_BYTES;
+            place.1 += 1;
+            if place.1 == times.len() {
+                place = (place.0 + period, 0);
             }
         }
+        self.left -= missing;
+        self.next = place;
+        end
+    }
+
+    #[inline]
+    fn end_at_rate(&mut self, start: Time, bytes: u64) -> Time {
+        let step = &mut self.step;
+        if step.begins <= start && start < step.ends {
+            if step.bytes != bytes {
+                step.set_size(bytes);
+            }
+            let end = start.saturating_add(step.time);
+            if end <= step.ends {
+                return end;
+            }
+        }
+        self.end_over_steps(start, bytes)
+    }
+
+    /// The end of a transmission that need not begin and end in the present step.
+    #[cold]
+    #[inline(never)]
+    fn end_over_steps(&mut self, start: Time, bytes: u64) -> Time {
+        let (trace, period) = (&self.trace, self.trace.period);
+        let Service::Rates(steps) = &trace.service else { return start };
+        let (passes, within) = trace.position(start);
+        let mut period_start = Time::ZERO + period * passes;
+        let mut entry = steps.partition_point(|step| step.0 <= within) - 1;
+        let mut missing = u128::from(bytes) * BYTE;
+        // Whole periods are skipped at once.
+        let whole = if missing > trace.capacity { (missing - 1) / trace.capacity } else { 0 };
+        missing -= whole * trace.capacity;
+        period_start += period * whole as u64;
+        let mut from = within;
+        loop {
+            let (rate, end) = (steps[entry].1, trace.end_of(steps, entry));
+            let capacity = product(rate, end.saturating_sub(from));
+            if capacity >= missing {
+                let last = missing.div_ceil(u128::from(rate.as_bps())) as u64;
+                self.step = Step {
+                    begins: period_start + steps[entry].0,
+                    ends: period_start + end,
+                    rate,
+                    bytes: 0,
+                    time: Dur::ZERO,
+                };
+                return period_start + from + Dur::from_ps(last);
+            }
+            missing -= capacity;
+            (entry, from) = (entry + 1, end);
+            if entry == steps.len() {
+                (period_start, entry, from) = (period_start + period, 0, Dur::ZERO);
+            }
+        }
+    }
+}
+
+impl Step {
+    #[cold]
+    #[inline(never)]
+    fn set_size(&mut self, bytes: u64) {
+        let time = (u128::from(bytes) * BYTE).div_ceil(u128::from(self.rate.as_bps()));
+        (self.bytes, self.time) = (bytes, Dur::from_ps(time as u64));
     }
 }
 

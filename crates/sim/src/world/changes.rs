@@ -8,6 +8,7 @@ use crate::engine::fabric::{Alarm, Fabric};
 use crate::routing::network::Network;
 use crate::routing::routes::link_of;
 use crate::wire::link::LinkSpec;
+use sparelane_core::rate::ByteTime;
 use sparelane_core::{Dur, Rate, Time};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,6 +17,8 @@ pub(super) struct Changes {
     upcoming: VecDeque<ScriptedChange>,
     /// Links that change, by number.
     links: BTreeMap<u32, Varying>,
+    /// The highest rate and the shortest delay that each link has at any time of the run.
+    best: Vec<(ByteTime, Dur)>,
 }
 
 /// A link that changes.
@@ -23,8 +26,6 @@ pub(super) struct Changes {
 struct Varying {
     /// The rate before the first change.
     configured: Rate,
-    /// The highest rate and the shortest delay that the link has at any time of the run.
-    best: (Rate, Dur),
     /// The capacity until the last change of the rate, in bits per second times picoseconds.
     capacity: u128,
     /// The time of that change.
@@ -36,29 +37,27 @@ impl Changes {
     pub(super) fn new(changes: Vec<ScriptedChange>, network: &Network, links: &[LinkSpec], stop: Time) -> Changes {
         let upcoming: VecDeque<_> = changes.into_iter().filter(|change| change.at <= stop).collect();
         let mut varying = BTreeMap::new();
+        let peak = |spec: &LinkSpec| match &spec.trace {
+            Some(trace) => trace.peak().unwrap_or(Rate::from_bps(u64::MAX)),
+            None => spec.rate,
+        };
+        let mut best: Vec<_> = links.iter().map(|spec| (peak(spec).byte_time(), spec.delay)).collect();
         for change in &upcoming {
             let link = link_of(network, change.cable, change.from);
-            let LinkSpec { rate, delay, .. } = links[link as usize];
-            let entry = varying.entry(link).or_insert(Varying {
-                configured: rate,
-                best: (rate, delay),
-                capacity: 0,
-                since: Time::ZERO,
-            });
+            let (spec, best) = (&links[link as usize], &mut best[link as usize]);
+            varying.entry(link).or_insert(Varying { configured: spec.rate, capacity: 0, since: Time::ZERO });
             match change.change {
-                Change::Rate(rate) => entry.best.0 = entry.best.0.max(rate),
-                Change::Delay(delay) => entry.best.1 = entry.best.1.min(links[link as usize].shortest(delay)),
+                Change::Rate(rate) => best.0 = best.0.min(rate.byte_time()),
+                Change::Delay(delay) => best.1 = best.1.min(spec.shortest(delay)),
                 Change::Loss(_) | Change::Down(_) => {}
             }
         }
-        Changes { upcoming, links: varying }
+        Changes { upcoming, links: varying, best }
     }
 
-    /// The highest rate and the shortest delay that a link has at any time of the run.
-    pub(super) fn best(&self, link: u32, spec: &LinkSpec) -> (Rate, Dur) {
-        let (rate, delay) = self.links.get(&link).map_or((spec.rate, spec.delay), |varying| varying.best);
-        let peak = spec.trace.as_ref().map(|trace| trace.peak().unwrap_or(Rate::from_bps(u64::MAX)));
-        (peak.unwrap_or(rate), delay)
+    /// The time of a byte at the highest rate, and the shortest delay, that a link has at any time of the run.
+    pub(super) fn best(&self, link: u32) -> (ByteTime, Dur) {
+        self.best[link as usize]
     }
 
     /// The rate of a link before any change.

@@ -106,13 +106,10 @@ impl<F: Fabric> World<F> {
             window_reduced: packet.flags().has(Flags::ECN_ANSWER),
         };
         let marked = packet.flags().has(Flags::MARKED);
-        if flow.offload.is_some() {
+        if flow.traits.takes_time {
             return self.take_in(packet, segment, marked);
         }
         let ack = flow.receiver.handle_data(self.now, segment, marked);
-        if flow.traits.reads_slowly {
-            self.read_more(slot);
-        }
         self.answer(slot, ack)
     }
 

@@ -95,6 +95,8 @@ pub(super) struct PathTraits {
     pub(super) is_followed: bool,
     /// True if its receiver's application reads slowly, so that acknowledgments advertise a window.
     pub(super) reads_slowly: bool,
+    /// True if data takes time at its receiver: in the host (`offload`), or until the application reads it.
+    pub(super) takes_time: bool,
 }
 
 /// The earliest live entries of its two ends in the timer heap.
@@ -234,6 +236,8 @@ impl Flow {
 
     /// Builds a probe of a closed window: an empty segment below the window (RFC 9293 section 3.8.6.1), which the
     /// receiver answers.
+    #[cold]
+    #[inline(never)]
     pub(super) fn window_probe(&mut self, slot: u32, now: Time) -> Packet {
         let seq = self.sender.acknowledged().saturating_sub(1);
         let probe = Segment { seq, payload_bytes: 0, class: 0, retransmission: false, window_reduced: false };

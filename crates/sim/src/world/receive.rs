@@ -65,13 +65,17 @@ impl<F: Fabric> World<F> {
         }
     }
 
-    /// Merges a segment that arrived at its host into a chunk.
+    /// Merges a segment that arrived at its host into a chunk, or passes it to a receiver whose application reads slowly.
     #[cold]
     #[inline(never)]
     pub(super) fn take_in(&mut self, packet: Packet, segment: Segment, marked: bool) -> Result<(), PhysicsViolation> {
         let slot = packet.flow();
         let flow = &mut self.flows[slot as usize];
-        let Some(offload) = &mut flow.offload else { return Ok(()) };
+        let Some(offload) = &mut flow.offload else {
+            let ack = flow.receiver.handle_data(self.now, segment, marked);
+            self.read_more(slot);
+            return self.answer(slot, ack);
+        };
         let before = offload.deadline();
         let complete = offload.take(self.now, segment, marked, packet.blocks());
         let at = offload.deadline();

@@ -178,6 +178,7 @@ impl<F: Fabric> World<F> {
             requests_rate,
             is_followed,
             reads_slowly,
+            takes_time: reads_slowly || offload.is_some(),
         };
         let flow = Flow {
             wire,
@@ -334,20 +335,15 @@ impl<F: Fabric> World<F> {
     /// The time that a packet takes to cross idle links.
     fn cross(&self, links: &[u32], wire_bytes: u64) -> Dur {
         links.iter().fold(Dur::ZERO, |sum, &link| {
-            let (rate, delay) = self.best(link);
-            sum + delay + rate.byte_time().of(wire_bytes)
+            let (byte_time, delay) = self.changes.best(link);
+            sum + delay + byte_time.of(wire_bytes)
         })
     }
 
     /// The time that the slowest of `links` takes to send `segments` full segments.
     fn queue(&self, links: &[u32], tcp: &TransportConfig, segments: u64) -> Dur {
-        let of = |&link: &u32| self.best(link).0.byte_time().of(tcp.packet_bytes()) * segments;
+        let of = |&link: &u32| self.changes.best(link).0.of(tcp.packet_bytes()) * segments;
         links.iter().map(of).max().unwrap_or_default()
-    }
-
-    /// The highest rate and the shortest delay of a link at any time of the run.
-    fn best(&self, link: u32) -> (Rate, Dur) {
-        self.changes.best(link, &self.layout.links[link as usize])
     }
 
     /// The entry that ends a route to `host`.

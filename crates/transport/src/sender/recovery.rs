@@ -185,8 +185,10 @@ impl Sender {
         }
         // RC3: acknowledgments of segments below the ACK bump are no duplicates, nor are updates of the advertised
         // window (RFC 5681 section 2).
-        let may_name_old = self.features.uses_tail || self.advertised_window.is_some();
-        if ack.cumulative < self.una || self.flight() == 0 || (may_name_old && ack.trigger < self.una) {
+        if ack.cumulative < self.una || self.flight() == 0 {
+            return;
+        }
+        if ack.trigger < self.una && (self.features.uses_tail || self.advertised_window.is_some()) {
             return;
         }
         self.recovery.dup_acks += 1;

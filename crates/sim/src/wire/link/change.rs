@@ -48,18 +48,22 @@ impl Link {
         }
         // Only the first unsent packet can be in transmission; the same share of it stays unsent.
         let current = unsent.last().map(|packet| self.time_of(packet.wire_bytes()));
-        let left = current.map(|whole| (self.end_of_transmission(unsent.last(), now) - now, whole));
-        (self.rate, self.byte_time, self.delay) = (spec.rate, spec.rate.byte_time(), spec.delay);
+        let left = unsent.last().zip(current).map(|(packet, whole)| (self.end_of_transmission(packet) - now, whole));
+        // At the same rate, and along a trace, transmissions end when they would have ended.
+        let has_same_rate = spec.rate == self.rate;
         let mut end = self.busy_until;
+        (self.rate, self.byte_time) = (spec.rate, spec.rate.byte_time());
         for (place, mut packet) in unsent.into_iter().rev().enumerate() {
             let whole = self.time_of(packet.wire_bytes());
             end = match left {
+                _ if has_same_rate => self.end_of_transmission(&packet),
                 Some((left, before)) if place == 0 => now + share_of(whole, left, before),
                 _ => end + whole,
             };
-            packet.at = end + self.delay;
+            packet.at = end + spec.delay;
             self.wire.push(packet);
         }
+        self.delay = spec.delay;
         if in_transmission {
             self.busy_until = end;
         }
@@ -78,9 +82,9 @@ impl Link {
         self.rearm_after_change(now);
     }
 
-    /// The end of the transmission of a packet that is still unsent at `now`.
-    fn end_of_transmission(&self, packet: Option<&Packet>, now: Time) -> Time {
-        packet.map_or(now, |packet| Time::ZERO + (packet.at - (Time::ZERO + self.delay)))
+    /// The end of the transmission of a packet on the wire.
+    pub(super) fn end_of_transmission(&self, packet: &Packet) -> Time {
+        Time::ZERO + (packet.at - (Time::ZERO + self.delay))
     }
 
     /// Changes the random loss of arriving packets. `number` is the link's number in its network.

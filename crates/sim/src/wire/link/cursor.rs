@@ -19,12 +19,12 @@ pub(super) struct Cursor {
 
 impl Cursor {
     /// Counts the bytes and packets that wait. `accepted_bytes` is the number of bytes ever put onto the wire, and
-    /// `has_begun` returns true for a packet whose transmission has begun.
+    /// `has_begun` returns true for a packet, at this place on the wire, whose transmission has begun.
     pub(super) fn look(
         &mut self,
         wire: &Ring<Packet>,
         accepted_bytes: u64,
-        has_begun: impl Fn(&Packet) -> bool,
+        has_begun: impl Fn(u64, &Packet) -> bool,
     ) -> (u64, u64) {
         if self.place < wire.head() {
             // The packet at the cursor was delivered since the last count: count again from the oldest one.
@@ -36,7 +36,7 @@ impl Cursor {
         self.accepted_bytes = accepted_bytes;
         while self.place < wire.tail() {
             let packet = wire.at(self.place);
-            if !has_begun(&packet) {
+            if !has_begun(self.place, &packet) {
                 break;
             }
             self.waiting_bytes -= packet.wire_bytes();

@@ -1,14 +1,22 @@
 //! The operations of fused links: see `engine/tandems.rs`.
 
-use super::Link;
+use super::{Link, Waiting};
 use crate::records::CLASSES;
 use crate::wire::packet::Packet;
-use sparelane_core::{Dur, Time};
+use sparelane_core::{Dur, Rate, Time};
 
 impl Link {
     /// Returns true if this link can be fused to `first`, given that all its packets come from there.
     pub(crate) fn can_follow(&self, first: &Link) -> bool {
-        first.can_fuse && self.can_follow && self.rate >= first.rate
+        first.can_fuse && self.can_follow && first.highest_rate().is_some_and(|highest| self.rate >= highest)
+    }
+
+    /// The highest rate that the link ever has; `None` if packets can leave at once.
+    fn highest_rate(&self) -> Option<Rate> {
+        match &self.queue {
+            Waiting::Traced(traced) => traced.peak(),
+            _ => Some(self.rate),
+        }
     }
 
     /// The arrival time of the newest packet at the far end.

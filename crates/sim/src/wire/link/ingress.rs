@@ -81,8 +81,8 @@ impl Faults {
     }
 }
 
-/// The stage in front of a link's queue. A link with an active queue or a trace always has one, so that all its packets take the
-/// slow path.
+/// The stage in front of a link's queue. A link with an active queue always has one, so that all its packets take the slow
+/// path.
 #[derive(Clone, Debug)]
 pub(super) struct Ingress {
     pub(super) faults: Faults,
@@ -92,13 +92,12 @@ pub(super) struct Ingress {
 }
 
 impl Ingress {
-    /// The ingress of a link, if it needs one.
-    pub(super) fn new(spec: &LinkSpec, seed: u64, number: u64) -> Option<Ingress> {
+    /// The ingress of a link, if it needs one. `has_active_queue` is true if all packets must take the slow path.
+    pub(super) fn new(spec: &LinkSpec, has_active_queue: bool, seed: u64, number: u64) -> Option<Ingress> {
         let faults = Faults::new(spec, seed, number);
         let meter = spec.queue.rcp.map(|rcp| RcpMeter::new(rcp, spec.rate));
-        let guards = spec.queue.discipline.active().is_some() || spec.trace.is_some();
         let has_stage = spec.effects.as_ref().is_some_and(|effects| effects.has_stage());
-        let is_needed = faults.random.is_some() || faults.gate.is_some() || meter.is_some() || guards;
+        let is_needed = faults.random.is_some() || faults.gate.is_some() || meter.is_some() || has_active_queue;
         is_needed.then_some(Ingress { faults, meter, has_stage })
     }
 

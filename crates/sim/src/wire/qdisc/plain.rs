@@ -1,6 +1,7 @@
 //! FIFO and strict priority as active queues, for links whose transmitter follows a trace.
 //!
-//! On other links the engine implements both itself, with shortcuts that need a constant rate.
+//! On other links the engine implements both itself, with shortcuts that need a constant rate. A FIFO queue of a link with
+//! a trace is an active one only if the link also has RCP's meter: see `wire/link/traced.rs`.
 
 use crate::config::Discipline;
 use crate::routing::network::{Limit, Room};
