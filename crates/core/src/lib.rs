@@ -11,7 +11,7 @@ pub mod rng;
 pub mod seq;
 pub mod time;
 
-pub use prefetch::prefetch;
+pub use prefetch::{prefetch, prefetch_start};
 pub use rate::Rate;
 pub use ring::Ring;
 pub use rng::{Domain, Stream, Streams};

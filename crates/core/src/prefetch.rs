@@ -1,5 +1,14 @@
 //! Prefetching of memory before it is needed.
 
+/// Prefetches the first `lines` cache lines of a value that begins at one.
+#[inline(always)]
+pub fn prefetch_start<T>(value: &T, lines: usize) {
+    let start = std::ptr::from_ref(value).cast::<u8>();
+    for line in 0..lines {
+        prefetch(start.wrapping_add(line * 64));
+    }
+}
+
 /// Asks the processor to load the cache line at `place`, without waiting for it. Results never depend on it, whatever
 /// `place` is. It does nothing on processors other than x86-64. An invalid address costs time but is harmless.
 ///

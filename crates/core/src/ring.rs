@@ -81,6 +81,18 @@ impl<T: Copy + Default> Ring<T> {
         &mut self.slots[slot]
     }
 
+    /// Returns the slot of the item that follows the oldest, with stale content if there is none.
+    #[inline(always)]
+    pub fn second_slot(&self) -> &T {
+        &self.slots[self.slot(self.head + 1)]
+    }
+
+    /// Returns the slot of the next pushed item, unless the ring grows before, with stale content.
+    #[inline(always)]
+    pub fn next_slot(&self) -> &T {
+        &self.slots[self.slot(self.tail)]
+    }
+
     /// Removes the oldest item of a non-empty ring. The item can be read until the next push.
     #[inline(always)]
     pub fn pop_in_place(&mut self) -> &T {

@@ -7,6 +7,10 @@ use std::error::Error;
 use std::path::Path;
 use std::time::Instant;
 
+/// The allocator of the Python module.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [file, overrides @ ..] = arguments.as_slice() else {

@@ -1,5 +1,7 @@
 //! The event engine: the event queue, the order of events, timers of flows, and a reference engine for tests.
 
+mod calendar;
+mod event_queue;
 mod event_tree;
 pub(crate) mod fabric;
 #[cfg(feature = "oracle")]

@@ -9,7 +9,7 @@
 //! therefore delays a packet once, at its host, and not at every queue along its path.
 
 use crate::config::{Change, RunConfig};
-use crate::engine::fabric::{AT_HOST, Alarm, Event, Fabric, LinkFabric, StageEvent};
+use crate::engine::fabric::{AT_HOST, Alarm, Event, Fabric, StageEvent, TreeFabric};
 use crate::hosts::Hosts;
 use crate::records::LinkTable;
 use crate::routing::network::{Network, NodeId};
@@ -28,7 +28,7 @@ const TREE: usize = 4096;
 const SPREAD: u32 = 16;
 
 /// The most cables of a live network.
-pub const MAX_CABLES: usize = LinkFabric::<TREE>::LINKS / 2;
+pub const MAX_CABLES: usize = TreeFabric::<TREE>::LINKS / 2;
 
 /// A packet that a host sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ pub enum Fate {
 /// The network.
 #[derive(Debug)]
 pub struct LiveNetwork {
-    fabric: LinkFabric<TREE>,
+    fabric: TreeFabric<TREE>,
     network: Network,
     specs: Vec<LinkSpec>,
     routes: Routes,
@@ -97,7 +97,7 @@ impl LiveNetwork {
     /// Fails if a host has no or several cables, two hosts have no path, or there are too many cables.
     pub fn new(config: &RunConfig) -> Result<LiveNetwork, BuildError> {
         let cables = config.network.cables.len();
-        if cables * 2 + config.network.stages() > LinkFabric::<TREE>::LINKS {
+        if cables * 2 + config.network.stages() > TreeFabric::<TREE>::LINKS {
             return Err(BuildError::TooManyCables { cables, max: MAX_CABLES });
         }
         let routes = check_paths(config)?;
@@ -106,7 +106,7 @@ impl LiveNetwork {
         // The rate and delay of a fused link cannot change, and watched links are never fused.
         specs.iter_mut().for_each(|spec| spec.is_watched = true);
         Ok(LiveNetwork {
-            fabric: LinkFabric::new(&specs, config.seed, Time::NEVER),
+            fabric: TreeFabric::new(&specs, config.seed, Time::NEVER),
             network: config.network.clone(),
             specs,
             routes,
@@ -157,7 +157,7 @@ impl LiveNetwork {
             return;
         }
         self.fabric.arm(Alarm::Pause, self.now);
-        while let Some((at, event)) = self.fabric.next() {
+        while let Some((at, event)) = self.fabric.next(|_, _| None) {
             match event {
                 Event::Delivered(packet) | Event::AtInterface(packet) => self.deliver(at, packet),
                 Event::AtStage => match self.fabric.take_stage_event() {

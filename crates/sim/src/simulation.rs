@@ -1,11 +1,11 @@
 //! One run, from its configuration to its records.
 //!
-//! [`Simulation`] is the public face of the crate. It validates a [`RunConfig`], picks an event tree whose compile-time
-//! size fits the network, and advances the run in slices, so that a caller can report progress, inspect state or stop
+//! [`Simulation`] is the public face of the crate. It validates a [`RunConfig`], picks an event queue that suits the
+//! size of the network, and advances the run in slices, so that a caller can report progress, inspect state or stop
 //! early.
 
 use crate::config::RunConfig;
-use crate::engine::fabric::LinkFabric;
+use crate::engine::fabric::{CalendarFabric, TreeFabric};
 use crate::observe::{Flows, View};
 use crate::physics::PhysicsViolation;
 use crate::records::{CLASSES, Records};
@@ -86,7 +86,7 @@ pub enum BuildError {
         /// The node at the other end of the cable.
         next: String,
     },
-    /// The network has more cables than the largest event tree has leaves for.
+    /// The network has more cables than the event queue has sources for.
     #[error("{cables} cables; at most {max} in one run")]
     TooManyCables {
         /// Cables given.
@@ -109,23 +109,23 @@ pub struct Progress {
 }
 
 // Sizes of the event tree, in nodes: twice the number of leaves. Each size is a separate instance of the engine, in
-// which loops over levels unroll and indices need no bounds checks.
+// which loops over levels unroll and indices need no bounds checks. A network that needs a larger tree than the largest
+// is faster with a calendar.
 const SMALL: usize = 128;
 const MEDIUM: usize = 512;
 const LARGE: usize = 4096;
-const HUGE: usize = 131_072;
-const VAST: usize = 1 << 23;
+const HUGE: usize = 32_768;
 
-/// The most cables of one network: each takes two leaves of the largest event tree.
-pub const MAX_CABLES: usize = LinkFabric::<VAST>::LINKS / 2;
+/// The most cables of one network: each takes two sources of the calendar.
+pub const MAX_CABLES: usize = CalendarFabric::LINKS / 2;
 
-/// A world with an event tree of the size that its links need.
+/// A world with an event queue that suits its number of links.
 enum AnyWorld {
-    Small(World<LinkFabric<SMALL>>),
-    Medium(World<LinkFabric<MEDIUM>>),
-    Large(World<LinkFabric<LARGE>>),
-    Huge(World<LinkFabric<HUGE>>),
-    Vast(World<LinkFabric<VAST>>),
+    Small(World<TreeFabric<SMALL>>),
+    Medium(World<TreeFabric<MEDIUM>>),
+    Large(World<TreeFabric<LARGE>>),
+    Huge(World<TreeFabric<HUGE>>),
+    Vast(World<CalendarFabric>),
 }
 
 /// Evaluates one expression for a world of any size.
@@ -161,13 +161,13 @@ impl Simulation {
     pub fn new(config: RunConfig) -> Result<Simulation, BuildError> {
         let routes = check(&config)?;
         let links = config.network.cables.len() * 2 + config.network.stages();
-        let world = if links <= LinkFabric::<SMALL>::LINKS {
+        let world = if links <= TreeFabric::<SMALL>::LINKS {
             AnyWorld::Small(World::new(config, routes))
-        } else if links <= LinkFabric::<MEDIUM>::LINKS {
+        } else if links <= TreeFabric::<MEDIUM>::LINKS {
             AnyWorld::Medium(World::new(config, routes))
-        } else if links <= LinkFabric::<LARGE>::LINKS {
+        } else if links <= TreeFabric::<LARGE>::LINKS {
             AnyWorld::Large(World::new(config, routes))
-        } else if links <= LinkFabric::<HUGE>::LINKS {
+        } else if links <= TreeFabric::<HUGE>::LINKS {
             AnyWorld::Huge(World::new(config, routes))
         } else {
             AnyWorld::Vast(World::new(config, routes))

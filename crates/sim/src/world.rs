@@ -34,7 +34,7 @@ pub(crate) use self::layout::link_specs;
 use self::positions::Positions;
 use crate::config::{RunConfig, Scheme};
 use crate::cross;
-use crate::engine::fabric::{Alarm, Event, Fabric, StageEvent};
+use crate::engine::fabric::{Ahead, Alarm, Event, Fabric, StageEvent};
 use crate::engine::timers::Timers;
 use crate::hosts::pull::Pullers;
 use crate::hosts::{Departures, Hosts, Interfaces, Processors, Thresholds};
@@ -167,7 +167,11 @@ impl<F: Fabric> World<F> {
     /// ended.
     pub(crate) fn advance(&mut self, max_events: u64) -> Result<bool, PhysicsViolation> {
         for _ in 0..max_events.max(1) {
-            let Some((now, event)) = self.fabric.next() else {
+            let flows = &self.flows;
+            let expect = |ahead: Ahead, packet: &Packet| {
+                flows.get(packet.flow() as usize).and_then(|flow| flow.prefetch(ahead, packet))
+            };
+            let Some((now, event)) = self.fabric.next(expect) else {
                 self.now = self.settings.stop;
                 return Ok(true);
             };

@@ -8,7 +8,7 @@
 
 use crate::config::{DelayedAck, Ecn, MAX_WINDOW_SEGMENTS, TransportConfig};
 use crate::segment::{AckSegment, Chunk, MAX_SACK_BLOCKS, SackBlock, Segment};
-use sparelane_core::{Seq, Time};
+use sparelane_core::{Seq, Time, prefetch_start};
 use std::collections::VecDeque;
 
 /// The receiver of one connection.
@@ -151,6 +151,12 @@ impl Receiver {
     #[inline(always)]
     pub fn sack_blocks(&self) -> &[SackBlock] {
         if self.sack { &self.blocks[..self.block_count] } else { &[] }
+    }
+
+    /// Prefetches the fields that the fast path uses.
+    #[inline(always)]
+    pub fn prefetch(&self) {
+        prefetch_start(self, 1);
     }
 
     /// Accepts the next expected segment on the fast path, given the low 32 bits of its sequence number. The segment

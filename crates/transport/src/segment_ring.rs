@@ -29,6 +29,12 @@ impl<T: Copy + Default> SegmentRing<T> {
         self.slots[self.slot(seq)]
     }
 
+    /// Returns the slot of segment `seq`, with any content.
+    #[inline(always)]
+    pub(crate) fn slot_of(&self, seq: Seq) -> &T {
+        &self.slots[self.slot(seq)]
+    }
+
     /// Returns the value of the outstanding segment `seq` for modification.
     #[inline(always)]
     pub(crate) fn get_mut(&mut self, seq: Seq) -> &mut T {

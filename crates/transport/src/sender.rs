@@ -48,7 +48,7 @@ use reordering::Reordering;
 use sack_report::SackReport;
 use scheduler::Scheduler;
 use sparelane_cc::{Congestion, CongestionControl, Cx, Limits, Needs, Phase};
-use sparelane_core::{Dur, Rate, Seq, Stream, Time};
+use sparelane_core::{Dur, Rate, Seq, Stream, Time, prefetch, prefetch_start};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -260,6 +260,20 @@ impl Sender {
     #[inline(always)]
     pub fn acknowledged(&self) -> Seq {
         self.una
+    }
+
+    /// Prefetches the fields that the fast paths use.
+    #[inline(always)]
+    pub fn prefetch(&self) {
+        prefetch_start(self, 5);
+    }
+
+    /// Prefetches what [`handle_ack_fast`](Self::handle_ack_fast) finds through these fields: the controller, and the
+    /// send time of segment `trigger`.
+    #[inline(always)]
+    pub fn prefetch_behind(&self, trigger: u32) {
+        prefetch(std::ptr::from_ref(&*self.cc).cast::<u8>());
+        prefetch(self.sent_at.slot_of(Seq::from(trigger)));
     }
 
     /// Returns the counters.

@@ -10,6 +10,7 @@
 //! unroll. The comparisons are conditional moves: their outcome is random, and one mispredicted branch costs more than
 //! a level.
 
+use super::event_queue::EventQueue;
 use sparelane_core::{Dur, Time};
 use std::hint::select_unpredictable;
 
@@ -25,13 +26,6 @@ pub(crate) struct EventTree<const N: usize> {
 
 impl<const N: usize> EventTree<N> {
     const LEVELS: u32 = (N / 2).ilog2();
-    /// The number of sources that fit.
-    pub(crate) const LEAVES: usize = N / 2;
-
-    /// Returns a tree in which no source has an event.
-    pub(crate) fn new() -> EventTree<N> {
-        EventTree::with_time_bits(u64::BITS - Self::LEVELS)
-    }
 
     /// Like `new`, with keys that hold only `time_bits` bits of time, so that tests reach a rebase.
     fn with_time_bits(time_bits: u32) -> EventTree<N> {
@@ -47,56 +41,6 @@ impl<const N: usize> EventTree<N> {
         (ahead.min(u64::MAX >> Self::LEVELS) << Self::LEVELS) | leaf as u64
     }
 
-    /// Sets the next event of `leaf` to `at`; [`Time::NEVER`] clears it.
-    #[inline(always)]
-    pub(crate) fn set(&mut self, leaf: usize, at: Time) {
-        let mut winner = self.key(leaf, at);
-        let nodes = &mut *self.nodes;
-        let mut at = N / 2 + (leaf & (N / 2 - 1));
-        nodes[at] = winner;
-        for _ in 0..Self::LEVELS {
-            // The winner is random: a mispredicted branch would cost more than the whole level.
-            let rival = nodes[at ^ 1];
-            winner = select_unpredictable(rival < winner, rival, winner);
-            at >>= 1;
-            nodes[at] = winner;
-        }
-    }
-
-    /// Sets the next event of `leaf` to `at`, given that `leaf` had no event or a later one. The key can only win, so
-    /// the walk stops at the first node that stays as it is.
-    #[inline(always)]
-    pub(crate) fn lower(&mut self, leaf: usize, at: Time) {
-        let key = self.key(leaf, at);
-        let nodes = &mut *self.nodes;
-        let mut at = N / 2 + (leaf & (N / 2 - 1));
-        nodes[at] = key;
-        for _ in 0..Self::LEVELS {
-            at >>= 1;
-            if nodes[at] <= key {
-                return;
-            }
-            nodes[at] = key;
-        }
-    }
-
-    /// Returns the source and time of the earliest event. `time_of` gives the next event of any leaf and is called only
-    /// when the base moves.
-    #[inline(always)]
-    pub(crate) fn next(&mut self, time_of: impl Fn(usize) -> Time) -> Option<(usize, Time)> {
-        let mut winner = self.nodes[1];
-        if winner >= self.rebase_from {
-            winner = self.rebase(time_of)?;
-        }
-        let at = Time::from_ps((winner >> Self::LEVELS) + self.base.as_ps());
-        Some((winner as usize & (N / 2 - 1), at))
-    }
-
-    /// A lower bound for the time of the earliest event: exact, unless that is beyond the range of a key.
-    pub(crate) fn earliest(&self) -> Time {
-        self.base.saturating_add(Dur::from_ps(self.nodes[1] >> Self::LEVELS))
-    }
-
     #[cold]
     #[inline(never)]
     // Moves the base to the earliest event and computes all keys again.
@@ -110,44 +54,84 @@ impl<const N: usize> EventTree<N> {
     }
 }
 
+impl<const N: usize> EventQueue for EventTree<N> {
+    const LOOKS_AHEAD: bool = false;
+    const SOURCES: usize = N / 2;
+
+    fn new(first_alarm: usize, alarms: usize) -> EventTree<N> {
+        let sources = first_alarm + alarms;
+        assert!(sources <= N / 2, "{sources} sources; at most {}", N / 2);
+        EventTree::with_time_bits(u64::BITS - Self::LEVELS)
+    }
+
+    #[inline(always)]
+    fn set(&mut self, leaf: usize, at: Time) {
+        let mut winner = self.key(leaf, at);
+        let nodes = &mut *self.nodes;
+        let mut at = N / 2 + (leaf & (N / 2 - 1));
+        nodes[at] = winner;
+        for _ in 0..Self::LEVELS {
+            // The winner is random: a mispredicted branch would cost more than the whole level.
+            let rival = nodes[at ^ 1];
+            winner = select_unpredictable(rival < winner, rival, winner);
+            at >>= 1;
+            nodes[at] = winner;
+        }
+    }
+
+    /// The key can only win, so the walk stops at the first node that stays as it is.
+    #[inline(always)]
+    fn lower(&mut self, leaf: usize, at: Time) {
+        let key = self.key(leaf, at);
+        let nodes = &mut *self.nodes;
+        let mut at = N / 2 + (leaf & (N / 2 - 1));
+        nodes[at] = key;
+        for _ in 0..Self::LEVELS {
+            at >>= 1;
+            if nodes[at] <= key {
+                return;
+            }
+            nodes[at] = key;
+        }
+    }
+
+    /// `time_of` is called only when the base moves.
+    #[inline(always)]
+    fn next(&mut self, time_of: impl Fn(usize) -> Time) -> Option<(usize, Time)> {
+        let mut winner = self.nodes[1];
+        if winner >= self.rebase_from {
+            winner = self.rebase(time_of)?;
+        }
+        let at = Time::from_ps((winner >> Self::LEVELS) + self.base.as_ps());
+        Some((winner as usize & (N / 2 - 1), at))
+    }
+
+    /// The time is exact, unless it is beyond the range of a key.
+    fn earliest(&self) -> Time {
+        self.base.saturating_add(Dur::from_ps(self.nodes[1] >> Self::LEVELS))
+    }
+
+    #[inline(always)]
+    fn ahead(&self, _places: usize) -> Option<usize> {
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sparelane_core::{Domain, Stream};
+    use crate::engine::event_queue::tests::agrees_with_a_sorted_set;
 
-    /// Compares with a plain scan. Keys are so narrow that the base moves often, and some events exceed any key.
-    fn agrees_with_a_scan<const N: usize>(time_bits: u32) {
-        let mut rng = Stream::new(5, Domain::Test, N as u64);
-        let mut times = vec![Time::NEVER; N / 2];
-        let mut tree = EventTree::<N>::with_time_bits(time_bits);
-        let mut now = Time::ZERO;
-        for _ in 0..3_000 {
-            let leaf = rng.below(N as u64 / 2) as usize;
-            let ahead = if rng.below(50) == 0 { rng.below(1 << 57) } else { rng.below(300) };
-            let at = Time::from_ps(now.as_ps().saturating_add(ahead));
-            if at < times[leaf] && rng.below(2) == 0 {
-                tree.lower(leaf, at);
-                times[leaf] = at;
-            } else if rng.below(4) == 0 {
-                tree.set(leaf, at);
-                times[leaf] = at;
-            }
-            let expected = times.iter().copied().zip(0..).min().filter(|(at, _)| *at != Time::NEVER);
-            let found = tree.next(|leaf| times[leaf]);
-            assert_eq!(found, expected.map(|(at, leaf): (Time, usize)| (leaf, at)));
-            if let Some((leaf, at)) = found {
-                now = at;
-                times[leaf] = Time::NEVER;
-                tree.set(leaf, Time::NEVER);
-            }
-        }
+    /// Keys are so narrow that the base moves often, and some events exceed any key.
+    fn is_exact<const N: usize>(time_bits: u32) {
+        agrees_with_a_sorted_set(&mut EventTree::<N>::with_time_bits(time_bits), N / 2, 300, 3_000);
     }
 
     #[test]
     fn the_earliest_event_wins_and_ties_go_to_the_lower_leaf() {
-        agrees_with_a_scan::<4>(62);
-        agrees_with_a_scan::<128>(12);
-        agrees_with_a_scan::<512>(56);
-        agrees_with_a_scan::<2048>(20);
+        is_exact::<4>(62);
+        is_exact::<128>(12);
+        is_exact::<512>(56);
+        is_exact::<2048>(20);
     }
 }

@@ -15,6 +15,8 @@
 //! hosts and all special cases separate by one comparison.
 
 use crate::config::Change;
+use crate::engine::calendar::Calendar;
+use crate::engine::event_queue::EventQueue;
 use crate::engine::event_tree::EventTree;
 use crate::engine::stages::Stage;
 use crate::engine::tandems::Tandems;
@@ -22,7 +24,8 @@ use crate::routing::network::NodeId;
 use crate::wire::link::{Link, LinkCounts, LinkSpec, PlannedDrop, Turn};
 use crate::wire::memory::SharedMemory;
 use crate::wire::packet::{NO_BLOCKS, Packet};
-use sparelane_core::{Rate, Time};
+
+use sparelane_core::{Rate, Time, prefetch, prefetch_start};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// End of a route: the packet is at its host.
@@ -88,6 +91,17 @@ pub(crate) enum StageEvent {
     Doubled(u32, Packet),
 }
 
+/// The distance of an event for which something is prefetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ahead {
+    /// Some events ahead: prefetch what can be addressed at once.
+    Far,
+    /// Fewer events ahead: prefetch what is found through that.
+    Near,
+    /// The event is one of the next.
+    Next,
+}
+
 /// A packet that left a watched link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Crossing {
@@ -109,7 +123,9 @@ pub(crate) trait Fabric {
     /// Sets an alarm, or clears it with [`Time::NEVER`].
     fn arm(&mut self, alarm: Alarm, at: Time);
     /// Returns the next event, or `None` if nothing is pending.
-    fn next(&mut self) -> Option<(Time, Event)>;
+    /// For prefetching, calls `expect` with packets that will be delivered soon. It returns the position of the route on
+    /// which the host answers, if that is known.
+    fn next(&mut self, expect: impl Fn(Ahead, &Packet) -> Option<u32>) -> Option<(Time, Event)>;
     /// The first link of the route at `at`.
     fn first_link(&self, at: u32) -> u32;
     /// Returns true if the transmitter of `link` is free at `now` and nothing waits for it.
@@ -167,12 +183,18 @@ pub(crate) trait Fabric {
     fn events(&self) -> u64;
 }
 
+/// The engine of a network with few links.
+pub(crate) type TreeFabric<const N: usize> = LinkFabric<EventTree<N>>;
+
+/// The engine of a network with many links.
+pub(crate) type CalendarFabric = LinkFabric<Calendar>;
+
 /// The engine.
 #[derive(Debug)]
-pub(crate) struct LinkFabric<const N: usize> {
+pub(crate) struct LinkFabric<Q> {
     links: Vec<Link>,
     routes: Vec<u32>,
-    tree: EventTree<N>,
+    events: Q,
     alarms: [Time; Alarm::ALL.len()],
     /// The stages of links that have one. Their leaves follow those of the links, and alarms follow them.
     stages: Vec<Stage>,
@@ -202,9 +224,9 @@ pub(crate) struct LinkFabric<const N: usize> {
     pub(crate) retracted: u64,
 }
 
-impl<const N: usize> LinkFabric<N> {
-    /// The number of links for which the tree has leaves.
-    pub(crate) const LINKS: usize = EventTree::<N>::LEAVES - Alarm::ALL.len();
+impl<Q: EventQueue> LinkFabric<Q> {
+    /// The largest number of links and stages.
+    pub(crate) const LINKS: usize = Q::SOURCES - Alarm::ALL.len();
 
     /// The time of the next event of a leaf.
     #[cold]
@@ -228,7 +250,7 @@ impl<const N: usize> LinkFabric<N> {
 
     /// A lower bound for the time of the next event.
     pub(crate) fn next_time(&self) -> Time {
-        self.tree.earliest()
+        self.events.earliest()
     }
 
     /// Repeats the frame that pauses `link`, if it is paused. The length of a pause is a number of bits, so a change of
@@ -248,7 +270,7 @@ impl<const N: usize> LinkFabric<N> {
         let link = &mut self.links[to as usize];
         if link.send(now, packet, &mut self.dropped) {
             let next = link.next_event();
-            self.tree.lower(to as usize, next);
+            self.events.lower(to as usize, next);
         }
     }
 
@@ -270,13 +292,70 @@ impl<const N: usize> LinkFabric<N> {
             if onward < SHARED || !link.is_fused {
                 if is_next {
                     let next = link.next_event();
-                    self.tree.lower(to as usize, next);
+                    self.events.lower(to as usize, next);
                 }
                 return;
             }
             link.make_room_on_wire(now);
             packet = packet.onward(link.last_arrival());
         }
+    }
+
+    /// Prefetches for coming events, in stages: each stage reads what the one before it has prefetched.
+    #[inline(always)]
+    fn look_ahead(&self, expect: impl Fn(Ahead, &Packet) -> Option<u32>) {
+        if !Q::LOOKS_AHEAD {
+            return;
+        }
+        let link_after = |events| self.events.ahead(events).and_then(|source| self.links.get(source));
+        if let Some(link) = link_after(18) {
+            prefetch(link);
+        }
+        if let Some(link) = link_after(14) {
+            link.prefetch_packets();
+        }
+        if let Some(link) = link_after(10) {
+            prefetch(self.entry_at(link.following().route()));
+        }
+        if let Some(link) = link_after(7) {
+            let packet = link.following();
+            match self.link_at(packet.route()) {
+                Some(next) => prefetch_start(next, Link::HOT_LINES),
+                None => _ = expect(Ahead::Far, packet),
+            }
+        }
+        if let Some(link) = link_after(4) {
+            let packet = link.following();
+            match self.link_at(packet.route()) {
+                Some(next) => prefetch(next.free_slot()),
+                None => {
+                    if let Some(answer) = expect(Ahead::Near, packet) {
+                        prefetch(self.entry_at(answer));
+                    }
+                }
+            }
+        }
+        if let Some(link) = link_after(1)
+            && let packet = link.following()
+            && self.link_at(packet.route()).is_none()
+            && let Some(answer) = expect(Ahead::Next, packet)
+            && let Some(first) = self.link_at(answer)
+        {
+            prefetch_start(first, Link::HOT_LINES);
+        }
+    }
+
+    /// The address of the entry at a position of the table of routes, or an invalid address, for prefetching.
+    #[inline(always)]
+    fn entry_at(&self, route: u32) -> *const u32 {
+        self.routes.as_ptr().wrapping_add(route as usize)
+    }
+
+    /// The link at a position of the table of routes.
+    #[inline(always)]
+    fn link_at(&self, route: u32) -> Option<&Link> {
+        let entry = self.routes.get(route as usize).copied().unwrap_or(LOST);
+        self.links.get((entry & NUMBER) as usize)
     }
 
     /// Splits `link` from the next one: it makes events from `now` on. Packets that it passed on and that have not
@@ -289,7 +368,7 @@ impl<const N: usize> LinkFabric<N> {
             self.retract(now, packet.route());
         }
         let next = self.links[link as usize].next_event();
-        self.tree.set(link as usize, next);
+        self.events.set(link as usize, next);
     }
 
     /// Retracts the newest packet from the link at `route`, and from those that it was passed on to.
@@ -304,7 +383,7 @@ impl<const N: usize> LinkFabric<N> {
         }
         if !link.is_fused {
             let next = link.next_event();
-            self.tree.set(at, next);
+            self.events.set(at, next);
         } else if packet.at <= self.stop {
             self.retract(now, packet.route());
         }
@@ -340,7 +419,7 @@ impl<const N: usize> LinkFabric<N> {
                 let link = &mut self.links[to as usize];
                 if link.send_shared(now, packet, (&memory.spec, others_bytes), &mut self.dropped) {
                     let next = link.next_event();
-                    self.tree.lower(to as usize, next);
+                    self.events.lower(to as usize, next);
                 }
             }
             None if !packet.is_lost_on_wire() => self.enter_fused(now, to, &packet),
@@ -376,7 +455,7 @@ impl<const N: usize> LinkFabric<N> {
 
     fn add_to_stage(&mut self, now: Time, place: usize, packet: Packet) {
         self.stages[place].add(now, packet);
-        self.tree.set(self.links.len() + place, self.stages[place].next_event());
+        self.events.set(self.links.len() + place, self.stages[place].next_event());
     }
 
     /// Lets the packet of a stage that is due continue on its route. Returns true if it is at its host.
@@ -386,7 +465,7 @@ impl<const N: usize> LinkFabric<N> {
         let stage = &mut self.stages[place];
         let (packet, from) = (stage.take(), stage.link as usize);
         let next = stage.next_event();
-        self.tree.set(self.links.len() + place, next);
+        self.events.set(self.links.len() + place, next);
         self.other_events += 1;
         let Some(packet) = packet else { return false };
         self.stage_event = match self.routes[packet.route() as usize] {
@@ -407,7 +486,7 @@ impl<const N: usize> LinkFabric<N> {
     #[cold]
     fn refresh(&mut self, link: usize) {
         let next = self.links[link].next_event();
-        self.tree.set(link, next);
+        self.events.set(link, next);
     }
 
     /// Applies a PAUSE frame that arrived over `link` to the other direction of the cable.
@@ -438,8 +517,8 @@ impl<const N: usize> LinkFabric<N> {
     }
 }
 
-impl<const N: usize> Fabric for LinkFabric<N> {
-    fn new(links: &[LinkSpec], seed: u64, stop: Time) -> LinkFabric<N> {
+impl<Q: EventQueue> Fabric for LinkFabric<Q> {
+    fn new(links: &[LinkSpec], seed: u64, stop: Time) -> LinkFabric<Q> {
         let stages: Vec<_> = links.iter().zip(0..).filter_map(|(spec, number)| Stage::of(spec, seed, number)).collect();
         let leaves = links.len() + stages.len();
         assert!(leaves <= Self::LINKS, "{leaves} links and stages; this fabric has room for {}", Self::LINKS);
@@ -463,7 +542,7 @@ impl<const N: usize> Fabric for LinkFabric<N> {
             memories,
             sharers,
             routes: Vec::new(),
-            tree: EventTree::new(),
+            events: Q::new(leaves, Alarm::ALL.len()),
             alarms: [Time::NEVER; Alarm::ALL.len()],
             dropped: Vec::new(),
             watched: BTreeSet::new(),
@@ -522,14 +601,20 @@ impl<const N: usize> Fabric for LinkFabric<N> {
 
     fn arm(&mut self, alarm: Alarm, at: Time) {
         self.alarms[alarm as usize] = at;
-        self.tree.set(self.first_alarm + alarm as usize, at);
+        self.events.set(self.first_alarm + alarm as usize, at);
     }
 
     #[inline(always)]
-    fn next(&mut self) -> Option<(Time, Event)> {
+    fn next(&mut self, expect: impl Fn(Ahead, &Packet) -> Option<u32>) -> Option<(Time, Event)> {
         loop {
+            self.look_ahead(&expect);
             let (links, stages, alarms) = (&self.links, &self.stages, &self.alarms);
-            let (leaf, now) = self.tree.next(|leaf| Self::time_of(links, stages, alarms, leaf))?;
+            // A calendar asks for each event, a tree hardly ever.
+            let time_of = |leaf: usize| match links.get(leaf) {
+                Some(link) if Q::LOOKS_AHEAD && !link.is_fused => link.next_event(),
+                _ => Self::time_of(links, stages, alarms, leaf),
+            };
+            let (leaf, now) = self.events.next(time_of)?;
             let Some(link) = self.links.get_mut(leaf) else {
                 // Leaves beyond the links are stages, and then alarms.
                 if leaf < self.first_alarm {
@@ -550,7 +635,7 @@ impl<const N: usize> Fabric for LinkFabric<N> {
             // An arrival at the same time precedes the wake-up, so `wakes` is false for it.
             if link.wakes() {
                 let next = link.next_event();
-                self.tree.set(leaf, next);
+                self.events.set(leaf, next);
                 self.other_events += 1;
                 if !self.take_turn(now, leaf) {
                     continue;
@@ -559,7 +644,7 @@ impl<const N: usize> Fabric for LinkFabric<N> {
             }
             let packet = link.deliver(now);
             let next = link.next_after(now);
-            self.tree.set(leaf, next);
+            self.events.set(leaf, next);
             // A lost packet has a position beyond the table: the bounds check, needed anyway, recognizes it.
             let onward = self.routes.get(packet.route() as usize).copied().unwrap_or(LOST);
             // One comparison sends plain hops, the most frequent case, past all others.
@@ -601,7 +686,7 @@ impl<const N: usize> Fabric for LinkFabric<N> {
         let at = link as usize;
         self.links[at].wake_when_idle(now);
         let next = self.links[at].next_event();
-        self.tree.set(at, next);
+        self.events.set(at, next);
     }
 
     fn has_room(&mut self, now: Time, link: u32, bytes: u64) -> bool {
@@ -612,7 +697,7 @@ impl<const N: usize> Fabric for LinkFabric<N> {
         let at = link as usize;
         self.links[at].wake_when_room(now, bytes);
         let next = self.links[at].next_event();
-        self.tree.set(at, next);
+        self.events.set(at, next);
     }
 
     fn change(&mut self, now: Time, link: u32, change: Change, spec: &LinkSpec, seed: u64) {
@@ -620,7 +705,7 @@ impl<const N: usize> Fabric for LinkFabric<N> {
         debug_assert!(!self.links[at].is_fused, "link {link} is fused, and cannot change");
         self.links[at].apply(now, change, spec, seed, u64::from(link));
         let next = self.links[at].next_event();
-        self.tree.set(at, next);
+        self.events.set(at, next);
         match change {
             Change::Rate(_) => self.repeat_pause(now, link),
             Change::Delay(delay) => {

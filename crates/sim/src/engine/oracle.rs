@@ -5,7 +5,9 @@
 //! runs a configuration in either engine and returns the records, so that tests can compare them on random scenarios.
 
 use crate::config::{Change, Discipline, RunConfig};
-use crate::engine::fabric::{AT_HOST, AT_INTERFACE, Alarm, Event, Fabric, LinkFabric, StageEvent};
+use crate::engine::fabric::{
+    AT_HOST, AT_INTERFACE, Ahead, Alarm, CalendarFabric, Event, Fabric, StageEvent, TreeFabric,
+};
 use crate::physics::PhysicsViolation;
 use crate::records::{CLASSES, Records};
 use crate::routing::network::Limit;
@@ -488,7 +490,7 @@ impl Fabric for TwoEventFabric {
         }
     }
 
-    fn next(&mut self) -> Option<(Time, Event)> {
+    fn next(&mut self, _expect: impl Fn(Ahead, &Packet) -> Option<u32>) -> Option<(Time, Event)> {
         loop {
             let Reverse(((now, ..), serial)) = self.heap.pop()?;
             self.events += 1;
@@ -706,8 +708,8 @@ pub enum Engine {
     Plain,
     /// The event tree, for networks of up to some 250 links.
     Fast,
-    /// The event tree in a larger size.
-    FastAndLarge,
+    /// The calendar, for networks of thousands of links.
+    Calendar,
 }
 
 /// The outcome of a run.
@@ -736,8 +738,8 @@ pub fn try_run(engine: Engine, config: RunConfig, until: Time) -> Result<Trial, 
     let routes = Routes::of(&config.network, config.routing, config.seed);
     match engine {
         Engine::Plain => trial(World::<TwoEventFabric>::new(config, routes), until, |_| (0, 0)),
-        Engine::Fast => trial(World::<LinkFabric<512>>::new(config, routes), until, LinkFabric::tandem_counts),
-        Engine::FastAndLarge => trial(World::<LinkFabric<4096>>::new(config, routes), until, LinkFabric::tandem_counts),
+        Engine::Fast => trial(World::<TreeFabric<512>>::new(config, routes), until, TreeFabric::tandem_counts),
+        Engine::Calendar => trial(World::<CalendarFabric>::new(config, routes), until, CalendarFabric::tandem_counts),
     }
 }
 

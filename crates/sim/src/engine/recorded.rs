@@ -2,7 +2,7 @@
 //! same times to a [`LiveNetwork`](crate::LiveNetwork) and compare.
 
 use crate::config::{Change, RunConfig};
-use crate::engine::fabric::{Alarm, Event, Fabric, LinkFabric, StageEvent};
+use crate::engine::fabric::{Ahead, Alarm, Event, Fabric, StageEvent, TreeFabric};
 use crate::live::Offered;
 use crate::physics::PhysicsViolation;
 use crate::records::LinkTable;
@@ -78,7 +78,7 @@ fn identity(packet: &Packet) -> Identity {
 }
 
 pub(crate) struct Recorded {
-    inner: LinkFabric<4096>,
+    inner: TreeFabric<4096>,
     /// The two nodes of each link, sender first.
     ends: Vec<(NodeId, NodeId)>,
     /// The first and the last link of the route that starts at each position.
@@ -98,7 +98,7 @@ impl Recorded {
 impl Fabric for Recorded {
     fn new(links: &[LinkSpec], seed: u64, stop: Time) -> Recorded {
         Recorded {
-            inner: LinkFabric::new(links, seed, stop),
+            inner: TreeFabric::new(links, seed, stop),
             ends: Vec::new(),
             routes: BTreeMap::new(),
             recording: Recording::default(),
@@ -132,8 +132,8 @@ impl Fabric for Recorded {
         self.inner.send(now, packet);
     }
 
-    fn next(&mut self) -> Option<(Time, Event)> {
-        let (at, event) = self.inner.next()?;
+    fn next(&mut self, _expect: impl Fn(Ahead, &Packet) -> Option<u32>) -> Option<(Time, Event)> {
+        let (at, event) = self.inner.next(|_, _| None)?;
         self.now = at;
         if let Event::Delivered(packet) | Event::AtInterface(packet) = event {
             self.note_delivery(&packet);

@@ -50,7 +50,7 @@ use crate::wire::packet::{Flags, Packet};
 use crate::wire::qdisc::{self, ActiveQueue, PriorityQueue};
 use crate::wire::trace::Follower;
 use sparelane_core::rate::ByteTime;
-use sparelane_core::{Dur, Rate, Ring, Time};
+use sparelane_core::{Dur, Rate, Ring, Time, prefetch};
 
 /// A link.
 ///
@@ -174,6 +174,9 @@ fn exact_check_wait(spec: &LinkSpec) -> Dur {
 }
 
 impl Link {
+    /// The cache lines, from the start of a link, that every packet touches.
+    pub(crate) const HOT_LINES: usize = 2;
+
     pub(crate) fn new(spec: &LinkSpec, seed: u64, number: u64) -> Link {
         let LinkSpec { rate, delay, limit, .. } = *spec;
         let packets_in = |limit: Limit| match limit {
@@ -611,6 +614,19 @@ impl Link {
     #[inline(always)]
     pub(crate) fn following(&self) -> &Packet {
         self.wire.oldest_slot()
+    }
+
+    /// Prefetches the next packet to arrive and the one behind it, which a delivery reads.
+    #[inline(always)]
+    pub(crate) fn prefetch_packets(&self) {
+        prefetch(self.wire.oldest_slot());
+        prefetch(self.wire.second_slot());
+    }
+
+    /// The slot for the next packet that enters, if the wire need not grow for it.
+    #[inline(always)]
+    pub(crate) fn free_slot(&self) -> &Packet {
+        self.wire.next_slot()
     }
 
     /// Returns true if the transmitter has nothing to do at `now`.

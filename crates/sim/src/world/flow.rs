@@ -3,7 +3,7 @@
 
 use super::kept::Kept;
 use super::{latest_instant, nanoseconds};
-use crate::engine::fabric::Fabric;
+use crate::engine::fabric::{Ahead, Fabric};
 use crate::hosts::Offload;
 use crate::hosts::application::Application;
 use crate::hosts::reader::Reader;
@@ -13,8 +13,9 @@ use crate::wire::packet::{Fields, Flags, NO_BLOCKS, Packet, Template};
 use crate::wire::rate_header::decode_rate;
 use crate::wire::sack_slab::BlockSlab;
 use sparelane_cc::Needs;
-use sparelane_core::{Dur, Seq, Time};
+use sparelane_core::{Dur, Seq, Time, prefetch_start};
 use sparelane_transport::{AckSegment, Extras, Receiver, Segment, Sender};
+use std::mem::offset_of;
 
 /// One open flow. Fields that every packet touches come first, so that a plain packet touches few cache lines.
 #[derive(Debug)]
@@ -162,6 +163,27 @@ impl Echo {
 }
 
 impl Flow {
+    /// Prefetches what the delivery of `packet` to this flow touches. Returns the position of the route on which its
+    /// host answers, if what is prefetched first is at hand.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, ahead: Ahead, packet: &Packet) -> Option<u32> {
+        let is_data = packet.flags().kind() == Flags::DATA;
+        match ahead {
+            Ahead::Far => {
+                prefetch_start(self, offset_of!(Flow, receiver) / 64);
+                if is_data {
+                    self.receiver.prefetch()
+                } else {
+                    self.sender.prefetch()
+                }
+                return None;
+            }
+            Ahead::Near if !is_data => self.sender.prefetch_behind(packet.trigger()),
+            Ahead::Near | Ahead::Next => {}
+        }
+        Some(if is_data { self.wire.reverse } else { self.wire.forward })
+    }
+
     /// Collects the values that acknowledgment `packet` echoes, and the backlog at the interface of the sender.
     #[inline(never)]
     pub(super) fn extras<F: Fabric>(&self, blocks: &BlockSlab, fabric: &mut F, now: Time, packet: Packet) -> Extras {

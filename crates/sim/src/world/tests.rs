@@ -2,7 +2,7 @@
 
 use super::World;
 use crate::config::{Discipline, FullInterface, QueueSpec, RoomNeeded, Routing, RunConfig, Scheme};
-use crate::engine::fabric::LinkFabric;
+use crate::engine::fabric::TreeFabric;
 use crate::flow::{FlowSource, FlowSpec};
 use crate::hosts::{HostAt, HostSpec, Interrupts, TimestampAt};
 use crate::records::Records;
@@ -143,7 +143,7 @@ impl Case {
             traffic_classes: Vec::new(),
         };
         let routes = Routes::of(&config.network, config.routing, config.seed);
-        let mut world = World::<LinkFabric<64>>::new(config, routes);
+        let mut world = World::<TreeFabric<64>>::new(config, routes);
         let log = Arc::default();
         let spy = Spy { pacing: self.pacing, needs: self.needs, log: Arc::clone(&log) };
         let size_bytes = self.segments * self.transport.mss_bytes;
