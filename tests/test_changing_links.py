@@ -6,6 +6,7 @@ import runpy
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import sparelane
@@ -106,6 +107,18 @@ def test_a_flow_without_end_uses_every_opportunity_of_a_trace(
     assert result.flows["measured_bytes"][0] * 8 / 8e6 == pytest.approx(expected, rel=0.005)
     rates = {(row["from"], row["to"]): row["rate_bps"] for row in result.links.iter_rows(named=True)}
     assert rates["west", "east"] == pytest.approx(mbps * 1e6, rel=1e-6)
+
+
+@pytest.mark.parametrize(("content", "mbps"), [(OPPORTUNITIES, 9.6), (RATES, 10.0)])
+def test_a_sampled_link_has_the_bytes_that_its_trace_offered(content: str, mbps: float, tmp_path: Path) -> None:
+    sample = {"sample.interval": "10ms", "sample.links": [["west", "east"], ["left0", "west"]]}
+    series = sparelane.run(with_trace(tmp_path, content), set=sample).series
+    offered = series.filter(pl.col("quantity") == "offered_bytes")
+    # The access link has a constant rate.
+    assert offered["probe"].unique().to_list() == ["west->east"]
+    assert offered["value"].sum() * 8 / 10 == pytest.approx(mbps * 1e6)
+    sent = series.filter((pl.col("quantity") == "sent_bytes") & (pl.col("probe") == "west->east"))
+    assert (sent["value"].cum_sum() <= offered["value"].cum_sum()).all()
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from sparelane.common.folders import SavedResultsError
 from sparelane.common.names import UnknownNameError
 from sparelane.reports.charts import draw, of_run, of_sweep, over_time, scatter
 from sparelane.reports.charts.panel import MOST_POINTS, Line, Panel, offsets, with_looks
+from sparelane.reports.charts.plot import choose
 from sparelane.reports.pages import horizontal, svg
 from sparelane.reports.pages.document import document, figures
 from sparelane.sweeps import folder
@@ -207,17 +208,97 @@ def test_a_packet_counts_during_its_transmission() -> None:
     time = np.linspace(0.0, 25e-3, 101)
     arrived = np.zeros(101)
     arrived[4::4] = 1500.0
-    edges, use = over_time.link_use(time, arrived, 12e6, 1500.0)
-    assert use == pytest.approx(np.ones(len(use)))
-    assert (edges[0], edges[-1]) == (0.0, time[-1])
+    sent = over_time.carried(time, arrived, 12e6 / 8 * time, 1500.0)
+    assert sent.use == pytest.approx(np.ones(len(sent.use)))
+    assert (sent.edges[0], sent.edges[-1]) == (0.0, time[-1])
 
 
 def test_a_rate_above_that_of_the_table_of_links_is_shown_as_it_is() -> None:
     time = np.linspace(0.0, 10.0, 101)
     arrived = np.full(101, 2 * 12e6 / 8 * 0.1)
     arrived[0] = 0.0
-    _, use = over_time.link_use(time, arrived, 12e6, 1500.0)
+    use = over_time.carried(time, arrived, 12e6 / 8 * time, 1500.0).use
     assert use == pytest.approx(np.full(len(use), 2.0))
+
+
+def test_a_queue_waits_for_as_long_as_its_link_takes() -> None:
+    # 1000 bytes per second, then an outage of two seconds, then 4000 bytes per second.
+    time = np.arange(0.0, 6.0)
+    offered = np.array([0.0, 1000.0, 1000.0, 1000.0, 5000.0, 9000.0])
+    backlog = np.array([500.0, 2000.0, 2000.0, 0.0, 1000.0, 1.0])
+    delay = over_time.queue_delay(time, backlog, offered)
+    assert delay[:5] == pytest.approx([0.5, 2.5, 1.5, 0.0, 0.25])
+    assert math.isnan(delay[5])
+
+
+def test_a_link_that_cannot_send_has_no_use() -> None:
+    time = np.arange(0.0, 5.0)
+    offered = np.array([0.0, 0.0, 0.0, 3e6, 6e6])
+    sent = over_time.carried(time, np.array([0.0, 0.0, 0.0, 3e6, 1.5e6]), offered, 1500.0)
+    assert np.isnan(sent.use[:2]).all()
+    assert sent.use[2:] == pytest.approx([1.0, 0.5])
+    assert sent.bps(sent.offered_bytes).tolist() == [0.0, 0.0, 24e6, 24e6, 24e6]
+
+
+VARYING = ENDLESS.replace("beta = [0.5, 0.7]\n", "").replace(
+    "[queue]",
+    '[[change]]\nat = "400ms"\nbetween = ["west", "east"]\nfrom = "west"\nrate = "5Mbps"\n\n'
+    '[sample]\ninterval = "5ms"\nqueues = [["west", "east"]]\nlinks = [["west", "east"], ["east", "west"]]\n\n[queue]',
+)
+
+
+def test_a_link_whose_rate_varies_has_panels_of_its_rates_and_of_the_delay_of_its_queue() -> None:
+    result = sl.run(VARYING, set={"workload.scheme": "tcp"})
+    offered = result.series.filter(pl.col("quantity") == "offered_bytes")
+    # Only the direction that changes has a rate that varies: 20 Mb/s for 0.4 s, then 5 Mb/s.
+    assert offered["probe"].unique().to_list() == ["west->east"]
+    assert offered["value"].sum() == pytest.approx((0.4 * 20e6 + 0.6 * 5e6) / 8)
+    panels = named(of_run.panels([of_run.of_result(result)]))
+    rates, delay = panels["rates"], panels["queue-delay"]
+    assert (rates.row, delay.row) == ("", "")
+    used, area = rates.lines
+    assert (area.label, area.is_filled, used.label, used.is_filled) == ("offered", True, "used", False)
+    at = dict(zip(area.x, area.y, strict=True))
+    assert {round(y, 3) for x, y in at.items() if x < 0.38} == {20.0}
+    assert {round(y, 3) for x, y in at.items() if x > 0.41} == {5.0}
+    assert all(y <= room * (1 + 1e-9) for y, room in zip(used.y, area.y, strict=True))
+    sent = result.series.filter((pl.col("quantity") == "sent_bytes") & (pl.col("probe") == "west->east"))
+    assert np.sum(np.diff(used.x) * np.array(used.y[:-1])) * 1e6 / 8 == pytest.approx(sent["value"].sum())
+    # A queue that waits for the whole time fills the link, and each byte of it takes its time at 5 Mb/s.
+    backlog = result.series.filter(pl.col("quantity") == "backlog_bytes")
+    last = backlog.filter(pl.col("time_s") == 0.6)["value"][0]
+    shown = {round(x, 3): y for x, y in zip(delay.lines[0].x, delay.lines[0].y, strict=True)}
+    assert delay.y_label == "delay (ms)"
+    assert shown[0.6] == pytest.approx(1e3 * 8 * last / 5e6)
+    # Use of links is relative to the varying rate.
+    [use, _] = panels["links"].lines
+    assert max(use.y) == pytest.approx(100.0)
+
+
+def test_runs_with_varying_rates_have_one_row_each() -> None:
+    runs = [of_run.of_result(sl.run(VARYING, set={"workload.scheme": scheme}), scheme) for scheme in ("tcp", "vegas")]
+    panels = [one for one in of_run.panels(runs) if one.name in ("rates", "queue-delay")]
+    assert [(one.name, one.row) for one in panels] == [
+        (name, f"{scheme}: west→east") for scheme in ("tcp", "vegas") for name in ("rates", "queue-delay")
+    ]
+    assert len({one.y_range for one in panels if one.name == "rates"}) == 1
+    places = [one.get_position() for one in draw.figure(with_looks(panels)).axes]
+    assert [bool(one.x0 > 0.5) for one in places] == [False, True, False, True]
+    assert places[0].y0 == pytest.approx(places[1].y0)
+    # Each run has a row of its own, and the choice of a panel draws that of each run.
+    assert [one.name for one in choose(panels, ["rates"])] == ["rates", "rates"]
+    with pytest.raises(UnknownNameError, match=r"there are: rates, queue-delay$"):
+        choose(panels, ["none"])
+
+
+def test_an_area_is_filled_down_to_zero_in_figures_and_pages() -> None:
+    line = Line("offered", [0.0, 1.0, 2.0, 3.0], [2.0, math.nan, 4.0, 4.0], is_step=True, is_filled=True)
+    panel = Panel("rates", "Rates", "time (s)", "rate", [line], is_over_time=True)
+    [area] = draw.figure([panel]).axes[0].collections
+    assert area.get_datalim(draw.figure([panel]).axes[0].transData).y0 == 0.0
+    text = svg.figure(panel, 1)
+    # One piece for each stretch with values; a stretch of one point has no area.
+    assert text.count('z" fill="') == 1
 
 
 def test_throughput_over_time_includes_every_delivered_byte() -> None:

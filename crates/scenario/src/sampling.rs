@@ -39,7 +39,8 @@ pub static SAMPLE: &[Key] = &[
             &Shape::List(&Shape::Pair(&Shape::Of(Kind::Node))),
         ),
         Fallback::Value("[]"),
-        "cables, from one node towards the next: bytes that reached the far end since the previous sample",
+        "cables, from one node towards the next: bytes that reached the far end since the previous sample, and those that \
+         a link with a trace or a changing rate could have sent",
     ),
 ];
 

@@ -181,7 +181,8 @@ pub struct SeriesTable {
     /// Index into the run's probes.
     pub probe: Vec<u32>,
     /// Name of the measured quantity: `cwnd_bytes`, `in_flight_bytes`, `srtt_s`, `backlog_bytes`, `sent_bytes` (arrived
-    /// at the far end of a cable since the previous sample), or a name that a controller traces.
+    /// at the far end of a cable since the previous sample), `offered_bytes` (that a cable with a varying rate could
+    /// have sent since then), or a name that a controller traces.
     pub quantity: Vec<&'static str>,
     /// The value.
     pub value: Vec<f64>,

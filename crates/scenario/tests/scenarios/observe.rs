@@ -94,6 +94,20 @@ fn a_view_shows_flows_and_the_queues_that_were_named() {
     assert_eq!(view.backlog_bytes(east, west), None, "nobody named that queue");
     assert!(view.sent_bytes(west, east).is_some_and(|bytes| bytes > 500_000));
     assert_eq!(view.sent_bytes(east, NodeId(u32::MAX)), None);
+    assert_eq!(view.offered_bytes(west, east), None, "its rate is constant");
+}
+
+#[test]
+fn a_view_shows_what_a_link_with_a_varying_rate_could_have_sent() {
+    let change = |keys: &str| format!("{TEXT}\n[[change]]\nat = \"100ms\"\nbetween = [\"west\", \"east\"]\n{keys}\n");
+    let config = parse(&Catalogue::built_in(), &change("rate = \"4Mbps\"")).build().expect("a run");
+    let (west, east) = (node(&config, "west"), node(&config, "east"));
+    let mut run = Simulation::new(config).expect("a run");
+    run.advance_to(Time::ZERO + Dur::from_ms(300)).expect("no law is broken");
+    assert_eq!(run.view().offered_bytes(west, east), Some((20_000 * 100 + 4_000 * 200) / 8));
+    // A change of the delay leaves the rate as it is.
+    let config = parse(&Catalogue::built_in(), &change("delay = \"9ms\"")).build().expect("a run");
+    assert_eq!(Simulation::new(config).expect("a run").view().offered_bytes(west, east), None);
 }
 
 /// The counts of the packets of every flow: sent, received, dropped.

@@ -12,7 +12,7 @@ pub enum Probe {
     Flow(u32),
     /// The output queue of the cable from one node towards another.
     Queue(NodeId, NodeId),
-    /// The bytes that a cable carries from one node towards another.
+    /// The bytes that a cable carries from one node towards another, and those that it could carry if its rate varies.
     Link(NodeId, NodeId),
 }
 
@@ -30,14 +30,23 @@ pub struct SeriesSpec {
 pub struct Series {
     spec: SeriesSpec,
     table: SeriesTable,
-    /// Bytes that had reached the far end of each probe's cable at the previous sample.
-    sent_before: Vec<u64>,
+    /// The counters of each probe's cable at the previous sample.
+    before: Vec<Counters>,
+}
+
+/// The counters of a cable since the run began.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counters {
+    /// Bytes that have reached its far end.
+    sent: u64,
+    /// Bytes that it could have sent, if its rate varies.
+    offered: u64,
 }
 
 impl Series {
     /// Time series without samples yet.
     pub fn new(spec: SeriesSpec) -> Series {
-        Series { sent_before: vec![0; spec.probes.len()], spec, table: SeriesTable::default() }
+        Series { before: vec![Counters::default(); spec.probes.len()], spec, table: SeriesTable::default() }
     }
 }
 
@@ -52,7 +61,7 @@ impl Observer for Series {
 
     fn on_sample(&mut self, view: &mut View<'_>) -> Time {
         let (now, table) = (view.now(), &mut self.table);
-        for ((probe, sent_before), index) in self.spec.probes.iter().zip(&mut self.sent_before).zip(0..) {
+        for ((probe, before), index) in self.spec.probes.iter().zip(&mut self.before).zip(0..) {
             let mut put = |quantity: &'static str, value: f64| {
                 table.time_ps.push(now.as_ps());
                 table.probe.push(index);
@@ -75,8 +84,12 @@ impl Observer for Series {
                 }
                 Probe::Link(from, to) => {
                     if let Some(sent) = view.sent_bytes(from, to) {
-                        put("sent_bytes", (sent - *sent_before) as f64);
-                        *sent_before = sent;
+                        put("sent_bytes", (sent - before.sent) as f64);
+                        before.sent = sent;
+                    }
+                    if let Some(offered) = view.offered_bytes(from, to) {
+                        put("offered_bytes", (offered - before.offered) as f64);
+                        before.offered = offered;
                     }
                 }
             }

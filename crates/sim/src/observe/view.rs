@@ -50,6 +50,7 @@ pub(crate) trait Inside {
     fn backlog_bytes(&mut self, link: u32) -> u64;
     fn explicit_rate(&self, link: u32) -> Option<Rate>;
     fn counts(&mut self, link: u32) -> LinkCounts;
+    fn offered_bytes(&self, link: u32) -> Option<u64>;
 }
 
 /// A run at one instant: everything that was due until then has happened.
@@ -99,5 +100,12 @@ impl View<'_> {
     pub fn sent_bytes(&mut self, from: NodeId, to: NodeId) -> Option<u64> {
         let link = self.0.link(from, to)?;
         Some(self.0.counts(link).delivered_bytes)
+    }
+
+    /// Bytes that the cable from one node to another could have sent since the run began. `None` without such a cable,
+    /// and if its rate neither changes nor follows a trace. A cable that is down keeps its rate, and loses what it
+    /// sends.
+    pub fn offered_bytes(&self, from: NodeId, to: NodeId) -> Option<u64> {
+        self.0.offered_bytes(self.0.link(from, to)?)
     }
 }

@@ -21,7 +21,7 @@ pub const MAX_PERIOD: Dur = Dur::from_secs(86_400);
 pub const MIN_MEAN_BPS: u64 = 1_000;
 
 /// Bits per second times picoseconds in one byte.
-const BYTE: u128 = 8 * PS_PER_S;
+pub(crate) const BYTE: u128 = 8 * PS_PER_S;
 const PS_PER_S: u128 = 1_000_000_000_000;
 
 /// A trace.

@@ -8,6 +8,7 @@ use crate::engine::fabric::{Alarm, Fabric};
 use crate::routing::network::Network;
 use crate::routing::routes::link_of;
 use crate::wire::link::LinkSpec;
+use crate::wire::trace::BYTE;
 use sparelane_core::rate::ByteTime;
 use sparelane_core::{Dur, Rate, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -26,6 +27,8 @@ pub(super) struct Changes {
 struct Varying {
     /// The rate before the first change.
     configured: Rate,
+    /// The rate changes, and not only the delay or the loss.
+    has_rates: bool,
     /// The capacity until the last change of the rate, in bits per second times picoseconds.
     capacity: u128,
     /// The time of that change.
@@ -45,9 +48,14 @@ impl Changes {
         for change in &upcoming {
             let link = link_of(network, change.cable, change.from);
             let (spec, best) = (&links[link as usize], &mut best[link as usize]);
-            varying.entry(link).or_insert(Varying { configured: spec.rate, capacity: 0, since: Time::ZERO });
+            let entry = varying.entry(link).or_insert(Varying {
+                configured: spec.rate,
+                has_rates: false,
+                capacity: 0,
+                since: Time::ZERO,
+            });
             match change.change {
-                Change::Rate(rate) => best.0 = best.0.min(rate.byte_time()),
+                Change::Rate(rate) => (best.0, entry.has_rates) = (best.0.min(rate.byte_time()), true),
                 Change::Delay(delay) => best.1 = best.1.min(spec.shortest(delay)),
                 Change::Loss(_) | Change::Down(_) => {}
             }
@@ -72,6 +80,12 @@ impl Changes {
         }
         let (before, since) = self.links.get(&link).map_or((0, Time::ZERO), |link| (link.capacity, link.since));
         before + u128::from(spec.rate.as_bps()) * u128::from((now - since).as_ps())
+    }
+
+    /// The bytes that a link can have sent by `now`, if its rate varies.
+    pub(super) fn offered_bytes(&self, link: u32, spec: &LinkSpec, now: Time) -> Option<u64> {
+        let varies = spec.trace.is_some() || self.links.get(&link).is_some_and(|link| link.has_rates);
+        varies.then(|| u64::try_from(self.capacity(link, spec, now) / BYTE).unwrap_or(u64::MAX))
     }
 
     /// The mean rate of a link until `now`.

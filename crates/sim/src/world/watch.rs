@@ -219,6 +219,10 @@ impl<F: Fabric> Inside for World<F> {
     fn counts(&mut self, link: u32) -> LinkCounts {
         self.fabric.counts(self.now, link)
     }
+
+    fn offered_bytes(&self, link: u32) -> Option<u64> {
+        self.changes.offered_bytes(link, &self.layout.links[link as usize], self.now)
+    }
 }
 
 /// The configuration that observers imply.

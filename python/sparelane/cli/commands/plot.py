@@ -47,8 +47,8 @@ def command(
 
     WHAT is the folder of a sweep, or one or more folders of `sparelane run`, which are drawn together. Panels of a run
     are: windows, round-trip times, throughputs, queue lengths and link utilisation over time, if the scenario samples
-    them; completion times and slowdowns by flow size; distributions; and throughput against delay. Panels of a sweep
-    show its metrics along a key.
+    them; rates and queueing delays of links that change or follow a trace; completion times and slowdowns by flow
+    size; distributions; and throughput against delay. Panels of a sweep show its metrics along a key.
     """
     from sparelane.reports.charts import draw
     from sparelane.reports.charts.plot import choose
@@ -59,7 +59,7 @@ def command(
     folders.ready_file(target)
     extras.require("figures")
     draw.save(draw.figure(panels), target)
-    names = ", ".join(panel.name for panel in panels)
+    names = ", ".join(dict.fromkeys(panel.name for panel in panels))
     console.saved(f"{names} in {target}", f"the figure is saved in {target}")
 
 

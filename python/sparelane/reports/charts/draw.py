@@ -43,6 +43,8 @@ NOTE_CHARACTERS = 72
 TITLE_CHARACTERS = 44
 # The opacity of bands, and of the inside of outlines.
 BAND_ALPHA = 0.14
+# The opacity of filled areas.
+AREA_ALPHA = 0.25
 # The space between two sentences of a note.
 SENTENCE = re.compile(r"(?<=\.) (?=[A-Z`])")
 
@@ -73,13 +75,14 @@ def figure(panels: Sequence[Panel], title: str = "") -> Figure:
         first: Axes | None = None
         for number, row in enumerate(rows):
             for column, panel in enumerate(row):
-                place = grid[number, :] if panel.is_over_time else grid[number, column]
+                is_wide = panel.is_over_time and len(row) == 1
+                place = grid[number, :] if is_wide else grid[number, column]
                 axes = drawing.add_subplot(place, sharex=first if panel.is_over_time else None)
-                handles = draw(axes, panel, has_legend=shared is None)
+                handles = draw(axes, panel, has_legend=shared is None, is_wide=is_wide)
                 if panel is shared:
                     _legend_of_figure(drawing, handles, panel, width)
                 if panel.is_over_time:
-                    # Only the lowest panel of the stack labels the common axis.
+                    # Only the lowest row of the stack labels the common axis.
                     first = first or axes
                     is_last = number + 1 == len(rows) or not rows[number + 1][0].is_over_time
                     axes.tick_params(labelbottom=is_last)
@@ -93,11 +96,18 @@ def figure(panels: Sequence[Panel], title: str = "") -> Figure:
     return drawing
 
 
-def _rows(panels: Sequence[Panel]) -> list[list[Panel]]:
-    """The panels in rows: one per row for those over time, then the others side by side."""
+def _rows(panels: Sequence[Panel]) -> list[Sequence[Panel]]:
+    """The panels in rows: those over time by their `row`, or one per row; then the others side by side."""
+    stacked: dict[object, list[Panel]] = {}
+    for number, panel in enumerate(panels):
+        if panel.is_over_time:
+            stacked.setdefault(panel.row or number, []).append(panel)
     others = [panel for panel in panels if not panel.is_over_time]
-    pairs = [others[place : place + COLUMNS] for place in range(0, len(others), COLUMNS)]
-    return [*([panel] for panel in panels if panel.is_over_time), *pairs]
+    return [pair for row in (*stacked.values(), others) for pair in _pairs(row)]
+
+
+def _pairs(panels: Sequence[Panel]) -> list[Sequence[Panel]]:
+    return [panels[place : place + COLUMNS] for place in range(0, len(panels), COLUMNS)]
 
 
 def _height(panel: Panel) -> float:
@@ -131,18 +141,17 @@ def _legend_of_figure(drawing: Figure, handles: Sequence[Any], panel: Panel, wid
     )
 
 
-def draw(axes: Axes, panel: Panel, *, has_legend: bool = True) -> list[Any]:
-    """Draws one panel. Returns the legend handle of each line."""
+def draw(axes: Axes, panel: Panel, *, has_legend: bool = True, is_wide: bool = False) -> list[Any]:
+    """Draws one panel, which has the full width of the figure if `is_wide`. Returns the legend handle of each line."""
     shown = axes.yaxis if panel.is_horizontal else axes.xaxis
     drawn = [
         _line(axes, line, offset, is_horizontal=panel.is_horizontal)
         for line, offset in zip(panel.lines, offsets(panel), strict=True)
     ]
-    pad = _legend(axes, panel, drawn) if has_legend and panel.needs_legend else 5.0
+    width = COLUMNS if is_wide else 1
+    pad = _legend(axes, panel, drawn, width) if has_legend and panel.needs_legend else 5.0
     # Non-breaking spaces keep a key and its value on one line.
-    title = "\n".join(
-        wrap(panel.title.replace(" = ", "\u00a0=\u00a0"), TITLE_CHARACTERS * (COLUMNS if panel.is_over_time else 1))
-    )
+    title = "\n".join(wrap(panel.title.replace(" = ", "\u00a0=\u00a0"), TITLE_CHARACTERS * width))
     axes.set_title(title, loc="left", fontweight="bold", pad=pad)
     along, across = (axes.set_ylabel, axes.set_xlabel) if panel.is_horizontal else (axes.set_xlabel, axes.set_ylabel)
     along(panel.x_label)
@@ -229,6 +238,8 @@ def _line(axes: Axes, line: Line, offset: float, *, is_horizontal: bool) -> Any:
         _outline(axes, line)
         style |= {"markersize": 2.5, "alpha": 0.6}
     at = [place + offset for place in line.x]
+    if line.is_filled:
+        return _area(axes, line, at)
     # In a horizontal panel, values are on the x axis.
     x, y = (line.y, at) if is_horizontal else (at, line.y)
     if len(line.low) and line.is_marked:
@@ -258,6 +269,15 @@ def _level(axes: Axes, line: Line, *, is_horizontal: bool) -> Any:
     return over(line.y[0], color=mine.colour, linestyle=(0, mine.dashes) if mine.dashes else "-", label=line.label)
 
 
+def _area(axes: Axes, line: Line, at: Sequence[float]) -> Any:
+    """Fills the area between a line and zero, with the line as its edge."""
+    from matplotlib.colors import to_rgba
+
+    step: Any = "post" if line.is_step else None
+    colours: dict[str, Any] = {"facecolor": to_rgba(line.look.colour, AREA_ALPHA), "edgecolor": line.look.colour}
+    return axes.fill_between(at, 0.0, line.y, step=step, linewidth=0.5, label=line.label, **colours)
+
+
 def _outline(axes: Axes, line: Line) -> None:
     from matplotlib.colors import to_rgba
 
@@ -267,9 +287,8 @@ def _outline(axes: Axes, line: Line) -> None:
     axes.fill(x, y, facecolor=to_rgba(mine.colour, BAND_ALPHA), edgecolor=mine.colour, linewidth=1.0, linestyle=edge)
 
 
-def _legend(axes: Axes, panel: Panel, drawn: Sequence[Any]) -> float:
-    """Draws a legend above the panel, in the order of its lines. Returns its height, points."""
-    width = COLUMNS if panel.is_over_time else 1
+def _legend(axes: Axes, panel: Panel, drawn: Sequence[Any], width: int) -> float:
+    """Draws a legend above a panel of `width` columns, in the order of its lines. Returns its height, points."""
     labels = ["\n".join(wrap(line.label, ROW_CHARACTERS * width - 8)) for line in panel.lines]
     lines = max(label.count("\n") + 1 for label in labels)
     columns = max(1, min(len(labels), MOST_IN_A_ROW * width, ROW_CHARACTERS * width // (max(map(len, labels)) + 8)))

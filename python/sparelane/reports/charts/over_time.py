@@ -1,4 +1,4 @@
-"""Builds the panels of a run over time: sampled windows, round-trip times, throughputs, queues and use of links.
+"""Builds the panels of a run over time: sampled windows, round-trip times, throughputs, queues, and use of links.
 
 All panels of a figure share one time axis, from the start to the end of the run. If there are too many flows to
 distinguish, each scheme is drawn as a median with a band.
@@ -37,9 +37,16 @@ SEPARATE_PORTS = 8
 # The largest number of stretches of time for averages of rates, and the smallest number of packets in a stretch.
 MOST_STRETCHES = 60
 LEAST_PACKETS = 20
+# The largest number of stretches of time for the rates of a link.
+RATE_STRETCHES = 120
 # The assumed size of packets if it is unknown, bytes.
 PACKET_BYTES = 1500.0
 BAND = (0.1, 0.9)
+# The bytes that a link could have sent since the sample before, for links whose rate varies.
+OFFERED = "offered_bytes"
+# The top of an axis, relative to the highest value.
+AXIS_ROOM = 1.05
+DELAY_NOTE = "The queueing delay is the time in which the link sends all bytes that wait."
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +83,7 @@ class Curve:
 def panels(runs: Sequence[Tables]) -> Iterator[Panel]:
     """All panels over time with samples of the runs."""
     end_s = max((run.end_s for run in runs), default=0.0)
-    for panel in (*_sampled(runs), _throughput(runs), _link_use(runs)):
+    for panel in (*_sampled(runs), _throughput(runs), _link_use(runs), *_varying_links(runs)):
         if panel.lines:
             yield replace(panel, x_range=(0.0, end_s) if end_s > 0 else None, is_over_time=True)
 
@@ -164,22 +171,45 @@ def _link_use(runs: Sequence[Tables]) -> Panel:
     curves: list[Curve] = []
     stretches: list[Numbers] = []
     for run in runs:
-        links = {f"{one['from']}->{one['to']}": one for one in run.links.iter_rows(named=True)}
-        for one in _curves([run], "sent_bytes"):
-            link = links.get(one.probe)
-            if link is None or len(one.time_s) < 2:
-                continue
-            packet_bytes = link["sent_bytes"] / link["sent_packets"] if link["sent_packets"] else PACKET_BYTES
-            edges, use = link_use(one.time_s, one.values, float(link["rate_bps"]), packet_bytes)
-            stretches.append(edges)
-            curves.append(replace(one, time_s=edges, values=100.0 * np.append(use, use[-1])))
+        for one, carried in _carried(run):
+            stretches.append(carried.edges)
+            curves.append(replace(one, time_s=carried.edges, values=100.0 * np.append(carried.use, carried.use[-1])))
     lines, note = _lines(curves)
     note = " ".join(part for part in (_averaged("Use of links is averaged", stretches), note) if part)
     return Panel("links", "Use of links", "time (s)", "use (%)", lines, note=note)
 
 
-def link_use(time_s: Numbers, arrived_bytes: Numbers, rate_bps: float, packet_bytes: float) -> tuple[Numbers, Numbers]:
-    """The share of time for which a link transmitted, averaged over enough packets.
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """The bytes that a link sent and could have sent, in stretches of time.
+
+    Attributes:
+        edges: the ends of the stretches, seconds.
+        used_bytes: the bytes that it sent in each stretch.
+        offered_bytes: the bytes that it could have sent in each.
+    """
+
+    edges: Numbers
+    used_bytes: Numbers
+    offered_bytes: Numbers
+
+    @property
+    def use(self) -> Numbers:
+        """The share of its rate that the link used in each stretch, 0 to 1; NaN if it could not send."""
+        is_known = self.offered_bytes > 0
+        use: Numbers = self.used_bytes / np.where(is_known, self.offered_bytes, 1.0)
+        return np.where(is_known, use, math.nan)
+
+    def bps(self, bytes: Numbers) -> Numbers:
+        """The rates of these bytes in bits per second, with the last one twice, so that each edge has a value."""
+        rates = 8.0 * bytes / np.diff(self.edges)
+        return np.append(rates, rates[-1])
+
+
+def carried(
+    time_s: Numbers, arrived_bytes: Numbers, offered_bytes: Numbers, packet_bytes: float, stretches: float = math.inf
+) -> Carried:
+    """The bytes that a link sent, in stretches of enough packets.
 
     Samples count whole packets when their last bit arrives. A stretch can therefore include a packet that was partly
     sent before the stretch, so its count can exceed the link's rate. Since a link never sends faster than its rate, the
@@ -188,16 +218,15 @@ def link_use(time_s: Numbers, arrived_bytes: Numbers, rate_bps: float, packet_by
     Args:
         time_s: the time of each sample.
         arrived_bytes: the bytes that arrived since the sample before.
-        rate_bps: the link's rate, bits per second.
+        offered_bytes: the bytes that the link could have sent from the first sample to each sample.
         packet_bytes: the mean size of its packets.
-
-    Returns:
-        The ends of the stretches, and the use in each of them, 0 to 1.
+        stretches: the largest number of stretches.
     """
-    packets = LEAST_PACKETS * 8.0 * packet_bytes / rate_bps / float(time_s[1] - time_s[0])
-    edges = _edges(time_s, packets)
+    mean_rate = offered_bytes[-1] / (time_s[-1] - time_s[0])
+    enough = LEAST_PACKETS * packet_bytes / mean_rate / float(time_s[1] - time_s[0]) if mean_rate > 0 else 1.0
+    edges = _edges(time_s, max(enough, (len(time_s) - 1) / stretches))
     counted = np.diff(np.interp(edges, time_s, np.cumsum(arrived_bytes)))
-    room = np.diff(edges) * rate_bps / 8.0
+    room = np.diff(np.interp(edges, time_s, offered_bytes))
     moved = counted.copy()
     for place in range(len(moved) - 1, 0, -1):
         excess = max(0.0, moved[place] - room[place])
@@ -205,7 +234,72 @@ def link_use(time_s: Numbers, arrived_bytes: Numbers, rate_bps: float, packet_by
         moved[place - 1] += excess
     # If more than one packet remains in excess, the link was faster than its stated rate, and the figure shows that.
     is_faster = moved[0] > room[0] + packet_bytes
-    return edges, counted / room if is_faster else np.minimum(moved / room, 1.0)
+    return Carried(edges, counted if is_faster else np.minimum(moved, room), room)
+
+
+def _carried(run: Tables, stretches: float = math.inf, *, is_varying: bool = False) -> Iterator[tuple[Curve, Carried]]:
+    """The sampled links of a run with what they carried, or only the links whose rate varies."""
+    links = {f"{one['from']}->{one['to']}": one for one in run.links.iter_rows(named=True)}
+    varying = {one.probe: np.cumsum(one.values) for one in _curves([run], OFFERED)}
+    for one in _curves([run], "sent_bytes"):
+        link = links.get(one.probe)
+        if link is None or len(one.time_s) < 2 or (is_varying and one.probe not in varying):
+            continue
+        packet_bytes = link["sent_bytes"] / link["sent_packets"] if link["sent_packets"] else PACKET_BYTES
+        steady = float(link["rate_bps"]) / 8.0 * (one.time_s - one.time_s[0])
+        offered = varying.get(one.probe, steady)
+        yield one, carried(one.time_s, one.values, offered, packet_bytes, stretches)
+
+
+def _varying_links(runs: Sequence[Tables]) -> Iterator[Panel]:
+    """Panels of each link whose rate varies: the rates that it offered and used, and the delay of its queue."""
+    found = [(one, sent) for run in runs for one, sent in _carried(run, RATE_STRETCHES, is_varying=True)]
+    delays = {(id(one.run), one.probe): one for run in runs for one in _queue_delays(run)}
+    highest = max((float(sent.bps(sent.offered_bytes).max()) for _, sent in found), default=0.0)
+    longest = max((float(np.nanmax(one.values, initial=0.0)) for one in delays.values()), default=0.0)
+    (rate, rate_unit), (second, time_unit) = scale(highest, "bit/s"), scale(longest, "s")
+    for one, sent in found:
+        row = one.label if len(found) > 1 else ""
+        lines = [
+            Line(name, sent.edges.tolist(), (sent.bps(bytes) / rate).tolist(), is_step=True, is_filled=is_filled)
+            for name, bytes, is_filled in (("used", sent.used_bytes, False), ("offered", sent.offered_bytes, True))
+        ]
+        note = _averaged("Rates of links are averaged", [sent.edges])
+        title, ends = f"{one.label}: rate offered and used", (0.0, AXIS_ROOM * highest / rate)
+        yield Panel("rates", title, "time (s)", f"rate ({rate_unit})", lines, note=note, y_range=ends, row=row)
+        if (delay := delays.get((id(one.run), one.probe))) is not None:
+            lines = [Line("delay", *thinned(delay.time_s, delay.values / second), is_step=True)]
+            title, ends = f"{one.label}: queueing delay", (0.0, AXIS_ROOM * longest / second or 1.0)
+            axis = f"delay ({time_unit})"
+            yield Panel("queue-delay", title, "time (s)", axis, lines, note=DELAY_NOTE, y_range=ends, row=row)
+
+
+def _queue_delays(run: Tables) -> Iterator[Curve]:
+    """The delay of each sampled queue whose link has a varying rate that is sampled, too."""
+    offered = {one.probe: one for one in _curves([run], OFFERED)}
+    for one in _curves([run], "backlog_bytes"):
+        rates = offered.get(one.probe)
+        if rates is not None and len(rates.time_s) == len(one.time_s):
+            yield replace(one, values=queue_delay(one.time_s, one.values, np.cumsum(rates.values)))
+
+
+def queue_delay(time_s: Numbers, backlog_bytes: Numbers, offered_bytes: Numbers) -> Numbers:
+    """The time in which a link sends the bytes that wait at each sample, seconds; NaN if that is after the last sample.
+
+    Args:
+        time_s: the time of each sample.
+        backlog_bytes: the bytes that wait at each sample.
+        offered_bytes: the bytes that the link could have sent from the first sample to each sample.
+    """
+    ends = offered_bytes + backlog_bytes
+    # The first sample by which the link could have sent them.
+    after = np.searchsorted(offered_bytes, ends, side="left")
+    is_known = (after > 0) & (after < len(time_s))
+    later = np.clip(after, 1, len(time_s) - 1)
+    step = offered_bytes[later] - offered_bytes[later - 1]
+    share = np.divide(ends - offered_bytes[later - 1], step, out=np.zeros(len(step)), where=step > 0)
+    sent_s = time_s[later - 1] + share * (time_s[later] - time_s[later - 1])
+    return np.where(backlog_bytes <= 0, 0.0, np.where(is_known, sent_s - time_s, math.nan))
 
 
 def _lines(curves: Sequence[Curve]) -> tuple[list[Line], str]:

@@ -41,6 +41,7 @@ class Line:
         is_joined: join the points by a line; false for places without an order.
         is_level: the only value holds for every `x`, as for a scheme without the swept key. `x` is NaN, and the value
             is drawn as a horizontal line.
+        is_filled: fill the area between the line and zero.
         outline: a closed curve around the points, such as an ellipse; empty for no outline.
         centre: the mean of the points, if it has its own marker.
         look: the style, which `with_looks` sets.
@@ -57,6 +58,7 @@ class Line:
     is_step: bool = False
     is_joined: bool = True
     is_level: bool = False
+    is_filled: bool = False
     outline: Sequence[tuple[float, float]] = ()
     centre: tuple[float, float] | None = None
     look: Look = FIRST_LOOK
@@ -82,6 +84,7 @@ class Panel:
         y_range: the ends of the vertical axis; `None` for those of the data.
         is_x_inverted: values decrease from left to right.
         is_over_time: the horizontal axis is the time of a run, which all such panels share.
+        row: panels over time with the same text here are drawn side by side; without one, a panel has the full width.
     """
 
     name: str
@@ -99,6 +102,7 @@ class Panel:
     y_range: tuple[float, float] | None = None
     is_x_inverted: bool = False
     is_over_time: bool = False
+    row: str = ""
 
     @property
     def needs_legend(self) -> bool:

@@ -27,6 +27,8 @@ NEEDS = {
     **dict.fromkeys(("window", "rtt", "throughput-time"), "`[sample]` with `flows`"),
     "queue": "`[sample]` with `queues`",
     "links": "`[sample]` with `links`",
+    "rates": "`[sample]` with `links` whose rate changes or follows a trace",
+    "queue-delay": "`[sample]` with `queues` and `links` whose rate changes or follows a trace",
     "throughput-delay-p95": "`[measure]` with `delays = true`",
     **dict.fromkeys(("completion", "slowdown", "cdf", "cdf-slowdown"), "flows that finish"),
     "throughput": "flows without end",
@@ -69,7 +71,7 @@ def of_result(result: Result, names: Sequence[str]) -> Plot:
         SavedResultsError: there is nothing to draw.
     """
     chosen = choose(of_run.panels([of_run.of_result(result)]), names)
-    return Plot(draw.figure(chosen), tuple(panel.name for panel in chosen))
+    return Plot(draw.figure(chosen), tuple(dict.fromkeys(panel.name for panel in chosen)))
 
 
 def choose(panels: Sequence[Panel], names: Sequence[str]) -> list[Panel]:
@@ -81,7 +83,8 @@ def choose(panels: Sequence[Panel], names: Sequence[str]) -> list[Panel]:
     """
     if not panels:
         raise SavedResultsError(NOTHING)
-    known = [panel.name for panel in panels]
+    # Several runs or links can have panels of one name.
+    known = list(dict.fromkeys(panel.name for panel in panels))
     unknown = next((name for name in names if name not in known), None)
     if unknown in NEEDS:
         raise SavedResultsError(

@@ -12,7 +12,9 @@ def key(line: Line) -> str:
     """The sample of a line in a legend, as SVG."""
     mine = line.look
     path = f'<path d="M1 7H31" {stroke(line)}/>' if line.is_joined else ""
-    mark = "" if line.is_level else marker(mine.marker, 16, 7, mine.colour)
+    if line.is_filled:
+        path = f'<rect x="1" y="2" width="30" height="10" {band(line)}/>' + path
+    mark = "" if line.is_level or line.is_filled else marker(mine.marker, 16, 7, mine.colour)
     return f'<svg width="32" height="14" aria-hidden="true">{path}{mark}</svg>'
 
 

@@ -132,6 +132,8 @@ def _line(line: Line, at: Sequence[tuple[float, float]], across: Scale, up: Scal
         yield f'<path d="{around}z" {band(line)}/><path d="{around}z" {stroke(line)}/>'
     if len(line.low) and not line.is_marked:
         yield from _band(line, at, up)
+    if line.is_filled and len(at) > 1:
+        yield f'<path d="{_area(at, up.at(0.0), is_step=line.is_step)}" {band(line)}/>'
     if line.is_joined and len(at) > 1:
         yield f'<path d="{_path(at, is_step=line.is_step)}" {stroke(line)}/>'
     for (x, _), low, high in zip(at, line.low, line.high, strict=False) if line.is_marked else ():
@@ -143,7 +145,7 @@ def _line(line: Line, at: Sequence[tuple[float, float]], across: Scale, up: Scal
             )
             yield f'<path d="M{x:.1f} {below:.1f}V{above:.1f}{ends}" fill="none" stroke="{mine.colour}"/>'
     every = 1 if line.is_marked else max(1, len(at) // MARKERS)
-    for x, y in at[::every]:
+    for x, y in () if line.is_filled else at[::every]:
         if math.isfinite(y):
             yield marker(mine.marker, x, y, mine.colour, is_faint=bool(line.outline))
     if line.centre is not None:
@@ -164,6 +166,19 @@ def _band(line: Line, at: Sequence[tuple[float, float]], up: Scale) -> Iterator[
             f"V{high:.1f}H{x:.1f}" if line.is_step else f"L{x:.1f} {high:.1f}" for x, _, high in reversed(ends)
         )
         yield f'<path d="{lower}{upper}z" {band(line)}/>'
+
+
+def _area(at: Sequence[tuple[float, float]], floor: float, *, is_step: bool) -> str:
+    """The path around the area between a line and `floor`, in one piece for each stretch with values."""
+    pieces: list[list[tuple[float, float]]] = [[]]
+    for x, y in at:
+        if math.isfinite(y):
+            pieces[-1].append((x, y))
+        elif pieces[-1]:
+            pieces.append([])
+    return "".join(
+        f"{_path(piece, is_step=is_step)}V{floor:.1f}H{piece[0][0]:.1f}z" for piece in pieces if len(piece) > 1
+    )
 
 
 def _path(at: Sequence[tuple[float, float]], *, is_step: bool) -> str:
