@@ -717,3 +717,180 @@ fn losses_that_the_acknowledgment_reveals_belong_to_its_sample() {
     // At the next one they are already counted.
     assert_eq!(with_cx(|cx| bbr.take_sample(&ack, cx)).lost_bytes, 2 * MSS);
 }
+
+#[test]
+fn the_bound_is_the_volume_at_which_the_losses_crossed_two_per_cent() {
+    // Of 39 segments before the loss, none was lost: the first 0.78 / 0.98 of the lost one reach 2 %. Of 150 segments
+    // before the fifth loss, four were lost, which is above 2 % already: 2 % were crossed 1 / 0.98 segments earlier.
+    for (in_flight, losses, bound) in [(40, 1, 39_795), (151, 5, 148_979)] {
+        let mut bbr = probing();
+        bbr.cwnd_bytes = 40 * MSS;
+        with_cx(|cx| bbr.on_lost(&lost(in_flight, losses), cx));
+        assert_eq!(bbr.inflight_longterm, Some(bound), "{losses} of {in_flight}");
+    }
+}
+
+#[test]
+fn segments_of_probe_rtt_count_as_limited_by_the_application() {
+    for (sent_ms, bound) in [(1499, Some(70 * MSS)), (1500, None)] {
+        let mut bbr = probing();
+        (bbr.state, bbr.probe_rtt_began) = (State::ProbeRtt, at(1500));
+        with_cx_at(at(1600), |cx| bbr.on_lost(&Lost { sent_at: at(sent_ms), ..lost(20, 9) }, cx));
+        assert_eq!(bbr.inflight_longterm, bound, "sent at {sent_ms} ms");
+    }
+}
+
+#[test]
+fn losses_end_startup_only_at_the_end_of_the_loss_round() {
+    let mut bbr = starting();
+    for segment in [10, 20, 30, 40, 50, 60] {
+        with_cx(|cx| bbr.on_lost(&lost_segment(segment, 200, 1), cx));
+    }
+    bbr.loss_round_ends_at_bytes = 2 * MSS;
+    let acks = Acks { phase: Phase::Recovery, lost: 10, ..ACKS };
+    for state in [State::Startup, State::Startup, State::Drain] {
+        acks.begin_round(&mut bbr, 100);
+        assert_eq!(bbr.state, state);
+    }
+}
+
+#[test]
+fn a_loss_round_ends_with_a_segment_that_was_sent_after_it_began() {
+    let mut bbr = cruising();
+    let mut is_end = |prior: u64, total: u64| {
+        let delivery = Delivery {
+            sent_at: at(900),
+            prior_delivered_bytes: prior * MSS,
+            total_delivered_bytes: total * MSS,
+            lost_bytes: 0,
+            in_flight_bytes: 200 * MSS,
+            interval: RTT,
+            app_limited: false,
+        };
+        bbr.rounds.delivered_bytes = total * MSS;
+        with_cx(|cx| bbr.take_sample(&Ack { delivery: Some(delivery), ..Ack::in_sequence(MSS) }, cx));
+        bbr.loss_round_start
+    };
+    assert_eq!([is_end(10, 20), is_end(19, 25), is_end(20, 30)], [true, false, true]);
+}
+
+#[test]
+fn probe_rtt_keeps_the_largest_window_and_forgets_the_short_term_bounds() {
+    let mut bbr = cruising();
+    (bbr.prior_cwnd_bytes, bbr.bw_shortterm, bbr.inflight_shortterm) = (300 * MSS, Some(rate(50)), Some(60 * MSS));
+    let longer = Acks { now_ms: 7000, rtt: Dur::from_ms(101), ..ACKS };
+    longer.give(&mut bbr, 100, false);
+    assert_eq!((bbr.state, bbr.prior_cwnd_bytes), (State::ProbeRtt, 300 * MSS));
+    with_cx(|cx| bbr.end_probe_rtt(cx));
+    assert_eq!((bbr.cwnd_bytes, bbr.bw_shortterm, bbr.inflight_shortterm), (300 * MSS, None, None));
+}
+
+#[test]
+fn the_window_of_a_timeout_has_room_for_one_segment_beyond_those_in_flight() {
+    let mut bbr = cruising();
+    Acks { in_flight: 3, ..ACKS }.give(&mut bbr, 100, false);
+    with_cx(|cx| bbr.on_congestion(Congestion::Timeout { flight_bytes: 5 * MSS, first: true }, cx));
+    assert_eq!(bbr.cwnd_bytes, 4 * MSS);
+    bbr.in_flight_bytes = 9 * MSS;
+    with_cx(|cx| bbr.on_congestion(Congestion::Timeout { flight_bytes: 9 * MSS, first: false }, cx));
+    assert_eq!(bbr.cwnd_bytes, 4 * MSS, "never raised");
+}
+
+#[test]
+fn a_volume_in_flight_without_excess_loss_raises_the_bound() {
+    for (losses, bound) in [(3, 160), (4, 150)] {
+        let mut bbr = cruising();
+        bbr.inflight_longterm = Some(150 * MSS);
+        // 3 of 160 segments are below 2 %, 4 are above.
+        Acks { in_flight: 160, lost: losses, ..ACKS }.give(&mut bbr, 100, false);
+        assert_eq!(bbr.inflight_longterm, Some(bound * MSS), "{losses}");
+    }
+}
+
+#[test]
+fn the_bound_of_startup_is_no_less_than_the_volume_delivered_in_a_round_trip() {
+    let mut bbr = starting();
+    bbr.inflight_latest = 150 * MSS;
+    let ended = startup_with_losses(bbr, &[10, 20, 30, 40, 50, 60], Acks { phase: Phase::Recovery, ..ACKS });
+    assert_eq!((ended.state, ended.inflight_longterm), (State::Drain, Some(150 * MSS)));
+}
+
+#[test]
+fn the_minimum_of_ten_seconds_is_replaced_by_that_of_the_last_five() {
+    let mut bbr = cruising();
+    (bbr.min_rtt_at, bbr.probe_rtt_min_at) = (at(1000), at(1000));
+    let sample = |bbr: &mut Bbr3, now_ms, rtt_ms| {
+        let ack = Ack { rtt: Some(Dur::from_ms(rtt_ms)), ..Ack::in_sequence(MSS) };
+        with_cx_at(at(now_ms), |cx| bbr.update_min_rtt(&ack, cx));
+        (bbr.min_rtt.map(|rtt| rtt.as_ps() / 1_000_000_000), bbr.min_rtt_at)
+    };
+    assert_eq!(sample(&mut bbr, 6001, 110), (Some(100), at(1000)));
+    assert_eq!(bbr.probe_rtt_min_at, at(6001));
+    assert_eq!(sample(&mut bbr, 11_000, 120), (Some(100), at(1000)));
+    assert_eq!(sample(&mut bbr, 11_001, 120), (Some(110), at(6001)));
+    assert_eq!(sample(&mut bbr, 11_002, 90), (Some(90), at(11_002)));
+}
+
+#[test]
+fn each_probe_starts_with_the_slope_of_its_first_round_trip() {
+    let mut bbr = probing();
+    let slope = bbr.up_bytes_per_segment;
+    assert_eq!(slope, 200 * MSS);
+    (bbr.up_rounds, bbr.up_acked_bytes) = (5, 7);
+    bbr.ack_phase = AckPhase::ProbeStopping;
+    bbr.start_refill();
+    assert_eq!((bbr.ack_phase, bbr.up_acked_bytes), (AckPhase::Refilling, 0));
+    bbr.start_up(rate(100));
+    assert_eq!(bbr.up_bytes_per_segment, slope);
+}
+
+#[test]
+fn losses_that_arrive_a_round_trip_after_a_probe_set_no_bound() {
+    for (entry, now_ms) in [(State::Down, 1000), (State::ProbeRtt, 7000)] {
+        let mut bbr = probing();
+        bbr.probe_rtt_min_at = at(1000);
+        match entry {
+            State::Down => with_cx(|cx| bbr.start_down(cx)),
+            _ => Acks { now_ms, rtt: Dur::from_ms(101), ..ACKS }.give(&mut bbr, 100, false),
+        }
+        assert_eq!((bbr.state, bbr.ack_phase, bbr.bw_probe_samples), (entry, AckPhase::ProbeStopping, true));
+        Acks { now_ms, ..ACKS }.begin_round(&mut bbr, 100);
+        with_cx_at(at(now_ms), |cx| bbr.on_lost(&lost(20, 9), cx));
+        assert_eq!(bbr.inflight_longterm, None, "{entry:?}");
+    }
+}
+
+#[test]
+fn the_latest_signals_are_the_largest_of_one_loss_round() {
+    let mut bbr = cruising();
+    bbr.loss_round_ends_at_bytes = 1 << 40;
+    for segments in [80, 60] {
+        ACKS.give(&mut bbr, segments, false);
+    }
+    assert_eq!((bbr.bw_latest, bbr.inflight_latest), (rate(80), MSS));
+    // The round ends, and its losses lower the bounds, with this sample included. The next round starts from it.
+    (bbr.loss_round_ends_at_bytes, bbr.loss_in_round) = (0, true);
+    ACKS.give(&mut bbr, 50, false);
+    assert_eq!((bbr.bw_shortterm, bbr.bw_latest, bbr.loss_in_round), (Some(rate(80)), rate(50), false));
+}
+
+#[test]
+fn an_undo_in_probe_rtt_waits_for_its_end() {
+    for (left, full) in [(State::Startup, false), (State::Up, true)] {
+        let mut bbr = cruising();
+        (bbr.state, bbr.undo.state) = (State::ProbeRtt, Some(left));
+        with_cx(|cx| bbr.on_congestion(Congestion::Spurious, cx));
+        assert_eq!((bbr.state, bbr.full_bw_reached), (State::ProbeRtt, full));
+        with_cx(|cx| bbr.end_probe_rtt(cx));
+        assert_eq!(bbr.state, if full { State::Cruise } else { State::Startup });
+    }
+}
+
+#[test]
+fn round_trips_count_towards_the_next_probe() {
+    let mut bbr = cruising();
+    let before = bbr.rounds_since_probe;
+    ACKS.begin_round(&mut bbr, 100);
+    ACKS.give(&mut bbr, 100, false);
+    assert_eq!((bbr.rounds_since_probe - before, bbr.round), (1, 1));
+}
