@@ -7,7 +7,7 @@
 use crate::routing::network::{Network, NodeId};
 use sparelane_core::{Domain, Dur, Stream};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 use std::sync::OnceLock;
 
 /// One cable on a path, and the node from which it is entered.
@@ -29,15 +29,18 @@ const UNREACHABLE: Distance = (Dur::MAX, u32::MAX);
 #[derive(Clone, Copy, Debug)]
 struct Exit {
     cable: usize,
-    /// The router at the other end, as an index among routers.
+    /// The router at the other end, as an index among routers, and its kind.
     to: u32,
+    kind: u32,
     delay: Dur,
 }
 
 /// The shortest paths between routers. Hosts take no part: they never forward.
 ///
-/// The distances to a router are computed when a path to it is first requested, and cached: 16 bytes per router. Next
-/// hops follow from them.
+/// Routers are of one kind if cables of the same delays lead to the same neighbours. They are then equally far from all
+/// others. In a fat tree, these are the edge routers of a pod, and the core routers that have the same neighbours; in a
+/// spine-leaf network, all leaves and all spines. Distances are computed between kinds, when a path to a router of that
+/// kind is first requested, and cached: 16 bytes per kind. Next hops follow from them.
 #[derive(Clone, Debug)]
 pub struct RouterPaths {
     /// The index among the routers of each node; [`NO_ROUTER`] for a host.
@@ -46,8 +49,27 @@ pub struct RouterPaths {
     nodes: Vec<NodeId>,
     /// The cables between routers, by the router they leave from, in order of the one they lead to and then by number.
     exits: Vec<Vec<Exit>>,
-    /// The distances to each router, once computed.
+    /// The kind of each router.
+    kinds: Vec<u32>,
+    /// The cables from a router of each kind, one to each kind of neighbours: that of the least delay.
+    exits_of_kinds: Vec<Vec<Exit>>,
+    /// The distances to a router of each kind, once computed.
     towards: Vec<OnceLock<Box<[Distance]>>>,
+}
+
+/// The distances to one router.
+#[derive(Clone, Copy, Debug)]
+struct Distances<'a> {
+    to: u32,
+    /// The distances of other routers, by kind.
+    of_kinds: &'a [Distance],
+}
+
+impl Distances<'_> {
+    /// The distance from the router with index `place`, which is of this kind.
+    fn from(self, place: u32, kind: u32) -> Distance {
+        if place == self.to { (Dur::ZERO, 0) } else { self.of_kinds[kind as usize] }
+    }
 }
 
 /// The index of a node that is not a router.
@@ -65,13 +87,21 @@ impl RouterPaths {
         for (cable, ends) in network.cables.iter().enumerate() {
             let (a, b, delay) = (places[ends.a.index()], places[ends.b.index()], ends.delay);
             if a != NO_ROUTER && b != NO_ROUTER {
-                exits[a as usize].push(Exit { cable, to: b, delay });
-                exits[b as usize].push(Exit { cable, to: a, delay });
+                exits[a as usize].push(Exit { cable, to: b, kind: 0, delay });
+                exits[b as usize].push(Exit { cable, to: a, kind: 0, delay });
             }
         }
         exits.iter_mut().for_each(|exits| exits.sort_by_key(|exit| (exit.to, exit.cable)));
-        let towards = vec![OnceLock::new(); nodes.len()];
-        RouterPaths { places, nodes, exits, towards }
+        let kinds = kinds(&exits);
+        exits.iter_mut().flatten().for_each(|exit| exit.kind = kinds[exit.to as usize]);
+        let mut exits_of_kinds = Vec::new();
+        for (exits, &kind) in exits.iter().zip(&kinds) {
+            if kind as usize == exits_of_kinds.len() {
+                exits_of_kinds.push(one_to_each_kind(exits, kind));
+            }
+        }
+        let towards = vec![OnceLock::new(); exits_of_kinds.len()];
+        RouterPaths { places, nodes, exits, kinds, exits_of_kinds, towards }
     }
 
     /// The hops from router `from` to router `to`: empty if they are the same, `None` if there is no path or one of
@@ -117,7 +147,7 @@ impl RouterPaths {
     /// among the next hops. `None` under the conditions of [`between`](Self::between).
     pub fn shares(&self, from: NodeId, to: NodeId) -> Option<Vec<(Hop, f64)>> {
         let (first, distances) = (self.place(from)?, self.distances(to)?);
-        if distances[first as usize] == UNREACHABLE {
+        if self.distance(first, distances) == UNREACHABLE {
             return None;
         }
         // A router divides its share once all of it has arrived, that is, after every router that leads to it.
@@ -173,7 +203,7 @@ impl RouterPaths {
     /// [`between`](Self::between).
     pub fn delay(&self, from: NodeId, to: NodeId) -> Option<Dur> {
         let place = self.place(from)?;
-        let distance = self.distances(to)?[place as usize];
+        let distance = self.distance(place, self.distances(to)?);
         (distance != UNREACHABLE).then_some(distance.0)
     }
 
@@ -181,15 +211,21 @@ impl RouterPaths {
         self.places.get(node.index()).copied().filter(|&place| place != NO_ROUTER)
     }
 
-    /// The distances to router `to`, by index among routers.
-    fn distances(&self, to: NodeId) -> Option<&[Distance]> {
-        let place = self.place(to)?;
-        Some(self.towards[place as usize].get_or_init(|| distances(&self.exits, place)))
+    /// The distances to router `to`.
+    fn distances(&self, to: NodeId) -> Option<Distances<'_>> {
+        let to = self.place(to)?;
+        let kind = self.kinds[to as usize];
+        let of_kinds = self.towards[kind as usize].get_or_init(|| distances(&self.exits_of_kinds, kind));
+        Some(Distances { to, of_kinds })
+    }
+
+    fn distance(&self, place: u32, distances: Distances<'_>) -> Distance {
+        distances.from(place, self.kinds[place as usize])
     }
 
     /// The exits of router `at` that are on a shortest path to the destination of `distances`.
-    fn choices<'a>(&'a self, at: u32, distances: &'a [Distance]) -> Choices<'a> {
-        Choices { exits: self.exits[at as usize].iter(), here: distances[at as usize], distances }
+    fn choices<'a>(&'a self, at: u32, distances: Distances<'a>) -> Choices<'a> {
+        Choices { exits: self.exits[at as usize].iter(), here: self.distance(at, distances), distances }
     }
 }
 
@@ -198,7 +234,7 @@ impl RouterPaths {
 struct Choices<'a> {
     exits: std::slice::Iter<'a, Exit>,
     here: Distance,
-    distances: &'a [Distance],
+    distances: Distances<'a>,
 }
 
 impl<'a> Iterator for Choices<'a> {
@@ -207,7 +243,7 @@ impl<'a> Iterator for Choices<'a> {
     fn next(&mut self) -> Option<&'a Exit> {
         let (here, distances) = (self.here, self.distances);
         self.exits.find(|exit| {
-            let there = distances[exit.to as usize];
+            let there = distances.from(exit.to, exit.kind);
             there < here && here != UNREACHABLE && longer(there.0, exit.delay) == here.0
         })
     }
@@ -218,23 +254,55 @@ fn longer(a: Dur, b: Dur) -> Dur {
     Dur::from_ps(a.as_ps().saturating_add(b.as_ps()))
 }
 
-/// Dijkstra's algorithm from the router with index `to`. A cable has the same delay in both directions.
+/// The kind of each router. Kinds are numbered in the order of their first routers.
+fn kinds(exits: &[Vec<Exit>]) -> Vec<u32> {
+    let mut known = HashMap::new();
+    let kind_of = |(place, exits): (u32, &Vec<Exit>)| {
+        // Of cables to the same neighbour, the one of the least delay counts. A cable back to the router never counts.
+        let mut neighbours: Vec<_> = exits.iter().map(|exit| (exit.to, exit.delay)).collect();
+        neighbours.retain(|&(to, _)| to != place);
+        neighbours.sort_unstable();
+        neighbours.dedup_by_key(|&mut (to, _)| to);
+        let next = known.len() as u32;
+        *known.entry(neighbours).or_insert(next)
+    };
+    (0..).zip(exits).map(kind_of).collect()
+}
+
+/// Of the exits of a router, those of least delay to each kind of router other than its `own`.
+fn one_to_each_kind(exits: &[Exit], own: u32) -> Vec<Exit> {
+    let mut exits = exits.to_vec();
+    // Routers of one kind are no neighbours, so this is a cable back to the router itself.
+    exits.retain(|exit| exit.kind != own);
+    exits.sort_by_key(|exit| (exit.kind, exit.delay));
+    exits.dedup_by_key(|exit| exit.kind);
+    exits
+}
+
+/// Dijkstra's algorithm from a router of kind `to`. A cable has the same delay in both directions. The distance of its
+/// own kind is that of another router of this kind.
 fn distances(exits: &[Vec<Exit>], to: u32) -> Box<[Distance]> {
     let mut distance = vec![UNREACHABLE; exits.len()];
     distance[to as usize] = (Dur::ZERO, 0);
     let mut open = BinaryHeap::from([Reverse((distance[to as usize], to))]);
-    while let Some(Reverse((here, place))) = open.pop() {
-        if distance[place as usize] < here {
+    while let Some(Reverse((here, kind))) = open.pop() {
+        if distance[kind as usize] < here {
             continue;
         }
-        for exit in &exits[place as usize] {
+        for exit in &exits[kind as usize] {
             let there = (longer(here.0, exit.delay), here.1 + 1);
-            if there < distance[exit.to as usize] {
-                distance[exit.to as usize] = there;
-                open.push(Reverse((there, exit.to)));
+            if there < distance[exit.kind as usize] {
+                distance[exit.kind as usize] = there;
+                open.push(Reverse((there, exit.kind)));
             }
         }
     }
+    // All routers of one kind have the same neighbours.
+    let over = |exit: &Exit| {
+        let (delay, hops) = distance[exit.kind as usize];
+        (longer(delay, exit.delay), hops + 1)
+    };
+    distance[to as usize] = exits[to as usize].iter().map(over).min().unwrap_or(UNREACHABLE);
     distance.into_boxed_slice()
 }
 
@@ -331,6 +399,67 @@ mod tests {
                 assert!(cables(&network, from, to).is_some_and(|path| path.len() <= 2), "{from} to {to}");
             }
         }
+    }
+
+    /// The distances of all pairs by Floyd's algorithm, which knows no kinds.
+    fn all_distances(network: &Network) -> Vec<Vec<Distance>> {
+        let count = network.nodes.len();
+        let mut all = vec![vec![UNREACHABLE; count]; count];
+        (0..count).for_each(|at| all[at][at] = (Dur::ZERO, 0));
+        for cable in &network.cables {
+            let (a, b) = (cable.a.index(), cable.b.index());
+            for (from, to) in [(a, b), (b, a)] {
+                all[from][to] = all[from][to].min((cable.delay, 1));
+            }
+        }
+        for over in 0..count {
+            for from in 0..count {
+                for to in 0..count {
+                    let (there, on) = (all[from][over], all[over][to]);
+                    if there != UNREACHABLE && on != UNREACHABLE {
+                        all[from][to] = all[from][to].min((there.0 + on.0, there.1 + on.1));
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn distances_between_kinds_are_those_between_routers() {
+        let mut rng = Stream::new(3, Domain::Test, 0);
+        let mut joined = 0;
+        for _ in 0..300 {
+            // Groups of routers that are joined completely, so that many routers are of one kind, and a few more cables.
+            let count = 3 + rng.below(10) as u32;
+            let groups = 1 + rng.below(4);
+            let group: Vec<_> = (0..count).map(|_| rng.below(groups)).collect();
+            let delays: Vec<_> = (0..groups * groups).map(|_| rng.below(4)).collect();
+            let mut cables = Vec::new();
+            for a in 0..count {
+                for b in a + 1..count {
+                    let (low, high) =
+                        (group[a as usize].min(group[b as usize]), group[a as usize].max(group[b as usize]));
+                    let delay = delays[(low * groups + high) as usize];
+                    if low != high && delay > 0 {
+                        cables.push((a, b, delay - 1));
+                    }
+                }
+            }
+            for _ in 0..rng.below(4) {
+                cables.push((rng.below(count.into()) as u32, rng.below(count.into()) as u32, rng.below(3)));
+            }
+            let network = graph(count, &cables);
+            let (paths, all) = (RouterPaths::of(&network), all_distances(&network));
+            joined += paths.kinds.len() - paths.exits_of_kinds.len();
+            for from in 0..count {
+                for to in 0..count {
+                    let distances = paths.distances(NodeId(to)).expect("a router");
+                    assert_eq!(paths.distance(from, distances), all[from as usize][to as usize], "{cables:?}");
+                }
+            }
+        }
+        assert!(joined > 500, "{joined} routers were of a kind with others");
     }
 
     #[test]
