@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -76,6 +77,9 @@ def network(*settings: str) -> Network:
         ('scheme.flow.transport={ min_rto = "1s" }', "scheme.flow.transport.min_rto"),
         ("transport.sack=false", "transport.sack"),
         ("transport.delayed_ack={ every = 3 }", "transport.delayed_ack"),
+        ("change=[{ at = '1s', select = 'access', rate = '5Mbps' }]", "change.0.select"),
+        ("change=[{ at = '1s', between = ['left0', 'west'], rate = '5Mbps' }]", "a change from left0 to west"),
+        ("change=[{ at = '1s', select = 'core', loss = 0.1, loss_of = 'data' }]", "change.0.loss_of"),
         ('sample.queues=[["left0", "west"]]', "sample.queues"),
         ('sample.links=[["west", "left0"]]', "sample.links"),
         ("measure.delays=true", "measure"),
@@ -449,6 +453,108 @@ def test_scripted_losses_hit_the_same_segments_as_in_the_simulator(copies: int) 
     for result in (linux, simulated):
         assert result.flows["retransmissions"][0] >= 3 * copies
     assert linux.flows["completion_s"][0] == pytest.approx(simulated.flows["completion_s"][0], rel=0.1)
+
+
+CHANGE = "at = '1s', between = ['west', 'east']"
+
+
+def changed(*changes: str, also: Sequence[str] = ()) -> list[str]:
+    """Returns the commands of a plan that change the bottleneck, each with its time."""
+    lines = plan.lines(network("change=[" + ", ".join(f"{{ {one} }}" for one in changes) + "]", *also))
+    return [line for line in lines if line.startswith("at ")]
+
+
+def test_a_change_of_the_rate_changes_the_token_bucket_of_each_direction() -> None:
+    there = "tc -n west qdisc change dev east root handle 1: tbf rate 5046666bit burst 1600 limit 1515514"
+    found = changed(f"{CHANGE}, rate = '5Mbps'")
+    assert [line.split(" qdisc ")[0] for line in found] == ["at 1000000000 tc -n west", "at 1000000000 tc -n east"]
+    assert found[0] == f"at 1000000000 {there}"
+    assert changed(f"{CHANGE}, from = 'west', rate = '5Mbps'") == found[:1]
+    # The queue is a token bucket from the start, and only in a direction whose rate changes.
+    lines = list(plan.lines(network(f"change=[{{ {CHANGE}, from = 'west', rate = '5Mbps' }}]")))
+    shaped = [line for line in lines if line.startswith("run tc -n west qdisc add dev east root")]
+    assert shaped == [f"run {there}".replace("change", "add").replace("5046666", "100933333")]
+    assert any(line.startswith("run tc -n east qdisc add dev west root netem") for line in lines)
+
+
+def test_a_change_of_the_delay_or_the_loss_changes_the_node_in_the_cable() -> None:
+    one_way = f"{CHANGE}, from = 'west'"
+    found = changed(f"{one_way}, delay = '3ms'", f"{one_way.replace('1s', '2s')}, loss = '1%'")
+    wire = "tc -n wire0 qdisc change dev east root netem delay 3000.000us limit 1000000"
+    # A rate keeps packets in order.
+    assert found == [
+        f"at 1000000000 {wire} rate 1000gbit",
+        f"at 2000000000 {wire} loss 1.000000000% rate 1000gbit",
+    ]
+    assert changed(f"{one_way}, loss = '1%'") == [f"at 1000000000 {wire.replace('3000', '8000')} loss 1.000000000%"]
+
+
+def test_a_link_that_is_down_has_no_route_for_the_hosts_behind_it() -> None:
+    [down, up] = changed(
+        *(
+            f"at = '{at}', between = ['west', 'east'], from = 'west', down = {is_down}"
+            for at, is_down in (("1s", "true"), ("2s", "false"))
+        )
+    )
+    [route] = [line for line in plan.lines(network()) if line.startswith("run ip -n west route add")]
+    prefix = route.split()[6]
+    assert down == f"at 1000000000 ip -n west route replace blackhole {prefix}"
+    # Changes that lose no packets on the wire need no node in the cable, but packets must be there in time.
+    network_lines = plan.lines(network(f"change=[{{ {CHANGE}, from = 'west', down = true }}]"))
+    [first] = [line for line in network_lines if line.startswith("run ip -n west route add")]
+    assert up == f"at 2000000000 ip -n west route replace {' '.join(first.split()[6:])}"
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        (("queue.mark_at=20packets", f"change=[{{ {CHANGE}, rate = '5Mbps' }}]"), "queue.mark_at"),
+        (("transport.send_batch=44", f"change=[{{ {CHANGE}, delay = '5ms' }}]"), "changes of the delay or loss"),
+        (("topology.bottleneck_delay=0s", f"change=[{{ {CHANGE}, delay = '5ms' }}]"), "a change of delay from west"),
+        ((f"change=[{', '.join([f'{{ {CHANGE}, down = true }}'] * 251)}]",), "502 changes of single directions"),
+    ],
+)
+def test_changes_that_linux_cannot_apply_are_refused(settings: tuple[str, ...], named: str) -> None:
+    with pytest.raises(ScenarioError, match=r"--on linux cannot do it; allowed: ") as caught:
+        network(*settings)
+    assert named in str(caught.value)
+
+
+@with_kernel
+@pytest.mark.parametrize(
+    "change",
+    [
+        ["rate = '20Mbps'"],
+        pytest.param(["delay = '28ms'"], marks=long_on_linux),
+        ["down = true", "down = false"],
+    ],
+)
+@pytest.mark.parametrize("kind", ["dumbbell", pytest.param("chain", marks=long_on_linux)])
+def test_flows_take_as_long_as_in_the_simulator_when_a_link_changes(change: list[str], kind: str) -> None:
+    nodes = "['west', 'east']" if kind == "dumbbell" else "['r1', 'r2']"
+    tables = [f"{{ at = '{200 + 300 * place}ms', between = {nodes}, {one} }}" for place, one in enumerate(change)]
+    settings = [f"change=[{', '.join(tables)}]", "workload.0.size=10MB", "transport.preset=linux"]
+    if kind == "chain":
+        topology = "kind = 'chain', routers = 3, hosts_per_router = 1, link_rate = '100Mbps', link_delay = '4ms'"
+        settings += [f"topology={{ {topology} }}", "workload.0.pairs=[['h3', 'h5']]"]
+    linux = running.run(SCENARIO, set=settings).result
+    ours = simulate.run(SCENARIO, set=[*settings, "transport.delayed_ack=false"])
+    assert linux.flows["completion_s"][0] == pytest.approx(ours.flows["completion_s"][0], rel=0.03)
+
+
+@with_kernel
+def test_a_link_whose_rate_changes_has_its_mean_rate_and_offers_what_the_simulators_offers() -> None:
+    settings = [f"change=[{{ {CHANGE.replace('1s', '100ms')}, rate = '20Mbps' }}]"]
+    settings += ["sample={ interval = '10ms', links = [['west', 'east']] }"]
+    linux, ours = running.run(SCENARIO, set=settings).result, simulate.run(SCENARIO, set=settings)
+    offered = [
+        one.series.filter(pl.col("quantity").cast(pl.String) == "offered_bytes")["value"].to_list()
+        for one in (linux, ours)
+    ]
+    assert offered[0][:50] == offered[1][:50]
+    end_s = linux.totals["end_s"]
+    mean = (0.1 * 100e6 + (end_s - 0.1) * 20e6) / end_s
+    assert linux.links.filter(pl.col("from").cast(pl.String) == "west")["rate_bps"][0] == pytest.approx(mean)
 
 
 @with_kernel

@@ -15,6 +15,8 @@ from sparelane.papers.engine.base import Outcome, Simulation
 from sparelane.papers.engine.rows import Evaluation
 from sparelane.papers.linux import measured
 from sparelane.papers.linux.paths import (
+    CHANGING_PATHS,
+    CHANGING_RUNS,
     IDLE_PATHS,
     IDLE_RUNS,
     KEPT,
@@ -25,6 +27,7 @@ from sparelane.papers.linux.paths import (
     QUICK_RUNS,
     RANDOM,
     RUNS,
+    Changing,
     Path,
     Run,
     segments,
@@ -84,6 +87,20 @@ def test_both_sides_of_a_path_send_the_same_flows_and_lose_the_same_segments(pat
             mss_bytes = 1448
             lost = [(flow, segment) for flow, segments in enumerate(path.lost(seed)) for segment in segments]
             assert [(loss.flow, loss.byte // mss_bytes) for loss in network.losses] == lost
+
+
+@pytest.mark.parametrize("run", CHANGING_RUNS, ids=lambda run: f"{run.path.name}, {run.controller}")
+def test_both_sides_of_a_changing_path_have_the_same_changes(run: Run) -> None:
+    assert isinstance(run.path, Changing)
+    ours, linux = (run.simulation(1, side) for side in ("simulator", "linux"))
+    assert list(ours.settings) == [*linux.settings, *OURS]
+    prepared = simulate.prepare("linux-controllers", set=list(linux.settings))
+    network = mapping.network(prepared)
+    assert [flow.size_bytes for flow in network.flows] == [30_000_000]
+    # A change of both directions is two changes.
+    given = [2 - ("from" in change) for _, change in run.path.changes]
+    assert len(network.changes) == len(prepared.describe()["changes"]) == sum(given)
+    assert bool(network.changes) == (run.path != CHANGING_PATHS[0])
 
 
 def test_losses_are_drawn_for_each_segment_and_differ_by_seed() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,6 +171,18 @@ DropDescription = TypedDict(
     "DropDescription", {"from": str, "to": str, "flow": int, "segments": list[int], "copies": int}
 )
 
+ChangeDescription = TypedDict(
+    "ChangeDescription",
+    {
+        "at_ns": int,
+        "from": str,
+        "to": str,
+        "quantity": Literal["rate_bps", "delay_ns", "loss", "down"],
+        "value": int | float | bool,
+    },
+)
+"""A change of one quantity of one direction of a cable."""
+
 class SampleDescription(TypedDict):
     """Time series to record: numbers of flows, and pairs of nodes."""
 
@@ -196,6 +208,7 @@ class Description(TypedDict):
     schemes: dict[str, SchemeDescription]
     queue: QueueDescription
     drops: list[DropDescription]
+    changes: list[ChangeDescription]
     sample: SampleDescription | None
 
 class FlowDescription(TypedDict):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sparelane.uml import rtcp, supported
 from sparelane.uml.disciplines import router_queue
-from sparelane.uml.network import MSS, PACKET, Cable, Flow, Host, Loss, Network, Offload
+from sparelane.uml.network import MSS, PACKET, Cable, Change, Flow, Host, Loss, Network, Offload
 from sparelane.uml.parameters import CONTROLLERS, module_word, settable
 from sparelane.uml.supported import refusal
 
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from sparelane.simulation.simulate import Prepared
 
 MOST_FLOWS = 1000
+# The number of commands that the guest takes.
+MOST_CHANGES = 1000
+# The quantities that the node in a cable changes.
+MOVED = ("delay_ns", "loss")
 # Payload and header of a full segment, bytes: over IPv4 without and with timestamps, and the same over IPv6.
 PLAIN, STAMPED, PLAIN_IPV6, STAMPED_IPV6 = SIZES = ((MSS, PACKET - MSS), (1448, 52), (1440, 60), (1428, 72))
 SIZES_TEXT = "{}B with {}B, or for timestamps {}B with {}B; over IPv6 {}B with {}B, or {}B with {}B"
@@ -37,18 +41,23 @@ def network(prepared: Prepared) -> Network:
     scenario = prepared.describe()
     supported.check(scenario)
     kind, sample = scenario["given"]["topology"]["kind"], scenario["sample"]
-    hosts, cables = _topology(scenario, kind)
-    _check_losses(scenario, cables)
     sizes, offload = _segments(scenario)
     flows = _flows(prepared, scenario)
+    has_rc3, has_batches = any(flow.rc3_levels for flow in flows), offload.send_packets > 1
+    changes = _changes(scenario)
+    # Packets must be where they are in the scenario when a cable changes. If hosts have queues of their own, the delay
+    # follows the bottleneck already, and only a node in the cable can change what happens on the wire.
+    has_wire = kind != "dumbbell" or any(change.quantity in MOVED or not (has_rc3 or has_batches) for change in changes)
+    hosts, cables = _topology(scenario, has_wire)
+    _check_losses(scenario, cables)
     parameters = _parameters(scenario, {flow.scheme for flow in flows if flow.pool})
     _check_reuse(scenario, flows)
-    has_rc3, has_batches = any(flow.rc3_levels for flow in flows), offload.send_packets > 1
     if has_rc3 or has_batches:
         # Hosts that serve priorities or split segments have queues of their own, and the delay must follow these.
-        if kind != "dumbbell":
+        if has_wire:
             why = "rc3" if has_rc3 else "transport.send_batch"
-            raise refusal(scenario, f"topology.kind = {kind!r} with {why}", "dumbbell")
+            what = f"topology.kind = {kind!r}" if kind != "dumbbell" else "changes of the delay or loss"
+            raise refusal(scenario, f"{what} with {why}", "a dumbbell, with changes of the rate or down")
         hosts = tuple(replace(host, delay_ns=0, back_ns=host.delay_ns) for host in hosts)
     is_ipv6 = sizes in (PLAIN_IPV6, STAMPED_IPV6)
     if is_ipv6 and any(flow.level for flow in flows):
@@ -57,6 +66,9 @@ def network(prepared: Prepared) -> Network:
     queue = router_queue(scenario, has_classes, min(cable.rate_bps for cable in cables))
     if has_rc3 and queue.kind != "priority":
         raise refusal(scenario, f"queue.kind = {queue.kind!r} with rc3", "priority")
+    if scenario["queue"]["mark_at_bytes"] is not None and any(one.quantity == "rate_bps" for one in changes):
+        # The kernel marks by time, so the threshold would have to follow the rate.
+        raise refusal(scenario, "queue.mark_at with changes of the rate", "mark_at with other changes")
     losses = _scripted_losses(scenario, flows, sizes[0])
     if losses and (has_rc3 or is_ipv6 or has_batches or offload.joins):
         raise refusal(scenario, "drop with rc3, IPv6 or batches", "drop without them")
@@ -78,6 +90,7 @@ def network(prepared: Prepared) -> Network:
         offload=offload,
         is_ipv6=is_ipv6,
         losses=losses,
+        changes=changes,
         # Linux delays acknowledgments by its own rules, unless the scenario turns delays off.
         acks_each=scenario["given"].get("transport", {}).get("delayed_ack") is False,
         rc3_packets=_rc3_packets(scenario),
@@ -89,17 +102,35 @@ def _access_bps(scenario: Description) -> int:
     return min(host["rate_bps"] for host in scenario["hosts"])
 
 
-def _topology(scenario: Description, kind: str) -> tuple[tuple[Host, ...], tuple[Cable, ...]]:
-    """Hosts, and the cables between routers."""
-    routers, is_dumbbell = scenario["routers"], kind == "dumbbell"
+def _topology(scenario: Description, has_wire: bool) -> tuple[tuple[Host, ...], tuple[Cable, ...]]:
+    """Hosts, and the cables between routers. With `has_wire`, a node in each cable delays packets."""
+    routers = scenario["routers"]
     cables = tuple(Cable(one["rate_bps"], one["delay_ns"], one["loss"]) for one in scenario["cables"])
     found, numbers = [], defaultdict[int, Iterator[int]](itertools.count)
     for host in scenario["hosts"]:
         router, own_ns = routers.index(host["neighbour"]), host["delay_ns"]
-        # In a dumbbell the first hop has the whole delay of the path, where it reorders no packets.
-        delays = (2 * own_ns + cables[0].delay_ns, 0) if is_dumbbell else (own_ns, own_ns)
+        # Without such a node, the first hop of a dumbbell has the whole delay, where it reorders no packets.
+        delays = (own_ns, own_ns) if has_wire else (2 * own_ns + cables[0].delay_ns, 0)
         found.append(Host(host["name"], router, next(numbers[router]), *delays))
-    return tuple(found), tuple(replace(cable, delay_ns=0) for cable in cables) if is_dumbbell else cables
+    return tuple(found), cables if has_wire else tuple(replace(cable, delay_ns=0) for cable in cables)
+
+
+def _changes(scenario: Description) -> tuple[Change, ...]:
+    """The changes of cables, which have to be between routers and, for changes of delay and loss, to have a delay."""
+    delays = {frozenset(cable["ends"]): cable["delay_ns"] for cable in scenario["cables"]}
+    found = []
+    # A link that goes down changes a route for each router behind it.
+    if len(scenario["changes"]) > (most := MOST_CHANGES // len(scenario["routers"])):
+        raise refusal(scenario, f"{len(scenario['changes'])} changes of single directions", f"up to {most}")
+    for one in scenario["changes"]:
+        near, far, quantity = one["from"], one["to"], one["quantity"]
+        if (delay_ns := delays.get(frozenset((near, far)))) is None:
+            raise refusal(scenario, f"a change from {near} to {far}", "changes of cables between routers")
+        if not delay_ns and quantity in MOVED:
+            what = f"a change of {quantity.removesuffix('_ns')} from {near} to {far}, which have no delay"
+            raise refusal(scenario, what, "topology.link_delay or topology.bottleneck_delay above 0")
+        found.append(Change(one["at_ns"], near, far, quantity, float(one["value"])))
+    return tuple(found)
 
 
 def _segments(scenario: Description) -> tuple[tuple[int, int], Offload]:

@@ -88,6 +88,25 @@ class Cable:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """A change of one quantity of one direction of a cable between routers.
+
+    Attributes:
+        at_ns: the time of the change.
+        near: the router that sends.
+        far: the router that receives.
+        quantity: `rate_bps`, `delay_ns`, `loss` (a share) or `down` (true or false).
+        value: the new value.
+    """
+
+    at_ns: int
+    near: str
+    far: str
+    quantity: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
 class Offload:
     """Segmentation and receive offload of all hosts.
 
@@ -124,6 +143,7 @@ class Network:
         offload: segmentation and receive offload of hosts.
         is_ipv6: whether the network uses IPv6 instead of IPv4.
         losses: the scripted losses.
+        changes: the changes of cables between routers, in order of time.
         acks_each: whether hosts acknowledge each segment at once, instead of by Linux's own rules.
         rc3_packets: the number of packets in each level of RC3 but the last.
         restarts_after_idle: whether a window that was idle is halved per timeout, as Linux does by default.
@@ -146,6 +166,7 @@ class Network:
     offload: Offload = Offload()
     is_ipv6: bool = False
     losses: tuple[Loss, ...] = ()
+    changes: tuple[Change, ...] = ()
     acks_each: bool = False
     rc3_packets: tuple[int, ...] = ()
     restarts_after_idle: bool = True
@@ -178,6 +199,19 @@ class Network:
         """Each direction of each cable between routers: the sending router, the receiving router and the cable."""
         steps = zip(self.routers, self.routers[1:], self.cables, strict=False)
         return [port for near, far, cable in steps for port in ((near, far, cable), (far, near, cable))]
+
+    def has_changes(self, near: str, far: str, quantity: str) -> bool:
+        """True if this quantity changes in this direction of a cable."""
+        return any((one.near, one.far, one.quantity) == (near, far, quantity) for one in self.changes)
+
+    def offered_bits(self, near: str, far: str, rate_bps: int, end_ns: int) -> float:
+        """The bits that a direction of a cable, which begins with `rate_bps`, can send from the start to `end_ns`."""
+        bits, since_ns = 0.0, 0
+        for one in self.changes:
+            if (one.near, one.far, one.quantity) == (near, far, "rate_bps") and one.at_ns < end_ns:
+                bits += rate_bps * (one.at_ns - since_ns) / 1e9
+                rate_bps, since_ns = int(one.value), one.at_ns
+        return bits + rate_bps * (end_ns - since_ns) / 1e9
 
     def followed(self) -> list[tuple[str, str]]:
         """The sampled ports, in the order in which the guest numbers them."""

@@ -61,6 +61,7 @@ def lines(network: Network, captures: Sequence[tuple[str, str]] = ()) -> Iterato
         yield f"sample {network.sample_ns}"
         for near, far in network.followed():
             yield f"queue {near} {far}"
+    yield from _changes(network, plan)
     yield f"end {network.duration_ns}"
 
 
@@ -102,16 +103,25 @@ def _row(network: Network, plan: Addresses) -> Iterator[str]:
             yield from _cable(plan, near, far, here[0], wires[at], near, here[1])
             yield from _cable(plan, wires[at], far, there[0], far, near, there[1])
             yield f"set {wires[at]} {plan.forwarding} 1"
-            hops = (near, here[1], wires[at], there[1]), (far, there[0], wires[at], here[0])
+            onwards = there[1], here[0]
         else:
             yield from _cable(plan, near, far, here[0], far, near, here[1])
-            hops = (near, here[1], "", ""), (far, here[0], "", "")
-        beyond = range(at + 1, len(network.routers)), range(at + 1)
-        for (router, gateway, middle, onward), reached in zip(hops, beyond, strict=True):
-            for other in reached:
-                yield f"run ip -n {router} route add {plan.hosts(other)} via {gateway}"
-                if middle:
-                    yield f"run ip -n {middle} route add {plan.hosts(other)} via {onward}"
+            onwards = "", ""
+        for (router, other), onward in zip(((near, far), (far, near)), onwards, strict=True):
+            for prefix, gateway in _routes(network, plan, router, other):
+                yield f"run ip -n {router} route add {prefix} via {gateway}"
+                if onward:
+                    yield f"run ip -n {wires[at]} route add {prefix} via {onward}"
+
+
+def _routes(network: Network, plan: Addresses, near: str, far: str) -> list[tuple[str, str]]:
+    """The routes of a router through its neighbour `far`: the hosts that are reached, and the gateway."""
+    at, other = network.routers.index(near), network.routers.index(far)
+    here, there = plan.row(2 * min(at, other)), plan.row(2 * min(at, other) + 1)
+    has_wire = network.cables[min(at, other)].delay_ns > 0
+    if other > at:
+        return [(plan.hosts(beyond), here[1]) for beyond in range(other, len(network.routers))]
+    return [(plan.hosts(beyond), there[0] if has_wire else here[0]) for beyond in range(at)]
 
 
 def _carried(plan: Addresses, host: str, own: str, router: str, gateway: str) -> Iterator[str]:
@@ -161,10 +171,10 @@ def _host_queue(network: Network, host: str) -> Iterator[str]:
     elif network.queue.kind == "priority":
         yield from _priorities(network, host, "eth", network.access_bps, ENOUGH, network.queue.words)
     else:
-        yield _shaper(host, "eth", network.access_bps, ENOUGH)
+        yield f"run {_shaper(host, 'eth', network.access_bps, ENOUGH)}"
 
 
-def _delay(delay_ns: int) -> str:
+def _delay(delay_ns: float) -> str:
     return f" delay {delay_ns / 1000:.3f}us" if delay_ns else ""
 
 
@@ -176,6 +186,10 @@ def _queues(network: Network) -> Iterator[str]:
     """Queues and nodes between routers. Queues do not delay packets: the node in the cable does."""
     queue = network.queue
     for near, far, cable in network.ports():
+        if queue.kind == "fifo" and network.has_changes(near, far, "rate_bps"):
+            # netem fixes the departure of a packet at its arrival, and a token bucket at its departure.
+            yield f"run {_shaper(near, far, cable.rate_bps, queue.limit_packets)}"
+            continue
         if queue.kind == "fifo":
             rate = f"rate {cable.rate_bps}bit -{ETHERNET}"
             yield f"run tc -n {near} qdisc add dev {far} root netem limit {queue.limit_packets + 1} {rate}"
@@ -185,26 +199,53 @@ def _queues(network: Network) -> Iterator[str]:
             if network.has_rc3:
                 yield from _tails(network, near, far)
             continue
-        yield _shaper(near, far, cable.rate_bps, queue.limit_packets)
+        yield f"run {_shaper(near, far, cable.rate_bps, queue.limit_packets)}"
         yield f"run tc -n {near} qdisc add dev {far} parent 1:1 handle 2: {queue.kind} {' '.join(queue.words)}"
     for name, at, delay_ns in _wires(network):
         for router in network.routers[at : at + 2]:
-            late = f"netem{_delay(delay_ns)} limit {ENOUGH}{_loss(network.cables[at].loss)}"
-            yield f"run tc -n {name} qdisc add dev {router} root {late}"
+            yield f"run {_wire_queue(network, name, router, delay_ns, network.cables[at].loss)}"
 
 
-def _shaper(node: str, device: str, rate_bps: int, limit_packets: int) -> str:
+def _wire_queue(network: Network, node: str, far: str, delay_ns: float, loss: float, verb: str = "add") -> str:
+    """The discipline that delays and loses the packets that a node in a cable sends to the router `far`."""
+    # netem keeps packets in order only if it has a rate. This one delays a packet by 12 ns.
+    in_order = " rate 1000gbit" if any(one.quantity == "delay_ns" for one in network.changes) else ""
+    late = f"netem{_delay(delay_ns)} limit {ENOUGH}{_loss(loss)}{in_order}"
+    return f"tc -n {node} qdisc {verb} dev {far} root {late}"
+
+
+def _changes(network: Network, plan: Addresses) -> Iterator[str]:
+    """The commands that change cables during the run."""
+    delays = {(near, far): float(cable.delay_ns) for near, far, cable in network.ports()}
+    losses = {(near, far): cable.loss for near, far, cable in network.ports()}
+    wires = {frozenset(network.routers[at : at + 2]): name for name, at, _ in _wires(network)}
+    for one in network.changes:
+        port = one.near, one.far
+        if one.quantity == "rate_bps":
+            yield f"at {one.at_ns} {_shaper(*port, int(one.value), network.queue.limit_packets, 'change')}"
+        elif one.quantity == "down":
+            # The router drops packets in front of the queue. Those in the queue are sent, as in the simulator.
+            for prefix, gateway in _routes(network, plan, *port):
+                route = f"blackhole {prefix}" if one.value else f"{prefix} via {gateway}"
+                yield f"at {one.at_ns} ip -n {one.near} route replace {route}"
+        else:
+            (delays if one.quantity == "delay_ns" else losses)[port] = one.value
+            wire = wires[frozenset(port)]
+            yield f"at {one.at_ns} {_wire_queue(network, wire, one.far, delays[port], losses[port], 'change')}"
+
+
+def _shaper(node: str, device: str, rate_bps: int, limit_packets: int, verb: str = "add") -> str:
     """A token bucket. It counts the header of Ethernet, so its rate is that of full packets with this header."""
     rate = f"{rate_bps * (PACKET + ETHERNET) // PACKET}bit"
     room = (limit_packets + 1) * (PACKET + ETHERNET)
-    return f"run tc -n {node} qdisc add dev {device} root handle 1: tbf rate {rate} burst 1600 limit {room}"
+    return f"tc -n {node} qdisc {verb} dev {device} root handle 1: tbf rate {rate} burst 1600 limit {room}"
 
 
 def _priorities(
     network: Network, node: str, device: str, rate_bps: int, limit_packets: int, words: Sequence[str]
 ) -> Iterator[str]:
     """Strict priority below a token bucket."""
-    yield _shaper(node, device, rate_bps, limit_packets)
+    yield f"run {_shaper(node, device, rate_bps, limit_packets)}"
     yield f"run tc -n {node} qdisc add dev {device} parent 1:1 handle 2: prio bands {network.bands} {' '.join(words)}"
     for band in range(1, network.bands + 1):
         yield f"run tc -n {node} qdisc add dev {device} parent 2:{band} pfifo limit {limit_packets}"

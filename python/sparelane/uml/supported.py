@@ -27,6 +27,7 @@ TOP = (
     "topology",
     "link",
     "drop",
+    "change",
     "queue",
     "transport",
     "scheme",
@@ -84,6 +85,9 @@ def check(scenario: Description) -> None:
             raise refusal(scenario, f"{path}.writes", "workloads without it")
     for path, table in tables(scenario, "link"):
         check_table(scenario, path, table, ("select", "between", "loss"), select=("core",))
+    for path, table in tables(scenario, "change"):
+        keys = ("at", "select", "between", "from", "rate", "delay", "loss", "down")
+        check_table(scenario, path, table, keys, select=("core",))
 
 
 def check_table(

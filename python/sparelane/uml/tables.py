@@ -44,7 +44,7 @@ def stored(network: Network, written: Written, *, digest: str, seed: int, scenar
     return Stored(
         {
             "flows": _flows(network, rows),
-            "links": _links(network, counts),
+            "links": _links(network, counts, max(ends, default=0)),
             "drops": _drops(network, counts),
             "cross_traffic": {},
             "delays": {},
@@ -106,15 +106,16 @@ def _dropping(network: Network, disciplines: list[Count]) -> list[Count]:
     return [count for count in disciplines if count["kind"] not in ("tbf", "prio")]
 
 
-def _links(network: Network, counts: list[Count]) -> dict[str, Column]:
-    """The table of links: one row for each direction of a cable between routers."""
+def _links(network: Network, counts: list[Count], end_ns: int) -> dict[str, Column]:
+    """The table of links: one row for each direction of a cable between routers. A changing rate is the mean."""
     columns: dict[str, list[int]] = {name: [] for name in LINKS}
     for number, (near, far, cable) in enumerate(network.ports()):
         disciplines = _at(counts, near, far)
         dropping = _dropping(network, disciplines)
         sent, dropped = int(disciplines[0]["sent_packets"]), _sum(dropping, "drops")
+        changes = end_ns > 0 and network.has_changes(near, far, "rate_bps")
         values = (
-            cable.rate_bps,
+            int(network.offered_bits(near, far, cable.rate_bps, end_ns) / end_ns * 1e9) if changes else cable.rate_bps,
             sent,
             int(disciplines[0]["sent_bytes"]) - ETHERNET * sent,
             sent + dropped + int(disciplines[0]["queued_packets"]),
@@ -263,6 +264,8 @@ def _port_samples(network: Network, queues: str) -> list[Sample]:
     """Samples of queues and links. The kernel counts the packet in transmission as queued; the simulator does not."""
     taken: list[Sample] = []
     sent_before = dict.fromkeys(network.followed(), 0)
+    offered_before = dict(sent_before)
+    rates = {(near, far): cable.rate_bps for near, far, cable in network.ports()}
     for time, number, *counts in (line.split(",") for line in queues.splitlines()):
         port = network.followed()[int(number)]
         queued_bytes, queued, sent_bytes, sent = (int(count) for count in counts)
@@ -273,4 +276,8 @@ def _port_samples(network: Network, queues: str) -> list[Sample]:
             payload = sent_bytes - ETHERNET * sent
             taken.append((int(time), f"{port[0]}->{port[1]}", "sent_bytes", payload - sent_before[port]))
             sent_before[port] = payload
+            if network.has_changes(*port, "rate_bps"):
+                offered = int(network.offered_bits(*port, rates[port], int(time)) / 8)
+                taken.append((int(time), f"{port[0]}->{port[1]}", "offered_bytes", offered - offered_before[port]))
+                offered_before[port] = offered
     return taken

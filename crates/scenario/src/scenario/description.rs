@@ -15,14 +15,14 @@ use sparelane_catalogue::queue::kind_of;
 use sparelane_catalogue::schema::ScenarioError;
 use sparelane_catalogue::schema::json::Json;
 use sparelane_cc::{UNBOUNDED, Value};
-use sparelane_core::Dur;
+use sparelane_core::{Dur, Time};
 use sparelane_sim::observe::Probe;
-use sparelane_sim::{Cable, Drop, FlowSpec, NodeId, NodeKind, Scheme};
+use sparelane_sim::{Cable, Change, Drop, FlowSpec, NodeId, NodeKind, Scheme, ScriptedChange};
 use sparelane_transport::{Ecn, TransportConfig};
 
 impl Scenario {
     /// The scenario without its flows: an object with `file`, `text`, `given`, `seed`, `duration_ns`, `routers`,
-    /// `hosts`, `cables`, `schemes`, `queue`, `drops` and `sample`.
+    /// `hosts`, `cables`, `schemes`, `queue`, `drops`, `changes` and `sample`.
     pub fn describe(&self) -> Json {
         let is_core = |cable: &&Cable| !self.is_host(cable.a) && !self.is_host(cable.b);
         let mut cable_of = vec![None; self.network.nodes.len()];
@@ -42,6 +42,7 @@ impl Scenario {
             ("schemes", Json::Object(schemes.collect())),
             ("queue", self.router_queue()),
             ("drops", list(&self.drops, |drop| self.drop(drop))),
+            ("changes", list(&self.changes, |change| self.change(change))),
             ("sample", self.sample()),
         ])
     }
@@ -107,6 +108,25 @@ impl Scenario {
             ("flow", Json::whole(drop.flow)),
             ("segments", list(&drop.segments, |&number| Json::whole(number))),
             ("copies", Json::whole(drop.copies)),
+        ])
+    }
+
+    /// A change of one direction of a cable. The name of its quantity ends in the unit of the value.
+    fn change(&self, change: &ScriptedChange) -> Json {
+        let cable = &self.network.cables[change.cable];
+        let to = if cable.a == change.from { cable.b } else { cable.a };
+        let (quantity, value) = match change.change {
+            Change::Rate(rate) => ("rate_bps", Json::whole(rate.as_bps())),
+            Change::Delay(delay) => ("delay_ns", nanoseconds(delay)),
+            Change::Loss(loss) => ("loss", Json::Number(loss.probability)),
+            Change::Down(is_down) => ("down", Json::Flag(is_down)),
+        };
+        Json::object([
+            ("at_ns", nanoseconds(change.at - Time::ZERO)),
+            ("from", self.name(change.from)),
+            ("to", self.name(to)),
+            ("quantity", Json::text(quantity)),
+            ("value", value),
         ])
     }
 
@@ -277,6 +297,26 @@ mod tests {
         assert_eq!(at(&described, "sample"), expected);
         let expected = r#"[{"from":"west","to":"east","flow":0,"segments":[1,2],"copies":1}]"#;
         assert_eq!(at(&described, "drops"), expected);
+    }
+
+    #[test]
+    fn changes_of_links_are_in_order_of_time_with_their_units() {
+        let cable = "between = ['west', 'east']";
+        let changes = format!(
+            "change=[{{at = '1s', {cable}, from = 'west', rate = '5Mbps', delay = '3ms'}}, \
+             {{at = '1500ms', {cable}, from = 'east', loss = 0.25, down = true}}]"
+        );
+        let described = scenario(&[&changes]).describe();
+        let way = |ends: &str, at: u64, rest: &str| format!(r#"{{"at_ns":{at},{ends},{rest}}}"#);
+        let (there, back) = (r#""from":"west","to":"east""#, r#""from":"east","to":"west""#);
+        let expected = [
+            way(there, 1_000_000_000, r#""quantity":"rate_bps","value":5000000"#),
+            way(there, 1_000_000_000, r#""quantity":"delay_ns","value":3000000"#),
+            way(back, 1_500_000_000, r#""quantity":"loss","value":0.25"#),
+            way(back, 1_500_000_000, r#""quantity":"down","value":true"#),
+        ];
+        assert_eq!(at(&described, "changes"), format!("[{}]", expected.join(",")));
+        assert_eq!(at(&scenario(&[]).describe(), "changes"), "[]");
     }
 
     #[test]

@@ -162,19 +162,26 @@ def values(name: str, groups: Sequence[Sequence[Key]]) -> list[tuple[Key, Value]
 
 def median_difference(is_included: Callable[[Row], bool]) -> Value:
     """The median of the absolute differences from the witness, in percent; a missing number counts as infinite."""
+    return lambda evaluation: 100.0 * statistics.median(_differences(evaluation, is_included))
+
+
+def largest_difference(is_included: Callable[[Row], bool]) -> Value:
+    """The largest of the absolute differences from the witness, in percent; a missing number counts as infinite."""
+    return lambda evaluation: 100.0 * max(_differences(evaluation, is_included))
+
+
+def _differences(evaluation: Evaluation, is_included: Callable[[Row], bool]) -> list[float]:
+    """The absolute differences of rows from the witness, as shares of it."""
 
     def share(row: Row) -> float:
         if not row.paper or row.value is None:
             return math.inf if row.value != row.paper else 0.0
         return abs(row.value / row.paper - 1)
 
-    def median(evaluation: Evaluation) -> float:
-        shares = [share(row) for row in evaluation.rows if is_included(row)]
-        if not shares:
-            raise MissingNumberError("no row to compare")
-        return 100.0 * statistics.median(shares)
-
-    return median
+    shares = [share(row) for row in evaluation.rows if is_included(row)]
+    if not shares:
+        raise MissingNumberError("no row to compare")
+    return shares
 
 
 def unexplained(is_included: Callable[[Row], bool]) -> Value:

@@ -11,19 +11,29 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
-from sparelane.papers.engine.claims import Value, median_difference, unexplained
+from sparelane.papers.engine.claims import Value, largest_difference, median_difference, unexplained
 from sparelane.papers.engine.declared import Declaration, named, templates
 from sparelane.papers.engine.rows import NOT_EXPLAINED, Evaluation, Key, Row
 from sparelane.papers.engine.rows import measured as mean_row
 from sparelane.papers.linux import figure, measured
-from sparelane.papers.linux.paths import IDLE_RUNS, PATHS, QUICK_IDLE_RUNS, QUICK_RUNS, RUNS, SIDES, Run
+from sparelane.papers.linux.paths import (
+    CHANGING_PATHS,
+    CHANGING_RUNS,
+    IDLE_RUNS,
+    PATHS,
+    QUICK_CHANGING_RUNS,
+    QUICK_IDLE_RUNS,
+    QUICK_RUNS,
+    RUNS,
+    SIDES,
+    Path,
+    Run,
+)
 from sparelane.papers.linux.rows import FCT
 from sparelane.papers.linux.rows import METRICS as OVER_TIME
 
 # A note lists differences between this and twice this, with their reasons. Larger ones have reasons in their rows.
 NAMED = 0.05
-# The path whose flows the figure shows.
-SHOWN = PATHS[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +44,13 @@ class Chosen:
         full: the runs of the full effort.
         quick: the runs of the quick effort.
         draw: draws the figure.
+        shown: the paths whose flows the figure shows over time.
     """
 
     full: tuple[Run, ...]
     quick: tuple[Run, ...]
     draw: Callable[[Evaluation], Figure]
+    shown: tuple[Path, ...] = ()
 
     def of(self, effort: Effort) -> tuple[Run, ...]:
         """Returns the runs of an effort."""
@@ -47,8 +59,9 @@ class Chosen:
 
 # What the key `runs` of a file names.
 CHOICES: Mapping[str, Chosen] = {
-    "paths": Chosen(RUNS, QUICK_RUNS, figure.draw),
+    "paths": Chosen(RUNS, QUICK_RUNS, figure.draw, PATHS[1:2]),
     "bursts": Chosen(IDLE_RUNS, QUICK_IDLE_RUNS, figure.draw_bursts),
+    "changes": Chosen(CHANGING_RUNS, QUICK_CHANGING_RUNS, figure.draw_changes, CHANGING_PATHS),
 }
 
 
@@ -81,7 +94,7 @@ def evaluate(effort: Effort, outcomes: Outcomes, chosen: Chosen, smaller: Mappin
         for side in SIDES
     ]
     found = pl.concat(tables)
-    shown = [run for run in runs if run.path == SHOWN and not run.variant]
+    shown = [run for run in runs if run.path in chosen.shown and not run.variant]
     series = [measured.series(run, side, outcomes[run.simulation(1, side)]) for run in shown for side in SIDES]
     rows = tuple(
         row
@@ -136,6 +149,9 @@ def _notes(rows: Sequence[Row], smaller: Mapping[Key, str]) -> tuple[str, ...]:
 METRICS = named(FCT, *(metric for metric, *_ in OVER_TIME))
 VALUES: Mapping[str, Callable[..., Value]] = {
     "median difference": lambda: median_difference(lambda row: row.key.metric == FCT),
+    "largest difference": lambda *settings: largest_difference(
+        lambda row: row.key.metric == FCT and row.key.setting in settings
+    ),
     "unexplained times": lambda: unexplained(lambda row: row.key.metric == FCT),
     "unexplained means": lambda: unexplained(lambda row: row.key.metric != FCT),
 }

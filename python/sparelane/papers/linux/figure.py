@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sparelane.papers.engine.rows import Evaluation
-from sparelane.papers.linux.paths import IDLE_PATHS, KEPT
+from sparelane.papers.linux.paths import CHANGING_CONTROLLERS, CHANGING_PATHS, IDLE_PATHS, KEPT
 from sparelane.papers.linux.rows import FCT, fct
 from sparelane.reports import plots
 from sparelane.uml.parameters import CONTROLLERS
@@ -51,6 +51,29 @@ def draw_bursts(evaluation: Evaluation) -> Figure:
         panel.set_xlabel(f"third burst (s)\n{path.name}")
         panel.set_xlim(left=0)
         plots.legend_above(panel, 2)
+    return drawing
+
+
+def draw_changes(evaluation: Evaluation) -> Figure:
+    """Draws the queue of each controller over time, with a row for each change."""
+    table = evaluation.curves["series"]
+    paths = [path for path in CHANGING_PATHS if table.filter(path=path.name).height]
+    drawing, panels = plots.figure(len(CHANGING_CONTROLLERS), width_inches=plots.PAGE_INCHES, rows=len(paths))
+    drawing.set_figheight(0.6 * plots.HEIGHT_INCHES * len(paths))
+    for number, panel in enumerate(panels):
+        path = paths[number // len(CHANGING_CONTROLLERS)]
+        controller = CHANGING_CONTROLLERS[number % len(CHANGING_CONTROLLERS)]
+        for side, (label, look) in LOOKS.items():
+            chosen = table.filter(path=path.name, controller=controller, side=side, quantity="backlog_bytes")
+            panel.plot(chosen["time_s"], chosen["value"] / 1000, label=label, color=look.ink, linestyle=look.line)
+        panel.set_title(f"{controller}, {path.name.partition('; ')[2]}", fontsize=6)
+        panel.set_ylim(bottom=0)
+        panel.set_xlim(left=0)
+        if number % len(CHANGING_CONTROLLERS) == 0:
+            panel.set_ylabel("queue (kB)")
+        if number >= len(panels) - len(CHANGING_CONTROLLERS):
+            panel.set_xlabel("time (s)")
+    drawing.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=len(LOOKS))
     return drawing
 
 

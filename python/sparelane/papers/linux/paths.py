@@ -6,7 +6,7 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from sparelane.papers.engine.base import Simulation
 from sparelane.papers.engine.rows import joined
@@ -57,12 +57,15 @@ class Path:
         sizes: the sizes of the flows that each controller sends one after the other.
     """
 
+    #: The number of the flow with averages and time series.
+    sampled: ClassVar[int] = 2
+
     name: str
     rate: str
     round_trip_ms: int
     loss: float
     limit: str
-    sizes: tuple[str, str, str]
+    sizes: tuple[str, ...]
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -73,7 +76,7 @@ class Path:
             f"topology.bottleneck_delay={self.round_trip_ms * 0.4:g}ms",
             f"queue.limit={self.limit}",
             *self.flows,
-            f'sample={{ interval = "{SAMPLED_EVERY}", flows = [2], queues = [["west", "east"]], '
+            f'sample={{ interval = "{SAMPLED_EVERY}", flows = [{self.sampled}], queues = [["west", "east"]], '
             'links = [["west", "east"]] }',
         )
 
@@ -112,6 +115,29 @@ class Bursts(Path):
         return ()
 
 
+@dataclass(frozen=True, slots=True)
+class Changing(Path):
+    """A dumbbell with one pair of hosts and one flow, whose bottleneck changes during the flow.
+
+    Attributes:
+        changes: the time of each change, and the key that changes with its value.
+    """
+
+    sampled: ClassVar[int] = 0
+    changes: tuple[tuple[str, str], ...]
+
+    @property
+    def flows(self) -> tuple[str, ...]:
+        """The overrides of the flow and of the link."""
+        tables = ", ".join(f'{{ at = "{at}", between = ["west", "east"], {change} }}' for at, change in self.changes)
+        workload = f'kind = "bulk", scheme = "flow", size = "{self.sizes[0]}"'
+        return (f"workload=[{{ {workload} }}]", f"change=[{tables}]")
+
+    def lost(self, seed: int) -> tuple[tuple[int, ...], ...]:
+        """Returns nothing: no segment of these paths is lost by plan."""
+        return ()
+
+
 def segments(size: str) -> int:
     """Returns the number of segments of a flow."""
     unit = 1e6 if size.endswith("MB") else 1e3
@@ -138,6 +164,41 @@ IDLE_PATHS = tuple(
 # BBR's minimum round-trip time lasts ten seconds, so whether a burst after ten seconds renews it is a matter of
 # microseconds. After twelve seconds, each burst renews it.
 LONGER = Bursts("100 Mb/s, 50 ms, bursts every 12 s", "100Mbps", 50, 0.0, "1bdp", BURSTS, "12s")
+
+
+def _changing(words: str, *changes: tuple[str, str]) -> Changing:
+    return Changing(f"100 Mb/s, 50 ms; {words}", "100Mbps", 50, 0.0, "1bdp", ("30MB",), changes)
+
+
+STEADY = _changing("no change")
+FALLING = _changing("20 Mb/s from 1 s", ("1s", 'rate = "20Mbps"'))
+RISING = _changing("400 Mb/s from 1 s", ("1s", 'rate = "400Mbps"'))
+FALLING_AND_RISING = _changing("20 Mb/s from 1 s to 3 s", ("1s", 'rate = "20Mbps"'), ("3s", 'rate = "100Mbps"'))
+STEPS = _changing(
+    "another rate every 0.5 s",
+    *(
+        (f"{500 * (place + 1)}ms", f'rate = "{mbps}Mbps"')
+        for place, mbps in enumerate((50, 20, 10, 30, 150, 60, 40, 200, 5, 100))
+    ),
+)
+LENGTHENING = _changing("100 ms from 1 s", ("1s", 'delay = "45ms"'))
+SHORTENING = _changing("20 ms from 1 s", ("1s", 'delay = "5ms"'))
+OUTAGES = (
+    _changing("down from 1 s to 1.5 s", ("1s", "down = true"), ("1500ms", "down = false")),
+    _changing("down from 2 s to 2.5 s", ("2s", "down = true"), ("2500ms", "down = false")),
+    # Acknowledgments are not lost.
+    *(
+        _changing(
+            f"down one way from {start} s to {start + 0.5} s",
+            (f"{start}s", 'from = "west", down = true'),
+            (f"{1000 * start + 500}ms", 'from = "west", down = false'),
+        )
+        for start in (1, 2)
+    ),
+)
+CHANGING_PATHS = (STEADY, FALLING, RISING, FALLING_AND_RISING, STEPS, LENGTHENING, SHORTENING, *OUTAGES)
+# The controllers whose flows see changes.
+CHANGING_CONTROLLERS = ("newreno", "cubic", "bbr")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,4 +265,6 @@ IDLE_RUNS = (
     *(Run(path, "cdg", WITHOUT_DRAWING, ("scheme.flow.backoff_factor=0",)) for path in IDLE_PATHS),
     Run(LONGER, "bbr"),
 )
+CHANGING_RUNS = tuple(Run(path, controller) for path in CHANGING_PATHS for controller in CHANGING_CONTROLLERS)
+QUICK_CHANGING_RUNS = tuple(run for run in CHANGING_RUNS if run.path in (FALLING, RISING))
 QUICK_IDLE_RUNS = tuple(run for run in IDLE_RUNS if run.path == IDLE_PATHS[0] and not run.variant)

@@ -18,12 +18,13 @@
  *     host NAMESPACE                          writes the kernel's protocol counters of the namespace at the end
  *     sample INTERVAL_NS                      writes each flow's window and round-trip time at this interval
  *     queue NAMESPACE DEVICE                  samples the output queue of the device, too; queues count from 0
+ *     at NS COMMAND...                        runs a command of iproute2 at this time; times do not decrease
  *     count NAMESPACE                         writes the counters of all queues of the namespace at the end
  *     end NS                                  the end of the run
  *
  * A flow starts with its SYN, or with its first byte on an open connection, and ends when the receiver has read its
  * last byte. The kernel moves the data (traffic/traffic.h). This program wakes up only for samples, starts of flows,
- * connections and captures.
+ * commands, connections and captures.
  */
 #define _GNU_SOURCE
 #include "captures.h"
@@ -54,6 +55,7 @@ enum {
 	MAX_FLOWS = TRAFFIC_MAX_FLOWS,
 	MAX_HOSTS = 400,
 	MAX_COUNTED = 200,
+	MAX_COMMANDS = 1000,
 	FIRST_PORT = 10000,
 	RC3 = 64,	/* The socket option that the RC3 patches add */
 };
@@ -72,11 +74,18 @@ struct flow {
 	struct tcp_info before;
 };
 
+/* A command that is run at a time */
+struct command {
+	uint64_t at;
+	char line[200];
+};
+
 static struct flow flows[MAX_FLOWS];
+static struct command commands[MAX_COMMANDS];
 static char counted[MAX_COUNTED][24], hosts[MAX_HOSTS][24];
 /* The descriptor of /proc/traffic, through which the kernel is given sockets to serve */
 static int traffic;
-static int flow_count, counted_count, host_count;
+static int flow_count, counted_count, host_count, command_count;
 /* The clock at time zero of the run, and the other times relative to it, in nanoseconds */
 static uint64_t zero, sample_interval, end = NONE;
 
@@ -491,14 +500,20 @@ static uint64_t serve_until(uint64_t until, uint64_t time)
 	return wait.time - zero;
 }
 
-/* Starts flows and takes samples until the end of the run, or until all flows have finished. */
+/* Runs commands, starts flows and takes samples until the end of the run, or until all flows have finished. */
 static void run_flows(FILE *samples, FILE *queues)
 {
 	uint64_t next_sample = sample_interval ? 0 : NONE, time = now();
+	struct command *command = commands, *last = commands + command_count;
 
 	for (;;) {
 		uint64_t next = end;
 		int open = 0;
+
+		for (; command < last && command->at <= time; command++)
+			run(command->line);
+		if (command < last && command->at < next)
+			next = command->at;
 
 		for (int i = 0; i < flow_count; i++) {
 			if (!flows[i].is_started && flows[i].start <= time)
@@ -560,6 +575,9 @@ static void read_plan(void)
 			host_count++;
 		else if (sscanf(line, "queue %23s %99s", a, c) == 2)
 			follow(a, c);
+		else if (command_count < MAX_COMMANDS && sscanf(line, "at %lu %199[^\n]", &commands[command_count].at,
+								commands[command_count].line) == 2)
+			command_count++;
 		else if (counted_count < MAX_COUNTED && sscanf(line, "count %23s", counted[counted_count]) == 1)
 			counted_count++;
 		else if (sscanf(line, "sample %lu", &sample_interval) != 1 && sscanf(line, "end %lu", &end) != 1) {
