@@ -108,8 +108,10 @@ SETTINGS = clients.settings(declared.read(TESTBED, testbed.METRICS, testbed.VALU
 RUNS = [(setting, scheme) for setting in SETTINGS for scheme in setting.schemes]
 
 
+@pytest.mark.parametrize("is_reused", [True, False])
 @pytest.mark.parametrize(("setting", "scheme"), RUNS, ids=lambda part: getattr(part, "name", part))
-def test_the_testbeds_flows_are_the_same_on_both_sides(setting: clients.Setting, scheme: str) -> None:
+def test_the_testbeds_flows_are_the_same_on_both_sides(setting: clients.Setting, scheme: str, is_reused: bool) -> None:
+    setting = setting if is_reused else testbed.with_own_connections(setting)
     ours, linux = (testbed.cell(setting, scheme, side, SHORT).simulation(1) for side in testbed.SIDES)
     simulated = simulate.run("rtcp-linux", seed=1, set=list(ours.settings)).flows
     flows = mapping.network(simulate.prepare("rtcp-linux", seed=1, set=list(linux.settings))).flows
@@ -117,7 +119,10 @@ def test_the_testbeds_flows_are_the_same_on_both_sides(setting: clients.Setting,
     assert [flow.traffic_class for flow in flows] == list(simulated["traffic_class"].cast(pl.String))
     assert [flow.request for flow in flows] == list(simulated["request"])
     assert {flow.target for flow in flows} == {"right0"}
-    assert len({flow.source for flow in flows}) == (1 if setting is SETTINGS[0] else 4)
+    assert len({flow.source for flow in flows}) == (1 if setting.name == SETTINGS[0].name else 4)
+    assert {flow.pool > 0 for flow in flows} == {is_reused}
+    assert {flow.priority > 0 for flow in flows} == {is_reused and scheme == "RTCP"}
+    assert (simulated["connection"] == simulated["id"]).all() != is_reused
 
 
 @with_kernel
@@ -223,7 +228,8 @@ SHORT = Effort("full", seeds=2, stop_s=0.4)
 def evaluation(factor: float, *schemes: str) -> Evaluation:
     """Evaluates runs in which the simulator replaces Linux, with completion times of some schemes multiplied."""
     outcomes: dict[object, Outcome] = {}
-    for setting, scheme in RUNS:
+    own = [(testbed.with_own_connections(setting), scheme) for setting, scheme in RUNS]
+    for setting, scheme in (*RUNS, *own):
         for seed in SHORT.seed_numbers():
             ours, plain = (testbed.cell(setting, scheme, side, SHORT).simulation(seed) for side in testbed.SIDES)
             outcome = simulations.simulate(ours)
@@ -249,6 +255,8 @@ def test_the_testbed_compares_both_sides_and_checks_the_papers_order() -> None:
     assert all(row.value == pytest.approx((row.paper or 0) / 1000) for row in rows)
     off = [row for row in counted if row.deviates and not row.is_explained]
     assert EXPERIMENT.check(EXPERIMENT.full, slow)[1].value == len(off) > missing
+    kinds = [row.key.variant for row in slow.rows]
+    assert kinds.count(testbed.OWN) == kinds.count("")
     # With an acknowledgment for each segment, Linux is not slow in this test.
     assert all(row.value == row.paper for row in slow.rows if row.key.variant == testbed.EACH_ON_BOTH)
     claims = [

@@ -32,6 +32,8 @@ EACH = ("transport.delayed_ack=false",)
 # The switch marks for DCTCP alone, since other schemes would request marks as well.
 MARKS: Mapping[str, tuple[str, ...]] = {"DCTCP": ("queue.mark_at=20packets",)}
 PERCENTILES = (50, 99)
+# Flows take idle connections, as with the paper's generator. In a variant, each opens a connection of its own.
+OWN = "a connection for each flow"
 
 # Two things are varied. Linux acknowledges each segment, as the simulator does. The simulator has the servers in every
 # other order: they are alike, but their order decides which of two simultaneous packets is first.
@@ -57,9 +59,14 @@ def cell(setting: Setting, scheme: str, side: Side, effort: Effort, *varied: str
             *varied,
         ),
         on=side,
-        label=", ".join((setting.name, scheme, side, *varied)),
+        label=", ".join(filter(None, (setting.name, setting.variant, scheme, side, *varied))),
         cost=(10.0 if side == "linux" else 0.03) * setting.load * effort.stop_s,
     )
+
+
+def with_own_connections(setting: Setting) -> Setting:
+    """Returns the setting in which each flow opens a connection."""
+    return setting.varied(OWN, "workload.connections=new")
 
 
 def other_orders(setting: Setting, scheme: str, effort: Effort) -> list[Cell]:
@@ -103,6 +110,9 @@ class Testbed:
         """Yields both sides of each run, and their variants."""
         for run in self._runs(effort):
             yield from (cell(*run, side, effort) for side in SIDES)
+            if effort.name == "full":
+                setting, scheme = run
+                yield from (cell(with_own_connections(setting), scheme, side, effort) for side in SIDES)
             if self._is_varied(*run, effort):
                 yield cell(*run, "linux", effort, *EACH)
                 yield from other_orders(*run, effort) if self._ordered(*run) else ()
@@ -121,6 +131,10 @@ class Testbed:
             rows += found
             for side, sampled in zip(SIDES, (ours, linux), strict=True):
                 left[side] += sum(one.unfinished for one in sampled)
+            if runs.effort.name == "full":
+                own = with_own_connections(setting)
+                ours_own, linux_own = (samples(cell(own, scheme, side, runs.effort)) for side in SIDES)
+                rows += [_row(one, one.key(own, scheme), ours_own, linux_own) for one in statistics(own)]
             if not self._is_varied(setting, scheme, runs.effort):
                 continue
             each = samples(cell(setting, scheme, "linux", runs.effort, *EACH))
