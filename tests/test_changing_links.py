@@ -72,6 +72,18 @@ def test_a_shorter_delay_is_a_shorter_round_trip() -> None:
     assert delivered(result) == pytest.approx(10 * 1460 * trips, rel=0.01)
 
 
+def test_packets_overtake_others_after_a_change_that_reorders_and_not_otherwise() -> None:
+    # The window fills the path. At 100 Mb/s, 83 packets fit into the 10 ms by which the delay falls.
+    settings = {"scheme.c.controller": "constant", "scheme.c.window": 330}
+    change = {"at": "5s", "between": ["west", "east"], "from": "west", "delay": "8ms"}
+    kept, reordered = (
+        sparelane.run(STEP, set=settings | {"change": [change | {"reorder": reorder}]}) for reorder in (False, True)
+    )
+    assert kept.flows["retransmissions"][0] == 0
+    assert 75 <= reordered.flows["retransmissions"][0] <= 84
+    assert reordered.flows["lost_packets"][0] == kept.flows["lost_packets"][0] == 0
+
+
 def test_the_rate_of_a_change_can_be_an_axis_of_a_sweep(tmp_path: Path) -> None:
     table = '[[change]]\nat = "1s"\nbetween = ["west", "east"]\nrate = "5Mbps"\n'
     rates = {"change.0.rate": ["5Mbps", "20Mbps"], "duration": "2s"}

@@ -406,6 +406,7 @@ REQUIREMENTS: dict[str, dict[str, Any]] = {
     "table [[link]]: reorder_distance": {"link.reorder": "5%"},
     "table [[link]]: reorder_within": {"link.reorder": "5%"},
     "table [[link]]: effects_from": {"link.jitter": "3ms"},
+    "table [[change]]: reorder": {"change.delay": "1ms"},
     "table [[queue_at]]: between": {"queue_at": {"between": ["left0", "west"], "limit": "3packets"}},
     "table [[queue_at]]: from": {"queue_at": {"between": ["west", "east"], "limit": "3packets"}},
     "table [[link]]: trace_from": {"link.trace": "{folder}/lte.down"},
@@ -494,6 +495,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "table [[change]]: from": ("west",),
     "table [[change]]: rate": ("2Mbps",),
     "table [[change]]: delay": ("30ms",),
+    "table [[change]]: reorder": (True,),
     "table [[change]]: loss": (0.05,),
     "table [[change]]: down": (True,),
     "table [[drop]]: from": ("left0",),
@@ -663,6 +665,11 @@ WITHOUT_EFFECT: tuple[tuple[dict[str, Any], str, str], ...] = (
         "the controller schedules each segment",
     ),
     ({"transport.ecn": "classic"}, "transport.ecn", "no queue marks packets"),
+    (
+        {"change": [{"at": "500ms", "between": ["west", "east"], "delay": "30ms", "reorder": True}]},
+        "change.0.reorder",
+        "the delay does not fall",
+    ),
     ({"scheme.x.transport": {"ecn": "classic"}}, "scheme.x.transport.ecn", "no queue marks packets"),
     (
         {"scheme.x.transport": {"mss": "1000B"}, "transport.mss": "500B"},

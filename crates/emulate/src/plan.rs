@@ -128,6 +128,7 @@ impl Plan {
         for cable in &mut plan.config.network.cables {
             cable.rates = [UNBOUNDED; 2];
             cable.traces = [None, None];
+            cable.effects = [None, None];
             cable.loss = [Loss::NONE; 2];
             cable.limit = None;
             cable.delay = if cable.a == first || cable.b == first { TEST_DELAY } else { Dur::ZERO };
@@ -216,6 +217,28 @@ mod tests {
         assert_eq!(plan(&format!("{network}pairs = 2")).expect("a plan").max_host_rate, Rate::from_mbps(50));
         let change = "[[change]]\nat = \"1s\"\nbetween = [\"west\", \"east\"]\nfrom = \"west\"\nrate = \"30Mbps\"\n";
         assert_eq!(plan(&format!("{network}pairs = 1\n{change}")).expect("a plan").max_host_rate, Rate::from_mbps(30));
+    }
+
+    #[test]
+    fn the_self_test_delays_packets_by_its_own_delay_only() {
+        let link = "[[link]]\nbetween = [\"west\", \"east\"]\njitter = \"5ms\"\nloss = \"1%\"\n";
+        let change = "[[change]]\nat = \"1s\"\nbetween = [\"west\", \"east\"]\ndelay = \"1ms\"\nreorder = true\n";
+        let text = format!(
+            "duration = \"2s\"\n[topology]\nkind = \"dumbbell\"\n{link}{change}[scheme.tcp]\ncontroller = \"cubic\"\n\
+             [workload]\nkind = \"bulk\"\nsize = \"1MB\"\n"
+        );
+        let source = Source { file: "s.toml".to_owned(), folder: ".".into() };
+        let scenario = Scenario::parse(&text, &source, &[]).expect("a scenario");
+        let usual = Plan::new(&scenario).expect("a plan").config;
+        assert_eq!(
+            (usual.changes.len(), usual.network.cables.iter().filter(|cable| cable.effects[0].is_some()).count()),
+            (2, 1)
+        );
+        let config = Plan::for_test(&scenario).expect("a plan").config;
+        assert!(config.changes.is_empty());
+        for cable in &config.network.cables {
+            assert!(cable.effects.iter().all(Option::is_none) && cable.loss == [Loss::NONE; 2], "{cable:?}");
+        }
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use crate::links::{BETWEEN, SELECT, SENDING_END, directions, read_loss, selected};
 use sparelane_catalogue::schema::{Fallback, Key, Kind};
-use sparelane_catalogue::schema::{Field, ScenarioError};
+use sparelane_catalogue::schema::{Field, ScenarioError, Section, Warnings};
 use sparelane_core::Time;
 use sparelane_sim::{Change, Network, ScriptedChange};
+use std::collections::BTreeMap;
 
 /// The most changes of single directions.
 const MAX_CHANGES: usize = 1_000_000;
@@ -17,6 +18,12 @@ pub static CHANGE: &[Key] = &[
     Key::new("from", SENDING_END, Fallback::Nothing("both directions"), "the sending ends of the directions to change"),
     Key::new("rate", Kind::Rate, Fallback::Nothing("as before"), "rate from then on"),
     Key::new("delay", Kind::DELAY, Fallback::Nothing("as before"), "propagation delay, one way, from then on"),
+    Key::new(
+        "reorder",
+        Kind::Flag,
+        Fallback::Value("false"),
+        "true: packets sent after a decrease of the delay may overtake those sent before",
+    ),
     Key::new(
         "loss",
         Kind::Share { max: 1.0 },
@@ -45,33 +52,69 @@ pub fn read(field: &Field<'_>, network: &Network, changes: &mut Vec<ScriptedChan
         latest = time;
         let mut quantities = Vec::new();
         quantities.extend(section.maybe("rate", Field::rate)?.map(Change::Rate));
-        quantities.extend(section.maybe("delay", Field::time)?.map(Change::Delay));
+        quantities.extend(read_delay(&section)?);
         quantities.extend(read_loss(&section, &["loss_of"])?.map(Change::Loss));
         quantities.extend(section.maybe("down", Field::flag)?.map(Change::Down));
         if quantities.is_empty() {
             return Err(section.whole_table().error("changes nothing; allowed: rate, delay, loss, down"));
         }
-        let cables = selected(&section, network)?;
-        let only = section.maybe("from", |field| directions(field, &section, &cables, network))?;
-        for (place, &cable) in cables.iter().enumerate() {
-            let follows = |way: usize| network.cables[cable].traces[way].is_some();
-            if (0..2).any(|way| only.as_ref().is_none_or(|only| only[place] == way) && follows(way))
+        for (cable, way) in directions_of(&section, network)? {
+            if network.cables[cable].traces[way].is_some()
                 && let Some(field) = section.given("rate")
             {
                 return Err(field.error("this link follows a trace; allowed: changes of delay, loss, down"));
             }
-            let ends = [network.cables[cable].a, network.cables[cable].b];
-            let ends = only.as_ref().map_or(&ends[..], |only| &ends[only[place]..=only[place]]);
-            let added = ends.iter().flat_map(|&from| {
-                quantities.iter().map(move |&change| ScriptedChange { at: time, cable, from, change })
-            });
-            changes.extend(added);
+            let from = [network.cables[cable].a, network.cables[cable].b][way];
+            changes.extend(quantities.iter().map(|&change| ScriptedChange { at: time, cable, from, change }));
         }
         if changes.len() > MAX_CHANGES {
             return Err(field.error(format!("{} changes of links; allowed: {MAX_CHANGES}", changes.len())));
         }
     }
     Ok(())
+}
+
+/// The directions that a table changes, each by its cable and its place there.
+fn directions_of(section: &Section<'_>, network: &Network) -> Result<Vec<(usize, usize)>, ScenarioError> {
+    let cables = selected(section, network)?;
+    let only = section.maybe("from", |field| directions(field, section, &cables, network))?;
+    let ways = |place: usize| only.as_ref().map_or(0..2, |only| only[place]..only[place] + 1);
+    Ok(cables.iter().enumerate().flat_map(|(place, &cable)| ways(place).map(move |way| (cable, way))).collect())
+}
+
+/// Warns about tables of both lists in `fields` that are to reorder packets, but lower no delay.
+pub fn check(fields: &[Field<'_>], network: &Network, warnings: &Warnings) -> Result<(), ScenarioError> {
+    let mut tables = Vec::new();
+    for table in fields.iter().map(Field::tables).collect::<Result<Vec<_>, _>>()?.concat() {
+        let section = table.section(&[CHANGE])?;
+        tables.push((section.need("at")?.time()?, section));
+    }
+    tables.sort_by_key(|(at, _)| *at);
+    let mut delays = BTreeMap::new();
+    for (_, section) in tables {
+        let Some(delay) = section.maybe("delay", Field::time)? else { continue };
+        let mut falls = false;
+        for (cable, way) in directions_of(&section, network)? {
+            let before = delays.insert((cable, way), delay).unwrap_or(network.cables[cable].delay);
+            falls |= delay < before;
+        }
+        let reorder = section.need("reorder")?;
+        if !falls && reorder.flag()? {
+            warnings.add(reorder.without_effect("the delay does not fall"));
+        }
+    }
+    Ok(())
+}
+
+/// The change of the delay, if the table has one.
+fn read_delay(section: &Section<'_>) -> Result<Option<Change>, ScenarioError> {
+    let Some(delay) = section.maybe("delay", Field::time)? else {
+        return match section.given("reorder") {
+            Some(field) => Err(field.error("without delay; allowed: together with delay")),
+            None => Ok(None),
+        };
+    };
+    Ok(Some(Change::Delay { delay, reorders: section.need("reorder")?.flag()? }))
 }
 
 #[cfg(test)]
@@ -147,6 +190,8 @@ mod tests {
             (format!("{between}select = \"core\"\ndown = true"), "between is also given; allowed: one of the two"),
             (format!("{between}from = \"left0\"\ndown = true"), "no end of this cable; allowed: west, east"),
             (format!("{between}loss_of = \"data\""), "without loss; allowed: together with loss"),
+            (format!("{between}rate = \"1Mbps\"\nreorder = true"), "without delay; allowed: together with delay"),
+            (format!("{between}reorder = false"), "change.0.reorder = false: without delay"),
             ("between = [\"left0\", \"east\"]\ndown = true".to_owned(), "no cable leads there from \"left0\""),
             (format!("{between}rate = \"0bps\""), "change.0.rate = \"0bps\""),
             (format!("{between}delay = \"-1ms\""), "change.0.delay = \"-1ms\""),

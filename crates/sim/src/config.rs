@@ -15,6 +15,7 @@ use sparelane_cc::Values;
 use sparelane_cc::{Blueprint, Built, Controller, Registry};
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_transport::TransportConfig;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -205,8 +206,14 @@ pub enum FullInterface {
 pub enum Change {
     /// The rate, at least 1 kb/s. The unsent rest of a packet in transmission is sent at this rate, too.
     Rate(Rate),
-    /// The propagation delay. Packets on the wire keep their order, and arrive no later than a packet that is sent now.
-    Delay(Dur),
+    /// The propagation delay.
+    Delay {
+        /// The new delay.
+        delay: Dur,
+        /// If true, packets on the wire keep their time of arrival, so that packets sent from now on may overtake them.
+        /// If false, packets on the wire keep their order, and arrive no later than a packet that is sent now.
+        reorders: bool,
+    },
     /// The random loss of packets that arrive from now on.
     Loss(Loss),
     /// If true, all packets that arrive from now on are lost, whatever the random loss.
@@ -264,6 +271,37 @@ pub struct RunConfig {
     pub traffic_classes: Vec<String>,
     /// Observers of the run.
     pub observers: Vec<Box<dyn Observer>>,
+}
+
+impl RunConfig {
+    /// The directions of cables, each by its cable and its sending end, on which a change of the delay reorders packets.
+    /// Only a decrease does.
+    pub(crate) fn reordering_directions(&self) -> BTreeSet<(usize, NodeId)> {
+        let (mut delays, mut reordering) = (BTreeMap::new(), BTreeSet::new());
+        for change in &self.changes {
+            let Change::Delay { delay, reorders } = change.change else { continue };
+            let direction = (change.cable, change.from);
+            let before = delays.insert(direction, delay).unwrap_or(self.network.cables[change.cable].delay);
+            if reorders && delay < before {
+                reordering.insert(direction);
+            }
+        }
+        reordering
+    }
+
+    /// The number of directions of cables whose packets pass a stage at the far end: those with random delays or
+    /// duplicates, and those on which a change of the delay reorders packets.
+    pub(crate) fn stages(&self) -> usize {
+        let mut staged = self.reordering_directions();
+        for (number, cable) in self.network.cables.iter().enumerate() {
+            for (effects, from) in cable.effects.iter().zip([cable.a, cable.b]) {
+                if effects.as_ref().is_some_and(|effects| effects.has_stage()) {
+                    staged.insert((number, from));
+                }
+            }
+        }
+        staged.len()
+    }
 }
 
 impl fmt::Debug for RunConfig {

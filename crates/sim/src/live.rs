@@ -90,14 +90,14 @@ pub struct LiveNetwork {
 }
 
 impl LiveNetwork {
-    /// Builds the network of `config`, without traffic. Flows, schemes, observers, scripted drops, changes
-    /// and duplicates of `config` are ignored.
+    /// Builds the network of `config`, without traffic. Flows, schemes, observers, scripted drops and duplicates of
+    /// `config` are ignored. So are its changes, which the caller makes ([`LiveNetwork::change`]).
     ///
     /// # Errors
     /// Fails if a host has no or several cables, two hosts have no path, or there are too many cables.
     pub fn new(config: &RunConfig) -> Result<LiveNetwork, BuildError> {
         let cables = config.network.cables.len();
-        if cables * 2 + config.network.stages() > TreeFabric::<TREE>::LINKS {
+        if cables * 2 + config.stages() > TreeFabric::<TREE>::LINKS {
             return Err(BuildError::TooManyCables { cables, max: MAX_CABLES });
         }
         let routes = check_paths(config)?;
@@ -188,7 +188,8 @@ impl LiveNetwork {
         self.fabric.next_time()
     }
 
-    /// Changes the direction of cable number `cable` in which `from` sends, at `now`.
+    /// Changes the direction of cable number `cable` in which `from` sends, at `now`. A change of the delay reorders
+    /// packets only if the configuration has such a change of this direction.
     pub fn change(&mut self, now: Time, cable: usize, from: NodeId, change: Change) {
         self.handle_time(now);
         let link = link_of(&self.network, cable, from);

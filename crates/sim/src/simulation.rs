@@ -160,7 +160,7 @@ impl Simulation {
     /// A scheme cannot be built, or the network is not one in which every host reaches every other.
     pub fn new(config: RunConfig) -> Result<Simulation, BuildError> {
         let routes = check(&config)?;
-        let links = config.network.cables.len() * 2 + config.network.stages();
+        let links = config.network.cables.len() * 2 + config.stages();
         let world = if links <= TreeFabric::<SMALL>::LINKS {
             AnyWorld::Small(World::new(config, routes))
         } else if links <= TreeFabric::<MEDIUM>::LINKS {

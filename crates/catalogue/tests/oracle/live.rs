@@ -1,21 +1,26 @@
 //! A network without hosts, offered the packets of a run at the same times, treats each as the run's network did.
 
-use super::scenario;
+use super::{changes, scenario};
 use sparelane_core::{Domain, Dur, Stream, Time};
 use sparelane_sim::recorded::{Recording, record};
 use sparelane_sim::{Fate, LiveNetwork, Routing, RunConfig};
 
-/// A random scenario with the routes of a network without hosts, and without drops by segment number.
+/// A random scenario with the routes of a network without hosts, and without drops by segment number. Links change in
+/// every second one, a picosecond after a round time, so that no packet is sent at that instant.
 fn config(seed: u64) -> RunConfig {
     let config = scenario(seed);
     let routing = if config.routing == Routing::FirstCable { Routing::FirstCable } else { Routing::SinglePath };
-    RunConfig { routing, drops: Vec::new(), ..config }
+    let mut changes = if seed.is_multiple_of(2) { changes(&config.network, seed) } else { Vec::new() };
+    changes.iter_mut().for_each(|change| change.at += Dur::from_ps(1));
+    RunConfig { routing, drops: Vec::new(), changes, ..config }
 }
 
 /// Offers the sent packets. Between packets, the time is advanced at random.
 fn replay(seed: u64, recording: &Recording) -> (Recording, u64) {
     let mut rng = Stream::new(seed, Domain::Test, 99);
-    let mut network = LiveNetwork::new(&config(seed)).expect("a network");
+    let config = config(seed);
+    let mut network = LiveNetwork::new(&config).expect("a network");
+    let mut changes = config.changes.into_iter().peekable();
     let mut again = Recording::default();
     let mut drain = |network: &mut LiveNetwork| {
         while let Some(fate) = network.poll_fate() {
@@ -29,6 +34,10 @@ fn replay(seed: u64, recording: &Recording) -> (Recording, u64) {
     };
     let mut now = Time::ZERO;
     for sent in &recording.sent {
+        while let Some(change) = changes.next_if(|change| change.at <= sent.at) {
+            now = change.at;
+            network.change(now, change.cable, change.from, change.change);
+        }
         if rng.below(3) == 0 && now < sent.at {
             network.handle_time(now + Dur::from_ps(rng.below((sent.at - now).as_ps())));
         }
@@ -37,6 +46,9 @@ fn replay(seed: u64, recording: &Recording) -> (Recording, u64) {
         if rng.below(5) == 0 {
             drain(&mut network);
         }
+    }
+    for change in changes.take_while(|change| change.at <= recording.ended) {
+        network.change(change.at, change.cable, change.from, change.change);
     }
     again.links = network.link_table(recording.ended);
     drain(&mut network);

@@ -216,7 +216,10 @@ fn changes(network: &Network, seed: u64) -> Vec<ScriptedChange> {
         let probability = [0.0, 0.02, 1.0][rng.below(3) as usize];
         let change = match rng.below(6) {
             0 | 1 => Change::Rate(Rate::from_bps([150_000, 3_000_001, 20_000_000, 500_000_000][rng.below(4) as usize])),
-            2 | 3 => Change::Delay(Dur::from_us([0, 10, 1_000, 9_000][rng.below(4) as usize])),
+            2 | 3 => {
+                let delay = Dur::from_us([0, 10, 1_000, 9_000][rng.below(4) as usize]);
+                Change::Delay { delay, reorders: rng.below(2) == 0 }
+            }
             4 => Change::Loss(Loss { probability, data_only: rng.below(2) == 0 }),
             _ => Change::Down(rng.below(3) == 0),
         };

@@ -1,6 +1,7 @@
 //! Warnings about periods and times beyond the end of the run.
 
 use super::Facts;
+use crate::changes;
 use crate::emulate::EMULATE;
 use crate::sampling::SAMPLE;
 use sparelane_catalogue::schema::{Field, Kind, ScenarioError, Warnings};
@@ -32,7 +33,10 @@ pub(super) fn check(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), Scenar
         }
         beyond(&table, "stop", end, warnings);
     }
-    for field in [facts.root.need("change")?, facts.root.need("emulate")?.section(&[EMULATE])?.need("change")?] {
+    let emulate = facts.root.need("emulate")?.section(&[EMULATE])?;
+    let changes = [facts.root.need("change")?, emulate.need("change")?];
+    changes::check(&changes, facts.network, warnings)?;
+    for field in changes {
         for table in field.tables()? {
             if moment(&table, "at").is_some_and(|at| at >= end) {
                 warnings.add(table.without_effect(&format!("the run ends at {end}")));

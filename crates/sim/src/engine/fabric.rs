@@ -458,16 +458,21 @@ impl<Q: EventQueue> LinkFabric<Q> {
         self.events.set(self.links.len() + place, self.stages[place].next_event());
     }
 
-    /// Lets the packet of a stage that is due continue on its route. Returns true if it is at its host.
+    /// Lets the packet of a stage that is due continue on its route, or lets one that was sent before the delay fell
+    /// arrive. Returns true if the stage has an event for the caller.
     #[cold]
     #[inline(never)]
     fn leave_stage(&mut self, now: Time, place: usize) -> bool {
         let stage = &mut self.stages[place];
-        let (packet, from) = (stage.take(), stage.link as usize);
+        let (late, from) = (stage.take_late(now), stage.link as usize);
+        let due = if late.is_none() { stage.take() } else { None };
         let next = stage.next_event();
         self.events.set(self.links.len() + place, next);
         self.other_events += 1;
-        let Some(packet) = packet else { return false };
+        if let Some(packet) = late {
+            return self.divert(now, from, LOST, packet);
+        }
+        let Some(packet) = due else { return false };
         self.stage_event = match self.routes[packet.route() as usize] {
             AT_HOST => Some(StageEvent::Delivered(packet)),
             AT_INTERFACE => Some(StageEvent::AtInterface(packet)),
@@ -703,14 +708,21 @@ impl<Q: EventQueue> Fabric for LinkFabric<Q> {
     fn change(&mut self, now: Time, link: u32, change: Change, spec: &LinkSpec, seed: u64) {
         let at = link as usize;
         debug_assert!(!self.links[at].is_fused, "link {link} is fused, and cannot change");
-        self.links[at].apply(now, change, spec, seed, u64::from(link));
+        let overtaken = self.links[at].apply(now, change, spec, seed, u64::from(link));
         let next = self.links[at].next_event();
         self.events.set(at, next);
         match change {
             Change::Rate(_) => self.repeat_pause(now, link),
-            Change::Delay(delay) => {
+            Change::Delay { delay, reorders } => {
                 if let Some(place) = self.stage_of(link) {
-                    self.stages[place].set_delay(delay);
+                    let stage = &mut self.stages[place];
+                    stage.set_delay(delay);
+                    if !reorders {
+                        stage.hasten(now + spec.delay);
+                    }
+                    overtaken.into_iter().for_each(|packet| stage.add_late(packet));
+                    let next = stage.next_event();
+                    self.events.set(self.links.len() + place, next);
                 }
             }
             Change::Loss(_) | Change::Down(_) => {}

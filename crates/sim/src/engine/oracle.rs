@@ -31,6 +31,8 @@ enum Kind {
     /// Arrival at the far end of a link, then wake-up of its transmitter, ordered by link.
     Arrives(u32),
     Wakes(u32),
+    /// A packet arrives at the far end of a link that was sent before the delay fell.
+    ArrivesLate(u32),
     /// A packet may leave the stage at the far end of a link.
     Leaves(u32),
     /// The queue of a link with PAUSE releases links, or repeats a frame.
@@ -48,7 +50,8 @@ impl Kind {
             Kind::Turn(link) => (1, link, 1),
             Kind::Wakes(link) => (1, link, 2),
             Kind::Resumes(link) => (0, link, 0),
-            Kind::Leaves(link) => (2, link, 0),
+            Kind::ArrivesLate(link) => (2, link, 0),
+            Kind::Leaves(link) => (2, link, 1),
             Kind::Alarm(alarm) => (3, u32::from(alarm), 0),
         }
     }
@@ -82,6 +85,8 @@ struct Staged {
 struct Port {
     draws: Option<Draws>,
     staged: Vec<Staged>,
+    /// Packets that were sent before the delay fell, each with its time of arrival, in the order of sending.
+    late: Vec<(Time, Packet)>,
     /// Arrivals at the stage, orders given so far, and the latest time of a packet that is not held back.
     stage_counts: [u64; 2],
     latest: Time,
@@ -290,8 +295,9 @@ impl TwoEventFabric {
     }
 
     /// Sets the rate and the delay of a link. What is left of the packet in transmission takes as many times longer as
-    /// the whole packet does. Packets on the wire arrive no later than one that leaves the transmitter now.
-    fn retune(&mut self, now: Time, link: u32, spec: &LinkSpec) {
+    /// the whole packet does. Packets on the wire arrive no later than one that leaves the transmitter now, unless the
+    /// change `reorders` packets.
+    fn retune(&mut self, now: Time, link: u32, spec: &LinkSpec, reorders: bool) {
         let port = &mut self.ports[link as usize];
         let in_transmission = port.in_transmission.or(port.in_frame.map(Packet::pause));
         let before = in_transmission.map(|packet| port.spec.time_of(&packet));
@@ -303,9 +309,19 @@ impl TwoEventFabric {
             port.free_at = now + Dur::from_ps(left as u64);
             due.push((port.free_at, Kind::TransmissionEnds(link)));
         }
-        for (at, _) in port.wire.iter_mut().filter(|(at, _)| *at > now + spec.delay) {
-            *at = now + spec.delay;
-            due.push((*at, Kind::Arrives(link)));
+        let limit = now + spec.delay;
+        let is_late = |(at, packet): &(Time, Packet)| *at > limit && packet.pause_quanta().is_none();
+        if reorders {
+            let (late, others): (Vec<_>, Vec<_>) = port.wire.drain(..).partition(is_late);
+            port.wire.extend(others);
+            port.counts.delivered_packets += late.len() as u64;
+            port.counts.delivered_bytes += late.iter().map(|(_, packet)| packet.wire_bytes()).sum::<u64>();
+            due.extend(late.iter().map(|(at, _)| (*at, Kind::ArrivesLate(link))));
+            port.late.extend(late);
+        }
+        for (at, _) in port.wire.iter_mut().filter(|(at, _)| *at > limit) {
+            *at = limit;
+            due.push((limit, Kind::Arrives(link)));
         }
         if let Waiting::Active(active) = &mut port.waiting {
             active.handle_rate(spec.rate);
@@ -365,6 +381,21 @@ impl TwoEventFabric {
         let due = (0..staged.len()).filter(|&place| staged[place].at <= now);
         let next = due.min_by_key(|&place| (staged[place].at, staged[place].order))?;
         Some(staged.remove(next).packet)
+    }
+
+    /// Handles a packet at the far end of `link`.
+    fn arrive(&mut self, now: Time, link: u32, packet: Packet) -> Option<Event> {
+        let port = &mut self.ports[link as usize];
+        if packet.is_lost_on_wire() {
+            port.counts.lost += 1;
+            self.dropped.push(packet);
+            return None;
+        }
+        let Some(draws) = &mut port.draws else { return self.pass_on(now, link, packet) };
+        let is_doubled = draws.is_doubled();
+        self.add_to_stage(now, link, packet);
+        self.stage_event = is_doubled.then_some(StageEvent::Doubled(link, packet));
+        is_doubled.then_some(Event::AtStage)
     }
 
     /// Lets a packet that crossed `link` continue on its route. Returns the event if it is at its host.
@@ -439,6 +470,7 @@ impl Fabric for TwoEventFabric {
         let port = |(spec, number): (&LinkSpec, u64)| Port {
             draws: spec.draws(seed, number as u32),
             staged: Vec::new(),
+            late: Vec::new(),
             stage_counts: [0; 2],
             latest: Time::ZERO,
             spec: spec.clone(),
@@ -520,19 +552,17 @@ impl Fabric for TwoEventFabric {
                     }
                     port.counts.delivered_packets += 1;
                     port.counts.delivered_bytes += packet.wire_bytes();
-                    if packet.is_lost_on_wire() {
-                        port.counts.lost += 1;
-                        self.dropped.push(packet);
-                        continue;
+                    if let Some(event) = self.arrive(now, link, packet) {
+                        return Some((now, event));
                     }
-                    if let Some(draws) = &mut port.draws {
-                        let is_doubled = draws.is_doubled();
-                        self.add_to_stage(now, link, packet);
-                        if is_doubled {
-                            self.stage_event = Some(StageEvent::Doubled(link, packet));
-                            return Some((now, Event::AtStage));
-                        }
-                    } else if let Some(event) = self.pass_on(now, link, packet) {
+                }
+                Kind::ArrivesLate(link) => {
+                    let late = &mut self.ports[link as usize].late;
+                    // A later change of the delay leaves events behind.
+                    let due = (0..late.len()).filter(|&place| late[place].0 <= now);
+                    let Some(next) = due.min_by_key(|&place| late[place].0) else { continue };
+                    let (_, packet) = late.remove(next);
+                    if let Some(event) = self.arrive(now, link, packet) {
                         return Some((now, event));
                     }
                 }
@@ -627,14 +657,18 @@ impl Fabric for TwoEventFabric {
         let faults = &mut self.ports[link as usize].faults;
         match change {
             Change::Rate(_) => {
-                self.retune(now, link, spec);
+                self.retune(now, link, spec, false);
                 let back = &self.ports[(link ^ 1) as usize];
                 if let Some(spec) = back.spec.pauses.filter(|_| back.holders > 0) {
                     self.send_frame(now, link ^ 1, spec.quanta);
                 }
             }
-            Change::Delay(delay) => {
-                self.retune(now, link, spec);
+            Change::Delay { delay, reorders } => {
+                self.retune(now, link, spec, reorders);
+                let limit = if reorders { Time::NEVER } else { now + spec.delay };
+                let late = self.ports[link as usize].late.iter_mut().filter(|(at, _)| *at > limit);
+                let hastened = late.map(|(at, _)| *at = limit).count();
+                (0..hastened).for_each(|_| self.push(limit, Kind::ArrivesLate(link)));
                 self.ports[link as usize].draws.iter_mut().for_each(|draws| draws.set_delay(delay));
             }
             Change::Loss(loss) => faults.set_loss(loss, seed, u64::from(link)),
@@ -693,7 +727,8 @@ impl Fabric for TwoEventFabric {
     }
 
     fn staged_packets(&self, link: u32) -> u64 {
-        self.ports[link as usize].staged.len() as u64
+        let port = &self.ports[link as usize];
+        (port.staged.len() + port.late.len()) as u64
     }
 
     fn events(&self) -> u64 {

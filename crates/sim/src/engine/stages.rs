@@ -1,4 +1,4 @@
-//! The stages at the far ends of links with jitter, reordering or duplicates.
+//! The stages at the far ends of links with jitter, reordering, duplicates, or changes of the delay that reorder packets.
 //!
 //! A packet that has crossed such a link waits in its stage until it is due, and continues on its route then. The stage
 //! sorts packets by the time at which they are due, so that they can overtake each other. It has a leaf of its own in
@@ -7,6 +7,9 @@
 //!
 //! A packet that is held back follows the packet that arrived `distance` packets after it, or continues on its own after
 //! a given time.
+//!
+//! If a change of the delay reorders packets, those on the wire wait in the stage until they arrive, in front of all
+//! other effects. Packets that were sent later overtake them on the wire.
 
 use crate::wire::effects::{Draws, Reordering};
 use crate::wire::link::LinkSpec;
@@ -24,6 +27,8 @@ pub(crate) struct Stage {
     pub(crate) link: u32,
     draws: Draws,
     due: BTreeMap<Key, Packet>,
+    /// Packets that have not arrived, since they were sent before the delay fell, by their time of arrival.
+    late: BTreeMap<Key, Packet>,
     /// Packets that are held back, each with the number of the arrival that it follows.
     held: VecDeque<(u64, Key)>,
     /// The number of arrivals, and of keys.
@@ -37,23 +42,48 @@ impl Stage {
     /// The stage of link number `link`, if it has one.
     pub(crate) fn of(spec: &LinkSpec, seed: u64, link: u32) -> Option<Stage> {
         let draws = spec.draws(seed, link)?;
-        let (due, held) = (BTreeMap::new(), VecDeque::new());
-        Some(Stage { link, draws, due, held, arrivals: 0, keys: 0, latest: Time::ZERO })
+        Some(Stage::with(draws, link))
     }
 
-    /// The time at which the next packet is due.
+    fn with(draws: Draws, link: u32) -> Stage {
+        let (due, late, held) = (BTreeMap::new(), BTreeMap::new(), VecDeque::new());
+        Stage { link, draws, due, late, held, arrivals: 0, keys: 0, latest: Time::ZERO }
+    }
+
+    /// The time at which the next packet is due or arrives.
     pub(crate) fn next_event(&self) -> Time {
-        self.due.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at)
+        let first = |packets: &BTreeMap<Key, Packet>| packets.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
+        first(&self.due).min(first(&self.late))
     }
 
     /// The number of packets.
     pub(crate) fn packets(&self) -> u64 {
-        self.due.len() as u64
+        (self.due.len() + self.late.len()) as u64
     }
 
     /// Changes the mean delay of the link.
     pub(crate) fn set_delay(&mut self, delay: Dur) {
         self.draws.set_delay(delay);
+    }
+
+    /// Lets packets that have not arrived do so at `at` at the latest, in the order in which they were sent.
+    pub(crate) fn hasten(&mut self, at: Time) {
+        let later = self.late.split_off(&(at, u64::MAX));
+        let mut later: Vec<_> = later.into_iter().map(|((_, key), packet)| (key, packet)).collect();
+        later.sort_unstable_by_key(|(key, _)| *key);
+        self.late.extend(later.into_iter().map(|(key, packet)| ((at, key), packet)));
+    }
+
+    /// Adds a packet that was sent before the delay fell, and arrives at `packet.at`.
+    pub(crate) fn add_late(&mut self, packet: Packet) {
+        let key = self.key(packet.at);
+        self.late.insert(key, packet);
+    }
+
+    /// Takes the packet that arrives at `now`, if it was sent before the delay fell.
+    pub(crate) fn take_late(&mut self, now: Time) -> Option<Packet> {
+        let first = self.late.first_entry()?;
+        (first.key().0 <= now).then(|| first.remove())
     }
 
     /// Draws whether the packet that arrives next is doubled.
@@ -111,9 +141,7 @@ mod tests {
     use std::sync::Arc;
 
     fn stage(effects: Effects) -> Stage {
-        let draws = Draws::new(&Arc::new(effects), Dur::from_ms(10), 1, 3);
-        let (due, held) = (BTreeMap::new(), VecDeque::new());
-        Stage { link: 3, draws, due, held, arrivals: 0, keys: 0, latest: Time::ZERO }
+        Stage::with(Draws::new(&Arc::new(effects), Dur::from_ms(10), 1, 3), 3)
     }
 
     /// Adds a packet every millisecond, and returns the order in which they leave, with the time of each.
@@ -147,6 +175,25 @@ mod tests {
             assert!(at <= Time::ZERO + Dur::from_ms(1) * (u64::from(seq) + 3) || seq + 3 >= 2_000);
         }
         assert!((70..130).contains(&overtaken), "{overtaken} packets were overtaken");
+    }
+
+    #[test]
+    fn late_packets_arrive_in_time_or_by_a_change_that_hastens_them() {
+        let mut stage = stage(Effects::default());
+        let at = |ms| Time::ZERO + Dur::from_ms(ms);
+        for (seq, ms) in [(0, 9), (1, 20), (2, 15), (3, 20)] {
+            let mut packet = Packet::example(0, seq, 1500, false);
+            packet.at = at(ms);
+            stage.add_late(packet);
+        }
+        assert_eq!((stage.packets(), stage.next_event(), stage.take_late(at(8)).is_none()), (4, at(9), true));
+        stage.hasten(at(12));
+        let mut arrivals = Vec::new();
+        while stage.next_event() != Time::NEVER {
+            let now = stage.next_event();
+            arrivals.extend(stage.take_late(now).map(|packet| (packet.seq(), now)));
+        }
+        assert_eq!(arrivals, [(0, at(9)), (1, at(12)), (2, at(12)), (3, at(12))]);
     }
 
     #[test]

@@ -185,12 +185,6 @@ impl Network {
         &mut self.cables[last]
     }
 
-    /// The number of directions of cables with a stage at their far end: see [`Effects::has_stage`].
-    pub(crate) fn stages(&self) -> usize {
-        let effects = self.cables.iter().flat_map(|cable| &cable.effects);
-        effects.flatten().filter(|effects| effects.has_stage()).count()
-    }
-
     /// Returns true if any cable has PAUSE.
     pub fn has_pause(&self) -> bool {
         self.cables.iter().any(|cable| cable.pause.is_some())

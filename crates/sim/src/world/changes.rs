@@ -56,7 +56,7 @@ impl Changes {
             });
             match change.change {
                 Change::Rate(rate) => (best.0, entry.has_rates) = (best.0.min(rate.byte_time()), true),
-                Change::Delay(delay) => best.1 = best.1.min(spec.shortest(delay)),
+                Change::Delay { delay, .. } => best.1 = best.1.min(spec.shortest(delay)),
                 Change::Loss(_) | Change::Down(_) => {}
             }
         }

@@ -44,6 +44,7 @@ pub(crate) fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(
     let dropping = config.drops.iter().map(|drop| (drop.from, drop.to));
     let watched: BTreeSet<_> = dropping.chain(in_view.iter().copied()).collect();
     let changing: BTreeSet<_> = config.changes.iter().map(|change| (change.cable, change.from)).collect();
+    let reordering = config.reordering_directions();
     let (router_queue, nic_queue) = (Arc::new(config.router_queue.clone()), Arc::new(config.nic_queue.clone()));
     let with_pause = config.network.queues_with_pause();
     let wants_rate = |scheme: &Scheme| scheme.any_controller().is_ok_and(|cc| cc.desired_rate().is_some());
@@ -78,6 +79,7 @@ pub(crate) fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(
             pauses,
             is_controlled,
             changes,
+            reorders: reordering.contains(&(index, from)),
             trace,
             largest_bytes,
         }

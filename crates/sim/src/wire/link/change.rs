@@ -2,8 +2,9 @@
 //!
 //! The unsent rest of the packet in transmission and all waiting packets are sent at the new rate. A longer delay
 //! applies to packets whose transmission has not ended; packets on the wire keep their arrival time. With a shorter
-//! delay, packets on the wire arrive no later than one that leaves the transmitter now, so packets never overtake each
-//! other.
+//! delay, packets on the wire arrive no later than one that leaves the transmitter now, so packets do not overtake each
+//! other. If the change reorders packets, those that would arrive later leave the link instead, with their arrival time,
+//! for the stage at its far end.
 
 use super::ingress::Ingress;
 use super::{Link, LinkSpec, Waiting, exact_check_wait};
@@ -14,9 +15,15 @@ use sparelane_core::{Dur, Time};
 
 impl Link {
     /// Applies `change` at `now`. `spec` has the new rate and delay. `number` is the link's number in its network.
-    pub(crate) fn apply(&mut self, now: Time, change: Change, spec: &LinkSpec, seed: u64, number: u64) {
+    /// Returns the packets that later ones may overtake, in the order in which they were sent. They are no longer on the
+    /// link, and count as delivered by it.
+    pub(crate) fn apply(&mut self, now: Time, change: Change, spec: &LinkSpec, seed: u64, number: u64) -> Vec<Packet> {
+        let overtaken = match change {
+            Change::Delay { reorders: true, .. } if spec.reorders => self.take_overtaken(now, spec.delay),
+            _ => Vec::new(),
+        };
         match change {
-            Change::Rate(_) | Change::Delay(_) => self.retune(now, spec),
+            Change::Rate(_) | Change::Delay { .. } => self.retune(now, spec),
             Change::Loss(loss) => self.set_loss(loss, seed, number),
             Change::Down(is_down) => {
                 // A PAUSE frame that has begun by now is sent.
@@ -24,6 +31,28 @@ impl Link {
                 self.set_down(is_down);
             }
         }
+        overtaken
+    }
+
+    /// Takes the sent packets that would arrive after one that leaves the transmitter at `now`, with the new `delay`.
+    /// PAUSE frames stay, and arrive no later than that one.
+    fn take_overtaken(&mut self, now: Time, delay: Dur) -> Vec<Packet> {
+        // Brings the count of waiting packets to the first one that is not sent, so that the order before it is free.
+        self.waiting(now);
+        let (mut overtaken, mut others) = (Vec::new(), Vec::new());
+        while let Some(packet) = self.wire.pop_newest() {
+            let is_sent = packet.at <= now + self.delay;
+            let stays = !is_sent || packet.at <= now + delay || packet.pause_quanta().is_some();
+            if stays { others.push(packet) } else { overtaken.push(packet) }
+        }
+        overtaken.reverse();
+        for &packet in &overtaken {
+            // The wire counts packets that leave it as delivered.
+            self.wire.push(packet);
+            self.wire.pop();
+        }
+        others.into_iter().rev().for_each(|packet| self.wire.push(packet));
+        overtaken
     }
 
     /// Sets the rate and the delay of `spec` from `now` on. `spec` must equal the link's in everything else.
@@ -175,6 +204,32 @@ mod tests {
             link.retune(ms(25), &LinkSpec { delay: Dur::from_ms(1), ..spec.clone() });
             _ = link.send(ms(25), &packet(3), &mut Vec::new());
             assert_eq!(arrivals(&mut link), [35, 35, 40, 50]);
+        }
+    }
+
+    #[test]
+    fn a_change_that_reorders_takes_packets_that_later_ones_may_overtake_off_the_link() {
+        for discipline in disciplines() {
+            let spec = LinkSpec { reorders: true, ..spec(discipline) };
+            let mut link = Link::new(&spec, 1, 0);
+            (0..4).for_each(|seq| _ = link.send(Time::ZERO, &packet(seq), &mut Vec::new()));
+            // By 2.5 ms two packets are on the wire; the third is in transmission.
+            let (change, delay) = (Change::Delay { delay: Dur::from_ms(1), reorders: true }, Dur::from_ms(1));
+            let taken = link.apply(ms(25), change, &LinkSpec { delay, ..spec.clone() }, 1, 0);
+            assert_eq!(
+                taken.iter().map(|packet| (packet.seq(), packet.at)).collect::<Vec<_>>(),
+                [(0, ms(110)), (1, ms(120))]
+            );
+            assert_eq!(
+                (link.waiting(ms(25)), link.held_packets(), link.counts(ms(25)).delivered_packets),
+                ((1000, 1), 2, 2)
+            );
+            assert_eq!(arrivals(&mut link), [40, 50]);
+            // With a longer delay, no packet can be overtaken.
+            _ = link.send(ms(60), &packet(4), &mut Vec::new());
+            let longer = Change::Delay { delay: Dur::from_ms(5), reorders: true };
+            assert!(link.apply(ms(75), longer, &LinkSpec { delay: Dur::from_ms(5), ..spec }, 1, 0).is_empty());
+            assert_eq!(arrivals(&mut link), [80]);
         }
     }
 

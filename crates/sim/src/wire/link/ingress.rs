@@ -96,8 +96,9 @@ impl Ingress {
     pub(super) fn new(spec: &LinkSpec, has_active_queue: bool, seed: u64, number: u64) -> Option<Ingress> {
         let faults = Faults::new(spec, seed, number);
         let meter = spec.queue.rcp.map(|rcp| RcpMeter::new(rcp, spec.rate));
-        let has_stage = spec.effects.as_ref().is_some_and(|effects| effects.has_stage());
-        let is_needed = faults.random.is_some() || faults.gate.is_some() || meter.is_some() || has_active_queue;
+        let has_stage = spec.has_stage();
+        let is_faulty = faults.random.is_some() || faults.gate.is_some();
+        let is_needed = is_faulty || meter.is_some() || has_stage || has_active_queue;
         is_needed.then_some(Ingress { faults, meter, has_stage })
     }
 

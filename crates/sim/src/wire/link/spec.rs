@@ -40,6 +40,8 @@ pub(crate) struct LinkSpec {
     pub(crate) is_controlled: bool,
     /// The link changes during the run: it must not be fused, and no departure is certain before it has happened.
     pub(crate) changes: bool,
+    /// Some change of the delay lets packets overtake others. On other links, no change does.
+    pub(crate) reorders: bool,
     /// The trace that the transmitter follows, if any; `rate` is then its mean.
     pub(crate) trace: Option<Arc<Trace>>,
     /// The largest packet that any flow sends.
@@ -51,7 +53,7 @@ impl LinkSpec {
     pub(crate) fn apply(&mut self, change: Change) {
         match change {
             Change::Rate(rate) => self.rate = rate,
-            Change::Delay(delay) => (self.delay, self.mean_delay) = (self.shortest(delay), delay),
+            Change::Delay { delay, .. } => (self.delay, self.mean_delay) = (self.shortest(delay), delay),
             Change::Loss(_) | Change::Down(_) => {}
         }
     }
@@ -61,10 +63,15 @@ impl LinkSpec {
         self.effects.as_ref().map_or(delay, |effects| effects.shortest(delay))
     }
 
-    /// The random delays and duplicates at the far end of link number `link`, if it has any.
+    /// Returns true if packets pass a stage at the far end.
+    pub(crate) fn has_stage(&self) -> bool {
+        self.reorders || self.effects.as_ref().is_some_and(|effects| effects.has_stage())
+    }
+
+    /// The random delays and duplicates at the far end of link number `link`, if it has a stage there.
     pub(crate) fn draws(&self, seed: u64, link: u32) -> Option<Draws> {
-        let effects = self.effects.as_ref().filter(|effects| effects.has_stage())?;
-        Some(Draws::new(effects, self.mean_delay, seed, u64::from(link)))
+        let effects = self.effects.clone().unwrap_or_default();
+        self.has_stage().then(|| Draws::new(&effects, self.mean_delay, seed, u64::from(link)))
     }
 
     /// The effects on packets that arrive at link number `link`, if there are any.
@@ -131,6 +138,7 @@ impl LinkSpec {
             pauses: None,
             is_controlled: false,
             changes: false,
+            reorders: false,
             trace: None,
             largest_bytes: 1000,
         }
