@@ -22,7 +22,22 @@ pub struct Drawn {
     pub schemes: Vec<(String, String)>,
     /// Time series, measures and a log of packets.
     pub observers: String,
+    /// Names and contents of the traces, which the scenario expects in its folder.
+    pub traces: Vec<(String, String)>,
 }
+
+/// Keys of links, each of which some scenarios must have.
+pub const LINK_KEYS: [&str; 9] = [
+    "[[change]]",
+    "down = true",
+    "reorder = true",
+    "trace =",
+    "jitter =",
+    "reorder_distance =",
+    "duplicate =",
+    "burst_loss =",
+    "policer =",
+];
 
 /// The variant of a [`Drawn`] to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +97,9 @@ pub fn draw(seed: u64, index: u64) -> Drawn {
     let observers = observers(rng, &network, duration_us, rcp);
     text += &changes(rng, &network, duration_us);
     text += &effects(rng, &network);
-    Drawn { duration_us, ends, network: text, schemes, observers }
+    let (links, traces) = traces(rng, &network, &format!("{seed}-{index}"));
+    text += &links;
+    Drawn { duration_us, ends, network: text, schemes, observers, traces }
 }
 
 /// The network of a topology table.
@@ -526,6 +543,45 @@ fn effects(rng: &mut Stream, network: &Network) -> String {
     text
 }
 
+/// Cables that follow traces, and these traces. File names begin with `prefix`.
+fn traces(rng: &mut Stream, network: &Network, prefix: &str) -> (String, Vec<(String, String)>) {
+    let (mut text, mut files) = (String::new(), Vec::new());
+    let count = if one_in(rng, 4) { 1 + rng.below(2) } else { 0 };
+    for number in 0..count {
+        let name = format!("{prefix}-{number}.trace");
+        let cable = cable(rng, network);
+        let _ = writeln!(text, "[[link]]\nbetween = {cable:?}\ntrace = \"{name}\"");
+        if one_in(rng, 2) {
+            let _ = writeln!(text, "trace_from = \"{}\"", cable[0]);
+        }
+        files.push((name, if one_in(rng, 2) { opportunities(rng) } else { rates(rng) }));
+    }
+    (text, files)
+}
+
+/// A trace of opportunities, of 100 kb/s or more.
+fn opportunities(rng: &mut Stream) -> String {
+    let period_ms = whole(rng, 1, 400);
+    let mut times: Vec<_> = (0..whole(rng, 1 + period_ms / 100, 2_000)).map(|_| rng.below(period_ms + 1)).collect();
+    times.push(period_ms);
+    times.sort_unstable();
+    times.iter().map(|ms| format!("{ms}\n")).collect()
+}
+
+/// A trace of rates, with outages.
+fn rates(rng: &mut Stream) -> String {
+    let (mut text, mut at_us) = ("time_ms,rate_kbps\n".to_owned(), 0);
+    for _ in 0..rng.below(8) {
+        let kbps = if one_in(rng, 4) { 0 } else { whole(rng, 100, 200_000) };
+        let _ = writeln!(text, "{}.{:03},{kbps}", at_us / 1_000, at_us % 1_000);
+        at_us += whole(rng, 1, 100_000);
+    }
+    // The last rate lasts as long as the one before it.
+    let _ = writeln!(text, "{}.{:03},{}", at_us / 1_000, at_us % 1_000, whole(rng, 500, 200_000));
+    let _ = writeln!(text, "{}.{:03},{}", at_us / 1_000 + 20, at_us % 1_000, whole(rng, 500, 200_000));
+    text
+}
+
 /// Changes of cables in order of time. A cable that goes down comes up again, so that flows can end.
 fn changes(rng: &mut Stream, network: &Network, duration_us: u64) -> String {
     let mut text = String::new();
@@ -538,6 +594,7 @@ fn changes(rng: &mut Stream, network: &Network, duration_us: u64) -> String {
         at_us += rng.below(duration_us / 8);
         let cable = cable(rng, network);
         let from = if one_in(rng, 2) { format!("from = \"{}\"\n", cable[0]) } else { String::new() };
+        let reorder = if one_in(rng, 2) { "\nreorder = true" } else { "" };
         match rng.below(5) {
             0 => {
                 table(at_us, &cable, &format!("{from}down = true"));
@@ -545,11 +602,11 @@ fn changes(rng: &mut Stream, network: &Network, duration_us: u64) -> String {
                 table(at_us, &cable, &format!("{from}down = false"));
             }
             1 => table(at_us, &cable, &format!("{from}loss = {:?}", rng.unit() / 10.0)),
-            2 => table(at_us, &cable, &format!("{from}delay = {}", span(rng, Dur::ZERO, Dur::from_ms(20)))),
+            2 => table(at_us, &cable, &format!("{from}delay = {}{reorder}", span(rng, Dur::ZERO, Dur::from_ms(20)))),
             3 => table(at_us, &cable, &format!("{from}rate = {}", rate(rng, 1_000_000, 200_000_000))),
             _ => {
                 let (rate, delay) = (rate(rng, 500_000, 100_000_000), span(rng, Dur::ZERO, Dur::from_ms(5)));
-                table(at_us, &cable, &format!("{from}rate = {rate}\ndelay = {delay}"));
+                table(at_us, &cable, &format!("{from}rate = {rate}\ndelay = {delay}{reorder}"));
             }
         }
     }

@@ -8,7 +8,7 @@ mod draw;
 mod trial;
 mod value;
 
-use draw::{Drawn, Form, draw};
+use draw::{Drawn, Form, LINK_KEYS, draw};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::hash::{BuildHasher, RandomState};
@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use trial::{Outcome, Seen, trial};
+use trial::{Outcome, Seen, trial, write_traces};
 
 /// The time after which a running scenario is named: a hundred times the usual time.
 const SLOW_AFTER: Duration = Duration::from_secs(5);
@@ -34,11 +34,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let (mut held, mut failed) = (Vec::<Seen>::new(), 0);
     let mut refused = BTreeMap::<String, u64>::new();
+    let mut with_key = LINK_KEYS.map(|_| 0);
     while (held.len() as u64) + failed < count {
         UNDER_WAY.store(index, Ordering::Relaxed);
         let (drawn, outcome) = trial(seed, index);
         match outcome {
-            Outcome::Held(seen) => held.push(seen),
+            Outcome::Held(seen) => {
+                held.push(seen);
+                for (key, count) in LINK_KEYS.iter().zip(&mut with_key) {
+                    *count += u64::from(drawn.network.contains(key));
+                }
+            }
             Outcome::Refused(why) => *refused.entry(reason(&why)).or_default() += 1,
             Outcome::Failed(why) => {
                 failed += 1;
@@ -51,6 +57,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     report(&held, &refused);
+    let with_key: Vec<_> = LINK_KEYS.iter().zip(with_key).map(|(key, count)| format!("{count} {key}")).collect();
+    eprintln!("of the scenarios that held: {}", with_key.join(", "));
     eprintln!("{} held, {failed} failed of seed {seed}, {:.0} s", held.len(), start.elapsed().as_secs_f64());
     if failed > 0 { Err(format!("{failed} scenarios failed").into()) } else { Ok(()) }
 }
@@ -75,6 +83,7 @@ fn keep(seed: u64, index: u64, drawn: &Drawn, why: &str) -> std::io::Result<()> 
     std::fs::create_dir_all(folder)?;
     let path = folder.join(format!("{seed}-{index}.toml"));
     std::fs::write(&path, drawn.text(Form::AsDrawn))?;
+    write_traces(drawn, folder)?;
     eprintln!("scenario {index} of seed {seed}: {why}: {}", path.display());
     Ok(())
 }

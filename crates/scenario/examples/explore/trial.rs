@@ -4,7 +4,7 @@ use super::draw::{Drawn, Form, draw};
 use sparelane_scenario::{Scenario, Source, digest};
 use sparelane_sim::Records;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The number of events after which a run is cut short.
 const MAX_EVENTS: u64 = 200_000;
@@ -61,8 +61,8 @@ struct Run {
 fn run(drawn: &Drawn, form: Form, max_events: u64) -> Result<Run, Outcome> {
     let text = drawn.text(form);
     let refused = |error: &dyn ToString| Outcome::Refused(error.to_string());
-    let scenario =
-        Scenario::parse(&text, &Source::at(Path::new("drawn.toml")), &[]).map_err(|error| refused(&error))?;
+    let source = Source { file: "drawn.toml".to_owned(), folder: scratch() };
+    let scenario = Scenario::parse(&text, &source, &[]).map_err(|error| refused(&error))?;
     let mut simulation = scenario.simulate().map_err(|error| refused(&error))?;
     let broken = |error: &dyn ToString| Outcome::Failed(format!("a broken law: {}", error.to_string()));
     let progress = simulation.advance(max_events).map_err(|error| broken(&error))?;
@@ -72,7 +72,27 @@ fn run(drawn: &Drawn, form: Form, max_events: u64) -> Result<Run, Outcome> {
 
 /// Tries a scenario.
 pub fn judge(drawn: &Drawn) -> Outcome {
-    judged(drawn).unwrap_or_else(|outcome| outcome)
+    if let Err(error) = write_traces(drawn, &scratch()) {
+        return Outcome::Failed(format!("cannot write a trace to {}: {error}", scratch().display()));
+    }
+    let outcome = judged(drawn).unwrap_or_else(|outcome| outcome);
+    for (name, _) in &drawn.traces {
+        let _ = std::fs::remove_file(scratch().join(name));
+    }
+    outcome
+}
+
+/// Writes the traces of a scenario to its folder.
+pub fn write_traces(drawn: &Drawn, folder: &Path) -> std::io::Result<()> {
+    if !drawn.traces.is_empty() {
+        std::fs::create_dir_all(folder)?;
+    }
+    drawn.traces.iter().try_for_each(|(name, content)| std::fs::write(folder.join(name), content))
+}
+
+/// The folder of this process for traces of the scenario that runs.
+fn scratch() -> PathBuf {
+    std::env::temp_dir().join(format!("sparelane-explore-{}", std::process::id()))
 }
 
 fn judged(drawn: &Drawn) -> Result<Outcome, Outcome> {

@@ -38,6 +38,19 @@ fn random_scenarios_keep_all_laws_repeat_to_the_bit_and_leave_no_flow_stuck() {
     assert!(packet_hops > 1_000, "{packet_hops} packet-hops in {COUNT} scenarios");
 }
 
+#[test]
+fn some_random_scenarios_have_each_kind_of_change_and_effect_of_links_and_pass_the_parser() {
+    let mut passed = String::new();
+    for index in 0..150 {
+        let (drawn, outcome) = trial(1, index);
+        if matches!(outcome, Outcome::Held(_)) {
+            passed += &drawn.network;
+        }
+    }
+    let missing: Vec<_> = draw::LINK_KEYS.iter().filter(|key| !passed.contains(**key)).collect();
+    assert!(missing.is_empty(), "no scenario has {missing:?}");
+}
+
 /// Six links lose a fifth of the packets each, so three of four handshakes fail, and timeouts back off to a minute. Flow
 /// 0 delivers nothing for ten minutes, and then ends. With plain TCP, other packets are lost.
 #[test]
@@ -51,6 +64,7 @@ fn a_flow_whose_packets_are_lost_for_minutes_is_not_stuck() {
         network: network.to_owned(),
         schemes: vec![("x".to_owned(), "controller = \"constant\"\n".to_owned())],
         observers: String::new(),
+        traces: Vec::new(),
     };
     let outcome = judge(&drawn);
     assert!(matches!(outcome, Outcome::Held(seen) if seen.slow), "{outcome:?}");
