@@ -127,6 +127,8 @@ impl Hash {
             peak_backlog_bytes,
             pause_frames,
             paused_ps,
+            duplicated_packets,
+            reordered_packets,
         } = table;
         self.narrow("link from", from);
         self.narrow("link to", to);
@@ -142,6 +144,11 @@ impl Hash {
         if pause_frames.iter().any(|&frames| frames > 0) {
             self.wide("link pause frames", pause_frames);
             self.wide("link paused", paused_ps);
+        }
+        for (name, column) in [("link duplicated", duplicated_packets), ("link reordered", reordered_packets)] {
+            if column.iter().any(|&packets| packets > 0) {
+                self.wide(name, column);
+            }
         }
     }
 
@@ -221,11 +228,13 @@ mod tests {
         let mut other = one_flow();
         other.totals.events = 99;
         assert_eq!(digest(&other), base);
-        let changes: [fn(&mut Records); 12] = [
+        let changes: [fn(&mut Records); 14] = [
             |records| records.flows.size_bytes[0] += 1,
             |records| records.flows.sent_packets.swap(1, 2),
             |records| records.links.marked_packets.push(0),
             |records| records.links.pause_frames.push(1),
+            |records| records.links.duplicated_packets.push(1),
+            |records| records.links.reordered_packets.push(1),
             |records| records.series.value[0] = -0.5,
             |records| records.totals.finished_flows = 1,
             |records| records.flows.traffic_class.push(0),

@@ -155,6 +155,8 @@ pub fn columns_of_links(links: &LinkTable, nodes: &[String]) -> Table {
         ("peak_backlog_bytes".to_owned(), Column::u64(links.peak_backlog_bytes.clone())),
         ("pause_frames".to_owned(), Column::u64(or_none(&links.pause_frames, rows, 0))),
         ("paused_s".to_owned(), Column::seconds(&or_none(&links.paused_ps, rows, 0))),
+        ("duplicated_packets".to_owned(), Column::u64(or_none(&links.duplicated_packets, rows, 0))),
+        ("reordered_packets".to_owned(), Column::u64(or_none(&links.reordered_packets, rows, 0))),
     ]
 }
 

@@ -11,7 +11,7 @@
 use crate::config::{Change, RunConfig};
 use crate::engine::fabric::{AT_HOST, Alarm, Event, Fabric, StageEvent, TreeFabric};
 use crate::hosts::Hosts;
-use crate::records::LinkTable;
+use crate::records::{LinkColumns, LinkTable};
 use crate::routing::network::{Network, NodeId};
 use crate::routing::routes::{Routes, link_of};
 use crate::simulation::{BuildError, check_paths};
@@ -204,11 +204,12 @@ impl LiveNetwork {
         self.fabric.settle(self.now);
         self.take_dropped();
         let mut table = LinkTable::default();
-        let has_pause = self.network.has_pause();
+        let stages = self.specs.iter().any(LinkSpec::has_stage);
+        let columns = LinkColumns { pause: self.network.has_pause(), stages };
         for (number, spec) in (0..).zip(&self.specs) {
             let cable = &self.network.cables[number as usize / 2];
             let (from, to) = if number % 2 == 0 { (cable.a, cable.b) } else { (cable.b, cable.a) };
-            table.add([from, to], spec.rate, &self.fabric.counts(self.now, number), has_pause);
+            table.add([from, to], spec.rate, &self.fabric.counts(self.now, number), columns);
         }
         table
     }

@@ -130,11 +130,25 @@ pub struct LinkTable {
     pub pause_frames: Vec<u64>,
     /// Time for which PAUSE kept the transmitter silent, picoseconds. Empty if no cable has PAUSE.
     pub paused_ps: Vec<u64>,
+    /// Packets that the link delivered twice. Empty if no link of the run can duplicate or reorder packets.
+    pub duplicated_packets: Vec<u64>,
+    /// Packets that the link delivered after one that was sent later (RFC 4737 section 4). Empty if no link of the run can
+    /// duplicate or reorder packets.
+    pub reordered_packets: Vec<u64>,
+}
+
+/// The columns of links that not every run has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LinkColumns {
+    /// Some cable has PAUSE.
+    pub(crate) pause: bool,
+    /// Some link has a stage at its far end.
+    pub(crate) stages: bool,
 }
 
 impl LinkTable {
-    /// Adds the row of a link. `has_pause` is true if any cable has PAUSE.
-    pub(crate) fn add(&mut self, [from, to]: [NodeId; 2], rate: Rate, counts: &LinkCounts, has_pause: bool) {
+    /// Adds the row of a link.
+    pub(crate) fn add(&mut self, [from, to]: [NodeId; 2], rate: Rate, counts: &LinkCounts, columns: LinkColumns) {
         self.from.push(from.0);
         self.to.push(to.0);
         self.rate_bps.push(rate.as_bps());
@@ -147,9 +161,13 @@ impl LinkTable {
         self.lost_packets.push(counts.lost);
         self.marked_packets.push(counts.marked);
         self.peak_backlog_bytes.push(counts.peak_backlog_bytes);
-        if has_pause {
+        if columns.pause {
             self.pause_frames.push(counts.pause_frames);
             self.paused_ps.push(counts.silence.as_ps());
+        }
+        if columns.stages {
+            self.duplicated_packets.push(counts.duplicated);
+            self.reordered_packets.push(counts.reordered);
         }
     }
 }

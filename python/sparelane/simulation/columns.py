@@ -163,6 +163,13 @@ LINKS: Columns = (
         "frames",
     ),
     Column("paused_s", "Float64", "Time for which PAUSE kept the transmitter silent.", "s"),
+    Column("duplicated_packets", "UInt64", "Packets that the link delivered twice.", "packets"),
+    Column(
+        "reordered_packets",
+        "UInt64",
+        "Packets that the link delivered after one that was sent later (RFC 4737).",
+        "packets",
+    ),
 )
 
 DROPS: Columns = (

@@ -136,6 +136,8 @@ def _links(network: Network, counts: list[Count], end_ns: int) -> dict[str, Colu
             "peak_backlog_bytes": _some(nothing, np.uint64),
             "pause_frames": np.zeros(len(nothing), dtype=np.uint64),
             "paused_s": np.zeros(len(nothing)),
+            "duplicated_packets": np.zeros(len(nothing), dtype=np.uint64),
+            "reordered_packets": np.zeros(len(nothing), dtype=np.uint64),
         }
     )
 

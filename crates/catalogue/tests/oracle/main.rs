@@ -421,7 +421,7 @@ fn random_scenarios_give_the_same_records_in_both_engines() {
 
 #[test]
 fn random_scenarios_with_changing_links_give_the_same_records_in_both_engines() {
-    let (mut finished, mut delivered, mut differing) = (0, 0, 0);
+    let (mut finished, mut delivered, mut differing, mut reordered) = (0, 0, 0, 0);
     for seed in 500..530 {
         let config = |is_changing: bool| {
             let config = if seed % 3 == 0 { tandem::scenario(seed) } else { scenario(seed) };
@@ -435,8 +435,10 @@ fn random_scenarios_with_changing_links_give_the_same_records_in_both_engines() 
         differing += u64::from(fast.flows != run_of(Engine::Fast, config(false)).flows);
         finished += fast.totals.finished_flows;
         delivered += fast.links.sent_packets.iter().sum::<u64>();
+        reordered += fast.links.reordered_packets.iter().sum::<u64>();
     }
     assert!(finished > 200 && delivered > 20_000, "{finished} flows finished, {delivered} packets crossed a link");
+    assert!(reordered > 50, "{reordered} packets were overtaken");
     assert!(differing > 25, "changes had effects in {differing} of 30 scenarios");
 }
 
@@ -529,7 +531,7 @@ fn with_effects(network: &mut Network, seed: u64) {
 
 #[test]
 fn random_scenarios_with_effects_of_links_give_the_same_records_in_both_engines() {
-    let (mut finished, mut delivered, mut paused) = (0, 0, 0);
+    let (mut finished, mut delivered, mut paused, mut doubled, mut reordered) = (0, 0, 0, 0, 0);
     for seed in 800..830 {
         let config = || {
             let mut config = if seed % 5 == 0 { tandem::scenario(seed) } else { scenario(seed) };
@@ -547,7 +549,10 @@ fn random_scenarios_with_effects_of_links_give_the_same_records_in_both_engines(
         finished += fast.totals.finished_flows;
         delivered += fast.links.sent_packets.iter().sum::<u64>();
         paused += fast.links.pause_frames.iter().sum::<u64>();
+        doubled += fast.links.duplicated_packets.iter().sum::<u64>();
+        reordered += fast.links.reordered_packets.iter().sum::<u64>();
     }
+    assert!(doubled > 1_000 && reordered > 1_000, "{doubled} packets were doubled, {reordered} were overtaken");
     assert!(finished > 200 && delivered > 20_000, "{finished} flows finished, {delivered} packets crossed a link");
     assert!(paused > 100, "{paused} PAUSE frames");
 }

@@ -395,7 +395,7 @@ impl<Q: EventQueue> LinkFabric<Q> {
     #[inline(never)]
     fn divert(&mut self, now: Time, from: usize, onward: u32, packet: Packet) -> bool {
         if let Some(packet) = packet.unstaged() {
-            return self.enter_stage(now, from, packet);
+            return self.enter_stage(now, from, None, packet);
         }
         if let Some(quanta) = packet.pause_quanta() {
             self.apply_pause(now, from, quanta);
@@ -435,15 +435,19 @@ impl<Q: EventQueue> LinkFabric<Q> {
         }
     }
 
-    /// Adds a packet to the stage at the far end of link `from`. Returns true if the packet is doubled.
-    fn enter_stage(&mut self, now: Time, from: usize, packet: Packet) -> bool {
+    /// Adds a packet to the stage at the far end of link `from`, with its number there if it has one. Returns true if the
+    /// packet is doubled.
+    fn enter_stage(&mut self, now: Time, from: usize, number: Option<u64>, packet: Packet) -> bool {
         // As without a stage, the crossing is recorded unless the route ends behind the link.
         if self.watched.contains(&(from as u32)) && self.routes[packet.route() as usize] < AT_INTERFACE {
             self.crossings.push(Crossing { at: now, link: from as u32, packet });
         }
         let Some(place) = self.stage_of(from as u32) else { return false };
-        let is_doubled = self.stages[place].is_doubled();
-        self.add_to_stage(now, place, packet);
+        let stage = &mut self.stages[place];
+        let is_doubled = stage.is_doubled();
+        let number = number.unwrap_or_else(|| stage.next_number());
+        stage.add(now, number, packet);
+        self.refresh_stage(place);
         self.stage_event = is_doubled.then_some(StageEvent::Doubled(from as u32, packet));
         is_doubled
     }
@@ -453,8 +457,8 @@ impl<Q: EventQueue> LinkFabric<Q> {
         self.stages.binary_search_by_key(&link, |stage| stage.link).ok()
     }
 
-    fn add_to_stage(&mut self, now: Time, place: usize, packet: Packet) {
-        self.stages[place].add(now, packet);
+    /// Updates the next event of a stage.
+    fn refresh_stage(&mut self, place: usize) {
         self.events.set(self.links.len() + place, self.stages[place].next_event());
     }
 
@@ -466,11 +470,13 @@ impl<Q: EventQueue> LinkFabric<Q> {
         let stage = &mut self.stages[place];
         let (late, from) = (stage.take_late(now), stage.link as usize);
         let due = if late.is_none() { stage.take() } else { None };
-        let next = stage.next_event();
-        self.events.set(self.links.len() + place, next);
+        self.refresh_stage(place);
         self.other_events += 1;
-        if let Some(packet) = late {
-            return self.divert(now, from, LOST, packet);
+        if let Some((number, packet)) = late {
+            return match packet.unstaged() {
+                Some(packet) => self.enter_stage(now, from, Some(number), packet),
+                None => self.divert(now, from, LOST, packet),
+            };
         }
         let Some(packet) = due else { return false };
         self.stage_event = match self.routes[packet.route() as usize] {
@@ -721,8 +727,7 @@ impl<Q: EventQueue> Fabric for LinkFabric<Q> {
                         stage.hasten(now + spec.delay);
                     }
                     overtaken.into_iter().for_each(|packet| stage.add_late(packet));
-                    let next = stage.next_event();
-                    self.events.set(self.links.len() + place, next);
+                    self.refresh_stage(place);
                 }
             }
             Change::Loss(_) | Change::Down(_) => {}
@@ -735,7 +740,8 @@ impl<Q: EventQueue> Fabric for LinkFabric<Q> {
 
     fn add_copy(&mut self, now: Time, link: u32, packet: Packet) {
         if let Some(place) = self.stage_of(link) {
-            self.add_to_stage(now, place, packet);
+            self.stages[place].add_copy(now, packet);
+            self.refresh_stage(place);
         }
     }
 
@@ -791,7 +797,11 @@ impl<Q: EventQueue> Fabric for LinkFabric<Q> {
     }
 
     fn counts(&mut self, now: Time, link: u32) -> LinkCounts {
-        self.links[link as usize].counts(now)
+        let mut counts = self.links[link as usize].counts(now);
+        if let Some(place) = self.stage_of(link) {
+            (counts.duplicated, counts.reordered) = self.stages[place].counts();
+        }
+        counts
     }
 
     fn held_packets(&self, link: u32) -> u64 {

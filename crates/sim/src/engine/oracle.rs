@@ -79,14 +79,18 @@ struct Staged {
     at: Time,
     order: u64,
     follows: Option<u64>,
+    /// Its number in the order of sending. A copy has the number of its original.
+    number: u64,
     packet: Packet,
 }
 
 struct Port {
     draws: Option<Draws>,
     staged: Vec<Staged>,
-    /// Packets that were sent before the delay fell, each with its time of arrival, in the order of sending.
-    late: Vec<(Time, Packet)>,
+    /// Packets that were sent before the delay fell, each with its time of arrival and its number, in the order of sending.
+    late: Vec<(Time, u64, Packet)>,
+    /// The last number given, that of the packet that was staged last, and the highest of those that left.
+    numbers: [u64; 3],
     /// Arrivals at the stage, orders given so far, and the latest time of a packet that is not held back.
     stage_counts: [u64; 2],
     latest: Time,
@@ -317,7 +321,10 @@ impl TwoEventFabric {
             port.counts.delivered_packets += late.len() as u64;
             port.counts.delivered_bytes += late.iter().map(|(_, packet)| packet.wire_bytes()).sum::<u64>();
             due.extend(late.iter().map(|(at, _)| (*at, Kind::ArrivesLate(link))));
-            port.late.extend(late);
+            for (at, packet) in late {
+                port.numbers[0] += 1;
+                port.late.push((at, port.numbers[0], packet));
+            }
         }
         for (at, _) in port.wire.iter_mut().filter(|(at, _)| *at > limit) {
             *at = limit;
@@ -346,9 +353,10 @@ impl TwoEventFabric {
         }
     }
 
-    /// Adds a packet to the stage of `link`.
-    fn add_to_stage(&mut self, now: Time, link: u32, packet: Packet) {
+    /// Adds a packet with this number to the stage of `link`.
+    fn add_to_stage(&mut self, now: Time, link: u32, number: u64, packet: Packet) {
         let port = &mut self.ports[link as usize];
+        port.numbers[1] = number;
         let Some(draws) = &mut port.draws else { return };
         let may_overtake = draws.effects.jitter.is_some_and(|jitter| jitter.reorders);
         let undisturbed = now + draws.extra();
@@ -359,11 +367,11 @@ impl TwoEventFabric {
             Some(held) => {
                 let follows = Some(arrivals + held.distance);
                 times = vec![at + held.within];
-                port.staged.push(Staged { at: at + held.within, order: orders, follows, packet });
+                port.staged.push(Staged { at: at + held.within, order: orders, follows, number, packet });
             }
             None => {
                 port.latest = port.latest.max(at);
-                port.staged.push(Staged { at, order: orders, follows: None, packet });
+                port.staged.push(Staged { at, order: orders, follows: None, number, packet });
             }
         }
         // The packet that waited for this one leaves right behind it.
@@ -377,14 +385,17 @@ impl TwoEventFabric {
 
     /// Takes the packet that leaves the stage of `link` now, if there is one.
     fn take_stage_event(&mut self, now: Time, link: u32) -> Option<Packet> {
-        let staged = &mut self.ports[link as usize].staged;
+        let Port { staged, numbers, counts, .. } = &mut self.ports[link as usize];
         let due = (0..staged.len()).filter(|&place| staged[place].at <= now);
         let next = due.min_by_key(|&place| (staged[place].at, staged[place].order))?;
-        Some(staged.remove(next).packet)
+        let Staged { number, packet, .. } = staged.remove(next);
+        counts.reordered += u64::from(number < numbers[2]);
+        numbers[2] = numbers[2].max(number);
+        Some(packet)
     }
 
-    /// Handles a packet at the far end of `link`.
-    fn arrive(&mut self, now: Time, link: u32, packet: Packet) -> Option<Event> {
+    /// Handles a packet at the far end of `link`, with its number if it has one.
+    fn arrive(&mut self, now: Time, link: u32, number: Option<u64>, packet: Packet) -> Option<Event> {
         let port = &mut self.ports[link as usize];
         if packet.is_lost_on_wire() {
             port.counts.lost += 1;
@@ -393,7 +404,11 @@ impl TwoEventFabric {
         }
         let Some(draws) = &mut port.draws else { return self.pass_on(now, link, packet) };
         let is_doubled = draws.is_doubled();
-        self.add_to_stage(now, link, packet);
+        let number = number.unwrap_or_else(|| {
+            port.numbers[0] += 1;
+            port.numbers[0]
+        });
+        self.add_to_stage(now, link, number, packet);
         self.stage_event = is_doubled.then_some(StageEvent::Doubled(link, packet));
         is_doubled.then_some(Event::AtStage)
     }
@@ -471,6 +486,7 @@ impl Fabric for TwoEventFabric {
             draws: spec.draws(seed, number as u32),
             staged: Vec::new(),
             late: Vec::new(),
+            numbers: [0; 3],
             stage_counts: [0; 2],
             latest: Time::ZERO,
             spec: spec.clone(),
@@ -552,7 +568,7 @@ impl Fabric for TwoEventFabric {
                     }
                     port.counts.delivered_packets += 1;
                     port.counts.delivered_bytes += packet.wire_bytes();
-                    if let Some(event) = self.arrive(now, link, packet) {
+                    if let Some(event) = self.arrive(now, link, None, packet) {
                         return Some((now, event));
                     }
                 }
@@ -561,8 +577,8 @@ impl Fabric for TwoEventFabric {
                     // A later change of the delay leaves events behind.
                     let due = (0..late.len()).filter(|&place| late[place].0 <= now);
                     let Some(next) = due.min_by_key(|&place| late[place].0) else { continue };
-                    let (_, packet) = late.remove(next);
-                    if let Some(event) = self.arrive(now, link, packet) {
+                    let (_, number, packet) = late.remove(next);
+                    if let Some(event) = self.arrive(now, link, Some(number), packet) {
                         return Some((now, event));
                     }
                 }
@@ -666,8 +682,8 @@ impl Fabric for TwoEventFabric {
             Change::Delay { delay, reorders } => {
                 self.retune(now, link, spec, reorders);
                 let limit = if reorders { Time::NEVER } else { now + spec.delay };
-                let late = self.ports[link as usize].late.iter_mut().filter(|(at, _)| *at > limit);
-                let hastened = late.map(|(at, _)| *at = limit).count();
+                let late = self.ports[link as usize].late.iter_mut().filter(|(at, ..)| *at > limit);
+                let hastened = late.map(|(at, ..)| *at = limit).count();
                 (0..hastened).for_each(|_| self.push(limit, Kind::ArrivesLate(link)));
                 self.ports[link as usize].draws.iter_mut().for_each(|draws| draws.set_delay(delay));
             }
@@ -681,7 +697,10 @@ impl Fabric for TwoEventFabric {
     }
 
     fn add_copy(&mut self, now: Time, link: u32, packet: Packet) {
-        self.add_to_stage(now, link, packet);
+        let port = &mut self.ports[link as usize];
+        port.counts.duplicated += 1;
+        let number = port.numbers[1];
+        self.add_to_stage(now, link, number, packet);
     }
 
     fn plan_drop(&mut self, link: u32, planned: PlannedDrop) {

@@ -20,15 +20,18 @@ use std::collections::{BTreeMap, VecDeque};
 /// The order in which packets leave a stage: by time, then by the order in which that time was set.
 type Key = (Time, u64);
 
+/// A packet with its number in the order of sending. A copy has the number of its original.
+type Numbered = (u64, Packet);
+
 /// A stage.
 #[derive(Debug)]
 pub(crate) struct Stage {
     /// The link that the packets come from.
     pub(crate) link: u32,
     draws: Draws,
-    due: BTreeMap<Key, Packet>,
+    due: BTreeMap<Key, Numbered>,
     /// Packets that have not arrived, since they were sent before the delay fell, by their time of arrival.
-    late: BTreeMap<Key, Packet>,
+    late: BTreeMap<Key, Numbered>,
     /// Packets that are held back, each with the number of the arrival that it follows.
     held: VecDeque<(u64, Key)>,
     /// The number of arrivals, and of keys.
@@ -36,6 +39,13 @@ pub(crate) struct Stage {
     keys: u64,
     /// The latest time at which a packet that is not held back is due.
     latest: Time,
+    /// The last number that was given, that of the packet that was added last, and the highest of those that left.
+    last_number: u64,
+    added: u64,
+    highest_gone: u64,
+    /// Copies, and packets that left after one that was sent later.
+    duplicated: u64,
+    reordered: u64,
 }
 
 impl Stage {
@@ -47,12 +57,27 @@ impl Stage {
 
     fn with(draws: Draws, link: u32) -> Stage {
         let (due, late, held) = (BTreeMap::new(), BTreeMap::new(), VecDeque::new());
-        Stage { link, draws, due, late, held, arrivals: 0, keys: 0, latest: Time::ZERO }
+        Stage {
+            link,
+            draws,
+            due,
+            late,
+            held,
+            arrivals: 0,
+            keys: 0,
+            latest: Time::ZERO,
+            last_number: 0,
+            added: 0,
+            highest_gone: 0,
+            duplicated: 0,
+            reordered: 0,
+        }
     }
 
     /// The time at which the next packet is due or arrives.
     pub(crate) fn next_event(&self) -> Time {
-        let first = |packets: &BTreeMap<Key, Packet>| packets.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
+        let first =
+            |packets: &BTreeMap<Key, Numbered>| packets.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
         first(&self.due).min(first(&self.late))
     }
 
@@ -76,12 +101,12 @@ impl Stage {
 
     /// Adds a packet that was sent before the delay fell, and arrives at `packet.at`.
     pub(crate) fn add_late(&mut self, packet: Packet) {
-        let key = self.key(packet.at);
-        self.late.insert(key, packet);
+        let (key, number) = (self.key(packet.at), self.next_number());
+        self.late.insert(key, (number, packet));
     }
 
-    /// Takes the packet that arrives at `now`, if it was sent before the delay fell.
-    pub(crate) fn take_late(&mut self, now: Time) -> Option<Packet> {
+    /// Takes the packet that arrives at `now`, if it was sent before the delay fell, with its number.
+    pub(crate) fn take_late(&mut self, now: Time) -> Option<Numbered> {
         let first = self.late.first_entry()?;
         (first.key().0 <= now).then(|| first.remove())
     }
@@ -91,8 +116,26 @@ impl Stage {
         self.draws.is_doubled()
     }
 
-    /// Adds a packet that arrives at `now`.
-    pub(crate) fn add(&mut self, now: Time, packet: Packet) {
+    /// The number of the packet that was sent after all others so far.
+    pub(crate) fn next_number(&mut self) -> u64 {
+        self.last_number += 1;
+        self.last_number
+    }
+
+    /// Adds a copy of the packet that was added last.
+    pub(crate) fn add_copy(&mut self, now: Time, packet: Packet) {
+        self.duplicated += 1;
+        self.add(now, self.added, packet);
+    }
+
+    /// Packets that were doubled, and packets that left after one that was sent later.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        (self.duplicated, self.reordered)
+    }
+
+    /// Adds the packet with this number, which arrives at `now`.
+    pub(crate) fn add(&mut self, now: Time, number: u64, packet: Packet) {
+        self.added = number;
         let mut at = now + self.draws.extra();
         if !self.draws.effects.jitter.is_some_and(|jitter| jitter.reorders) {
             at = at.max(self.latest);
@@ -100,12 +143,12 @@ impl Stage {
         match self.draws.is_held() {
             Some(Reordering { distance, within, .. }) => {
                 let key = self.key(at + within);
-                self.due.insert(key, packet);
+                self.due.insert(key, (number, packet));
                 self.held.push_back((self.arrivals + distance, key));
             }
             None => {
                 let key = self.key(at);
-                self.due.insert(key, packet);
+                self.due.insert(key, (number, packet));
                 self.latest = self.latest.max(at);
             }
         }
@@ -125,7 +168,10 @@ impl Stage {
 
     /// Takes the packet that is due.
     pub(crate) fn take(&mut self) -> Option<Packet> {
-        self.due.pop_first().map(|(_, packet)| packet)
+        let (_, (number, packet)) = self.due.pop_first()?;
+        self.reordered += u64::from(number < self.highest_gone);
+        self.highest_gone = self.highest_gone.max(number);
+        Some(packet)
     }
 
     fn key(&mut self, at: Time) -> Key {
@@ -155,7 +201,8 @@ mod tests {
         };
         for seq in 0..packets {
             let now = Time::ZERO + Dur::from_ms(1) * u64::from(seq);
-            stage.add(now, Packet::example(0, seq, 1500, false));
+            let number = stage.next_number();
+            stage.add(now, number, Packet::example(0, seq, 1500, false));
             drain(stage, now);
         }
         drain(stage, Time::from_ps(Time::NEVER.as_ps() - 1));
@@ -191,7 +238,7 @@ mod tests {
         let mut arrivals = Vec::new();
         while stage.next_event() != Time::NEVER {
             let now = stage.next_event();
-            arrivals.extend(stage.take_late(now).map(|packet| (packet.seq(), now)));
+            arrivals.extend(stage.take_late(now).map(|(_, packet)| (packet.seq(), now)));
         }
         assert_eq!(arrivals, [(0, at(9)), (1, at(12)), (2, at(12)), (3, at(12))]);
     }

@@ -3,8 +3,9 @@
 use super::World;
 use crate::engine::fabric::Fabric;
 use crate::physics::PhysicsViolation;
-use crate::records::Records;
+use crate::records::{LinkColumns, Records};
 use crate::routing::network::Limit;
+use crate::wire::link::LinkSpec;
 use sparelane_core::{Dur, Time};
 
 /// Picoseconds per second.
@@ -49,9 +50,12 @@ impl<F: Fabric> World<F> {
         let in_network = of_flows + self.finish_cross_traffic();
         let mut held_by_links = 0;
         let mut packet_hops = 0;
-        let has_pause = self.layout.network.has_pause();
+        let columns = LinkColumns {
+            pause: self.layout.network.has_pause(),
+            stages: self.layout.links.iter().any(LinkSpec::has_stage),
+        };
         for link in 0..self.layout.links.len() {
-            held_by_links += self.finish_link(link, has_pause)?;
+            held_by_links += self.finish_link(link, columns)?;
             packet_hops += self.records.links.sent_packets[link];
         }
         let went = self.tally.delivered + self.tally.dropped;
@@ -77,9 +81,9 @@ impl<F: Fabric> World<F> {
         }
     }
 
-    /// Writes the row of a link, with columns of PAUSE if `has_pause`, and checks its invariants. Returns the packets
-    /// that it and its stage hold.
-    fn finish_link(&mut self, link: usize, has_pause: bool) -> Result<u64, PhysicsViolation> {
+    /// Writes the row of a link, with the optional `columns`, and checks its invariants. Returns the packets that it and its
+    /// stage hold.
+    fn finish_link(&mut self, link: usize, columns: LinkColumns) -> Result<u64, PhysicsViolation> {
         let (now, spec) = (self.now, &self.layout.links[link]);
         let counts = self.fabric.counts(now, link as u32);
         let held = self.fabric.held_packets(link as u32);
@@ -109,7 +113,7 @@ impl<F: Fabric> World<F> {
         let cable = &self.layout.network.cables[link / 2];
         let (from, to) = if link.is_multiple_of(2) { (cable.a, cable.b) } else { (cable.b, cable.a) };
         let rate = self.changes.mean_rate(link as u32, spec, now);
-        self.records.links.add([from, to], rate, &counts, has_pause);
+        self.records.links.add([from, to], rate, &counts, columns);
         Ok(held + self.fabric.staged_packets(link as u32))
     }
 }

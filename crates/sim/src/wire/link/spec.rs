@@ -108,6 +108,9 @@ pub(crate) struct LinkCounts {
     /// PAUSE frames that arrived for the transmitter, and the time for which pauses kept it silent.
     pub(crate) pause_frames: u64,
     pub(crate) silence: Dur,
+    /// Packets that the stage doubled, and packets that left it after one that was sent later (RFC 4737 section 4).
+    pub(crate) duplicated: u64,
+    pub(crate) reordered: u64,
 }
 
 #[cfg(test)]
