@@ -201,8 +201,9 @@ impl<L: WindowLaw + 'static> CongestionControl for Validated<L> {
             return;
         };
         let before = self.windowed.window;
-        // The law cuts the volume in use.
-        self.windowed.window.cwnd = in_use.min(before.cwnd);
+        // The law cuts the volume in use, at least a segment: nothing is in use if the sender's own interface is full
+        // after a pause, and a window of zero would never open again.
+        self.windowed.window.cwnd = in_use.max(cx.mss_bytes).min(before.cwnd);
         let judged = match event {
             Congestion::Loss { .. } => Congestion::Loss { flight_bytes: in_use },
             Congestion::Marked { by_ecn, .. } => Congestion::Marked { flight_bytes: in_use, by_ecn },
@@ -399,6 +400,19 @@ mod tests {
         connection.with(|controller, cx| controller.on_congestion(Congestion::Loss { flight_bytes: 160 * MSS }, cx));
         connection.with(|controller, cx| controller.on_repaired(50 * MSS, cx));
         assert_eq!(connection.cwnd(), 80);
+    }
+
+    /// The interface of the sender can be full while the sender has nothing in flight.
+    #[test]
+    fn congestion_after_silence_leaves_a_segment() {
+        for by_ecn in [false, true] {
+            let mut connection = Connection::new();
+            connection.grows_to(20);
+            connection.waits(Dur::from_secs(20));
+            let event = Congestion::Marked { flight_bytes: 0, by_ecn };
+            connection.with(|controller, cx| controller.on_congestion(event, cx));
+            assert_eq!((connection.cwnd(), connection.controller.windowed.window.ssthresh), (1, 2 * MSS));
+        }
     }
 
     #[test]
