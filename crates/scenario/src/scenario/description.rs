@@ -117,7 +117,7 @@ impl Scenario {
         let to = if cable.a == change.from { cable.b } else { cable.a };
         let (quantity, value) = match change.change {
             Change::Rate(rate) => ("rate_bps", Json::whole(rate.as_bps())),
-            Change::Delay(delay) => ("delay_ns", nanoseconds(delay)),
+            Change::Delay { delay, .. } => ("delay_ns", nanoseconds(delay)),
             Change::Loss(loss) => ("loss", Json::Number(loss.probability)),
             Change::Down(is_down) => ("down", Json::Flag(is_down)),
         };
