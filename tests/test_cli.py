@@ -328,6 +328,7 @@ def test_the_ladder_has_a_line_for_every_size(here: Path, monkeypatch: pytest.Mo
     rungs = json.loads((here / "l.json").read_text(encoding="utf-8"))
     assert [(rung["ports"], rung["hosts"], rung["links"]) for rung in rungs] == [(4, 16, 96), (6, 54, 324)]
     assert all(rung["packet_hops"] > 0 and rung["flows"] > 0 for rung in rungs)
+    assert all(isinstance(rung["further_hop_ns"], float) for rung in rungs)
     assert len(result.stdout.splitlines()) == 3
     assert "its own workloads" in invoke("bench", "--ladder", "--ssthresh", "20").stderr
 

@@ -7,11 +7,15 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sparelane.common import memory
 from sparelane.common.folders import OutputError
 from sparelane.scenario.settings import toml_value
 from sparelane.simulation import simulate
+
+if TYPE_CHECKING:
+    from sparelane._native import Totals
 
 TEMPLATE = """\
 title = {title}
@@ -96,11 +100,15 @@ def scenario_text(topology: Path, duration: str, ssthresh_segments: int | None) 
     ssthresh = "" if ssthresh_segments is None else f"initial_ssthresh = {ssthresh_segments}\n"
     return TEMPLATE.format(
         title=toml_value(topology.stem),
-        duration=toml_value(SHORTEST if duration in NO_TIME else duration),
+        duration=_duration_value(duration),
         topology=toml_value(str(topology.resolve())),
         flows=toml_value(str(topology.with_suffix(".flows").resolve())),
         ssthresh=ssthresh,
     )
+
+
+def _duration_value(duration: str) -> str:
+    return toml_value(SHORTEST if duration in NO_TIME else duration)
 
 
 def measure(topology: Path, duration: str, ssthresh_segments: int | None) -> Timing:
@@ -146,12 +154,15 @@ sizes = {{ kind = "fixed", size = "20packets" }}
 """
 
 # The number of ports of the routers in each fat tree, and its default duration.
-LADDER = {8: "4ms", 16: "2ms", 24: "1ms", 32: "500us", 48: "200us", 64: "100us"}
+LADDER = {8: "8ms", 16: "3ms", 24: "1ms", 32: "600us", 48: "300us", 64: "200us"}
 
 
 @dataclass(frozen=True, slots=True)
 class FatTreeTiming:
     """The timing of a fat tree. The load is the same for every size.
+
+    The tree also runs for half of the time. The difference gives the time of a hop in the second half, which is free
+    of start-up: memory that is touched for the first time, and the first routes between routers.
 
     Attributes:
         ports: the ports of each router, k; the tree has k^3 / 4 hosts.
@@ -160,6 +171,7 @@ class FatTreeTiming:
         flows: the number of flows that started.
         build_s: the time from reading the scenario to the first event, seconds.
         timing: the timing of the simulation.
+        further_hop_ns: the CPU time of a packet-hop in the second half, nanoseconds; `None` if there was none.
     """
 
     ports: int
@@ -168,29 +180,40 @@ class FatTreeTiming:
     flows: int
     build_s: float
     timing: Timing
+    further_hop_ns: float | None
 
-    def to_json(self) -> dict[str, str | int | float]:
+    def to_json(self) -> dict[str, str | int | float | None]:
         """The timing as JSON values."""
         own = {"ports": self.ports, "hosts": self.hosts, "links": self.links, "flows": self.flows}
-        return {**own, "build_s": self.build_s, **self.timing.to_json()}
+        return {**own, "build_s": self.build_s, **self.timing.to_json(), "further_hop_ns": self.further_hop_ns}
 
 
 def measure_fat_tree(ports: int, duration: str) -> FatTreeTiming:
-    """Builds and simulates a fat tree with routers of `ports` ports once.
+    """Builds and simulates a fat tree with routers of `ports` ports, for half of the duration and for all of it.
 
     Raises:
         ScenarioError: the scenario cannot be run.
     """
+    whole, build_s, totals = _timed_fat_tree(ports, duration)
+    half, _, _ = _timed_fat_tree(ports, f"{max(1, round(5e11 * totals['end_s']))}ps")
+    further_hops = whole.packet_hops - half.packet_hops
+    further_hop_ns = 1e9 * (whole.cpu_s - half.cpu_s) / further_hops if further_hops > 0 else None
+    links = 2 * (3 * ports**3 // 4)
+    return FatTreeTiming(ports, ports**3 // 4, links, totals["flows"], build_s, whole, further_hop_ns)
+
+
+def _timed_fat_tree(ports: int, duration: str) -> tuple[Timing, float, Totals]:
+    """The timing of a fat tree, the time to build it in seconds, and the totals of its run."""
     memory.reset_peak()
     began_s = time.perf_counter()
-    prepared = simulate.prepare(LADDER_TEMPLATE.format(k=ports, duration=toml_value(duration)))
+    prepared = simulate.prepare(LADDER_TEMPLATE.format(k=ports, duration=_duration_value(duration)))
     build_s = time.perf_counter() - began_s
     wall_s, cpu_s = time.perf_counter(), time.process_time()
     totals = prepared.run().totals
     cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - wall_s
     peak_mb = memory.peak_bytes() / 1e6
     timing = Timing(f"fat-tree-{ports}", totals["events"], totals["packet_hops"], cpu_s, wall_s, peak_mb)
-    return FatTreeTiming(ports, ports**3 // 4, 2 * (3 * ports**3 // 4), totals["flows"], build_s, timing)
+    return timing, build_s, totals
 
 
 def standard_workloads(scratch: Path) -> list[Path]:

@@ -26,7 +26,12 @@ from sparelane.terminal.streams import STREAMS
     metavar="SEGMENTS",
     help="Initial slow-start threshold.  [default: unbounded]",
 )
-@click.option("ladder", "--ladder", is_flag=True, help="Run fat trees of 8 to 64 ports at the same load instead.")
+@click.option(
+    "ladder",
+    "--ladder",
+    is_flag=True,
+    help="Run fat trees of 8 to 64 ports at the same load. The column later is the time of a hop in the second half.",
+)
 @click.option("json_file", "--json", type=click.Path(path_type=Path, dir_okay=False), help="File for the timings.")
 def command(
     workloads: tuple[Path, ...], duration: str | None, ssthresh: int | None, ladder: bool, json_file: Path | None
@@ -62,7 +67,7 @@ def command(
 
 
 def _run_ladder(duration: str | None, json_file: Path | None) -> None:
-    click.echo("ports    hosts     links     flows  packet-hops   build s     CPU s    ns/hop    MB peak")
+    click.echo("ports   hosts    links     flows packet-hops build s   CPU s ns/hop  later MB peak")
     timings_of_trees: list[bench.FatTreeTiming] = []
     for ports, usual in bench.LADDER.items():
         tree = bench.measure_fat_tree(ports, usual if duration is None else duration)
@@ -70,9 +75,10 @@ def _run_ladder(duration: str | None, json_file: Path | None) -> None:
         _keep(timings_of_trees, json_file)
         timing = tree.timing
         per_hop_ns = 1e9 * timing.cpu_s / timing.packet_hops if timing.packet_hops else 0.0
+        later_ns = "-" if tree.further_hop_ns is None else f"{tree.further_hop_ns:.1f}"
         click.echo(
-            f"{tree.ports:>5} {tree.hosts:>8,} {tree.links:>9,} {tree.flows:>9,} {timing.packet_hops:>12,} "
-            f"{tree.build_s:>9.2f} {timing.cpu_s:>9.2f} {per_hop_ns:>9.1f} {timing.peak_rss_mb:>10.1f}"
+            f"{tree.ports:>5} {tree.hosts:>7,} {tree.links:>8,} {tree.flows:>9,} {timing.packet_hops:>11,} "
+            f"{tree.build_s:>7.2f} {timing.cpu_s:>7.2f} {per_hop_ns:>6.1f} {later_ns:>6} {timing.peak_rss_mb:>7.1f}"
         )
         if STREAMS.is_unread and json_file is None:
             break
