@@ -80,6 +80,7 @@ def network(*settings: str) -> Network:
         ("change=[{ at = '1s', select = 'access', rate = '5Mbps' }]", "change.0.select"),
         ("change=[{ at = '1s', between = ['left0', 'west'], rate = '5Mbps' }]", "a change from left0 to west"),
         ("change=[{ at = '1s', select = 'core', loss = 0.1, loss_of = 'data' }]", "change.0.loss_of"),
+        ("change=[{ at = '1s', select = 'core', delay = '1ms', reorder = true }]", "change.0.reorder"),
         ('sample.queues=[["left0", "west"]]', "sample.queues"),
         ('sample.links=[["west", "left0"]]', "sample.links"),
         ("measure.delays=true", "measure"),
