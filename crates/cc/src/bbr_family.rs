@@ -93,8 +93,12 @@ impl Pacer {
         }
     }
 
-    /// Follows the bandwidth. Until the pipe is full, the pace only rises.
+    /// Follows the bandwidth, once there is a sample of it: losses can fill the pipe before. Until the pipe is full, the
+    /// pace only rises.
     pub(crate) fn follow(&mut self, bandwidth: Rate, gain: f64, pipe_is_full: bool) {
+        if bandwidth == Rate::default() {
+            return;
+        }
         let pace = self.of(bandwidth, gain);
         if pipe_is_full || pace > self.pace {
             self.pace = pace;

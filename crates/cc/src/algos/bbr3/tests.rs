@@ -153,6 +153,17 @@ fn each_state_has_the_gains_of_the_draft() {
     }
 }
 
+/// Losses can fill the pipe before the first sample of the bandwidth. A pace of zero times the gain would never end.
+#[test]
+fn the_pace_stays_as_it_is_without_a_bandwidth() {
+    let mut bbr = cruising();
+    with_cx(|cx| bbr.set_pace(1.0, cx));
+    let before = bbr.pacer.pace;
+    bbr.bw = Rate::from_bps(0);
+    with_cx(|cx| bbr.set_pace(0.5, cx));
+    assert_eq!(bbr.pacer.pace, before);
+}
+
 /// The pace is 1 % below gain times bandwidth and includes headers of 40 bytes. It only rises before the pipe is full.
 #[test]
 fn the_pace_is_one_per_cent_below_the_gain_times_the_bandwidth() {
