@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
 
-from sparelane.papers.engine.base import Effort, Experiment, Outcomes, Simulation
+from sparelane.papers.engine.base import Effort, Experiment, Outcome, Outcomes, Simulation
 from sparelane.papers.engine.claims import Value, largest_difference, median_difference, unexplained
 from sparelane.papers.engine.declared import Declaration, named, templates
 from sparelane.papers.engine.rows import NOT_EXPLAINED, Evaluation, Key, Row
@@ -28,6 +28,7 @@ from sparelane.papers.linux.paths import (
     SIDES,
     Path,
     Run,
+    Side,
 )
 from sparelane.papers.linux.rows import FCT
 from sparelane.papers.linux.rows import METRICS as OVER_TIME
@@ -45,12 +46,14 @@ class Chosen:
         quick: the runs of the quick effort.
         draw: draws the figure.
         shown: the paths whose flows the figure shows over time.
+        series: the samples that it shows of a run.
     """
 
     full: tuple[Run, ...]
     quick: tuple[Run, ...]
     draw: Callable[[Evaluation], Figure]
     shown: tuple[Path, ...] = ()
+    series: Callable[[Run, Side, Outcome], pl.DataFrame] = measured.series
 
     def of(self, effort: Effort) -> tuple[Run, ...]:
         """Returns the runs of an effort."""
@@ -61,7 +64,7 @@ class Chosen:
 CHOICES: Mapping[str, Chosen] = {
     "paths": Chosen(RUNS, QUICK_RUNS, figure.draw, PATHS[1:2]),
     "bursts": Chosen(IDLE_RUNS, QUICK_IDLE_RUNS, figure.draw_bursts),
-    "changes": Chosen(CHANGING_RUNS, QUICK_CHANGING_RUNS, figure.draw_changes, CHANGING_PATHS),
+    "changes": Chosen(CHANGING_RUNS, QUICK_CHANGING_RUNS, figure.draw_changes, CHANGING_PATHS, measured.queue_series),
 }
 
 
@@ -95,7 +98,7 @@ def evaluate(effort: Effort, outcomes: Outcomes, chosen: Chosen, smaller: Mappin
     ]
     found = pl.concat(tables)
     shown = [run for run in runs if run.path in chosen.shown and not run.variant]
-    series = [measured.series(run, side, outcomes[run.simulation(1, side)]) for run in shown for side in SIDES]
+    series = [chosen.series(run, side, outcomes[run.simulation(1, side)]) for run in shown for side in SIDES]
     rows = tuple(
         row
         for run in runs

@@ -64,7 +64,7 @@ def draw_changes(evaluation: Evaluation) -> Figure:
         path = paths[number // len(CHANGING_CONTROLLERS)]
         controller = CHANGING_CONTROLLERS[number % len(CHANGING_CONTROLLERS)]
         for side, (label, look) in LOOKS.items():
-            chosen = table.filter(path=path.name, controller=controller, side=side, quantity="backlog_bytes")
+            chosen = table.filter(path=path.name, controller=controller, side=side)
             panel.plot(chosen["time_s"], chosen["value"] / 1000, label=label, color=look.ink, linestyle=look.line)
         panel.set_title(f"{controller}, {path.name.partition('; ')[2]}", fontsize=6)
         panel.set_ylim(bottom=0)

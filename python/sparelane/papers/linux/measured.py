@@ -44,8 +44,19 @@ def series(run: Run, side: Side, outcome: Outcome) -> pl.DataFrame:
         ((pl.col("probe") == f"flow {run.path.sampled}") & (pl.col("quantity") == "in_flight_bytes"))
         | ((pl.col("probe") == BOTTLENECK) & (pl.col("quantity") == "backlog_bytes"))
     )
+    return _labelled(chosen, run, side)
+
+
+def queue_series(run: Run, side: Side, outcome: Outcome) -> pl.DataFrame:
+    """Returns every fourth sample of the bottleneck's queue over the time since the flow's start, with the path."""
+    during = _during(run.path, outcome).filter(probe=BOTTLENECK, quantity="backlog_bytes")
+    labelled = _labelled(during.gather_every(4), run, side)
+    return labelled.select(pl.lit(run.path.name).alias("path"), pl.all())
+
+
+def _labelled(chosen: pl.DataFrame, run: Run, side: Side) -> pl.DataFrame:
+    """Returns samples with the controller and the side."""
     return chosen.select(
-        pl.lit(run.path.name).alias("path"),
         pl.lit(run.controller).alias("controller"),
         pl.lit(side).alias("side"),
         pl.col("time_s").round(6),
