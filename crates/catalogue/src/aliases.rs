@@ -77,7 +77,8 @@ pub static ALIASES: &[Alias] = &[
     ),
     lacking(&["cake"], &["fq-codel"], "CAKE is not built in; fq-codel is what it grew from"),
     lacking(&["fqpie"], &["pie", "fq-codel"], "FQ-PIE is not built in"),
-    lacking(&["pi2", "dualpi2", "dualq"], &["pie"], "PI2 and DualPI2 are not built in; pie is their relative"),
+    called(&["dualq", "dualqueue", "l4squeue"], &["dualpi2"], "the coupled dual queue of RFC 9332 is dualpi2"),
+    lacking(&["pi2"], &["dualpi2"], "PI2 alone is not built in; it controls the classic queue of dualpi2"),
     lacking(&["ared", "adaptivered", "wred", "gred"], &["red"], "this variant of RED is not built in"),
     lacking(&["blue", "sfb", "choke", "avq", "rem", "hhf"], &["red", "codel", "pie"], "this queue is not built in"),
     Alias {
@@ -357,6 +358,7 @@ mod tests {
             ("Drop_Tail", "\"fifo\"", "weighted"),
             ("pfifo", "\"fifo\"", "pie"),
             ("pi2", "not built in", "\"pie\""),
+            ("dualq", "\"dualpi2\"", "\"pie\""),
             ("wred", "not built in", "\"red\""),
             ("FatTree", "\"fat-tree\"", "star"),
             ("parking-lot", "\"chain\"", "star"),

@@ -5,13 +5,15 @@
 
 mod cells;
 mod codel;
+mod dualpi2;
 mod fq_codel;
 mod pie;
 mod red;
 mod weighted_tail_drop;
 
 pub use cells::CellsSpec;
-pub use codel::CoDelSpec;
+pub use codel::{CeThreshold, CoDelSpec};
+pub use dualpi2::{DualPi2Spec, Ramp, Scheduler};
 pub use fq_codel::FqCoDelSpec;
 pub use pie::PieSpec;
 pub use red::RedSpec;
@@ -25,8 +27,17 @@ use sparelane_sim::Discipline;
 pub type QueueForm = Form<fn(&Section<'_>, u64) -> Result<Discipline, ScenarioError>>;
 
 /// The built-in kinds of queue: the two service orders of the engine, then the laws.
-pub static QUEUES: &[QueueForm] =
-    &[FIFO, PRIORITY, red::FORM, codel::FORM, fq_codel::FORM, pie::FORM, cells::FORM, weighted_tail_drop::FORM];
+pub static QUEUES: &[QueueForm] = &[
+    FIFO,
+    PRIORITY,
+    red::FORM,
+    codel::FORM,
+    fq_codel::FORM,
+    pie::FORM,
+    dualpi2::FORM,
+    cells::FORM,
+    weighted_tail_drop::FORM,
+];
 
 const FIFO: QueueForm = Form {
     name: "fifo",

@@ -119,6 +119,7 @@ impl Bridge {
             wire_bytes: header.bytes,
             class: self.classes[usize::from(header.dscp)],
             is_ecn_capable: header.is_ecn_capable,
+            is_l4s: header.is_l4s,
             is_data: header.is_data,
             // Each direction is a flow of its own, because the hash depends on the order of the addresses.
             goes_back: false,

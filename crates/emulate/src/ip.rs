@@ -15,6 +15,8 @@ pub struct Header {
     pub dscp: u8,
     /// True if the packet can be marked: its ECN field is ECT(0), ECT(1) or CE.
     pub is_ecn_capable: bool,
+    /// True if its ECN field is ECT(1) or CE, by which coupled dual queues classify it.
+    pub is_l4s: bool,
     /// A hash of addresses, protocol and ports; for fragments, of addresses and protocol only.
     pub flow: u32,
     /// False only for TCP segments without payload.
@@ -35,6 +37,8 @@ const IS_FRAGMENT: u16 = 0x3fff;
 /// The bits of the ECN field, and its value CE (congestion experienced).
 const ECN: u8 = 3;
 const CONGESTION_EXPERIENCED: u8 = 3;
+/// The bit of the ECN field that is set in ECT(1) and CE.
+const ECT_1: u8 = 1;
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -71,6 +75,7 @@ pub fn read(packet: &[u8]) -> Option<Header> {
         bytes,
         dscp: tos >> 2,
         is_ecn_capable: tos & ECN != 0,
+        is_l4s: tos & ECT_1 != 0,
         flow: hash(parts.into_iter().flatten().copied()),
         is_data: protocol != TCP || is_fragment || has_payload(&packet[header_bytes..]),
     })
@@ -136,6 +141,9 @@ mod tests {
         let plain = read(&segment(0, 7, 0)).expect("a packet");
         assert!(!plain.is_ecn_capable && !plain.is_data);
         assert_eq!(plain.flow, header.flow);
+        let fields = [0, 1, 2, 3].map(|ecn| read(&segment(ecn, 7, 0)).expect("a packet"));
+        assert_eq!(fields.map(|header| header.is_ecn_capable), [false, true, true, true]);
+        assert_eq!(fields.map(|header| header.is_l4s), [false, true, false, true]);
     }
 
     #[test]

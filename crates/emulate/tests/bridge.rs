@@ -80,9 +80,11 @@ fn the_bridge_treats_packets_like_the_simulation_of_the_same_scenario() {
         "[queue]\nlimit = \"60kB\"\nkind = \"red\"\nmin = \"5packets\"\nmax = \"15packets\"\necn = true\n",
         "[queue]\nlimit = \"60kB\"\nkind = \"codel\"\necn = true\n",
         "[queue]\nlimit = \"60kB\"\nkind = \"pie\"\necn = true\n",
+        "[queue]\nlimit = \"60kB\"\nkind = \"dualpi2\"\n",
     ];
     for queue in queues {
-        let scenario = scenario(&format!("{traffic}{queue}"));
+        let ecn = if queue.contains("dualpi2") { "l4s" } else { "classic" };
+        let scenario = scenario(&format!("{}{queue}", traffic.replace("classic", ecn)));
         let recording = record(scenario.build().expect("a run")).expect("physics holds");
         let mut bridge = bridge(&scenario);
         let plan = Plan::new(&scenario).expect("a plan");
@@ -90,8 +92,8 @@ fn the_bridge_treats_packets_like_the_simulation_of_the_same_scenario() {
         let mut delivered = BTreeMap::new();
         for (number, sent) in (0..).zip(&recording.sent) {
             let offered = sent.offered;
-            // ECT(0) is 2.
-            let ect = if offered.is_ecn_capable { 2 } else { 0 };
+            // ECT(0) is 2, and ECT(1) is 1.
+            let ect = u8::from(offered.is_ecn_capable) * if offered.is_l4s { 1 } else { 2 };
             let tos = plan.code_points[usize::from(offered.class)] << 2 | ect;
             let (from, to) = (place(offered.from), place(offered.to));
             let bytes = packet(from, to, tos, usize::from(offered.wire_bytes), offered.is_data, number);

@@ -17,8 +17,8 @@ const FLOOR: Kind = Kind::Time { min: Dur::ZERO, max: Dur::from_secs(3600) };
 /// The number of segments in a chunk.
 const BATCH: Kind = Kind::Whole { min: 1, max: 65_535 };
 const ECN: Kind = Kind::Special(
-    "\"off\" or false, \"classic\" or true, \"dctcp\"",
-    &Shape::Either(&[Shape::Of(Kind::Flag), Shape::Of(Kind::Choice(&["off", "classic", "dctcp"]))]),
+    "\"off\" or false, \"classic\" or true, \"dctcp\", \"l4s\"",
+    &Shape::Either(&[Shape::Of(Kind::Flag), Shape::Of(Kind::Choice(&["off", "classic", "dctcp", "l4s"]))]),
 );
 /// The tick of a clock.
 pub const TICK: Kind = Kind::Special(
@@ -215,9 +215,10 @@ pub static TRANSPORT: &[Key] = &[
         "ecn",
         ECN,
         Fallback::Value("off"),
-        "explicit congestion notification: none, marks echoed until the window is cut, or each mark echoed once",
+        "explicit congestion notification: none, marks echoed until the window is cut, each mark echoed once, or the same \
+         with packets that are ECT(1), for the L queue of dualpi2",
     )
-    .from("RFC 3168 for classic, RFC 8257 for dctcp"),
+    .from("RFC 3168 for classic, RFC 8257 for dctcp, RFC 9331 for l4s"),
     Key::new(
         "send_batch",
         BATCH,
@@ -392,9 +393,10 @@ fn ecn(field: &Field<'_>) -> Result<Ecn, ScenarioError> {
     if let Item::Flag(on) = field.item() {
         return Ok(if *on { Ecn::Classic } else { Ecn::Off });
     }
-    match field.word(["off", "classic", "dctcp"].into_iter())? {
+    match field.word(["off", "classic", "dctcp", "l4s"].into_iter())? {
         "classic" => Ok(Ecn::Classic),
         "dctcp" => Ok(Ecn::Dctcp),
+        "l4s" => Ok(Ecn::L4s),
         _ => Ok(Ecn::Off),
     }
 }
@@ -500,12 +502,13 @@ mod tests {
     }
 
     #[test]
-    fn ecn_is_off_classic_or_dctcp_and_a_flag_means_one_of_the_first_two() {
+    fn ecn_is_off_or_one_of_three_kinds_and_a_flag_means_one_of_the_first_two() {
         let ecn = |text: &str| parse(text).map(|config| config.ecn);
         assert_eq!([ecn("ecn = \"off\""), ecn("ecn = false"), ecn("")], [const { Ok(Ecn::Off) }; 3]);
         assert_eq!([ecn("ecn = \"classic\""), ecn("ecn = true")], [const { Ok(Ecn::Classic) }; 2]);
         assert_eq!(ecn("ecn = \"dctcp\""), Ok(Ecn::Dctcp));
-        let message = "t.toml:1: ecn = \"dtcp\": unknown; allowed: off, classic, dctcp; did you mean \"dctcp\"?";
+        assert_eq!(ecn("ecn = \"l4s\""), Ok(Ecn::L4s));
+        let message = "t.toml:1: ecn = \"dtcp\": unknown; allowed: off, classic, dctcp, l4s; did you mean \"dctcp\"?";
         assert_eq!(ecn("ecn = \"dtcp\""), Err(message.to_owned()));
     }
 

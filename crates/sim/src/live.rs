@@ -47,6 +47,8 @@ pub struct Offered {
     pub class: u8,
     /// True if the packet can be marked.
     pub is_ecn_capable: bool,
+    /// True if its ECN field is ECT(1) or CE, by which coupled dual queues classify it. Then it can be marked.
+    pub is_l4s: bool,
     /// True for data. Random loss can be limited to data.
     pub is_data: bool,
     /// True for an acknowledgment of the flow. Fair-queueing disciplines keep the two directions of a flow apart.
@@ -143,7 +145,9 @@ impl LiveNetwork {
             route,
             blocks: NO_BLOCKS,
             wire_bytes: offered.wire_bytes,
-            flags: kind.with_if(offered.is_ecn_capable, Flags::ECN_CAPABLE),
+            flags: kind
+                .with_if(offered.is_l4s, Flags::ECT_1)
+                .with_if(offered.is_ecn_capable && !offered.is_l4s, Flags::ECT_0),
             class: offered.class,
         });
         self.fabric.send(self.now, packet);
@@ -174,7 +178,7 @@ impl LiveNetwork {
 
     /// Notes that `packet` is at its host.
     fn deliver(&mut self, at: Time, packet: Packet) {
-        let is_marked = packet.flags().has(Flags::MARKED);
+        let is_marked = packet.flags().is_marked();
         self.fates.push_back(Fate::Delivered { at, tag: packet.seq(), is_marked });
     }
 

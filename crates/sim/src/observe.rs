@@ -202,6 +202,8 @@ pub struct PacketEvent {
     pub is_marked: bool,
     /// True if it can be marked.
     pub is_ecn_capable: bool,
+    /// True if its ECN field is ECT(1) or CE.
+    pub is_l4s: bool,
     /// Data: the window was reduced (CWR). Acknowledgment: the receiver echoes a mark (ECE).
     pub has_ecn_answer: bool,
     /// The step.

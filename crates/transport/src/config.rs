@@ -53,6 +53,17 @@ pub enum Ecn {
     Classic,
     /// RFC 8257 section 3.2: the receiver echoes each mark once, so that the sender can compute the marked fraction.
     Dctcp,
+    /// The same echo, from a sender whose packets are ECT(1), so that coupled dual queues (RFC 9332) give them low
+    /// latency. RFC 9331 section 4 has the requirements on its congestion control.
+    L4s,
+}
+
+impl Ecn {
+    /// Returns true if the receiver echoes each mark once.
+    #[inline(always)]
+    pub const fn is_exact(self) -> bool {
+        matches!(self, Ecn::Dctcp | Ecn::L4s)
+    }
 }
 
 /// The definition of FlightSize (RFC 5681 section 2) that is passed to the controller with each congestion event.

@@ -194,7 +194,7 @@ impl Receiver {
         }
         // One test covers both kinds of ECN: with classic ECN, `ce_state` stays false.
         if segment.window_reduced | (marked != self.ce_state) {
-            if self.ecn == Ecn::Dctcp && class == 0 && marked != self.ce_state {
+            if self.ecn.is_exact() && class == 0 && marked != self.ce_state {
                 return self.change_ce_state(now, marked, |receiver| receiver.handle_data(now, segment, marked));
             }
             self.update_classic_echo(segment.window_reduced, marked && class == 0);
@@ -242,7 +242,7 @@ impl Receiver {
     /// are not echoed.
     #[cold]
     fn update_classic_echo(&mut self, window_reduced: bool, marked: bool) {
-        if self.ecn == Ecn::Dctcp {
+        if self.ecn.is_exact() {
             return;
         }
         self.echo_ce &= !window_reduced;
@@ -288,7 +288,7 @@ impl Receiver {
             return None;
         }
         if chunk.window_reduced | (marked != self.ce_state) {
-            if self.ecn == Ecn::Dctcp && class == 0 && marked != self.ce_state {
+            if self.ecn.is_exact() && class == 0 && marked != self.ce_state {
                 return self.change_ce_state(now, marked, |receiver| receiver.handle_chunk(now, chunk));
             }
             self.update_classic_echo(chunk.window_reduced, marked && class == 0);

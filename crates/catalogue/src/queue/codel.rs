@@ -2,14 +2,15 @@
 //! departure, increasingly often until the delay is below the target.
 //!
 //! Source: RFC 8289, section 5 (the pseudo-code). Marks follow RFC 8290 section 4.2 and Linux: a marked packet departs,
-//! while a dropped one makes room for the next.
+//! while a dropped one makes room for the next. `ce_threshold` follows Linux (`net/sched/sch_codel.c`): a second
+//! threshold, for data centres and L4S, which marks each departing packet that waited longer.
 //!
 //! Needs the arrival time of each packet, and a request for a packet whenever the transmitter is free.
 //!
 //! Difference: MAXPACKET, the backlog at which a queue counts as empty, is the largest packet of the run.
 
 use super::{MARKS, QueueForm};
-use crate::schema::{Fallback, Form, Key, Kind, ScenarioError, Section};
+use crate::schema::{Fallback, Field, Form, Key, Kind, ScenarioError, Section};
 use sparelane_core::{Dur, Time};
 use sparelane_sim::qdisc::{ActiveLaw, ActiveSpec, Buffer, Fates, Packet, Place};
 use sparelane_sim::{Discipline, Limit};
@@ -19,11 +20,18 @@ const TARGET: &str = "delay that a queue may keep";
 const INTERVAL: &str = "time for which the delay may exceed the target";
 
 /// The keys of the law, for a single queue and for FQ-CoDel.
-pub(super) const fn codel_keys(ecn: &'static str) -> [Key; 3] {
+pub(super) const fn codel_keys(ecn: &'static str) -> [Key; 4] {
     [
         Key::new("target", Kind::SPAN, Fallback::Value("5ms"), TARGET).from("RFC 8289"),
         Key::new("interval", Kind::SPAN, Fallback::Value("100ms"), INTERVAL).from("RFC 8289"),
         Key::new("ecn", Kind::Flag, Fallback::Value(ecn), MARKS),
+        Key::new(
+            "ce_threshold",
+            Kind::SPAN,
+            Fallback::Nothing("none"),
+            "mark each ECN-capable packet that waited longer, with ecn or without",
+        )
+        .from("Linux"),
     ]
 }
 
@@ -45,7 +53,27 @@ pub(super) fn read_law(section: &Section<'_>) -> Result<CoDelSpec, ScenarioError
             format!("interval is {interval}, and target {target}; allowed: an interval of the target or more");
         return Err(field.unwrap_or_else(|| section.whole_table().clone()).error(message));
     }
-    Ok(CoDelSpec { target, interval, ecn: section.need("ecn")?.flag()? })
+    let ce_threshold = section.maybe("ce_threshold", Field::time)?;
+    let ce_marks = ce_threshold.map(|above| CeThreshold { above, only_ect_1: false });
+    Ok(CoDelSpec { target, interval, ecn: section.need("ecn")?.flag()?, ce_threshold: ce_marks })
+}
+
+/// A delay above which departing packets are marked, whatever the law decides.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CeThreshold {
+    /// The delay.
+    pub above: Dur,
+    /// True to mark only packets whose ECN field is ECT(1), false to mark all ECN-capable ones.
+    pub only_ect_1: bool,
+}
+
+impl CeThreshold {
+    /// Marks `packet`, which leaves at `now`, if it waited for longer and does not carry a mark yet.
+    fn apply(self, now: Time, packet: &mut Packet, fates: &mut Fates) {
+        if now - packet.came_at() > self.above && !packet.is_marked() && (packet.is_l4s() || !self.only_ect_1) {
+            fates.mark(packet);
+        }
+    }
 }
 
 /// The settings of CoDel.
@@ -57,11 +85,13 @@ pub struct CoDelSpec {
     pub interval: Dur,
     /// True to mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
+    /// The threshold above which packets are marked in addition, if there is one.
+    pub ce_threshold: Option<CeThreshold>,
 }
 
 impl Default for CoDelSpec {
     fn default() -> CoDelSpec {
-        CoDelSpec { target: Dur::from_ms(5), interval: Dur::from_ms(100), ecn: false }
+        CoDelSpec { target: Dur::from_ms(5), interval: Dur::from_ms(100), ecn: false, ce_threshold: None }
     }
 }
 
@@ -79,7 +109,7 @@ impl ActiveSpec for CoDelSpec {
     }
 
     fn marks(&self) -> bool {
-        self.ecn
+        self.ecn || self.ce_threshold.is_some()
     }
 
     fn equals(&self, other: &dyn ActiveSpec) -> bool {
@@ -110,6 +140,15 @@ impl CoDelLaw {
         buffer: &mut Buffer,
         fates: &mut Fates,
     ) -> Option<Packet> {
+        let mut packet = self.decide(now, at, buffer, fates)?;
+        if let Some(threshold) = at.spec.ce_threshold {
+            threshold.apply(now, &mut packet, fates);
+        }
+        Some(packet)
+    }
+
+    /// The law itself: returns the packet that leaves, which may be marked instead of dropped.
+    fn decide(&mut self, now: Time, at: &CoDelAt, buffer: &mut Buffer, fates: &mut Fates) -> Option<Packet> {
         let (mut packet, mut ok_to_drop) = self.take(now, at, buffer);
         if self.dropping {
             self.dropping = ok_to_drop;
@@ -234,7 +273,7 @@ mod tests {
     use crate::queue::packets::{data, numbers};
 
     fn codel(ecn: bool) -> CoDel {
-        let spec = CoDelSpec { target: Dur::from_ms(5), interval: Dur::from_ms(100), ecn };
+        let spec = CoDelSpec { target: Dur::from_ms(5), interval: Dur::from_ms(100), ecn, ce_threshold: None };
         CoDel::new(spec, Limit::Packets(1000), 1000)
     }
 
@@ -306,6 +345,37 @@ mod tests {
             (10..=110).step_by(10).for_each(|ms| assert!(queue.dequeue(at(start + ms), &mut fates).is_some()));
             assert_eq!((fates.dropped().len() - before, queue.law.count), (1, count), "after {pause} ms");
         }
+    }
+
+    /// Packets leave every millisecond from 1 ms on. Those that leave at 3 ms or later waited for longer than 2 ms. The law
+    /// itself is below its target, or has no ECN.
+    #[test]
+    fn packets_above_the_marking_threshold_are_marked_with_ecn_or_without() {
+        for (ecn, only_ect_1) in [(false, false), (true, false), (false, true)] {
+            let ce_threshold = Some(CeThreshold { above: Dur::from_ms(2), only_ect_1 });
+            let spec = CoDelSpec { ecn, ce_threshold, ..CoDelSpec::default() };
+            assert!(spec.marks());
+            let (mut queue, mut fates) = (CoDel::new(spec, Limit::Packets(1000), 1000), Fates::default());
+            for seq in 0..2 {
+                queue.enqueue(Time::ZERO, data(0, 3 * seq, true), &mut fates);
+                queue.enqueue(Time::ZERO, data(0, 3 * seq + 1, true).as_l4s(), &mut fates);
+                queue.enqueue(Time::ZERO, data(0, 3 * seq + 2, false), &mut fates);
+            }
+            let left: Vec<_> = (1..=6).filter_map(|ms| queue.dequeue(at(ms), &mut fates)).collect();
+            let marked = left.iter().filter(|packet| packet.is_marked());
+            // The packet that leaves at 3 ms is not ECN-capable.
+            assert_eq!(numbers(marked), if only_ect_1 { vec![4] } else { vec![3, 4] });
+            assert_eq!((fates.marked(), fates.dropped().len()), (if only_ect_1 { 1 } else { 2 }, 0));
+        }
+    }
+
+    /// A packet that the law marks is not counted again.
+    #[test]
+    fn a_packet_is_marked_once() {
+        let (mut queue, mut fates) = filled(true);
+        queue.at.spec.ce_threshold = Some(CeThreshold { above: Dur::from_ms(5), only_ect_1: false });
+        (10..=400).step_by(10).for_each(|ms| assert!(queue.dequeue(at(ms), &mut fates).is_some()));
+        assert_eq!((fates.marked(), fates.dropped().len()), (40, 0));
     }
 
     #[test]

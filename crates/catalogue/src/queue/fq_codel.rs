@@ -16,7 +16,11 @@ use sparelane_sim::{Discipline, Limit};
 use std::any::Any;
 use std::collections::VecDeque;
 
-const CODEL: [Key; 3] = codel_keys("true");
+const CODEL: [Key; 4] = codel_keys("true");
+
+/// The words for the packets that `ce_threshold` marks.
+const ANY: &str = "any";
+const ECT_1: &str = "ect-1";
 
 /// The form in a scenario.
 pub const FORM: QueueForm = Form {
@@ -27,6 +31,14 @@ pub const FORM: QueueForm = Form {
         CODEL[0],
         CODEL[1],
         CODEL[2].from("RFC 8290"),
+        CODEL[3],
+        Key::new(
+            "ce_threshold_selector",
+            Kind::Choice(&[ANY, ECT_1]),
+            Fallback::Value(ANY),
+            "the packets that ce_threshold marks: all ECN-capable ones, or those with ECT(1) (L4S)",
+        )
+        .from("Linux"),
         Key::new(
             "flows",
             Kind::Whole { min: 1, max: 65_536 },
@@ -43,8 +55,12 @@ pub const FORM: QueueForm = Form {
         .from("RFC 8290"),
     ],
     read: |section, _| {
+        let mut codel = read_law(section)?;
+        if let Some(threshold) = &mut codel.ce_threshold {
+            threshold.only_ect_1 = section.need("ce_threshold_selector")?.choice()? == ECT_1;
+        }
         Ok(Discipline::of(FqCoDelSpec {
-            codel: read_law(section)?,
+            codel,
             flows: section.need("flows")?.whole()? as u32,
             quantum: section.maybe("quantum", Field::size)?,
         }))
@@ -82,7 +98,7 @@ impl ActiveSpec for FqCoDelSpec {
     }
 
     fn marks(&self) -> bool {
-        self.codel.ecn
+        self.codel.marks()
     }
 
     fn equals(&self, other: &dyn ActiveSpec) -> bool {
@@ -245,7 +261,7 @@ mod tests {
     use sparelane_core::Dur;
 
     fn queue(limit: Limit, quantum: u64) -> FqCoDel {
-        let codel = CoDelSpec { target: Dur::from_ms(5), interval: Dur::from_ms(100), ecn: false };
+        let codel = CoDelSpec { target: Dur::from_ms(5), interval: Dur::from_ms(100), ..CoDelSpec::default() };
         FqCoDel::new(FqCoDelSpec { codel, flows: 1024, quantum: Some(quantum) }, limit, 1000, 1, 0)
     }
 

@@ -4,7 +4,9 @@
 mod live;
 mod tandem;
 
-use sparelane_catalogue::queue::{CellsSpec, CoDelSpec, FqCoDelSpec, PieSpec, RedSpec};
+use sparelane_catalogue::queue::{
+    CeThreshold, CellsSpec, CoDelSpec, DualPi2Spec, FqCoDelSpec, PieSpec, Ramp, RedSpec, Scheduler,
+};
 use sparelane_catalogue::topology::Dumbbell;
 use sparelane_catalogue::workload::{
     ArrivalRate, Classed, Destinations, LoadOn, Merge, Paced, Poisson, PoissonSpec, Pooled, SizeDistribution, Surge,
@@ -104,7 +106,11 @@ fn scheme(name: &str, rng: &mut Stream) -> Scheme {
         sack_survives_timeout: rng.below(2) == 0,
         cached_ssthresh: rng.below(2) == 0,
         undo_spurious: rng.below(2) == 0,
-        ecn: if name == "dctcp" { Ecn::Dctcp } else { [Ecn::Off, Ecn::Classic, Ecn::Dctcp][rng.below(3) as usize] },
+        ecn: if name == "dctcp" {
+            [Ecn::Dctcp, Ecn::L4s][rng.below(2) as usize]
+        } else {
+            [Ecn::Off, Ecn::Classic, Ecn::Dctcp, Ecn::L4s][rng.below(4) as usize]
+        },
         send_buffer_bytes: (rng.below(4) == 0).then_some(30_000),
         receive_window_bytes: (rng.below(4) == 0).then_some(40_000),
         read_rate: (rng.below(6) == 0).then(|| Rate::from_bps(100_000 << rng.below(12))),
@@ -128,10 +134,12 @@ fn scheme(name: &str, rng: &mut Stream) -> Scheme {
 
 fn discipline(rng: &mut Stream) -> Discipline {
     let ecn = rng.below(2) == 0;
-    let codel = CoDelSpec { target: Dur::from_us(1 + rng.below(3_000)), interval: Dur::from_ms(4), ecn };
+    let ce_threshold = (rng.below(3) == 0)
+        .then(|| CeThreshold { above: Dur::from_us(1 + rng.below(3_000)), only_ect_1: rng.below(2) == 0 });
+    let codel = CoDelSpec { target: Dur::from_us(1 + rng.below(3_000)), interval: Dur::from_ms(4), ecn, ce_threshold };
     let [min, max] =
         [[Limit::Bytes(2_000), Limit::Bytes(9_000)], [Limit::Packets(2), Limit::Packets(7)]][rng.below(2) as usize];
-    match rng.below(9) {
+    match rng.below(10) {
         0 | 1 => Discipline::Fifo,
         2 | 3 => Discipline::Priority,
         4 => Discipline::of(RedSpec { min, max, max_probability: 0.2, weight: 0.1, gentle: rng.below(2) == 0, ecn }),
@@ -142,6 +150,19 @@ fn discipline(rng: &mut Stream) -> Discipline {
             quantum: (rng.below(2) == 0).then_some(300 + rng.below(3_000)),
         }),
         7 => Discipline::of(CellsSpec { cell_bytes: 1 + rng.below(700) }),
+        8 => Discipline::of(DualPi2Spec {
+            target: Dur::from_us(1 + rng.below(2_000)),
+            t_update: Dur::from_us(100 + rng.below(3_000)),
+            alpha: 20.0,
+            beta: 100.0,
+            ramp: Ramp { min_th: Dur::from_us(1 + rng.below(500)), range: Dur::from_us(rng.below(500)) },
+            th_len: rng.below(3),
+            scheduler: [
+                Scheduler::Weighted { classic_weight: 0.1 },
+                Scheduler::TimeShifted { t_shift: Dur::from_us(rng.below(5_000)) },
+            ][rng.below(2) as usize],
+            ..DualPi2Spec::default()
+        }),
         _ => Discipline::of(PieSpec {
             target: Dur::from_us(1 + rng.below(1_000)),
             update_interval: Dur::from_us(1 + rng.below(3_000)),

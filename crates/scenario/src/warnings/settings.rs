@@ -14,6 +14,8 @@ use std::collections::BTreeSet;
 pub(super) fn check(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
     transport(facts, warnings)?;
     marking(facts, warnings)?;
+    dual_queues(facts, warnings)?;
+    selectors(facts, warnings)?;
     rates(facts, warnings)?;
     hosts(facts, warnings)?;
     buckets(facts, warnings)?;
@@ -104,8 +106,41 @@ fn marking(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> 
                 idle(section, "ecn", reason, warnings);
             }
             idle(section, "mark_ecn_threshold", reason, warnings);
+            idle(section, "ce_threshold", reason, warnings);
         } else if section.given("ecn").is_none_or(|field| field.flag() == Ok(false)) {
             idle(section, "mark_ecn_threshold", "ecn is off in this queue", warnings);
+        }
+    })
+}
+
+/// Selectors of packets with ECT(1) where no packet can be selected.
+fn selectors(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
+    let is_scalable = facts.schemes.all.iter().any(|scheme| scheme.transport.ecn == Ecn::L4s);
+    each_queue_table(facts, |section| {
+        if section.given("ce_threshold").is_none() {
+            idle(section, "ce_threshold_selector", "ce_threshold is not given", warnings);
+        } else if section.given("ce_threshold_selector").is_some_and(|field| field.is_text("ect-1")) && !is_scalable {
+            idle(section, "ce_threshold", "no scheme sends ECT(1); transport.ecn = \"l4s\" lets one", warnings);
+        }
+    })
+}
+
+/// Coupled dual queues without traffic of low latency, and their settings that others replace.
+fn dual_queues(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
+    let is_scalable = facts.schemes.all.iter().any(|scheme| scheme.transport.ecn == Ecn::L4s);
+    each_queue_table(facts, |section| {
+        if let (Some(kind), false) = (section.own("kind").filter(|kind| kind.is_text("dualpi2")), is_scalable) {
+            let remark = "no scheme sends ECT(1), so none can use the L queue; transport.ecn = \"l4s\" lets one use it";
+            warnings.add(format!("{} = \"dualpi2\": {remark}", kind.path));
+        }
+        let shifts = section.given("scheduler").is_some_and(|field| field.is_text("ts-fifo"));
+        let (name, reason) = match shifts {
+            true => ("classic_weight", "scheduler is ts-fifo"),
+            false => ("t_shift", "scheduler is wrr"),
+        };
+        idle(section, name, reason, warnings);
+        if section.given("alpha").is_some() && section.given("beta").is_some() {
+            idle(section, "rtt_max", "alpha and beta are given", warnings);
         }
     })
 }

@@ -6,6 +6,7 @@ mod bbr3;
 mod cached_ssthresh;
 mod chunks;
 mod cross_traffic;
+mod dual_queue;
 mod edits;
 mod explore;
 mod forms;

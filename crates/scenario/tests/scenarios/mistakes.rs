@@ -383,7 +383,7 @@ fn mistakes_in_queues() {
         (
             "[queue]",
             "[queue]\nkind = \"fiffo\"",
-            "x.toml:5: queue.kind = \"fiffo\": unknown; allowed: fifo, priority, red, codel, fq-codel, pie, cells, weighted-tail-drop; did you mean \"fifo\"?",
+            "x.toml:5: queue.kind = \"fiffo\": unknown; allowed: fifo, priority, red, codel, fq-codel, pie, dualpi2, cells, weighted-tail-drop; did you mean \"fifo\"?",
         ),
         (
             "[queue]",
@@ -544,8 +544,24 @@ fn mistakes_in_active_queues() {
             "x.toml:6: queue.ecn = true: a fifo queue has no such setting; allowed: with kind = \"red\", \"codel\", \"fq-codel\", \"pie\"",
         ),
         (
+            "kind = \"dualpi2\"\nt_update = \"10us\"",
+            "x.toml:6: queue.t_update = \"10us\": out of range; allowed: a time from 100us to 1000000s",
+        ),
+        (
+            "kind = \"dualpi2\"\nstep_threshold = \"1ms\"\nrange = \"1ms\"",
+            "x.toml:7: queue.range = \"1ms\": step_threshold replaces the ramp; allowed: without step_threshold",
+        ),
+        (
+            "kind = \"dualpi2\"\nscheduler = \"fifo\"",
+            "x.toml:6: queue.scheduler = \"fifo\": unknown; allowed: wrr, ts-fifo",
+        ),
+        (
+            "kind = \"codel\"\nce_threshold_selector = \"ect-1\"",
+            "x.toml:6: queue.ce_threshold_selector = \"ect-1\": a codel queue has no such setting; allowed: with kind = \"fq-codel\"",
+        ),
+        (
             "kind = \"cdoel\"",
-            "x.toml:5: queue.kind = \"cdoel\": unknown; allowed: fifo, priority, red, codel, fq-codel, pie, cells, weighted-tail-drop; did you mean \"codel\"?",
+            "x.toml:5: queue.kind = \"cdoel\": unknown; allowed: fifo, priority, red, codel, fq-codel, pie, dualpi2, cells, weighted-tail-drop; did you mean \"codel\"?",
         ),
     ];
     for (table, expected) in cases {
@@ -605,7 +621,7 @@ fn mistakes_in_queues_that_differ() {
         ("kind = \"fifo\"", "x.toml:4: queue_at.0: names no queue; allowed: routers, between or share"),
         (
             "routers = [\"west\"]",
-            "x.toml:4: queue_at.0: changes nothing; allowed: kind, limit, mark_at, low_priority, push_out, room, min, max, max_probability, weight, gentle, ecn, target, interval, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold, cell, class_shares",
+            "x.toml:4: queue_at.0: changes nothing; allowed: kind, limit, mark_at, low_priority, push_out, room, min, max, max_probability, weight, gentle, ecn, target, interval, ce_threshold, ce_threshold_selector, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold, t_update, rtt_max, coupling_factor, p_c_max, min_th, range, step_threshold, th_len, scheduler, classic_weight, t_shift, cell, class_shares",
         ),
         (
             "routers = [\"west\"]\nshare = 0.5\nkind = \"fifo\"",
@@ -683,7 +699,7 @@ fn mistakes_in_queues_that_differ() {
         ),
         (
             "share = 0.5\nkinds = \"fifo\"",
-            "x.toml:6: queue_at.0.kinds: unknown key; allowed: routers, between, from, share, of, kind, limit, mark_at, low_priority, push_out, room, min, max, max_probability, weight, gentle, ecn, target, interval, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold, cell, class_shares; did you mean \"kind\"?",
+            "x.toml:6: queue_at.0.kinds: unknown key; allowed: routers, between, from, share, of, kind, limit, mark_at, low_priority, push_out, room, min, max, max_probability, weight, gentle, ecn, target, interval, ce_threshold, ce_threshold_selector, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold, t_update, rtt_max, coupling_factor, p_c_max, min_th, range, step_threshold, th_len, scheduler, classic_weight, t_shift, cell, class_shares; did you mean \"kind\"?",
         ),
         (
             "routers = [\"east\"]\nkind = \"fifo\"\nmark_at = \"9kB\"\n[[link]]\nselect = \"core\"\nlimit = \"8kB\"",
@@ -700,7 +716,7 @@ fn mistakes_in_queues_that_differ() {
     );
     assert_eq!(
         changed("[nic]", "[nic]\nlow_priority = \"drop\""),
-        "x.toml:6: nic.low_priority: unknown key; allowed: full, kind, limit, mark_at, room, rcp, min, max, max_probability, weight, gentle, ecn, target, interval, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold, cell, class_shares"
+        "x.toml:6: nic.low_priority: unknown key; allowed: full, kind, limit, mark_at, room, rcp, min, max, max_probability, weight, gentle, ecn, target, interval, ce_threshold, ce_threshold_selector, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold, t_update, rtt_max, coupling_factor, p_c_max, min_th, range, step_threshold, th_len, scheduler, classic_weight, t_shift, cell, class_shares"
     );
 }
 
@@ -739,7 +755,7 @@ fn mistakes_in_schemes_and_transport() {
         (
             newreno,
             "controller = \"dctcp\"",
-            "x.toml:8: scheme.tcp.controller = \"dctcp\": needs receivers that echo every mark; allowed: with ecn = \"dctcp\" in [transport]",
+            "x.toml:8: scheme.tcp.controller = \"dctcp\": needs receivers that echo every mark; allowed: with ecn = \"dctcp\" or \"l4s\" in [transport]",
         ),
         (newreno, "controller = \"dctcp\"\ntransport = { ecn = \"dctcp\" }", "no mistake"),
         (

@@ -460,8 +460,8 @@ impl TwoEventFabric {
                         victims.push(packet);
                     } else {
                         let mark = port.spec.queue.mark_at.is_some_and(|mark_at| mark_at.is_reached(bytes, packets));
-                        if mark && !idle && packet.flags().has(Flags::ECN_CAPABLE) {
-                            packet.set(Flags::MARKED);
+                        if mark && !idle && packet.flags().is_ecn_capable() {
+                            packet.set(Flags::CE);
                             port.counts.marked += 1;
                         }
                         waiting.push_back(packet);

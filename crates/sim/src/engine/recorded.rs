@@ -62,10 +62,8 @@ pub fn record(config: RunConfig) -> Result<Recording, PhysicsViolation> {
 
 fn identity(packet: &Packet) -> Identity {
     let kind = packet.flags().kind();
-    let mut plain = *packet;
-    plain.clear(Flags::MARKED);
     let caused_by = if kind == Flags::ACK { packet.trigger() } else { 0 };
-    let flags = if plain.flags().has(Flags::ECN_CAPABLE) { 1 } else { 0 } | u64::from(packet.goes_back()) << 1;
+    let flags = u64::from(packet.flags().is_ecn_capable()) | u64::from(packet.goes_back()) << 1;
     let flags = flags | u64::from(kind == Flags::DATA) << 2;
     [
         u64::from(packet.flow()),
@@ -90,7 +88,7 @@ pub(crate) struct Recorded {
 
 impl Recorded {
     fn note_delivery(&mut self, packet: &Packet) {
-        let is_marked = packet.flags().has(Flags::MARKED);
+        let is_marked = packet.flags().is_marked();
         self.recording.delivered.push((self.now, identity(packet), is_marked));
     }
 }
@@ -124,7 +122,8 @@ impl Fabric for Recorded {
             tag: self.recording.sent.len() as u32,
             wire_bytes: packet.wire_bytes() as u16,
             class: packet.class(),
-            is_ecn_capable: flags.has(Flags::ECN_CAPABLE),
+            is_ecn_capable: flags.is_ecn_capable(),
+            is_l4s: flags.is_l4s(),
             is_data: flags.kind() == Flags::DATA,
             goes_back: packet.goes_back(),
         };

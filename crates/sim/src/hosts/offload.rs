@@ -2,7 +2,7 @@
 
 use super::{HostSpec, Stamps};
 use sparelane_core::{Dur, Seq, Time};
-use sparelane_transport::{Chunk, Ecn, Segment, TransportConfig};
+use sparelane_transport::{Chunk, Segment, TransportConfig};
 
 /// Receive offload (LRO) of one flow, which merges consecutive segments of one class into a chunk.
 ///
@@ -39,7 +39,7 @@ impl Offload {
     /// The offload of a flow with these settings between a sending and a receiving host; `None` if it needs none.
     /// `echoes` is true if its acknowledgments echo times.
     pub(crate) fn of(from: &HostSpec, to: &HostSpec, config: &TransportConfig, echoes: bool) -> Option<Box<Offload>> {
-        let exact_marks = config.ecn == Ecn::Dctcp;
+        let exact_marks = config.ecn.is_exact();
         let acknowledges_twice = exact_marks && config.delayed_ack.is_some();
         let stamps = Stamps::of(from, to);
         let stamps_differ = echoes && !stamps.are_exact();
@@ -116,6 +116,7 @@ impl Offload {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sparelane_transport::Ecn;
 
     fn of(config: &TransportConfig) -> Option<Box<Offload>> {
         Offload::of(&HostSpec::default(), &HostSpec::default(), config, true)

@@ -210,6 +210,7 @@ mod tests {
             class: 0,
             is_marked: false,
             is_ecn_capable: false,
+            is_l4s: false,
             has_ecn_answer: false,
             step: Step::Received { delay: Dur::from_ns(u64::from(delay_ns)) },
         });

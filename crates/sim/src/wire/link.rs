@@ -468,8 +468,8 @@ impl Link {
                 return false;
             }
             let marks = self.mark_at.is_some_and(|mark_at| mark_at.is_reached(bytes, packets));
-            if marks && packet.flags().has(Flags::ECN_CAPABLE) {
-                marked = packet.with(Flags::MARKED);
+            if marks && packet.flags().is_ecn_capable() {
+                marked = packet.with(Flags::CE);
                 packet = &marked;
                 self.counts.marked += 1;
             }

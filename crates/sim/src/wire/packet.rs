@@ -19,10 +19,12 @@ impl Flags {
     const KIND: u8 = 3;
     /// A retransmission; on an acknowledgment, one caused by a retransmission.
     pub(crate) const RETRANSMISSION: Flags = Flags(4);
-    /// Both ends support ECN.
-    pub(crate) const ECN_CAPABLE: Flags = Flags(8);
-    /// Marked: congestion experienced.
-    pub(crate) const MARKED: Flags = Flags(16);
+    /// The ECN field has two bits, as in IP (RFC 3168 section 5). ECT(0): ECN-capable.
+    pub(crate) const ECT_0: Flags = Flags(8);
+    /// ECT(1): ECN-capable, with a scalable congestion control (L4S, RFC 9331 section 2).
+    pub(crate) const ECT_1: Flags = Flags(16);
+    /// CE, congestion experienced: both bits. As a mask, the whole field.
+    pub(crate) const CE: Flags = Flags(8 | 16);
     /// Data: the window was reduced. Acknowledgment: echo of a mark.
     pub(crate) const ECN_ANSWER: Flags = Flags(32);
     /// Data: carries the send time instead of SACK blocks. On an acknowledgment: echoes the one-way delay of its
@@ -39,6 +41,24 @@ impl Flags {
     #[inline(always)]
     pub(crate) const fn has(self, other: Flags) -> bool {
         self.0 & other.0 != 0
+    }
+
+    /// Returns true if the packet can be marked, or is marked: the ECN field is not zero.
+    #[inline(always)]
+    pub(crate) const fn is_ecn_capable(self) -> bool {
+        self.has(Flags::CE)
+    }
+
+    /// Returns true if the packet carries a congestion mark (CE).
+    #[inline(always)]
+    pub(crate) const fn is_marked(self) -> bool {
+        self.0 & Flags::CE.0 == Flags::CE.0
+    }
+
+    /// Returns true if the ECN field is ECT(1) or CE, by which RFC 9332 section 2.3 selects the L queue.
+    #[inline(always)]
+    pub(crate) const fn is_l4s(self) -> bool {
+        self.has(Flags::ECT_1)
     }
 
     /// `self`, with `other` set if `condition` is true.
@@ -301,11 +321,11 @@ mod tests {
             flags: Flags::ACK,
             class: 255,
         });
-        packet.set(Flags::MARKED);
+        packet.set(Flags::CE);
         let mut packet = packet.onward(Time::from_ps(9));
         assert_eq!((packet.flow(), packet.seq(), packet.trigger(), packet.route()), (0xdead_beef, 7, u32::MAX, 42));
         assert_eq!((packet.blocks(), packet.wire_bytes(), packet.class()), (NO_BLOCKS, 65_535, 255));
-        assert_eq!(packet.flags(), Flags::ACK.with_if(true, Flags::MARKED));
+        assert_eq!(packet.flags(), Flags::ACK.with_if(true, Flags::CE));
         assert!(!packet.is_lost_on_wire());
         packet.lose_on_wire();
         assert!(packet.is_lost_on_wire() && packet.onward(Time::ZERO).is_lost_on_wire());
@@ -338,14 +358,14 @@ mod tests {
         assert!(!with_blocks.matches(template) && with_blocks.matches_except_blocks(template));
         let mut lower = packet;
         lower.lower(1);
-        let marked = packet.with(Flags::MARKED);
+        let marked = packet.with(Flags::CE);
         assert!(
             !lower.matches_except_blocks(template)
                 && !marked.matches_except_blocks(template)
                 && !marked.matches(template)
         );
         let mut cleared = marked;
-        cleared.clear(Flags::MARKED);
+        cleared.clear(Flags::CE);
         assert!(cleared.matches(template));
     }
 }

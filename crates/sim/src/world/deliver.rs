@@ -105,7 +105,7 @@ impl<F: Fabric> World<F> {
             retransmission: packet.flags().has(Flags::RETRANSMISSION),
             window_reduced: packet.flags().has(Flags::ECN_ANSWER),
         };
-        let marked = packet.flags().has(Flags::MARKED);
+        let marked = packet.flags().is_marked();
         if flow.traits.takes_time {
             return self.take_in(packet, segment, marked);
         }

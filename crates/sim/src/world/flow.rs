@@ -245,7 +245,7 @@ impl Flow {
     pub(super) fn add_uncommon_fields(&self, packet: &mut Packet, segment: Segment, now: Time) {
         if segment.retransmission {
             // RFC 3168 section 6.1.5: retransmissions are not ECN-capable.
-            packet.clear(Flags::ECN_CAPABLE);
+            packet.clear(Flags::CE);
             packet.set(Flags::RETRANSMISSION);
         }
         if segment.window_reduced {

@@ -33,6 +33,15 @@ struct Demands {
     stamps: bool,
 }
 
+/// Returns `flags` with the ECN field of the data packets of a sender.
+fn ecn_field(ecn: Ecn, flags: Flags) -> Flags {
+    match ecn {
+        Ecn::Off => flags,
+        Ecn::Classic | Ecn::Dctcp => flags.with_if(true, Flags::ECT_0),
+        Ecn::L4s => flags.with_if(true, Flags::ECT_1),
+    }
+}
+
 /// The sending end of a new flow.
 struct Source {
     sender: Sender,
@@ -162,7 +171,7 @@ impl<F: Fabric> World<F> {
             reverse,
             base_class,
             header_bytes: transport.header_bytes as u8,
-            data: Template::new(stamp.with_if(transport.ecn != Ecn::Off, Flags::ECN_CAPABLE), base_class),
+            data: Template::new(ecn_field(transport.ecn, stamp), base_class),
             ack: Template::new(Flags::ACK, base_class),
             sent: [0; CLASSES],
             route_lengths: [there.len() as u32, back.len() as u32],

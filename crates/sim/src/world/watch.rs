@@ -70,8 +70,9 @@ impl<F: Fabric> World<F> {
             kind,
             wire_bytes: packet.wire_bytes() as u32,
             class: packet.class(),
-            is_marked: flags.has(Flags::MARKED),
-            is_ecn_capable: flags.has(Flags::ECN_CAPABLE),
+            is_marked: flags.is_marked(),
+            is_ecn_capable: flags.is_ecn_capable(),
+            is_l4s: flags.is_l4s(),
             has_ecn_answer: flags.has(Flags::ECN_ANSWER),
             step,
         });

@@ -89,6 +89,7 @@ fn frame<'a>(packet: &PacketEvent, ends: &'a Ends, id: u16) -> Frame<'a> {
     // Packets of the handshake and pure acknowledgments are not ECN-capable (RFC 3168 section 6.1).
     let ecn = match packet.kind {
         Kind::Data { .. } if packet.is_marked => 3,
+        Kind::Data { .. } if packet.is_l4s => 1,
         Kind::Data { .. } if packet.is_ecn_capable => 2,
         _ => 0,
     };

@@ -136,8 +136,8 @@ impl Controlled {
                 }
                 let mut packet = *packet;
                 let is_reached = mark_at.is_some_and(|mark_at| mark_at.is_reached(*bytes, waiting));
-                if is_reached && packet.flags().has(Flags::ECN_CAPABLE) {
-                    packet.set(Flags::MARKED);
+                if is_reached && packet.flags().is_ecn_capable() {
+                    packet.set(Flags::CE);
                     *marked += 1;
                 }
                 *bytes += packet.wire_bytes();

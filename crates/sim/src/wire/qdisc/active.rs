@@ -96,9 +96,9 @@ impl Fates {
 
     /// Marks `packet` with congestion experienced, if it is ECN-capable. Returns true if it is.
     pub fn mark(&mut self, packet: &mut Packet) -> bool {
-        let capable = packet.flags().has(Flags::ECN_CAPABLE);
+        let capable = packet.flags().is_ecn_capable();
         if capable {
-            packet.set(Flags::MARKED);
+            packet.set(Flags::CE);
             self.marked += 1;
         }
         capable
@@ -135,6 +135,11 @@ impl Buffer {
         let packet = self.packets.pop_front()?;
         self.bytes -= packet.wire_bytes();
         Some(packet)
+    }
+
+    /// The oldest packet.
+    pub fn oldest(&self) -> Option<&Packet> {
+        self.packets.front()
     }
 
     /// Bytes in the buffer.
@@ -198,9 +203,16 @@ impl Packet {
     /// A data packet of `wire_bytes` of flow `flow`, with this sequence number, ECN-capable or not.
     pub fn example(flow: u32, seq: u32, wire_bytes: u16, ecn: bool) -> Packet {
         use crate::wire::packet::{Fields, NO_BLOCKS};
-        let flags = Flags::DATA.with_if(ecn, Flags::ECN_CAPABLE);
+        let flags = Flags::DATA.with_if(ecn, Flags::ECT_0);
         let (trigger, route, class) = (0, 0, 0);
         Packet::new(Fields { flow, seq, trigger, route, blocks: NO_BLOCKS, wire_bytes, flags, class })
+    }
+
+    /// The same packet, with ECT(1) in its ECN field.
+    pub fn as_l4s(mut self) -> Packet {
+        self.clear(Flags::CE);
+        self.set(Flags::ECT_1);
+        self
     }
 
     /// The same packet in a class lower by `classes`.
@@ -220,8 +232,18 @@ impl Packet {
         self.at
     }
 
+    /// Returns true if the ECN field is ECT(1) or CE (RFC 9332 section 2.3).
+    pub fn is_l4s(&self) -> bool {
+        self.flags().is_l4s()
+    }
+
+    /// Returns true if the packet is ECN-capable: its ECN field is ECT(0), ECT(1) or CE.
+    pub fn is_ecn_capable(&self) -> bool {
+        self.flags().is_ecn_capable()
+    }
+
     /// Returns true if the packet carries a congestion mark.
     pub fn is_marked(&self) -> bool {
-        self.flags().has(Flags::MARKED)
+        self.flags().is_marked()
     }
 }

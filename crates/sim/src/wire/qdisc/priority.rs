@@ -89,8 +89,8 @@ impl PriorityQueue {
             return;
         }
         let marks = self.mark_at.is_some_and(|mark_at| mark_at.is_reached(self.backlog_bytes, self.backlog_packets));
-        if marks && packet.flags().has(Flags::ECN_CAPABLE) {
-            packet.set(Flags::MARKED);
+        if marks && packet.flags().is_ecn_capable() {
+            packet.set(Flags::CE);
             self.marked += 1;
         }
         self.put(&packet);
@@ -221,12 +221,12 @@ mod tests {
             let mut dropped = Vec::new();
             for (class, seq) in [(4, 0), (4, 1), (4, 2), (4, 3), (0, 4)] {
                 let mut packet = packet(class, seq);
-                packet.set(Flags::ECN_CAPABLE);
+                packet.set(Flags::ECT_0);
                 queue.enqueue(&packet, &mut dropped);
             }
             let mut packets: Vec<_> = std::iter::from_fn(|| queue.dequeue()).chain(dropped).collect();
             packets.sort_by_key(Packet::seq);
-            let marked: Vec<_> = packets.iter().map(|packet| packet.flags().has(Flags::MARKED)).collect();
+            let marked: Vec<_> = packets.iter().map(|packet| packet.flags().is_marked()).collect();
             assert_eq!(marked, expected, "{mark_at:?}");
             assert_eq!(queue.marked(), expected.iter().filter(|mark| **mark).count() as u64);
         }
@@ -236,7 +236,7 @@ mod tests {
     fn packets_that_do_not_know_marks_carry_none() {
         let mut queue = PriorityQueue::new(Room::of(Limit::Packets(9)), true, Some(Limit::Packets(1)));
         (0..4).for_each(|seq| queue.enqueue(&packet(0, seq), &mut Vec::new()));
-        assert!(std::iter::from_fn(|| queue.dequeue()).all(|packet| !packet.flags().has(Flags::MARKED)));
+        assert!(std::iter::from_fn(|| queue.dequeue()).all(|packet| !packet.flags().is_marked()));
         assert_eq!(queue.marked(), 0);
     }
 

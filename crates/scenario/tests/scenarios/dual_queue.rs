@@ -1,0 +1,150 @@
+//! Coupled dual queues from end to end: DCTCP in the L queue beside CUBIC in the C queue.
+
+use super::run;
+use sparelane_scenario::{Scenario, Source};
+use sparelane_sim::Records;
+
+const SECONDS: f64 = 40.0;
+const WARM_UP_S: f64 = 20.0;
+
+/// A bottleneck with flow 0 of DCTCP and flow 1 of CUBIC, each between hosts of their own.
+#[derive(Clone, Copy)]
+struct Path {
+    mbps: f64,
+    rtt_ms: f64,
+}
+
+impl Path {
+    /// Runs both flows. `ecn` is the setting of DCTCP, and `queue` has the keys of the bottleneck's queue.
+    fn run(self, ecn: &str, queue: &str) -> Records {
+        let Path { mbps, rtt_ms } = self;
+        let delay_us = rtt_ms * 500.0;
+        run(&format!(
+            "duration = \"{SECONDS}s\"\nseed = 1\nmeasure = {{ delays = true, from = \"{WARM_UP_S}s\" }}\n[topology]\n\
+             kind = \"dumbbell\"\npairs = 2\naccess_rate = \"1Gbps\"\naccess_delay = \"0s\"\nbottleneck_rate = \
+             \"{mbps}Mbps\"\nbottleneck_delay = \"{delay_us}us\"\n[queue]\n{queue}\nlimit = \"10000packets\"\n\
+             [scheme.l]\ncontroller = \"dctcp\"\ntransport = {{ ecn = \"{ecn}\" }}\n[scheme.c]\ncontroller = \"cubic\"\n\
+             [[workload]]\nkind = \"bulk\"\nscheme = \"l\"\npairs = [[\"left0\", \"right0\"]]\nsize = \"unlimited\"\n\
+             [[workload]]\nkind = \"bulk\"\nscheme = \"c\"\npairs = [[\"left1\", \"right1\"]]\nsize = \"unlimited\"\n"
+        ))
+    }
+
+    /// The one-way delay without any queue: propagation, and a full packet at each of three links.
+    fn idle_ms(self) -> f64 {
+        self.rtt_ms / 2.0 + 12.0 / self.mbps + 2.0 * 0.012
+    }
+
+    fn measure(self, records: &Records) -> [Measure; 2] {
+        [0, 1].map(|scheme| {
+            let delays = &records.delays;
+            let rows: Vec<_> = (0..delays.scheme.len())
+                .filter(|&row| delays.scheme[row] == scheme)
+                .map(|row| (delays.delay_ns[row] as f64 / 1e6 - self.idle_ms(), delays.packets[row] as f64))
+                .collect();
+            let packets: f64 = rows.iter().map(|(_, packets)| packets).sum();
+            let mean_ms = rows.iter().map(|(delay, packets)| delay * packets).sum::<f64>() / packets;
+            let mut seen = 0.0;
+            let p99 = rows.iter().find(|(_, packets)| {
+                seen += packets;
+                seen >= 0.99 * packets_of(&rows)
+            });
+            Measure { packets, mean_ms, p99_ms: p99.expect("packets").0 }
+        })
+    }
+}
+
+fn packets_of(rows: &[(f64, f64)]) -> f64 {
+    rows.iter().map(|(_, packets)| packets).sum()
+}
+
+/// The delivered packets of a scheme, and their delays in the bottleneck's queue.
+#[derive(Clone, Copy, Debug)]
+struct Measure {
+    packets: f64,
+    mean_ms: f64,
+    p99_ms: f64,
+}
+
+/// PI2 has an integral part, so the mean delay of C settles at its target. With windows W_L = 2 / p_CL of DCTCP (RFC
+/// 9332 appendix C.1), W_C = 1.68 / sqrt(p_C) of CUBIC at short round trips (RFC 9438 section 4.3) and k = 2, W_L / W_C =
+/// 0.6; measured are 0.5 to 1.1. The rates differ more, since the delay of C is part of its round trip only.
+#[test]
+fn the_coupling_balances_windows_and_the_integral_part_holds_the_classic_target() {
+    for (mbps, rtt_ms) in [(12.0, 5.0), (12.0, 10.0), (40.0, 5.0), (40.0, 10.0), (120.0, 5.0), (200.0, 5.0)] {
+        let path = Path { mbps, rtt_ms };
+        let records = path.run("l4s", "kind = \"dualpi2\"");
+        let [l, c] = path.measure(&records);
+        let case = format!("{mbps} Mb/s, {rtt_ms} ms: {l:?}, {c:?}");
+        let used = (l.packets + c.packets) * 12e-3 / (mbps * (SECONDS - WARM_UP_S));
+        assert!(used > 0.99, "{used} of {case}");
+        assert!((c.mean_ms - 15.0).abs() < 2.0, "{case}");
+        let windows = l.packets * (rtt_ms + l.mean_ms) / (c.packets * (rtt_ms + c.mean_ms));
+        assert!((0.3..1.2).contains(&windows), "{windows} of {case}");
+        // The ramp of L ends at 1.2 ms. On the slowest link, a packet of C in transmission adds a millisecond.
+        let most_ms = if mbps < 40.0 { 1.2 + 12.0 / mbps } else { 1.0 };
+        assert!(l.p99_ms < most_ms, "{case}");
+    }
+}
+
+/// DCTCP whose packets are ECT(0) shares the delay of C.
+#[test]
+fn only_ect_1_gives_low_latency() {
+    let path = Path { mbps: 40.0, rtt_ms: 10.0 };
+    let [l4s, dctcp] = ["l4s", "dctcp"].map(|ecn| path.measure(&path.run(ecn, "kind = \"dualpi2\""))[0]);
+    assert!(l4s.mean_ms < 1.0 && dctcp.mean_ms > 8.0, "{l4s:?}, {dctcp:?}");
+}
+
+/// Queues that do not distinguish ECT(0) from ECT(1) treat them alike.
+#[test]
+fn l4s_is_dctcp_on_other_queues() {
+    let path = Path { mbps: 12.0, rtt_ms: 10.0 };
+    for queue in ["kind = \"fifo\"\nmark_at = \"20packets\"", "kind = \"pie\"\necn = true"] {
+        let [l4s, dctcp] = ["l4s", "dctcp"].map(|ecn| path.run(ecn, queue));
+        assert!(l4s.links.marked_packets.iter().sum::<u64>() > 50);
+        assert_eq!((l4s.flows, l4s.links), (dctcp.flows, dctcp.links));
+    }
+}
+
+/// At 15 Mb/s on a link of 10 Mb/s, traffic that ignores marks and losses must lose a third of its packets for the delay
+/// to settle at the target of 15 ms. Datagrams without ECN lose them in C. In L, marks alone would not reduce the delay:
+/// from p_C = 1/4 on, L drops, too. Retransmissions are not ECN-capable, so C has the older head then.
+#[test]
+fn unresponsive_traffic_is_dropped_down_to_the_target_in_either_queue() {
+    let datagrams =
+        "[[cross_traffic]]\nkind = \"constant\"\nrate = \"15Mbps\"\nfrom = [\"left1\"]\nto = [\"right1\"]\n";
+    let l4s = "[scheme.flood]\ncontroller = \"constant\"\npace = \"15Mbps\"\nwindow = 10000\ntransport = { ecn = \"l4s\" }\n\
+               [[workload]]\nkind = \"bulk\"\nscheme = \"flood\"\npairs = [[\"left1\", \"right1\"]]\nsize = \"unlimited\"\n";
+    for traffic in [datagrams, l4s] {
+        let records = run(&format!(
+            "duration = \"60s\"\nsample = {{ interval = \"10ms\", queues = [[\"west\", \"east\"]] }}\n[topology]\nkind = \
+             \"dumbbell\"\npairs = 2\nbottleneck_rate = \"10Mbps\"\nbottleneck_delay = \"5ms\"\naccess_rate = \"1Gbps\"\n\
+             [queue]\nkind = \"dualpi2\"\nlimit = \"10000packets\"\n[scheme.cubic]\ncontroller = \"cubic\"\n\
+             [[workload]]\nkind = \"bulk\"\nscheme = \"cubic\"\npairs = [[\"left0\", \"right0\"]]\nsize = \"1MB\"\n{traffic}"
+        ));
+        let series = &records.series;
+        let late = (0..series.time_ps.len()).filter(|&row| series.time_ps[row] > records.totals.end_ps / 2);
+        let held: Vec<f64> = late.map(|row| series.value[row] * 8.0 / 10e6 * 1e3).collect();
+        let mean_ms = held.iter().sum::<f64>() / held.len() as f64;
+        // The queue is served at 15 Mb/s: 10 Mb/s leave, and 5 Mb/s are dropped at the head.
+        let delay_ms = mean_ms / 1.5;
+        let least_ms = if traffic == datagrams { 13.0 } else { 0.0 };
+        assert!((least_ms..17.0).contains(&delay_ms), "{delay_ms} ms");
+    }
+}
+
+#[test]
+fn a_warning_says_if_no_scheme_can_use_the_low_latency_queue() {
+    let warnings = |ecn| {
+        let text = format!(
+            "duration = \"1s\"\n[topology]\nkind = \"dumbbell\"\npairs = 1\nbottleneck_rate = \"10Mbps\"\n\
+             bottleneck_delay = \"5ms\"\n[queue]\nkind = \"dualpi2\"\n[transport]\necn = \"{ecn}\"\n[scheme.x]\n\
+             controller = \"newreno\"\n[workload]\nkind = \"bulk\"\nsize = \"1MB\"\n"
+        );
+        let scenario = Scenario::parse(&text, &Source::at(std::path::Path::new("x.toml")), &[]).expect("a scenario");
+        scenario.warnings().to_vec()
+    };
+    assert_eq!(warnings("l4s").len(), 0);
+    let expected = "queue.kind = \"dualpi2\": no scheme sends ECT(1), so none can use the L queue; \
+                    transport.ecn = \"l4s\" lets one use it";
+    assert_eq!(warnings("classic"), [expected]);
+}
