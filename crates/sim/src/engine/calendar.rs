@@ -230,7 +230,7 @@ impl Calendar {
         let width_bits = if late > events / 4 && average > FEWEST {
             self.width_bits - 1
         } else if average > MOST {
-            self.width_bits - (average / AIM).ilog2()
+            self.width_bits.saturating_sub((average / AIM).ilog2())
         } else if average < FEWEST && late < events / 4 {
             self.width_bits + (AIM / average.max(1)).ilog2()
         } else {
@@ -391,6 +391,22 @@ mod tests {
             let width = width_under(&mut calendar, 1 << period_bits, 6 * SAMPLE);
             assert!(width.abs_diff(expected) <= 2, "2^{period_bits}: buckets of 2^{width} ps");
         }
+    }
+
+    #[test]
+    fn a_crowd_of_events_at_one_time_leaves_the_narrowest_buckets_narrow() {
+        const CROWD: usize = 1 << 20;
+        let mut calendar = Calendar::new(CROWD, 0);
+        calendar.width_bits = NARROWEST;
+        let at = Time::from_ps(5);
+        (0..CROWD).for_each(|source| calendar.set(source, at));
+        for source in 0..CROWD {
+            assert_eq!(calendar.next(|_| at), Some((source, at)));
+        }
+        assert_eq!(calendar.next(|_| Time::NEVER), None);
+        calendar.set(0, Time::from_ps(1 << 30));
+        assert_eq!(calendar.next(|_| Time::from_ps(1 << 30)), Some((0, Time::from_ps(1 << 30))));
+        assert_eq!(calendar.width_bits, NARROWEST);
     }
 
     #[test]
