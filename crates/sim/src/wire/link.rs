@@ -459,20 +459,12 @@ impl Link {
     fn send_fifo(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
         let start = self.busy_until.max(now);
         let wait = start - now;
-        let marked: Packet;
+        let mut marked = Packet::default();
         let mut packet = packet;
         if wait >= self.exact_check.from_wait {
-            let (bytes, packets) = self.waiting_in_order(now);
-            if !self.room.has_room(bytes, packets, packet.wire_bytes()) {
-                self.drop(*packet, dropped);
-                return false;
-            }
-            let marks = self.mark_at.is_some_and(|mark_at| mark_at.is_reached(bytes, packets));
-            if marks && packet.flags().is_ecn_capable() {
-                marked = packet.with(Flags::CE);
-                packet = &marked;
-                self.counts.marked += 1;
-            }
+            let backlog = self.waiting_in_order(now);
+            let Some(admitted) = self.admit(backlog, packet, &mut marked, dropped) else { return false };
+            packet = admitted;
         }
         if wait > self.exact_check.peak_wait {
             self.exact_check.peak_wait = wait;
@@ -482,6 +474,29 @@ impl Link {
             self.note_backlog(now, packet.wire_bytes());
         }
         self.transmit_any(start, packet)
+    }
+
+    /// Drops a packet that must wait and does not fit behind `backlog` (bytes, packets). Returns one that fits, in
+    /// `marked` if it gets a mark.
+    #[inline(always)]
+    fn admit<'a>(
+        &mut self,
+        (bytes, packets): (u64, u64),
+        packet: &'a Packet,
+        marked: &'a mut Packet,
+        dropped: &mut Vec<Packet>,
+    ) -> Option<&'a Packet> {
+        if !self.room.has_room(bytes, packets, packet.wire_bytes()) {
+            self.drop(*packet, dropped);
+            return None;
+        }
+        let marks = self.mark_at.is_some_and(|mark_at| mark_at.is_reached(bytes, packets));
+        if !marks || !packet.flags().is_ecn_capable() {
+            return Some(packet);
+        }
+        *marked = packet.with(Flags::CE);
+        self.counts.marked += 1;
+        Some(marked)
     }
 
     /// Updates the peak by the exact backlog: if packets occupy the transmitter for longer than their bytes take, the

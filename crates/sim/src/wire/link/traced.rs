@@ -6,7 +6,7 @@
 use super::Link;
 use super::Waiting;
 use super::cursor::Cursor;
-use crate::wire::packet::{Flags, Packet};
+use crate::wire::packet::Packet;
 use crate::wire::trace::{Follower, Trace};
 use sparelane_core::{Rate, Time};
 use std::sync::Arc;
@@ -35,22 +35,13 @@ impl Link {
     pub(super) fn send_traced(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
         let start = self.busy_until.max(now);
         let has_waited = start > now;
-        let marked: Packet;
+        let mut marked = Packet::default();
         let mut packet = packet;
         let mut waiting_bytes = 0;
         if has_waited {
-            let (bytes, packets) = self.waiting_traced(now);
-            if !self.room.has_room(bytes, packets, packet.wire_bytes()) {
-                self.drop(*packet, dropped);
-                return false;
-            }
-            let marks = self.mark_at.is_some_and(|mark_at| mark_at.is_reached(bytes, packets));
-            if marks && packet.flags().is_ecn_capable() {
-                marked = packet.with(Flags::CE);
-                packet = &marked;
-                self.counts.marked += 1;
-            }
-            waiting_bytes = bytes;
+            let backlog = self.waiting_traced(now);
+            let Some(admitted) = self.admit(backlog, packet, &mut marked, dropped) else { return false };
+            (packet, waiting_bytes) = (admitted, backlog.0);
         }
         let peak_bytes = waiting_bytes + packet.wire_bytes();
         if peak_bytes > self.counts.peak_backlog_bytes {
