@@ -41,6 +41,7 @@ pub use live::{Fate, LiveNetwork, Offered};
 pub use physics::PhysicsViolation;
 pub use records::{CLASSES, CrossTable, DelayTable, FlowTable, LinkTable, PacketTable, Records, SeriesTable, Totals};
 pub use routing::network::{Cable, Limit, Loss, Network, Node, NodeId, NodeKind};
+pub use routing::partition;
 pub use routing::paths::{Hop, RouterPaths};
 pub use routing::routes::Routes;
 pub use simulation::{BuildError, MAX_PACKET_BYTES, Progress, Simulation};
