@@ -147,3 +147,55 @@ pub(crate) mod packets {
         packets.into_iter().map(Packet::seq).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::packets::data;
+    use super::*;
+    use sparelane_core::{Dur, Rate, Time};
+    use sparelane_sim::Limit;
+    use sparelane_sim::qdisc::{ActiveSpec, Fates, Place};
+
+    /// A sender that lost everything sends one packet per retransmission timeout. If a law dropped each of them, the
+    /// flow would be stuck. No law may do so, however hard it was to meet its settings in an overload.
+    #[test]
+    fn every_law_lets_lone_packets_pass_after_an_overload() {
+        let (least, packets) = (Dur::from_ps(1), Limit::Packets);
+        let codel = CoDelSpec { target: least, interval: least, ..CoDelSpec::default() };
+        let (min, max) = (packets(1), packets(2));
+        let red = RedSpec { min, max, max_probability: 1.0, weight: 1.0, gentle: false, ecn: false };
+        let laws: [&dyn ActiveSpec; 6] = [
+            &red,
+            &RedSpec { weight: 0.01, ..red },
+            &codel,
+            &FqCoDelSpec { codel, flows: 1, quantum: None },
+            &PieSpec { target: least, max_burst: Dur::ZERO, ..PieSpec::default() },
+            &DualPi2Spec { target: least, alpha: 100.0, ..DualPi2Spec::default() },
+        ];
+        for spec in laws {
+            let (limit, rate) = (packets(100), Rate::from_mbps(4));
+            let mut law = spec.make(&Place { limit, rate, largest_bytes: 1000, seed: 1, link: 0 });
+            let (mut now, mut fates) = (Time::ZERO, Fates::default());
+            // Five packets arrive in the time in which two leave.
+            for seq in 0..5_000 {
+                law.enqueue(now, data(0, seq, false), None, &mut fates);
+                if seq % 5 < 2 {
+                    law.dequeue(now, &mut fates);
+                }
+                now += Dur::from_ms(1);
+            }
+            assert!(fates.dropped().len() > 1_000, "{spec:?}");
+            while law.dequeue(now, &mut fates).is_some() {
+                now += Dur::from_ms(2);
+            }
+            let left = (0..20).filter(|seq| {
+                let idle_since = now;
+                now += Dur::from_secs(60);
+                law.enqueue(now, data(0, *seq, false), Some(idle_since), &mut fates);
+                law.dequeue(now, &mut fates).is_some()
+            });
+            let left = left.count();
+            assert!(left > 0, "{spec:?}: none of 20 lone packets left");
+        }
+    }
+}

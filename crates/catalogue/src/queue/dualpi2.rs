@@ -9,14 +9,17 @@
 //! retransmissions, handshakes and acknowledgments are not ECN-capable and enter C. The base probability p' follows the
 //! delay of the older of both heads. C drops or marks with p_C = p'^2. L marks with the larger of the coupled p_CL =
 //! k p' and its own probability, which rises with the packet's delay. Once p_CL reaches 1, L drops with p_C and marks
-//! the other packets; once p_C reaches its maximum, C drops ECN-capable packets, too.
+//! the other packets; once p_C reaches its maximum, C drops ECN-capable packets, too. p_C and p_CL spare a packet if both
+//! queues together, this packet included, have less than two packets of the largest size. Appendix A.1 describes this
+//! part of Linux. It lets a lone packet pass whatever p' is, which falls by at most alpha times the target per update:
+//! with a target of microseconds, that takes days, in which every packet would be lost.
 //!
 //! Needs the arrival time of each packet. Updates are due at multiples of the interval since the start of the run. They
 //! need no events, because the heads change only with arrivals and departures.
 //!
 //! Differences: packets are chosen at random, as in Linux, while the RFC's `recur` spaces them evenly. An arrival needs
 //! space for itself; the RFC asks for space for a packet of the largest size. `th_len` counts the packets of L before
-//! the departure.
+//! the departure. Linux compares the bytes behind a packet with two packets, without the packet itself.
 
 use super::{GAIN, QueueForm};
 use crate::schema::{Fallback, Field, Form, Key, Kind, MAX_DURATION, ScenarioError, Section};
@@ -102,7 +105,7 @@ pub const FORM: QueueForm = Form {
         )
         .from("sch_dualpi2 of Linux"),
         Key::new("t_shift", Kind::MOMENT, Fallback::Value("50ms"), "bonus in delay for L under ts-fifo")
-            .from("draft-ietf-tsvwg-aqm-dualq-coupled-10"),
+            .from("RFC 9332"),
     ],
     read,
 };
@@ -239,6 +242,8 @@ const P_L_MAX: f64 = 1.0;
 struct DualPi2 {
     spec: DualPi2Spec,
     limit: Limit,
+    /// The bytes of the largest packet of the run, MTU of the RFC.
+    largest_bytes: u64,
     low_latency: Buffer,
     classic: Buffer,
     /// The base probability, p' of the RFC.
@@ -262,6 +267,7 @@ impl DualPi2 {
         DualPi2 {
             spec,
             limit,
+            largest_bytes,
             low_latency: Buffer::default(),
             classic: Buffer::default(),
             base: 0.0,
@@ -305,8 +311,12 @@ impl DualPi2 {
         loop {
             let both_wait = self.low_latency.packets() > 0 && self.classic.packets() > 0;
             let serves_l = self.serves_l(now);
-            let (packet, weight) =
-                if serves_l { (self.take_low_latency(now, fates)?, 1.0) } else { (self.take_classic(fates)?, -1.0) };
+            let is_spared = self.backlog().0 < 2 * self.largest_bytes;
+            let (packet, weight) = if serves_l {
+                (self.take_low_latency(now, is_spared, fates)?, 1.0)
+            } else {
+                (self.take_classic(is_spared, fates)?, -1.0)
+            };
             // A dropped packet used nothing of the link.
             let Some(packet) = packet else { continue };
             if let (Scheduler::Weighted { classic_weight }, true) = (self.spec.scheduler, both_wait) {
@@ -331,11 +341,12 @@ impl DualPi2 {
         }
     }
 
-    /// Takes the head of L: `None` if L is empty, and `Some(None)` if the head was dropped.
-    fn take_low_latency(&mut self, now: Time, fates: &mut Fates) -> Option<Option<Packet>> {
+    /// Takes the head of L: `None` if L is empty, and `Some(None)` if the head was dropped. Only the delay in L marks a
+    /// packet that is spared.
+    fn take_low_latency(&mut self, now: Time, is_spared: bool, fates: &mut Fates) -> Option<Option<Packet>> {
         let is_long = self.low_latency.packets() > self.spec.th_len;
         let mut packet = self.low_latency.pop()?;
-        let p_cl = self.p_cl();
+        let p_cl = if is_spared { 0.0 } else { self.p_cl() };
         let marks = if p_cl < P_L_MAX {
             let own = if is_long { self.spec.ramp.probability(now - packet.came_at()) } else { 0.0 };
             self.draws(own.max(p_cl))
@@ -355,9 +366,9 @@ impl DualPi2 {
     }
 
     /// Takes the head of C: `None` if C is empty, and `Some(None)` if the head was dropped.
-    fn take_classic(&mut self, fates: &mut Fates) -> Option<Option<Packet>> {
+    fn take_classic(&mut self, is_spared: bool, fates: &mut Fates) -> Option<Option<Packet>> {
         let mut packet = self.classic.pop()?;
-        let p_c = self.p_c();
+        let p_c = if is_spared { 0.0 } else { self.p_c() };
         // Appendix A.2: overload disables ECN.
         if self.draws(p_c) && (p_c >= self.spec.p_c_max || !fates.mark(&mut packet)) {
             fates.drop(packet);
@@ -445,15 +456,15 @@ mod tests {
         assert!((value - expected).abs() < 1e-12, "{value} instead of {expected}");
     }
 
-    /// Takes `packets` packets that waited `waited_us` from a queue with this base probability. Each is of flow 1 and
-    /// has another behind it. Returns the shares that were dropped and, of the others, marked.
+    /// Takes 20,000 packets that waited `waited_us` from a queue with this base probability. Each is of flow 1 and has
+    /// others behind it. Returns the shares that were dropped and, of the others, marked.
     fn shares(base: f64, waited_us: u64, packet: impl Fn(u32) -> Packet) -> (f64, f64) {
-        let packets = 20_000;
+        let (packets, behind) = (20_000, 100);
         let mut queue = DualPi2 { base, next_update: Time::NEVER, ..queue(DualPi2Spec::default()) };
         let mut fates = Fates::default();
-        (0..=packets).for_each(|seq| queue.enqueue(at(0), packet(seq), &mut fates));
+        (0..packets + behind).for_each(|seq| queue.enqueue(at(0), packet(seq), &mut fates));
         let mut sent = 0.0;
-        while queue.backlog().1 > 1 {
+        while queue.backlog().1 > u64::from(behind) {
             sent += if queue.dequeue(at(waited_us), &mut fates).is_some() { 1.0 } else { 0.0 };
         }
         let dropped = fates.dropped().len() as f64;
@@ -576,6 +587,29 @@ mod tests {
             close(dropped, p_c);
             assert_eq!(marked, 0.0);
         }
+    }
+
+    /// With p' = 1, the controller drops every packet. Less than two packets of the largest size are spared; the delay in
+    /// L still marks.
+    #[test]
+    fn the_controller_spares_less_than_two_large_packets() {
+        let leaves = |packets: &[Packet], th_len| {
+            let spec = DualPi2Spec { th_len, ..DualPi2Spec::default() };
+            let mut queue = DualPi2 { base: 1.0, next_update: Time::NEVER, ..queue(spec) };
+            let mut fates = Fates::default();
+            packets.iter().for_each(|packet| queue.enqueue(at(0), *packet, &mut fates));
+            let left: Vec<_> = std::iter::from_fn(|| queue.dequeue(at(3_000), &mut fates)).collect();
+            (numbers(&left), numbers(fates.dropped()), fates.marked())
+        };
+        for packet in [data(1, 0, false), data(1, 0, true), l4s(0)] {
+            assert_eq!(leaves(&[packet], 1), (vec![0], vec![], 0));
+        }
+        assert_eq!(leaves(&[l4s(0)], 0), (vec![0], vec![], 1));
+        assert_eq!(leaves(&[data(1, 0, false), data(1, 1, true), data(1, 2, false)], 1), (vec![2], vec![0, 1], 0));
+        // Both queues count, and L goes first.
+        assert_eq!(leaves(&[l4s(0), data(1, 1, false)], 1), (vec![1], vec![0], 0));
+        let small = Packet::example(1, 0, 999, false);
+        assert_eq!(leaves(&[small, data(1, 1, false)], 1), (vec![0, 1], vec![], 0));
     }
 
     /// ECT(0) and packets without ECN enter C. A mark moves a packet to L, whichever queue set it.

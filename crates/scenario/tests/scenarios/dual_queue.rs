@@ -132,6 +132,18 @@ fn unresponsive_traffic_is_dropped_down_to_the_target_in_either_queue() {
     }
 }
 
+/// No queue can hold a delay of 1 ps, so a large gain soon lifts p' to 1, where it stays. Flows still end, because less
+/// than two full packets are not dropped.
+#[test]
+fn flows_end_under_a_target_that_no_queue_can_meet() {
+    let records = run(
+        "duration = \"300s\"\n[topology]\nkind = \"dumbbell\"\npairs = 4\nbottleneck_rate = \"10Mbps\"\n\
+         bottleneck_delay = \"5ms\"\n[queue]\nkind = \"dualpi2\"\ntarget = \"1ps\"\nalpha = 100.0\n[scheme.x]\ncontroller = \"newreno\"\n\
+         [workload]\nkind = \"bulk\"\nsize = \"500kB\"\n",
+    );
+    assert_eq!((records.totals.flows, records.totals.finished_flows), (4, 4));
+}
+
 #[test]
 fn a_warning_says_if_no_scheme_can_use_the_low_latency_queue() {
     let warnings = |ecn| {
