@@ -11,7 +11,7 @@ use crate::scratch::Scratch;
 use crate::transfer::message::{Kind, Message, Offer};
 use crate::transfer::{CODE_STALLED, Outcome, Received, collect};
 use crate::udp::UdpConfig;
-use std::fs;
+use std::fs::{self, File};
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Instant;
 
@@ -229,14 +229,12 @@ fn an_idle_receiver_is_disconnected_with_a_reason() {
     assert!(matches!(reason, Some(CloseReason::Peer { code, .. }) if code == u64::from(CODE_STALLED)), "{reason:?}");
 }
 
-#[test]
-fn an_idle_sender_is_disconnected_and_its_name_is_freed() {
-    let scratch = Scratch::new("service-idle-sender");
-    let folder = scratch.path().join("made");
-    let [sender, mut receiver] = configs();
-    receiver.settings.stall_timeout = Duration::from_millis(300);
-    let at = "127.0.0.1:0".parse().expect("an address");
-    let mut receiver = FileReceiver::bind(&receiver, at, &folder, false).expect("the folder is created");
+/// Connects a sender that offers files of 9 bytes and then sends nothing, to a receiver with a stall timeout of 0.3 s.
+/// Asserts that the receiver disconnects it with a reason, and forgets the transfer.
+fn idle_sender_is_disconnected(receiver: impl FnOnce(&WireConfig, SocketAddr) -> FileReceiver, files: u32) {
+    let [sender, mut config] = configs();
+    config.settings.stall_timeout = Duration::from_millis(300);
+    let mut receiver = receiver(&config, "127.0.0.1:0".parse().expect("an address"));
     let mut host = idle_host(&sender, false);
     let now = host.now();
     host.node_mut().connect(now, receiver.local_address()).expect("room");
@@ -245,9 +243,11 @@ fn an_idle_sender_is_disconnected_and_its_name_is_freed() {
     while reason.is_none() {
         match host.next_event(step).expect("a socket") {
             Some(NodeEvent::Opened { association, .. }) => {
-                let name = vec!["file".to_owned()];
-                let offer = Offer { item: 0, kind: Kind::File, size: 9, mode: 0o600, modified_ns: 0, name };
-                host.node_mut().write_control(association, Message::Offer(offer).encode()).expect("room");
+                for item in 0..files {
+                    let name = vec![format!("file{item}")];
+                    let offer = Offer { item, kind: Kind::File, size: 9, mode: 0o600, modified_ns: 0, name };
+                    host.node_mut().write_control(association, Message::Offer(offer).encode()).expect("room");
+                }
             }
             Some(NodeEvent::Closed { reason: why, .. }) => reason = Some(why),
             _ => {}
@@ -256,12 +256,29 @@ fn an_idle_sender_is_disconnected_and_its_name_is_freed() {
         assert!(began.elapsed() < HANG, "{events:?}");
     }
     assert!(matches!(reason, Some(CloseReason::Peer { code, .. }) if code == u64::from(CODE_STALLED)), "{reason:?}");
-    let Some(ReceiverEvent::Disconnected { error: Some(error), offered: 1, replaced: false, .. }) = events.last()
-    else {
+    let Some(ReceiverEvent::Disconnected { error: Some(error), offered, replaced: false, .. }) = events.last() else {
         panic!("{events:?}")
     };
     assert!(error.starts_with("the transfer has made no progress"), "{error}");
+    assert_eq!(*offered, u64::from(files));
     assert!(receiver.active.is_empty() && receiver.running() == 0);
+}
+
+#[test]
+fn an_idle_sender_is_disconnected_and_its_name_is_freed() {
+    let scratch = Scratch::new("service-idle-sender");
+    let folder = scratch.path().join("made");
+    let bind = |config: &WireConfig, at| FileReceiver::bind(config, at, &folder, false).expect("the folder is created");
+    idle_sender_is_disconnected(bind, 1);
+}
+
+/// The other files wait until the sender has completed the first one.
+#[test]
+fn an_idle_sender_is_disconnected_although_files_wait_for_their_turn_in_an_output() {
+    let scratch = Scratch::new("service-idle-output");
+    let output = File::create(scratch.path().join("output")).expect("a file");
+    let bind = |config: &WireConfig, at| FileReceiver::bind_to_output(config, at, output).expect("a socket");
+    idle_sender_is_disconnected(bind, 3);
 }
 
 /// Revokes the sender's key in the middle of a transfer. Returns the events of the receiver and the sender's error.

@@ -351,7 +351,12 @@ impl ReceiveTransfer {
         if self.offer_timer.is_expired(now, 0, self.has_offers) {
             return Err(TransferError::Idle(self.offer_timer.timeout()));
         }
-        let is_working = |item: &Item| matches!(item.state, State::Asked | State::Finishing);
+        let is_working = |item: &Item| match item.state {
+            State::Finishing => true,
+            // A file opens at once in an output, unless it waits for the sender to complete the files before it.
+            State::Asked => self.output.is_none() || !self.deferred.is_empty(),
+            _ => false,
+        };
         // A peer that offers nothing is no stalled sender; it may be measuring the path.
         let is_working = !self.has_offers || self.queue.is_busy() || self.items.values().any(is_working);
         if self.stall_timer.is_expired(now, self.messages + self.received_bytes, is_working) {
