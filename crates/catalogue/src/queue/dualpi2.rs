@@ -253,7 +253,7 @@ struct DualPi2 {
     next_update: Time,
     /// Weighted bytes that L was served beyond its share. C is served while it is above zero.
     credit: f64,
-    /// The credit while one of the queues is empty: L then has the advantage of one packet of the largest size.
+    /// The credit when the link becomes busy (appendix A.1): L then has the advantage of one packet of the largest size.
     first_credit: f64,
     rng: Stream,
 }
@@ -322,9 +322,6 @@ impl DualPi2 {
             if let (Scheduler::Weighted { classic_weight }, true) = (self.spec.scheduler, both_wait) {
                 let share = if serves_l { classic_weight } else { 1.0 - classic_weight };
                 self.credit += weight * share * packet.wire_bytes() as f64;
-            }
-            if self.low_latency.packets() == 0 || self.classic.packets() == 0 {
-                self.credit = self.first_credit;
             }
             return Some(packet);
         }
@@ -421,7 +418,10 @@ impl Ramp {
 }
 
 impl ActiveLaw for DualPi2 {
-    fn enqueue(&mut self, now: Time, packet: Packet, _idle_since: Option<Time>, fates: &mut Fates) {
+    fn enqueue(&mut self, now: Time, packet: Packet, idle_since: Option<Time>, fates: &mut Fates) {
+        if idle_since.is_some() {
+            self.credit = self.first_credit;
+        }
         DualPi2::enqueue(self, now, packet, fates);
     }
 
@@ -640,15 +640,18 @@ mod tests {
         assert_eq!(flows, expected);
     }
 
-    /// A queue that was alone left no debt: L is served first again.
+    /// Nine packets of L beside two of C use up the share of L, and C is due. This holds while L is empty, but not after
+    /// the link was idle.
     #[test]
-    fn the_credit_starts_anew_once_a_queue_is_empty() {
-        let (mut queue, mut fates) = (queue(DualPi2Spec::default()), Fates::default());
-        (0..9).for_each(|seq| queue.enqueue(at(0), l4s(seq), &mut fates));
-        (0..2).for_each(|seq| queue.enqueue(at(0), data(2, seq, false), &mut fates));
-        (0..9).for_each(|_| assert_eq!(queue.dequeue(at(0), &mut fates).map(|packet| packet.flow()), Some(1)));
-        queue.enqueue(at(0), l4s(9), &mut fates);
-        assert_eq!(queue.dequeue(at(0), &mut fates).map(|packet| packet.flow()), Some(1));
+    fn the_credit_stays_while_a_queue_is_empty_and_starts_anew_after_an_idle_time() {
+        for (idle_since, first) in [(None, 2), (Some(at(0)), 1)] {
+            let (mut queue, mut fates) = (queue(DualPi2Spec::default()), Fates::default());
+            (0..9).for_each(|seq| queue.enqueue(at(0), l4s(seq), &mut fates));
+            (0..2).for_each(|seq| queue.enqueue(at(0), data(2, seq, false), &mut fates));
+            (0..9).for_each(|_| assert_eq!(queue.dequeue(at(0), &mut fates).map(|packet| packet.flow()), Some(1)));
+            ActiveLaw::enqueue(&mut queue, at(0), l4s(9), idle_since, &mut fates);
+            assert_eq!(queue.dequeue(at(0), &mut fates).map(|packet| packet.flow()), Some(first));
+        }
     }
 
     /// A head of C that is older by more than 50 ms goes first.
