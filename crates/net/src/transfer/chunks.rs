@@ -19,6 +19,10 @@ const MIN_CHUNK_BYTES: u64 = 1 << 20;
 /// The number of bytes read at once.
 const READ_BYTES: usize = 1 << 18;
 
+/// The minimum number of bytes hashed at once. Shorter inputs, such as the content of packets, are joined, since BLAKE3
+/// processes up to 16 KiB of one input in parallel.
+const HASHED_BYTES: usize = 1 << 14;
+
 /// The number of bytes between two progress reports to the waiting peer, while existing data is hashed.
 const REPORT_BYTES: u64 = 64 << 20;
 
@@ -38,6 +42,8 @@ pub struct Chunks {
     current: usize,
     filled_bytes: u64,
     hasher: blake3::Hasher,
+    /// The last bytes of the chunk so far, which are not hashed yet.
+    unhashed: Vec<u8>,
     /// The digest of a file of one chunk: the root of the tree has another digest than the same chunk elsewhere.
     root: Digest,
 }
@@ -52,6 +58,7 @@ impl Chunks {
             current: 0,
             filled_bytes: 0,
             hasher: blake3::Hasher::new(),
+            unhashed: Vec::new(),
             root: *blake3::hash(&[]).as_bytes(),
         }
     }
@@ -63,6 +70,7 @@ impl Chunks {
 
     /// Ends a stream after the bytes so far.
     pub fn end_stream(&mut self) {
+        self.hash_rest();
         (self.size, self.root) = (self.position(), *self.hasher.finalize().as_bytes());
     }
 
@@ -85,6 +93,7 @@ impl Chunks {
     pub fn begin(&mut self, chunk: usize) {
         debug_assert!(chunk <= self.digests.len(), "chunks are in order");
         (self.current, self.filled_bytes) = (chunk, 0);
+        self.unhashed.clear();
         self.hasher = blake3::Hasher::new();
         self.hasher.set_input_offset(chunk as u64 * self.chunk_bytes);
     }
@@ -102,7 +111,7 @@ impl Chunks {
             let missing = (whole_bytes.saturating_sub(self.filled_bytes)).min(bytes.len() as u64) as usize;
             debug_assert!(missing > 0, "no more bytes than the file has");
             let (now, later) = bytes.split_at(missing.max(1));
-            self.hasher.update(now);
+            self.hash(now);
             self.filled_bytes += now.len() as u64;
             bytes = later;
             if self.filled_bytes >= whole_bytes {
@@ -111,7 +120,29 @@ impl Chunks {
         }
     }
 
+    /// Hashes the next bytes of the chunk, or keeps them to hash more at once.
+    fn hash(&mut self, mut bytes: &[u8]) {
+        if !self.unhashed.is_empty() {
+            let (now, later) = bytes.split_at(bytes.len().min(HASHED_BYTES - self.unhashed.len()));
+            self.unhashed.extend_from_slice(now);
+            if self.unhashed.len() < HASHED_BYTES {
+                return;
+            }
+            self.hash_rest();
+            bytes = later;
+        }
+        let (now, later) = bytes.split_at(bytes.len() - bytes.len() % HASHED_BYTES);
+        self.hasher.update(now);
+        self.unhashed.extend_from_slice(later);
+    }
+
+    fn hash_rest(&mut self) {
+        self.hasher.update(&self.unhashed);
+        self.unhashed.clear();
+    }
+
     fn end_chunk(&mut self) {
+        self.hash_rest();
         if self.size <= self.chunk_bytes {
             self.root = *self.hasher.finalize().as_bytes();
         }
@@ -153,7 +184,7 @@ impl Chunks {
     pub fn digests(&self) -> Vec<Digest> {
         let mut digests = self.digests.clone();
         if self.filled_bytes > 0 && self.current == digests.len() {
-            digests.push(self.hasher.finalize_non_root());
+            digests.push(self.hasher.clone().update(&self.unhashed).finalize_non_root());
         }
         digests
     }
@@ -205,7 +236,7 @@ mod tests {
     fn the_digest_of_the_whole_is_its_blake3_for_any_step() {
         for bytes in [0, 1, 1024, MIB - 1, MIB, MIB + 1, 2 * MIB, 3 * MIB - 5, 5 * MIB + 1, 7 * MIB] {
             let content = content(bytes);
-            for step in [1 << 16, 777_777, 10 * MIB] {
+            for step in [1_380, HASHED_BYTES, 1 << 16, 777_777, 10 * MIB] {
                 let mut chunks = Chunks::new(bytes as u64);
                 content.chunks(step).for_each(|some| chunks.update(some));
                 assert_eq!(chunks.whole(), *blake3::hash(&content).as_bytes(), "{bytes} by {step}");
@@ -218,7 +249,7 @@ mod tests {
     fn the_digest_of_a_stream_is_its_blake3() {
         for bytes in [0, 1, MIB, 3 * MIB + 5] {
             let (content, mut chunks) = (content(bytes), Chunks::of_stream());
-            content.chunks(70_000).for_each(|some| chunks.update(some));
+            content.chunks(7_000).for_each(|some| chunks.update(some));
             chunks.end_stream();
             assert_eq!((chunks.size(), chunks.whole()), (bytes as u64, *blake3::hash(&content).as_bytes()));
         }
@@ -246,16 +277,17 @@ mod tests {
     /// A change of these digests would break the continuation of interrupted transfers.
     #[test]
     fn chunk_digests_are_stable() {
-        let mut chunks = Chunks::new(2 * MIB as u64 + 1000);
-        chunks.update(&content(MIB + 1000));
-        let digests = chunks.digests();
-        assert_eq!(
-            digests.into_iter().map(hex).collect::<Vec<_>>(),
-            [
-                "8a576541118ebf5fad8d683c09b63402288a71616ecc72514abf780822136023",
-                "6679eda4ee070570033cc9d532827f57573949d7d4b4453d717da2eecd08968c",
-            ]
-        );
+        for step in [1_380, 10 * MIB] {
+            let mut chunks = Chunks::new(2 * MIB as u64 + 1000);
+            content(MIB + 1000).chunks(step).for_each(|some| chunks.update(some));
+            assert_eq!(
+                chunks.digests().into_iter().map(hex).collect::<Vec<_>>(),
+                [
+                    "8a576541118ebf5fad8d683c09b63402288a71616ecc72514abf780822136023",
+                    "6679eda4ee070570033cc9d532827f57573949d7d4b4453d717da2eecd08968c",
+                ]
+            );
+        }
     }
 
     #[test]
