@@ -38,6 +38,17 @@ pub struct Extras {
     pub nic_backlog_bytes: u64,
 }
 
+impl Extras {
+    /// No optional fields.
+    pub(crate) const NONE: Extras = Extras {
+        explicit_rate: None,
+        one_way_delay: None,
+        received_at: None,
+        window_segments: None,
+        nic_backlog_bytes: 0,
+    };
+}
+
 impl<'a> Acknowledgment<'a> {
     /// Returns an acknowledgment without optional fields.
     #[inline(always)]

@@ -12,10 +12,12 @@ use sparelane_core::{Seq, Time, prefetch_start};
 use std::collections::VecDeque;
 
 /// The receiver of one connection.
+// A cache line. State that a connection without reordering and delayed acknowledgments does not need is in boxes.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Receiver {
     next: Seq,
+    held_bytes: u64,
     /// Enables the fast path: no delayed acknowledgments, no out-of-order segments and no ECN echo.
     fast_path: bool,
     sack: bool,
@@ -24,29 +26,45 @@ pub struct Receiver {
     echo_ce: bool,
     /// The CE state of the last segment (DCTCP.CE of RFC 8257). With classic ECN it stays `false`.
     ce_state: bool,
-    held_bytes: u64,
-    /// The out-of-order segments as disjoint ranges in ascending order.
-    ranges: VecDeque<SackBlock>,
-    block_count: usize,
+    /// The application has set the window.
+    has_set_window: bool,
+    /// The segment that ends the stream (FIN) has arrived. It is the last one before `edge`.
+    has_fin: bool,
+    /// The number of out-of-order ranges, and the largest one.
+    range_count: u32,
+    max_ranges: u32,
     /// The window in segments, counted from the next expected segment.
     window_segments: Seq,
     /// The right edge of a window set by the application, or the end of the stream. Segments at or beyond it are
     /// dropped.
     edge: Seq,
-    /// The application has set the window.
-    has_set_window: bool,
-    /// The segment that ends the stream (FIN), once it has arrived.
-    fin: Option<Seq>,
-    /// The largest number of out-of-order ranges.
-    max_ranges: usize,
-    /// The number of dropped segments.
-    refused: u64,
+    /// Segments that arrived out of order or were refused; `None` before the first one.
+    disorder: Option<Box<Disorder>>,
+    /// Delayed acknowledgments, if enabled.
+    delayed: Option<Box<Delayed>>,
+}
+
+const _: () = assert!(size_of::<Receiver>() == 64, "a receiver outgrew its cache line");
+
+/// The segments of a connection that arrived out of order or were refused.
+#[derive(Clone, Debug, Default)]
+struct Disorder {
+    /// The out-of-order segments as disjoint ranges in ascending order.
+    ranges: VecDeque<SackBlock>,
     /// The index of the range that grew last.
     recent_range: usize,
-    delayed: Option<DelayedAck>,
-    pending_ack: Option<PendingAck>,
+    block_count: usize,
     /// The SACK blocks of the next acknowledgment, most recent first (RFC 2018 section 4).
     blocks: [SackBlock; MAX_SACK_BLOCKS],
+    /// The number of dropped segments.
+    refused: u64,
+}
+
+/// Delayed acknowledgments of a connection.
+#[derive(Clone, Copy, Debug)]
+struct Delayed {
+    settings: DelayedAck,
+    pending: Option<PendingAck>,
 }
 
 /// A pending delayed acknowledgment.
@@ -65,19 +83,15 @@ impl Receiver {
             next: 0,
             fast_path: config.delayed_ack.is_none(),
             held_bytes: 0,
-            ranges: VecDeque::new(),
-            recent_range: 0,
-            blocks: [SackBlock::default(); MAX_SACK_BLOCKS],
-            block_count: 0,
             sack: config.sack,
+            range_count: 0,
+            max_ranges: u32::try_from(config.held_ranges).unwrap_or(u32::MAX),
             window_segments: config.receive_window_segments(),
             edge: Seq::MAX,
             has_set_window: false,
-            fin: None,
-            max_ranges: config.held_ranges,
-            refused: 0,
-            delayed: config.delayed_ack,
-            pending_ack: None,
+            has_fin: false,
+            disorder: None,
+            delayed: config.delayed_ack.map(|settings| Box::new(Delayed { settings, pending: None })),
             echo_ce: false,
             ecn: config.ecn,
             ce_state: false,
@@ -97,18 +111,27 @@ impl Receiver {
 
     /// Returns the memory of this receiver in bytes.
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Receiver>() + self.ranges.capacity() * size_of::<SackBlock>()
+        let listed = |disorder: &Disorder| disorder.ranges.capacity() * size_of::<SackBlock>();
+        size_of::<Receiver>()
+            + self.disorder.as_ref().map_or(0, |disorder| size_of::<Disorder>() + listed(disorder))
+            + self.delayed.as_ref().map_or(0, |_| size_of::<Delayed>())
     }
 
     /// Returns the number of segments dropped because they were outside of the window or would have exceeded
     /// [`held_ranges`](TransportConfig::held_ranges).
     pub fn refused(&self) -> u64 {
-        self.refused
+        self.disorder.as_ref().map_or(0, |disorder| disorder.refused)
+    }
+
+    /// Counts segments that are dropped.
+    #[cold]
+    fn refuse(&mut self, segments: u64) {
+        self.disorder.get_or_insert_with(Disorder::create).refused += segments;
     }
 
     /// Sets the receive window in segments, counted from the next expected segment. The right edge never moves back.
     pub fn set_window(&mut self, segments: u32) {
-        if self.fin.is_some() {
+        if self.has_fin {
             return;
         }
         let edge = self.next + Seq::from(segments).min(MAX_WINDOW_SEGMENTS);
@@ -129,15 +152,14 @@ impl Receiver {
 
     /// Returns whether the stream was closed and all of it has arrived.
     pub fn is_finished(&self) -> bool {
-        self.fin.is_some_and(|fin| self.next > fin)
+        self.has_fin && self.next >= self.edge
     }
 
     /// Records that the stream ends with segment `seq`. Later segments are dropped.
     #[cold]
     fn note_fin(&mut self, seq: Seq) {
-        if self.fin.is_none() && seq >= self.next {
-            self.fin = Some(seq);
-            self.edge = seq + 1;
+        if !self.has_fin && seq >= self.next {
+            (self.has_fin, self.edge) = (true, seq + 1);
         }
     }
 
@@ -150,7 +172,10 @@ impl Receiver {
     /// Returns the SACK blocks of the acknowledgment that was returned last.
     #[inline(always)]
     pub fn sack_blocks(&self) -> &[SackBlock] {
-        if self.sack { &self.blocks[..self.block_count] } else { &[] }
+        match &self.disorder {
+            Some(disorder) if self.sack => &disorder.blocks[..disorder.block_count],
+            _ => &[],
+        }
     }
 
     /// Prefetches the fields that the fast path uses.
@@ -176,7 +201,7 @@ impl Receiver {
     /// Enables or disables the fast path.
     fn refresh(&mut self) {
         let echoes = self.echo_ce || self.ce_state;
-        self.fast_path = self.delayed.is_none() && self.ranges.is_empty() && !echoes;
+        self.fast_path = self.delayed.is_none() && self.range_count == 0 && !echoes;
     }
 
     /// Accepts a data segment; `marked` is set if it carries a congestion mark (CE). Returns the acknowledgment to send
@@ -186,7 +211,7 @@ impl Receiver {
     pub fn handle_data(&mut self, now: Time, segment: Segment, marked: bool) -> Option<AckSegment> {
         let Segment { seq, class, retransmission, .. } = segment;
         if !self.has_room_for(seq, seq) {
-            self.refused += 1;
+            self.refuse(1);
             return None;
         }
         if segment.payload_bytes == 0 {
@@ -201,12 +226,12 @@ impl Receiver {
         }
         // Only in-order segments of class 0 may be acknowledged late (RFC 5681 section 4.2).
         let in_order = seq == self.next;
-        if in_order && self.ranges.is_empty() {
+        if in_order && self.range_count == 0 {
             self.held_bytes += u64::from(segment.payload_bytes);
             self.next += 1;
-            if let Some(delayed) = self.delayed
+            if let Some(delayed) = &mut self.delayed
                 && class == 0
-                && !self.is_ack_due(now, seq, retransmission, delayed)
+                && !delayed.is_ack_due(now, seq, retransmission)
             {
                 return None;
             }
@@ -214,8 +239,10 @@ impl Receiver {
             self.take_out_of_order(seq, segment.payload_bytes);
         }
         // The acknowledgment is cumulative, so it replaces a pending one.
-        if class == 0 {
-            self.pending_ack = None;
+        if class == 0
+            && let Some(delayed) = &mut self.delayed
+        {
+            delayed.pending = None;
         }
         Some(self.acknowledge(seq, retransmission, class))
     }
@@ -227,15 +254,18 @@ impl Receiver {
         // A segment below the next expected one is a duplicate, which is acknowledged again.
         let ahead = last.wrapping_sub(self.next);
         let is_inside = (ahead < self.window_segments && last < self.edge) || last < self.next;
-        is_inside && (self.ranges.len() < self.max_ranges || self.extends_a_range(first, last))
+        is_inside && (self.range_count < self.max_ranges || self.extends_a_range(first, last))
     }
 
     /// Returns whether the segments from `first` to `last` need no new range.
     #[cold]
     #[inline(never)]
     fn extends_a_range(&self, first: Seq, last: Seq) -> bool {
-        let next = self.ranges.partition_point(|range| range.end < first);
-        first <= self.next || self.ranges.get(next).is_some_and(|range| range.start <= last + 1)
+        let is_next_to = |disorder: &Disorder| {
+            let next = disorder.ranges.partition_point(|range| range.end < first);
+            disorder.ranges.get(next).is_some_and(|range| range.start <= last + 1)
+        };
+        first <= self.next || self.disorder.as_deref().is_some_and(is_next_to)
     }
 
     /// Updates the echo of classic ECN, which lasts until CWR arrives (RFC 3168 section 6.1.3). Marks in low classes
@@ -261,20 +291,24 @@ impl Receiver {
         take: impl FnOnce(&mut Receiver) -> Option<AckSegment>,
     ) -> Option<AckSegment> {
         // The pending acknowledgment is built first, while the old state is still in the echo.
-        let before =
-            self.pending_ack.take().map(|pending| self.acknowledge(pending.trigger, pending.trigger_retransmitted, 0));
+        let before = self.take_pending();
         self.ce_state = marked;
         self.echo_ce = marked;
         self.refresh();
         // `take` may delay its acknowledgment, which must be sent immediately here.
-        let own = take(self).or_else(|| {
-            let pending = self.pending_ack.take()?;
-            Some(self.acknowledge(pending.trigger, pending.trigger_retransmitted, 0))
-        });
-        if let (Some(_), Some(AckSegment { trigger, trigger_retransmitted, .. })) = (before, own) {
-            self.pending_ack = Some(PendingAck { segments: 1, trigger, trigger_retransmitted, deadline: now });
+        let own = take(self).or_else(|| self.take_pending());
+        if let (Some(_), Some(AckSegment { trigger, trigger_retransmitted, .. })) = (before, own)
+            && let Some(delayed) = &mut self.delayed
+        {
+            delayed.pending = Some(PendingAck { segments: 1, trigger, trigger_retransmitted, deadline: now });
         }
         before.or(own)
+    }
+
+    /// Returns the delayed acknowledgment, if one is pending, which is then no longer pending.
+    fn take_pending(&mut self) -> Option<AckSegment> {
+        let pending = self.delayed.as_mut()?.pending.take()?;
+        Some(self.acknowledge(pending.trigger, pending.trigger_retransmitted, 0))
     }
 
     /// Accepts a chunk of segments that the host merged, and returns its acknowledgment, if one is due. Its trigger is
@@ -284,7 +318,7 @@ impl Receiver {
         // A hostile peer can send any numbers, so the sum must not overflow.
         let last = first.saturating_add(Seq::from(segments.max(1) - 1));
         if !self.has_room_for(first, last) {
-            self.refused += u64::from(segments);
+            self.refuse(u64::from(segments));
             return None;
         }
         if chunk.window_reduced | (marked != self.ce_state) {
@@ -294,10 +328,10 @@ impl Receiver {
             self.update_classic_echo(chunk.window_reduced, marked && class == 0);
         }
         // The loop is bounded, because a chunk with room ends inside the window.
-        let in_order = first == self.next && self.ranges.is_empty();
+        let in_order = first == self.next && self.range_count == 0;
         for seq in first..=last {
             let payload_bytes = if seq < last { chunk.payload_bytes } else { chunk.last_payload_bytes };
-            if seq == self.next && self.ranges.is_empty() {
+            if seq == self.next && self.range_count == 0 {
                 self.held_bytes += u64::from(payload_bytes);
                 self.next += 1;
             } else if seq >= self.next {
@@ -306,13 +340,15 @@ impl Receiver {
         }
         if in_order
             && class == 0
-            && let Some(delayed) = self.delayed
-            && !self.is_ack_due(now, last, retransmission, delayed)
+            && let Some(delayed) = &mut self.delayed
+            && !delayed.is_ack_due(now, last, retransmission)
         {
             return None;
         }
-        if class == 0 {
-            self.pending_ack = None;
+        if class == 0
+            && let Some(delayed) = &mut self.delayed
+        {
+            delayed.pending = None;
         }
         Some(self.acknowledge(last, retransmission, class))
     }
@@ -324,57 +360,70 @@ impl Receiver {
         AckSegment { cumulative: self.next, trigger, trigger_retransmitted, class, ecn_echo }
     }
 
-    /// Adds an in-order segment to the delayed acknowledgment, and returns whether that is due.
-    fn is_ack_due(&mut self, now: Time, seq: Seq, retransmission: bool, delayed: DelayedAck) -> bool {
-        let pending = self.pending_ack.get_or_insert(PendingAck {
-            segments: 0,
-            trigger: seq,
-            trigger_retransmitted: retransmission,
-            deadline: now + delayed.timeout,
-        });
-        pending.segments += 1;
-        pending.trigger = seq;
-        pending.trigger_retransmitted |= retransmission;
-        pending.segments >= delayed.every_segments
-    }
-
     /// Returns the deadline of the delayed acknowledgment, or [`Time::NEVER`].
     #[inline]
     pub fn next_timer(&self) -> Time {
-        self.pending_ack.map_or(Time::NEVER, |pending| pending.deadline)
+        self.delayed.as_ref().and_then(|delayed| delayed.pending).map_or(Time::NEVER, |pending| pending.deadline)
     }
 
     /// Returns the delayed acknowledgment if it is due at `now`.
     pub fn handle_timer(&mut self, now: Time) -> Option<AckSegment> {
-        let pending = self.pending_ack.take_if(|pending| pending.deadline <= now)?;
+        let pending = self.delayed.as_mut()?.pending.take_if(|pending| pending.deadline <= now)?;
         Some(self.acknowledge(pending.trigger, pending.trigger_retransmitted, 0))
     }
 
     /// Accepts `seq`, at or above the next expected segment, if it is out of order or if there are out-of-order ranges.
     fn take_out_of_order(&mut self, seq: Seq, payload_bytes: u32) {
-        if seq == self.next && self.ranges[0].start > seq + 1 {
+        let disorder = self.disorder.get_or_insert_with(Disorder::create);
+        if seq == self.next && disorder.ranges[0].start > seq + 1 {
             // In order below a hole, as with RC3 when segments from the tail are held.
             self.held_bytes += u64::from(payload_bytes);
             self.next += 1;
             return;
         }
         self.fast_path = false;
-        if self.grow_first_block(seq) {
+        if disorder.grow_first_block(seq) {
             self.held_bytes += u64::from(payload_bytes);
             return;
         }
-        let Some(touched) = self.insert(seq) else { return };
+        let Some(touched) = disorder.insert(seq) else { return };
         self.held_bytes += u64::from(payload_bytes);
         if touched.start == self.next {
             // The hole at the front is filled.
             self.next = touched.end;
-            self.ranges.pop_front();
-            self.recent_range = 0;
-            self.retain_blocks(|block, next| block.end > next);
+            disorder.ranges.pop_front();
+            disorder.recent_range = 0;
+            disorder.retain_blocks(|block| block.end > touched.end);
+            self.range_count = disorder.ranges.len() as u32;
             self.refresh();
         } else {
-            self.put_block_first(touched);
+            disorder.put_block_first(touched);
+            self.range_count = disorder.ranges.len() as u32;
         }
+    }
+}
+
+impl Delayed {
+    /// Adds an in-order segment to the delayed acknowledgment, and returns whether that is due.
+    fn is_ack_due(&mut self, now: Time, seq: Seq, retransmission: bool) -> bool {
+        let pending = self.pending.get_or_insert(PendingAck {
+            segments: 0,
+            trigger: seq,
+            trigger_retransmitted: retransmission,
+            deadline: now + self.settings.timeout,
+        });
+        pending.segments += 1;
+        pending.trigger = seq;
+        pending.trigger_retransmitted |= retransmission;
+        pending.segments >= self.settings.every_segments
+    }
+}
+
+impl Disorder {
+    #[cold]
+    #[inline(never)]
+    fn create() -> Box<Disorder> {
+        Box::default()
     }
 
     /// Extends the range of the first SACK block by `seq`, the common case after a loss. Returns `false` and changes
@@ -434,18 +483,18 @@ impl Receiver {
             self.blocks[0] = range;
             return;
         }
-        self.retain_blocks(|block, _| block.start < range.start || block.end > range.end);
+        self.retain_blocks(|block| block.start < range.start || block.end > range.end);
         let kept = self.block_count.min(MAX_SACK_BLOCKS - 1);
         self.blocks.copy_within(..kept, 1);
         self.blocks[0] = range;
         self.block_count = kept + 1;
     }
 
-    /// Removes the SACK blocks for which `keep`, called with the block and the next expected segment, returns `false`.
-    fn retain_blocks(&mut self, keep: impl Fn(&SackBlock, Seq) -> bool) {
+    /// Removes the SACK blocks for which `keep` returns `false`.
+    fn retain_blocks(&mut self, keep: impl Fn(&SackBlock) -> bool) {
         let mut kept = 0;
         for at in 0..self.block_count {
-            if keep(&self.blocks[at], self.next) {
+            if keep(&self.blocks[at]) {
                 self.blocks[kept] = self.blocks[at];
                 kept += 1;
             }

@@ -54,7 +54,7 @@ impl Word {
 }
 
 /// The scoreboard of one connection.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct Scoreboard {
     /// Segments below are cumulatively acknowledged; their bits are zero.
@@ -69,18 +69,132 @@ pub struct Scoreboard {
     skipped: u32,
     /// The number of lost segments whose retransmission is not in flight.
     pending: u32,
+    /// The bits; `None` before the first loss, the first SACK block and the first segment from the tail.
+    marks: Option<Box<Marks>>,
+}
+
+/// The bits of a scoreboard, and the places in them.
+#[derive(Clone, Debug)]
+#[repr(C)]
+struct Marks {
+    words: Vec<Word>,
     /// All segments below that were in flight have been marked lost.
     lost_edge: Seq,
+    /// The highest out-of-order class-0 arrivals, in descending order.
+    top: [Seq; TRACKED_ARRIVALS],
+    top_len: u32,
     /// Losses were detected since the last call of [`Scoreboard::take_new_losses`].
     has_new_losses: bool,
     /// No segment below awaits retransmission.
     resend_from: Seq,
     /// One past the highest retransmitted segment, except for the rescue retransmission (HighRxt of RFC 6675).
     resent_end: Seq,
-    /// The highest out-of-order class-0 arrivals, in descending order.
-    top: [Seq; TRACKED_ARRIVALS],
-    top_len: usize,
-    words: Vec<Word>,
+}
+
+/// The state of a connection without any marks.
+static UNMARKED: Marks = Marks {
+    words: Vec::new(),
+    lost_edge: 0,
+    top: [0; TRACKED_ARRIVALS],
+    top_len: 0,
+    has_new_losses: false,
+    resend_from: 0,
+    resent_end: 0,
+};
+
+impl Marks {
+    /// Returns the marks, and creates them at the first call.
+    #[inline(always)]
+    fn of(marks: &mut Option<Box<Marks>>) -> &mut Marks {
+        marks.get_or_insert_with(Marks::create)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn create() -> Box<Marks> {
+        Box::new(UNMARKED.clone())
+    }
+
+    #[inline(always)]
+    fn slot(&self, word: Seq) -> usize {
+        word as usize & (self.words.len() - 1)
+    }
+
+    /// Returns the bits of the 64 segments of `word`.
+    #[inline(always)]
+    fn word(&self, word: Seq) -> &Word {
+        &self.words[self.slot(word)]
+    }
+
+    /// Returns the bits of the 64 segments of `word` for modification.
+    #[inline(always)]
+    fn word_mut(&mut self, word: Seq) -> &mut Word {
+        let slot = self.slot(word);
+        &mut self.words[slot]
+    }
+
+    /// Returns the lowest segment from `from` to before `end` whose bit is set in `pick`.
+    fn first(&self, from: Seq, end: Seq, pick: impl Fn(&Word) -> u64) -> Option<Seq> {
+        if from >= end {
+            return None;
+        }
+        (from / BITS..end.div_ceil(BITS)).find_map(|word| {
+            let found = pick(self.word(word)) & mask(word, from, end);
+            (found != 0).then(|| word * BITS + Seq::from(found.trailing_zeros()))
+        })
+    }
+
+    #[inline(always)]
+    fn ensure_room(&mut self, una: Seq, dirty_end: &mut Seq, end: Seq) {
+        if end + BITS > (una / BITS + self.words.len() as Seq) * BITS {
+            self.grow(una, *dirty_end, end);
+        }
+        *dirty_end = (*dirty_end).max(end);
+    }
+
+    /// Makes room for the bits below `end`. Those from `una` to before `dirty_end` are kept.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, una: Seq, dirty_end: Seq, end: Seq) {
+        let first = una / BITS;
+        let needed = (end.div_ceil(BITS).max(first + 1) - first) as usize + 1;
+        if needed > self.words.len() {
+            let mut words = vec![Word::default(); needed.next_power_of_two().max(4)];
+            if una < dirty_end {
+                for word in first..dirty_end.div_ceil(BITS) {
+                    let to = word as usize & (words.len() - 1);
+                    words[to] = *self.word(word);
+                }
+            }
+            self.words = words;
+        }
+    }
+
+    /// Inserts `seq` into the highest arrivals. Returns `false` if it is below all of them.
+    #[inline(always)]
+    fn track_arrival(&mut self, seq: Seq) -> bool {
+        if self.top_len as usize == TRACKED_ARRIVALS && seq > self.top[0] {
+            self.top = [seq, self.top[0], self.top[1]];
+            return true;
+        }
+        self.insert_arrival(seq)
+    }
+
+    #[inline(never)]
+    fn insert_arrival(&mut self, seq: Seq) -> bool {
+        let count = self.top_len as usize;
+        if count == TRACKED_ARRIVALS && seq < self.top[TRACKED_ARRIVALS - 1] {
+            return false;
+        }
+        let mut at = count.min(TRACKED_ARRIVALS - 1);
+        self.top_len = at as u32 + 1;
+        while at > 0 && self.top[at - 1] < seq {
+            self.top[at] = self.top[at - 1];
+            at -= 1;
+        }
+        self.top[at] = seq;
+        true
+    }
 }
 
 /// Returns the bits of `word` that the range from `start` to before `end` covers.
@@ -94,28 +208,18 @@ fn mask(word: Seq, start: Seq, end: Seq) -> u64 {
 impl Scoreboard {
     /// Creates the scoreboard of a new connection.
     pub fn new() -> Scoreboard {
-        Scoreboard {
-            words: Vec::new(),
-            una: 0,
-            dirty_end: 0,
-            sacked: 0,
-            gone: 0,
-            lost: 0,
-            resent: 0,
-            skipped: 0,
-            pending: 0,
-            top: [0; TRACKED_ARRIVALS],
-            top_len: 0,
-            lost_edge: 0,
-            has_new_losses: false,
-            resend_from: 0,
-            resent_end: 0,
-        }
+        Scoreboard::default()
+    }
+
+    /// Returns the marks for reading.
+    #[inline(always)]
+    fn marks(&self) -> &Marks {
+        self.marks.as_deref().unwrap_or(&UNMARKED)
     }
 
     /// Returns the heap memory in bytes.
     pub fn list_bytes(&self) -> usize {
-        self.words.capacity() * size_of::<Word>()
+        self.marks.as_ref().map_or(0, |marks| size_of::<Marks>() + marks.words.capacity() * size_of::<Word>())
     }
 
     /// Returns whether all bits are zero.
@@ -127,7 +231,7 @@ impl Scoreboard {
     /// Returns whether losses were detected since the last call.
     #[inline]
     pub fn take_new_losses(&mut self) -> bool {
-        std::mem::take(&mut self.has_new_losses)
+        self.marks.as_mut().is_some_and(|marks| std::mem::take(&mut marks.has_new_losses))
     }
 
     /// Returns the number of segments reported above the cumulative acknowledgment.
@@ -164,7 +268,8 @@ impl Scoreboard {
 
     /// Returns the highest segment whose class-0 copy is known to have arrived since the last timeout, if there is one.
     pub fn highest_arrival(&self) -> Option<Seq> {
-        (self.top_len > 0).then(|| self.top[0])
+        let marks = self.marks();
+        (marks.top_len > 0).then_some(marks.top[0])
     }
 
     /// Returns RFC 6675's pipe: the number of class-0 segments in flight, given the number of segments `sent` between
@@ -176,7 +281,7 @@ impl Scoreboard {
 
     /// Returns whether the oldest outstanding segment is presumed lost.
     pub fn head_is_lost(&self) -> bool {
-        self.lost_edge > self.una
+        self.marks().lost_edge > self.una
     }
 
     /// Returns whether a retransmission of `seq` is in flight.
@@ -197,7 +302,7 @@ impl Scoreboard {
     /// Returns the lowest segment for which loss detection has not been decided: all segments below that were in flight
     /// are marked lost.
     pub fn lost_edge(&self) -> Seq {
-        self.lost_edge
+        self.marks().lost_edge
     }
 
     /// Returns whether the receiver has reported `seq`.
@@ -207,39 +312,22 @@ impl Scoreboard {
 
     #[inline]
     fn bit(&self, seq: Seq, pick: impl Fn(&Word) -> u64) -> bool {
-        seq < self.dirty_end && pick(&self.words[self.slot(seq / BITS)]) >> (seq % BITS) & 1 == 1
-    }
-
-    #[inline(always)]
-    fn slot(&self, word: Seq) -> usize {
-        word as usize & (self.words.len() - 1)
+        seq < self.dirty_end && pick(self.marks().word(seq / BITS)) >> (seq % BITS) & 1 == 1
     }
 
     /// Ensures room for the bits below `end`.
     #[inline(always)]
     fn ensure_room(&mut self, end: Seq) {
-        let room = (self.una / BITS + self.words.len() as Seq) * BITS;
-        if end + BITS > room {
-            self.grow(end);
-        }
-        self.dirty_end = self.dirty_end.max(end);
+        Self::with_room(&mut self.marks, self.una, &mut self.dirty_end, end);
     }
 
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self, end: Seq) {
-        let first = self.una / BITS;
-        let needed = (end.div_ceil(BITS).max(first + 1) - first) as usize + 1;
-        if needed > self.words.len() {
-            let mut words = vec![Word::default(); needed.next_power_of_two().max(4)];
-            if !self.is_clean() {
-                for word in first..self.dirty_end.div_ceil(BITS) {
-                    let to = word as usize & (words.len() - 1);
-                    words[to] = self.words[self.slot(word)];
-                }
-            }
-            self.words = words;
-        }
+    /// Ensures room as [`ensure_room`](Self::ensure_room) does, and returns the marks. It takes single fields so that
+    /// the counts can change while the marks are borrowed.
+    #[inline(always)]
+    fn with_room<'a>(marks: &'a mut Option<Box<Marks>>, una: Seq, dirty_end: &mut Seq, end: Seq) -> &'a mut Marks {
+        let marks = Marks::of(marks);
+        marks.ensure_room(una, dirty_end, end);
+        marks
     }
 
     /// Advances the cumulative acknowledgment to `to`.
@@ -262,10 +350,10 @@ impl Scoreboard {
     #[inline(never)]
     fn clear_below(&mut self, to: Seq) {
         let end = to.min(self.dirty_end);
+        let marks = Marks::of(&mut self.marks);
         for word in self.una / BITS..end.div_ceil(BITS) {
             let range = mask(word, self.una, end);
-            let slot = self.slot(word);
-            let bits = &mut self.words[slot];
+            let bits = marks.word_mut(word);
             // Skipped segments are also gone, so their bits need no test.
             if (bits.sacked | bits.gone | bits.lost | bits.resent | bits.low) & range == 0 {
                 continue;
@@ -283,8 +371,8 @@ impl Scoreboard {
             }
         }
         // The arrivals are in descending order: drop those that are now acknowledged.
-        while self.top_len > 0 && self.top[self.top_len - 1] < to {
-            self.top_len -= 1;
+        while marks.top_len > 0 && marks.top[marks.top_len as usize - 1] < to {
+            marks.top_len -= 1;
         }
     }
 
@@ -299,10 +387,10 @@ impl Scoreboard {
         if start >= block.end {
             return 0;
         }
-        self.ensure_room(block.end);
         if block.end - start == 1 {
             return u32::from(self.sack_one(start, nxt, in_class0));
         }
+        self.ensure_room(block.end);
         self.sack_several(start, block.end, nxt, in_class0)
     }
 
@@ -311,20 +399,20 @@ impl Scoreboard {
         let mut newly = 0;
         for word in start / BITS..end.div_ceil(BITS) {
             let range = mask(word, start, end);
-            let slot = self.slot(word);
-            let sent = mask(word, start, nxt) | self.words[slot].low;
+            let bits = Marks::of(&mut self.marks).word_mut(word);
+            let sent = mask(word, start, nxt) | bits.low;
             // `fresh` is newly reported; `arrived` are class-0 copies newly known to have arrived.
-            let fresh = range & sent & !self.words[slot].sacked;
-            let arrived = if in_class0 { range & mask(word, start, nxt) & self.words[slot].provable() } else { 0 };
+            let fresh = range & sent & !bits.sacked;
+            let arrived = if in_class0 { range & mask(word, start, nxt) & bits.provable() } else { 0 };
             if fresh | arrived == 0 {
                 continue;
             }
-            self.words[slot].sacked |= fresh;
+            bits.sacked |= fresh;
             newly += fresh.count_ones();
             if arrived != 0 {
                 self.mark_class0_arrived(word, arrived);
             }
-            self.unmark_lost(slot, fresh);
+            self.unmark_lost(word, fresh);
         }
         self.sacked += newly;
         newly
@@ -335,16 +423,16 @@ impl Scoreboard {
         end <= self.dirty_end
             && (start / BITS..end.div_ceil(BITS)).all(|word| {
                 let range = mask(word, start, end);
-                self.words[self.slot(word)].low & range == range
+                self.marks().word(word).low & range == range
             })
     }
 
     /// Applies a report of a single segment, by far the most common case.
     #[inline(always)]
     fn sack_one(&mut self, seq: Seq, nxt: Seq, in_class0: bool) -> bool {
-        let slot = self.slot(seq / BITS);
         let bit = 1u64 << (seq % BITS);
-        let bits = &mut self.words[slot];
+        let marks = Self::with_room(&mut self.marks, self.una, &mut self.dirty_end, seq + 1);
+        let bits = marks.word_mut(seq / BITS);
         // Reported before, or never sent. A class-0 report of a known segment can still be evidence.
         if bits.sacked & bit != 0 || (seq >= nxt && bits.low & bit == 0) {
             if in_class0 && seq < nxt && bits.provable() & bit != 0 {
@@ -360,19 +448,19 @@ impl Scoreboard {
             if arrived {
                 self.mark_class0_arrived(seq / BITS, bit);
             }
-            self.unmark_lost(slot, bit);
+            self.unmark_lost(seq / BITS, bit);
         } else if arrived {
             bits.gone |= bit;
             self.gone += 1;
-            self.track_arrival(seq);
+            marks.track_arrival(seq);
         }
         true
     }
 
     /// Unmarks reported segments that were presumed lost: they need no retransmission, and their class-0 copies are not
     /// in flight.
-    fn unmark_lost(&mut self, slot: usize, fresh: u64) {
-        let bits = &mut self.words[slot];
+    fn unmark_lost(&mut self, word: Seq, fresh: u64) {
+        let bits = Marks::of(&mut self.marks).word_mut(word);
         let spared = fresh & bits.lost;
         self.pending -= (spared & !bits.resent).count_ones();
         self.lost -= spared.count_ones();
@@ -393,8 +481,8 @@ impl Scoreboard {
 
     /// Records that the class-0 copies of the segments `arrived` in `word` have left the network.
     fn mark_class0_arrived(&mut self, word: Seq, arrived: u64) {
-        let slot = self.slot(word);
-        let bits = &mut self.words[slot];
+        let marks = Marks::of(&mut self.marks);
+        let bits = marks.word_mut(word);
         self.pending -= (arrived & bits.lost & !bits.resent).count_ones();
         self.lost -= (arrived & bits.lost).count_ones();
         self.resent -= (arrived & bits.resent).count_ones();
@@ -406,46 +494,21 @@ impl Scoreboard {
         // From the highest segment down; the first one below all tracked arrivals ends the search.
         while arrived != 0 {
             let highest = u64::BITS - 1 - arrived.leading_zeros();
-            if !self.track_arrival(word * BITS + Seq::from(highest)) {
+            if !marks.track_arrival(word * BITS + Seq::from(highest)) {
                 break;
             }
             arrived &= low_bits(highest);
         }
     }
 
-    /// Inserts `seq` into the highest arrivals. Returns `false` if it is below all of them.
-    #[inline(always)]
-    fn track_arrival(&mut self, seq: Seq) -> bool {
-        if self.top_len == TRACKED_ARRIVALS && seq > self.top[0] {
-            self.top = [seq, self.top[0], self.top[1]];
-            return true;
-        }
-        self.insert_arrival(seq)
-    }
-
-    #[inline(never)]
-    fn insert_arrival(&mut self, seq: Seq) -> bool {
-        if self.top_len == TRACKED_ARRIVALS && seq < self.top[TRACKED_ARRIVALS - 1] {
-            return false;
-        }
-        self.top_len = (self.top_len + 1).min(TRACKED_ARRIVALS);
-        let mut at = self.top_len - 1;
-        while at > 0 && self.top[at - 1] < seq {
-            self.top[at] = self.top[at - 1];
-            at -= 1;
-        }
-        self.top[at] = seq;
-        true
-    }
-
     /// Marks segments lost that three later arrivals have overtaken (IsLost). Returns whether a newly marked segment
     /// awaits retransmission.
     #[inline(always)]
     pub fn detect_losses(&mut self) -> bool {
-        if self.top_len < TRACKED_ARRIVALS {
+        let Some(marks) = self.marks.as_ref().filter(|marks| marks.top_len as usize == TRACKED_ARRIVALS) else {
             return false;
-        }
-        self.mark_lost_below(self.top[TRACKED_ARRIVALS - 1])
+        };
+        self.mark_lost_below(marks.top[TRACKED_ARRIVALS - 1])
     }
 
     /// Marks segments lost as [`Scoreboard::detect_losses`] does, with a DupThresh of `threshold`, which is at least 1.
@@ -454,7 +517,7 @@ impl Scoreboard {
         // Find the arrival of rank `threshold` from above: first its word, then its bit.
         let mut left = threshold;
         for word in (self.una / BITS..self.dirty_end.div_ceil(BITS)).rev() {
-            let mut arrived = self.words[self.slot(word)].arrived();
+            let mut arrived = self.marks().word(word).arrived();
             if arrived.count_ones() < left {
                 left -= arrived.count_ones();
                 continue;
@@ -472,20 +535,21 @@ impl Scoreboard {
     #[cold]
     pub fn arrivals_above(&self, seq: Seq) -> u32 {
         let words = (seq / BITS).max(self.una / BITS)..self.dirty_end.div_ceil(BITS);
-        words.map(|word| (self.words[self.slot(word)].arrived() & mask(word, seq + 1, Seq::MAX)).count_ones()).sum()
+        words.map(|word| (self.marks().word(word).arrived() & mask(word, seq + 1, Seq::MAX)).count_ones()).sum()
     }
 
     /// Marks every class-0 segment in flight below `end` lost. Returns whether a newly marked segment awaits
     /// retransmission.
     #[inline(always)]
     fn mark_lost_below(&mut self, end: Seq) -> bool {
-        let start = self.lost_edge.max(self.una);
+        let marks = Marks::of(&mut self.marks);
+        let start = marks.lost_edge.max(self.una);
         if end <= start {
             return false;
         }
-        self.ensure_room(end);
-        if end - start == 1 && self.bit(start, |word| word.gone) {
-            self.lost_edge = end; // Common case: the next segment in a run of arrivals.
+        marks.ensure_room(self.una, &mut self.dirty_end, end);
+        if end - start == 1 && marks.word(start / BITS).gone >> (start % BITS) & 1 == 1 {
+            marks.lost_edge = end; // Common case: the next segment in a run of arrivals.
             return false;
         }
         self.mark_lost(start, end)
@@ -494,10 +558,10 @@ impl Scoreboard {
     #[inline(never)]
     fn mark_lost(&mut self, start: Seq, end: Seq) -> bool {
         let mut marked = 0;
+        let marks = Marks::of(&mut self.marks);
         for word in start / BITS..end.div_ceil(BITS) {
             let range = mask(word, start, end);
-            let slot = self.slot(word);
-            let bits = &mut self.words[slot];
+            let bits = marks.word_mut(word);
             let in_flight = range & !bits.gone & !bits.lost;
             // The receiver holds some of these segments from the tail. They need no retransmission, but have left the
             // network.
@@ -510,9 +574,9 @@ impl Scoreboard {
             marked += (missing & !bits.resent).count_ones();
         }
         self.pending += marked;
-        self.lost_edge = end;
-        self.resend_from = self.resend_from.min(start);
-        self.has_new_losses |= marked > 0;
+        marks.lost_edge = end;
+        marks.resend_from = marks.resend_from.min(start);
+        marks.has_new_losses |= marked > 0;
         marked > 0
     }
 
@@ -521,10 +585,9 @@ impl Scoreboard {
     /// # Panics
     /// If no class-0 copy of `seq` is in flight.
     pub fn mark_segment_lost(&mut self, seq: Seq) {
-        self.ensure_room(seq + 1);
         let bit = 1u64 << (seq % BITS);
-        let slot = self.slot(seq / BITS);
-        let bits = &mut self.words[slot];
+        let marks = Self::with_room(&mut self.marks, self.una, &mut self.dirty_end, seq + 1);
+        let bits = marks.word_mut(seq / BITS);
         assert!(
             bits.gone & bit == 0 && (bits.lost & bit == 0 || bits.resent & bit != 0),
             "segment {seq} is not in flight"
@@ -540,15 +603,14 @@ impl Scoreboard {
         bits.resent &= !bit;
         bits.lost |= bit;
         self.pending += 1;
-        self.has_new_losses = true;
-        self.resend_from = self.resend_from.min(seq);
+        marks.has_new_losses = true;
+        marks.resend_from = marks.resend_from.min(seq);
     }
 
     /// Restores `seq` as in flight after a timeout has marked it lost, because its last copy was sent recently.
     pub fn restore_in_flight(&mut self, seq: Seq, is_retransmission: bool) {
         let bit = 1u64 << (seq % BITS);
-        let slot = self.slot(seq / BITS);
-        let bits = &mut self.words[slot];
+        let bits = Marks::of(&mut self.marks).word_mut(seq / BITS);
         if bits.lost & bit == 0 || bits.resent & bit != 0 {
             return;
         }
@@ -565,7 +627,8 @@ impl Scoreboard {
     /// Marks the oldest outstanding segment lost, regardless of arrivals (NewReno).
     pub fn mark_head_lost(&mut self) {
         let first = self.una;
-        self.resend_from = self.resend_from.min(first);
+        let marks = Marks::of(&mut self.marks);
+        marks.resend_from = marks.resend_from.min(first);
         if !self.is_resent(first) {
             self.mark_lost_below(first + 1);
         }
@@ -577,8 +640,7 @@ impl Scoreboard {
         self.ensure_room(nxt);
         for word in self.una / BITS..self.dirty_end.div_ceil(BITS) {
             let sent = mask(word, self.una, nxt);
-            let slot = self.slot(word);
-            let bits = &mut self.words[slot];
+            let bits = Marks::of(&mut self.marks).word_mut(word);
             // After reneging, no reported segment can be assumed to be at the receiver.
             if forget_sacks {
                 bits.sacked = 0;
@@ -591,29 +653,29 @@ impl Scoreboard {
         }
         // Earlier arrivals say nothing about the retransmissions that follow.
         self.recount();
-        self.top_len = 0;
-        self.lost_edge = nxt;
-        self.resend_from = self.una;
-        self.resent_end = self.una;
+        let marks = Marks::of(&mut self.marks);
+        marks.top_len = 0;
+        marks.lost_edge = nxt;
+        (marks.resend_from, marks.resent_end) = (self.una, self.una);
     }
 
     /// Unmarks all lost segments after a spurious retransmission. Those that were not retransmitted are in flight
     /// again.
     pub fn undo_losses(&mut self) {
+        let marks = Marks::of(&mut self.marks);
         for word in self.una / BITS..self.dirty_end.div_ceil(BITS) {
-            let slot = self.slot(word);
-            self.words[slot].lost = 0;
+            marks.word_mut(word).lost = 0;
         }
         (self.lost, self.pending) = (0, 0);
-        self.lost_edge = self.una;
-        self.top_len = 0;
+        marks.lost_edge = self.una;
+        marks.top_len = 0;
     }
 
     /// Recomputes the counts from the bits.
     fn recount(&mut self) {
         (self.sacked, self.gone, self.lost, self.pending, self.resent, self.skipped) = (0, 0, 0, 0, 0, 0);
         for word in self.una / BITS..self.dirty_end.div_ceil(BITS) {
-            let bits = self.words[self.slot(word)];
+            let bits = *self.marks().word(word);
             self.sacked += bits.sacked.count_ones();
             self.gone += bits.gone.count_ones();
             self.lost += bits.lost.count_ones();
@@ -623,36 +685,29 @@ impl Scoreboard {
         }
     }
 
-    /// Returns the lowest segment from `from` to before `end` whose bit is set in `pick`.
-    fn first(&self, from: Seq, end: Seq, pick: impl Fn(&Word) -> u64) -> Option<Seq> {
-        let (from, end) = (from.max(self.una), end.min(self.dirty_end));
-        if from >= end {
-            return None;
-        }
-        (from / BITS..end.div_ceil(BITS)).find_map(|word| {
-            let found = pick(&self.words[self.slot(word)]) & mask(word, from, end);
-            (found != 0).then(|| word * BITS + Seq::from(found.trailing_zeros()))
-        })
-    }
-
     /// Returns the lowest lost segment that awaits retransmission.
     #[inline]
     pub fn next_lost(&mut self) -> Option<Seq> {
         if self.pending == 0 {
             return None;
         }
-        let found = self.first(self.resend_from, self.dirty_end, |word| word.lost & !word.resent)?;
-        self.resend_from = found;
+        let marks = self.marks.as_mut()?;
+        let from = marks.resend_from.max(self.una);
+        let found = marks.first(from, self.dirty_end, |word| word.lost & !word.resent)?;
+        marks.resend_from = found;
         Some(found)
     }
 
     /// Returns the segment of RFC 6675's NextSeg rule 3: the lowest unreported segment that is above all
     /// retransmissions, below the highest arrival, and not marked lost.
+    #[inline(never)]
     pub fn next_by_rule_3(&self) -> Option<Seq> {
-        if self.top_len == 0 {
+        let marks = self.marks();
+        if marks.top_len == 0 {
             return None;
         }
-        self.first(self.resent_end, self.top[0], |word| !word.sacked & !word.resent & !word.skipped)
+        let (from, end) = (marks.resent_end.max(self.una), marks.top[0].min(self.dirty_end));
+        marks.first(from, end, |word| !word.sacked & !word.resent & !word.skipped)
     }
 
     /// Returns the highest unreported segment below `end`, unless its retransmission is in flight.
@@ -669,27 +724,32 @@ impl Scoreboard {
             return None;
         }
         (self.una / BITS..end.div_ceil(BITS)).rev().find_map(|word| {
-            let found = pick(&self.words[self.slot(word)]) & mask(word, self.una, end);
+            let found = pick(self.marks().word(word)) & mask(word, self.una, end);
             (found != 0).then(|| word * BITS + (BITS - 1 - Seq::from(found.leading_zeros())))
         })
     }
 
     /// Records the retransmission of `seq`, which advances HighRxt.
+    #[inline(always)]
     pub fn mark_retransmitted(&mut self, seq: Seq) {
-        self.resent_end = self.resent_end.max(seq + 1);
-        self.mark_rescued(seq);
+        let marks = Self::with_room(&mut self.marks, self.una, &mut self.dirty_end, seq + 1);
+        marks.resent_end = marks.resent_end.max(seq + 1);
+        Self::mark_resent(marks.word_mut(seq / BITS), seq, &mut self.resent, &mut self.pending);
     }
 
     /// Records a rescue retransmission or a probe of `seq`, which does not advance HighRxt.
     pub fn mark_rescued(&mut self, seq: Seq) {
-        self.ensure_room(seq + 1);
+        let marks = Self::with_room(&mut self.marks, self.una, &mut self.dirty_end, seq + 1);
+        Self::mark_resent(marks.word_mut(seq / BITS), seq, &mut self.resent, &mut self.pending);
+    }
+
+    #[inline(always)]
+    fn mark_resent(bits: &mut Word, seq: Seq, resent: &mut u32, pending: &mut u32) {
         let bit = 1u64 << (seq % BITS);
-        let slot = self.slot(seq / BITS);
-        let bits = &mut self.words[slot];
         if bits.resent & bit == 0 {
             bits.resent |= bit;
-            self.resent += 1;
-            self.pending -= u32::from(bits.lost & bit != 0);
+            *resent += 1;
+            *pending -= u32::from(bits.lost & bit != 0);
         }
     }
 
@@ -697,24 +757,17 @@ impl Scoreboard {
     pub fn mark_skipped(&mut self, seq: Seq) {
         self.ensure_room(seq + 1);
         let bit = 1u64 << (seq % BITS);
-        let slot = self.slot(seq / BITS);
-        self.words[slot].skipped |= bit;
-        self.words[slot].gone |= bit;
+        let bits = Marks::of(&mut self.marks).word_mut(seq / BITS);
+        bits.skipped |= bit;
+        bits.gone |= bit;
         self.skipped += 1;
         self.gone += 1;
     }
 
     /// Records that `seq` was sent from the tail.
     pub fn mark_sent_from_tail(&mut self, seq: Seq) {
-        self.ensure_room(seq + 1);
-        let slot = self.slot(seq / BITS);
-        self.words[slot].low |= 1 << (seq % BITS);
-    }
-}
-
-impl Default for Scoreboard {
-    fn default() -> Scoreboard {
-        Scoreboard::new()
+        let marks = Self::with_room(&mut self.marks, self.una, &mut self.dirty_end, seq + 1);
+        marks.word_mut(seq / BITS).low |= 1 << (seq % BITS);
     }
 }
 

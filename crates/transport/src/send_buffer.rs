@@ -23,24 +23,38 @@ pub struct SendBuffer {
     /// Bytes that do not fit into the buffer yet, or [`ENDLESS_BYTES`].
     unwritten_bytes: u64,
     mss_bytes: u32,
-    end: Seq,
-    /// The end of the oldest write, and the end of its full segments.
-    oldest_end: Seq,
-    full_until: Seq,
-    /// A copy of the oldest write, for the hot path. Its `tail` is up to date here and may be outdated in `writes`.
-    oldest: Write,
-    limit_segments: Seq,
-    /// Writes before the one that contains this segment have no tail left.
-    tails_sent_below: Seq,
-    writes: VecDeque<Write>,
-    /// The number of bytes in segments so far.
-    segmented_bytes: u64,
     /// A write fills up a short last segment of the previous write.
     coalesces: bool,
     /// The stream is closed, and later writes are ignored.
     is_closed: bool,
     /// The segment that ends the stream (FIN) is in the buffer.
     has_fin: bool,
+    end: Seq,
+    /// The end of the oldest write, and the end of its full segments.
+    oldest_end: Seq,
+    full_until: Seq,
+    /// The oldest write, or [`NOTHING`].
+    oldest: Write,
+    /// The other writes; `None` before the first one.
+    later: Option<Box<LaterWrites>>,
+    limit_segments: Seq,
+    /// The number of bytes in segments so far.
+    segmented_bytes: u64,
+}
+
+/// The writes after the oldest one.
+#[derive(Clone, Debug, Default)]
+struct LaterWrites {
+    writes: VecDeque<Write>,
+    /// Writes before the one that contains this segment have no tail left.
+    tails_sent_below: Seq,
+}
+
+impl LaterWrites {
+    /// Returns the place of the write that contains `seq`, if there is one.
+    fn place_of(&self, seq: Seq) -> usize {
+        self.writes.partition_point(|write| write.end <= seq)
+    }
 }
 
 /// The oldest write of an empty buffer.
@@ -58,12 +72,11 @@ impl SendBuffer {
     /// sent.
     pub fn new(mss_bytes: u64, limit_bytes: Option<u64>, coalesces: bool) -> SendBuffer {
         SendBuffer {
-            writes: VecDeque::new(),
+            later: None,
             mss_bytes: mss_bytes as u32,
             end: 0,
             unwritten_bytes: 0,
             limit_segments: limit_bytes.map_or(Seq::MAX, |bytes| (bytes / mss_bytes).max(1)),
-            tails_sent_below: 0,
             oldest_end: 0,
             full_until: 0,
             oldest: NOTHING,
@@ -98,9 +111,7 @@ impl SendBuffer {
             return self.refill(una);
         }
         let (first, offset) = (self.end, self.segmented_bytes);
-        self.writes.push_back(Write { first, end: ENDLESS, last_bytes: self.mss_bytes, tail: ENDLESS, offset });
-        self.end = ENDLESS;
-        self.update_oldest();
+        self.append(Write { first, end: ENDLESS, last_bytes: self.mss_bytes, tail: ENDLESS, offset });
     }
 
     /// Returns whether the last write is endless.
@@ -111,11 +122,9 @@ impl SendBuffer {
     /// Fills up the last segment, if it is short and was not sent. Returns the number of bytes added.
     fn fill_up(&mut self, bytes: u64, nxt: Seq) -> u64 {
         let mss_bytes = self.mss_bytes;
-        let Some(last) = self.writes.back_mut().filter(|last| last.end > nxt && self.unwritten_bytes == 0) else {
-            return 0;
-        };
-        let oldest_tail = if last.first == self.oldest.first { self.oldest.tail } else { last.tail };
-        if oldest_tail < last.end {
+        let later = self.later.as_mut().and_then(|later| later.writes.back_mut());
+        let last = later.unwrap_or(&mut self.oldest);
+        if last.end <= nxt || self.unwritten_bytes > 0 || last.tail < last.end {
             return 0;
         }
         let fill = bytes.min(u64::from(mss_bytes - last.last_bytes));
@@ -150,17 +159,27 @@ impl SendBuffer {
         })
     }
 
-    /// Updates the copies of the oldest write.
-    fn update_oldest(&mut self) {
-        let oldest = self.oldest;
-        if let Some(first) = self.writes.front_mut().filter(|first| first.first == oldest.first && oldest.end > 0) {
-            first.tail = oldest.tail;
+    /// Appends a write, which ends the buffer.
+    fn append(&mut self, write: Write) {
+        if self.is_empty() {
+            self.oldest = write;
+        } else {
+            self.later.get_or_insert_default().writes.push_back(write);
         }
-        let first = self.writes.front();
-        self.oldest_end = first.map_or(self.end, |write| write.end);
-        let is_short = first.is_some_and(|write| write.last_bytes < self.mss_bytes);
+        self.end = write.end;
+        self.update_oldest();
+    }
+
+    /// Returns whether there is no write.
+    fn is_empty(&self) -> bool {
+        self.oldest.end == 0
+    }
+
+    /// Updates the ends of the oldest write.
+    fn update_oldest(&mut self) {
+        self.oldest_end = if self.is_empty() { self.end } else { self.oldest.end };
+        let is_short = !self.is_empty() && self.oldest.last_bytes < self.mss_bytes;
         self.full_until = self.oldest_end - Seq::from(is_short);
-        self.oldest = first.copied().unwrap_or(NOTHING);
     }
 
     /// Drops the writes that end at or below `una`, which are acknowledged, and refills the free space.
@@ -173,8 +192,9 @@ impl SendBuffer {
 
     #[inline(never)]
     fn drop_acknowledged(&mut self, una: Seq) {
-        while self.writes.front().is_some_and(|write| write.end <= una) {
-            self.writes.pop_front();
+        while !self.is_empty() && self.oldest.end <= una {
+            let next = self.later.as_mut().and_then(|later| later.writes.pop_front());
+            self.oldest = next.unwrap_or(NOTHING);
         }
         self.refill(una);
         self.update_oldest();
@@ -196,13 +216,11 @@ impl SendBuffer {
         let segments = bytes.div_ceil(mss);
         let (first, end) = (self.end, self.end + segments);
         let last_bytes = (bytes - (segments - 1) * mss) as u32;
-        self.writes.push_back(Write { first, end, last_bytes, tail: end, offset: self.segmented_bytes });
-        self.end = end;
+        self.append(Write { first, end, last_bytes, tail: end, offset: self.segmented_bytes });
         if self.unwritten_bytes != ENDLESS_BYTES {
             self.unwritten_bytes -= bytes;
         }
         self.segmented_bytes += bytes;
-        self.update_oldest();
         if self.unwritten_bytes == 0 {
             self.append_fin();
         }
@@ -212,16 +230,15 @@ impl SendBuffer {
     fn append_fin(&mut self) {
         if self.is_closed && !self.has_fin {
             let (first, end) = (self.end, self.end + 1);
-            self.writes.push_back(Write { first, end, last_bytes: 0, tail: end, offset: self.segmented_bytes });
-            self.end = end;
+            self.append(Write { first, end, last_bytes: 0, tail: end, offset: self.segmented_bytes });
             self.has_fin = true;
-            self.update_oldest();
         }
     }
 
     /// Returns the heap memory in bytes.
     pub fn list_bytes(&self) -> usize {
-        self.writes.capacity() * size_of::<Write>()
+        let listed = |later: &LaterWrites| size_of::<LaterWrites>() + later.writes.capacity() * size_of::<Write>();
+        self.later.as_deref().map_or(0, listed)
     }
 
     /// Returns one past the last segment in the buffer.
@@ -266,7 +283,11 @@ impl SendBuffer {
     }
 
     fn write_of(&self, seq: Seq) -> Option<&Write> {
-        self.writes.get(self.writes.partition_point(|write| write.end <= seq))
+        if seq < self.oldest.end {
+            return Some(&self.oldest);
+        }
+        let later = self.later.as_ref()?;
+        later.writes.get(later.place_of(seq))
     }
 
     /// Returns the next segment from the tail, of the oldest write that has one, and the number of segments of its
@@ -277,15 +298,21 @@ impl SendBuffer {
         if oldest.tail > oldest.first.max(nxt) && oldest.end != ENDLESS {
             return Some((oldest.tail - 1, (oldest.end - oldest.tail) as u32));
         }
-        if self.writes.len() < 2 { None } else { self.next_tail_of_any(nxt) }
+        self.next_later_tail(nxt)
+    }
+
+    #[inline(always)]
+    fn next_later_tail(&self, nxt: Seq) -> Option<(Seq, u32)> {
+        let later = self.later.as_deref().filter(|later| !later.writes.is_empty())?;
+        Self::next_tail_of_any(later, nxt)
     }
 
     #[inline(never)]
-    fn next_tail_of_any(&self, nxt: Seq) -> Option<(Seq, u32)> {
+    fn next_tail_of_any(later: &LaterWrites, nxt: Seq) -> Option<(Seq, u32)> {
         // Skip writes that the head has passed, and those before the write whose tail was sent last.
-        let passed = self.writes.partition_point(|write| write.end <= nxt.max(self.tails_sent_below));
-        let mut later = self.writes.iter().skip(passed.max(1));
-        let write = later.find(|write| write.end != ENDLESS && write.tail > write.first.max(nxt))?;
+        let passed = later.place_of(nxt.max(later.tails_sent_below));
+        let write =
+            later.writes.iter().skip(passed).find(|write| write.end != ENDLESS && write.tail > write.first.max(nxt))?;
         Some((write.tail - 1, (write.end - write.tail) as u32))
     }
 
@@ -301,10 +328,11 @@ impl SendBuffer {
 
     #[inline(never)]
     fn sent_from_later_tail(&mut self, seq: Seq) {
-        let place = self.writes.partition_point(|write| write.end <= seq);
-        if let Some(write) = self.writes.get_mut(place) {
+        let Some(later) = &mut self.later else { return };
+        let place = later.place_of(seq);
+        if let Some(write) = later.writes.get_mut(place) {
             write.tail = seq;
-            self.tails_sent_below = write.first;
+            later.tails_sent_below = write.first;
         }
     }
 }
@@ -406,7 +434,8 @@ mod tests {
             (true, false, false)
         );
         assert_eq!(buffer.payload_bytes(buffer.end() - 1), 1000);
-        assert!(buffer.writes.len() <= 3, "{}", buffer.writes.len());
+        let later = buffer.later.expect("several writes").writes.len();
+        assert!(later <= 2, "{later}");
     }
 
     #[test]
@@ -446,6 +475,8 @@ mod tests {
     fn the_memory_of_a_buffer_is_that_of_its_list_of_writes() {
         let mut buffer = SendBuffer::new(1000, None, false);
         assert_eq!(buffer.list_bytes(), 0);
+        buffer.write(3_000, 0, 0);
+        assert_eq!(buffer.list_bytes(), 0, "a single write is in the buffer itself");
         (0..100).for_each(|_| buffer.write(3_000, 0, 0));
         assert!((100 * size_of::<Write>()..=200 * size_of::<Write>()).contains(&buffer.list_bytes()));
         assert_eq!(buffer.full_segment_bytes(), 1000);

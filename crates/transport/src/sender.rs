@@ -45,7 +45,7 @@ use rack::Rack;
 use receive_window::AdvertisedWindow;
 use recovery::RecoveryState;
 use reordering::Reordering;
-use sack_report::SackReport;
+use sack_report::SackReports;
 use scheduler::Scheduler;
 use sparelane_cc::{Congestion, CongestionControl, Cx, Limits, Needs, Phase};
 use sparelane_core::{Dur, Rate, Seq, Stream, Time, prefetch, prefetch_start};
@@ -75,7 +75,8 @@ pub struct SenderCounts {
 }
 
 /// The sender of one connection.
-// The fields are ordered by frequency of use. The fast paths use only the first five cache lines.
+// The fields are ordered by frequency of use. The fast paths use only the first five cache lines. State that a
+// connection without losses and without the feature does not need is in boxes, because there can be a million senders.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Sender {
@@ -114,12 +115,11 @@ pub struct Sender {
     sent_at: SegmentRing<Time>,
     buffer: SendBuffer,
     board: Scoreboard,
-    batch: Batch,
     recovery: RecoveryState,
-    /// The SACK blocks of the last acknowledgment in class 0.
-    last_report: SackReport,
-    /// The SACK blocks of the last acknowledgment in a low class, if the controller uses the tail.
-    last_low_report: Option<Box<SackReport>>,
+    /// The progress in chunks, if segments are sent in chunks.
+    batch: Option<Box<Batch>>,
+    /// The SACK blocks of the last acknowledgments; `None` before the first block.
+    last_reports: Option<Box<SackReports>>,
     /// Delivery rate samples, if the controller needs per-segment state.
     delivery_tracker: Option<Box<DeliveryTracker>>,
     /// The state of RACK-TLP, if enabled.
@@ -129,14 +129,15 @@ pub struct Sender {
     /// Segments that TCP has passed to a scheduler below it and that have not departed, if the controller has one.
     scheduler: Option<Box<Scheduler>>,
     /// The receive window advertised by the peer; `None` until the first advertisement.
-    advertised_window: Option<AdvertisedWindow>,
+    advertised_window: Option<Box<AdvertisedWindow>>,
     lifecycle: Lifecycle,
     /// The time of the last transmission off the fast path, or the time at which the connection opened.
     last_sent: Time,
-    counts: SenderCounts,
     rng: Stream,
     config: Arc<TransportConfig>,
 }
+
+const _: () = assert!(size_of::<Sender>() <= 9 * 64, "a sender outgrew nine cache lines");
 
 /// The deadlines of the sender's timers.
 #[derive(Clone, Copy, Debug)]
@@ -206,8 +207,7 @@ impl Sender {
             board: Scoreboard::new(),
             batch: Batch::of(config.send_batch),
             recovery: RecoveryState::default(),
-            last_report: SackReport::default(),
-            last_low_report: features.uses_tail.then(Box::default),
+            last_reports: None,
             delivery_tracker: features.needs.segments.then(|| Box::new(DeliveryTracker::new())),
             rack: features.rack_tlp.then(|| Box::new(Rack::new())),
             reordering: features.adaptive_reordering.then(Box::default),
@@ -215,7 +215,6 @@ impl Sender {
             advertised_window: None,
             lifecycle: Lifecycle::default(),
             last_sent: Time::ZERO,
-            counts: SenderCounts::default(),
             rng,
             cc,
             config,
@@ -278,7 +277,7 @@ impl Sender {
 
     /// Returns the counters.
     pub fn counts(&self) -> SenderCounts {
-        self.counts
+        self.recovery.repairs().map_or(SenderCounts::default(), |repairs| repairs.counts)
     }
 
     /// Returns the congestion controller.
@@ -363,7 +362,10 @@ impl Sender {
             + self.sent_at.list_bytes()
             + self.buffer.list_bytes()
             + self.board.list_bytes()
-            + self.recovery.retransmission_times.list_bytes()
+            + self.recovery.heap_bytes()
+            + self.batch.as_ref().map_or(0, |_| size_of::<Batch>())
+            + self.last_reports.as_ref().map_or(0, |_| size_of::<SackReports>())
+            + self.advertised_window.as_ref().map_or(0, |_| size_of::<AdvertisedWindow>())
             + tracker
             + rack
             + scheduler

@@ -3,8 +3,9 @@
 //! An acknowledgment first gives a round-trip time sample and updates the scoreboard and the receive window. Loss
 //! detection and ECN follow. The controller gets the result last, because it depends on the new state.
 
+use super::sack_report::SackReports;
 use super::{Sender, State, context};
-use crate::acknowledgment::{AckError, Acknowledgment, Checked, SentState};
+use crate::acknowledgment::{AckError, Acknowledgment, Checked, Extras, SentState};
 use crate::config::Ecn;
 use crate::segment::{AckSegment, SackBlock};
 use sparelane_cc::{Ack, Cx, Phase, Received};
@@ -98,7 +99,7 @@ impl Sender {
             }
             return;
         }
-        let extras = given.extras.copied().unwrap_or_default();
+        let extras = given.extras.unwrap_or(&Extras::NONE);
         let received_at = extras.received_at.filter(|_| !ack.trigger_retransmitted);
         // Eifel detection needs the state before the acknowledgment is applied.
         let spurious = self.features.undo_spurious && self.is_spurious_retransmission(&ack);
@@ -173,7 +174,7 @@ impl Sender {
             self.refresh();
         }
         // PRR needs the controller's new window.
-        if self.phase == Phase::Recovery && self.recovery.prr.is_some() {
+        if self.phase == Phase::Recovery && self.recovery.prr().is_some() {
             self.update_prr(delivered, acked > 0);
         }
     }
@@ -228,7 +229,7 @@ impl Sender {
     /// 8985 section 6.2).
     pub(super) fn retransmission_time(&self, now: Time, seq: Seq) -> Option<Time> {
         let outstanding = seq.wrapping_sub(self.una) < self.nxt - self.una;
-        let at = self.recovery.retransmission_times.last_of(seq).filter(|_| outstanding)?;
+        let at = self.recovery.retransmitted_at(seq).filter(|_| outstanding)?;
         self.rtt.min_rtt().is_none_or(|min_rtt| now.saturating_since(at) >= min_rtt).then_some(at)
     }
 
@@ -307,11 +308,12 @@ impl Sender {
     /// Applies the new parts of `blocks` to the scoreboard. Class 0 and the low classes are compared with separate
     /// previous acknowledgments, because a class-0 report adds information to a report in a low class.
     fn update_scoreboard(&mut self, blocks: &[SackBlock], in_class0: bool) {
+        if blocks.is_empty() {
+            return;
+        }
         let (board, nxt) = (&mut self.board, self.nxt);
-        let last = match &mut self.last_low_report {
-            Some(low) if !in_class0 => low,
-            _ => &mut self.last_report,
-        };
+        let reports = self.last_reports.get_or_insert_with(SackReports::create);
+        let last = if in_class0 || !self.features.uses_tail { &mut reports.class0 } else { &mut reports.low };
         // Common case: one block grew, and all others are unchanged.
         if let Some(new_part) = last.update_if_first_grew(blocks) {
             board.sack(new_part, nxt, in_class0);

@@ -24,8 +24,8 @@ const MIN_PACED_CHUNK: u64 = 2;
 /// The sender's progress in its chunks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Batch {
-    /// The number of segments in a full chunk. 1 disables chunks.
-    pub(super) size: u32,
+    /// The number of segments in a full chunk, at least 2.
+    size: u32,
     /// The end of the chunk in progress. New segments below it belong to that chunk.
     until: Seq,
     /// The end of the next chunk, which takes effect when its first segment is sent.
@@ -48,12 +48,13 @@ pub(super) struct Tail {
 }
 
 impl Batch {
-    pub(super) fn of(size: u32) -> Batch {
-        Batch { size: size.max(1), until: 0, next_until: 0, low: 0, low_end: 0, low_class: 0 }
+    /// Creates the state for chunks of `size` segments, or returns `None` if that is 1 or less.
+    pub(super) fn of(size: u32) -> Option<Box<Batch>> {
+        (size > 1).then(|| Box::new(Batch { size, until: 0, next_until: 0, low: 0, low_end: 0, low_class: 0 }))
     }
 
     /// Returns whether the new segment `seq` belongs to the chunk in progress.
-    pub(super) fn has_begun(&self, seq: Seq) -> bool {
+    fn has_begun(&self, seq: Seq) -> bool {
         seq < self.until
     }
 
@@ -65,7 +66,7 @@ impl Batch {
     }
 
     /// Returns the class of the chunk from the tail in progress, if there is one.
-    pub(super) fn low_class(&self) -> Option<u8> {
+    fn low_class(&self) -> Option<u8> {
         (self.low < self.low_end).then_some(self.low_class)
     }
 
@@ -76,17 +77,35 @@ impl Batch {
 }
 
 impl Sender {
+    /// Returns whether the new segment `seq` belongs to a chunk in progress.
+    #[inline(always)]
+    pub(super) fn is_in_begun_chunk(&self, seq: Seq) -> bool {
+        self.batch.as_ref().is_some_and(|batch| batch.has_begun(seq))
+    }
+
+    /// Returns the class of the chunk from the tail in progress, if there is one.
+    #[inline(always)]
+    pub(super) fn class_of_low_chunk(&self) -> Option<u8> {
+        self.batch.as_ref()?.low_class()
+    }
+
     /// Returns whether the head may send `seq`. Retransmissions and segments of a chunk in progress always may; the
-    /// first segment of a chunk needs room for the chunk.
+    /// first segment of a chunk needs room for the chunk. Without chunks, every segment has room.
+    #[inline(always)]
     pub(super) fn has_room_for_chunk(&mut self, seq: Seq) -> bool {
-        if seq < self.nxt || self.batch.has_begun(seq) {
-            return true;
+        match &self.batch {
+            Some(batch) => seq < self.nxt || batch.has_begun(seq) || self.has_room_for_new_chunk(batch.size, seq),
+            None => true,
         }
+    }
+
+    /// Returns whether there is room for a chunk of at most `size` segments that starts with `seq`.
+    fn has_room_for_new_chunk(&mut self, size: u32, seq: Seq) -> bool {
         let in_flight = self.counted_segments();
         let window = u64::from(self.cwnd_segments) + self.allowance_segments();
         let receive_room = u64::from(self.receive_window_segments) - (seq - self.una);
         let room = window.saturating_sub(in_flight).min(receive_room);
-        let most = self.batch.size.min(self.cwnd_segments / 3).min(self.max_paced_chunk()).max(1);
+        let most = size.min(self.cwnd_segments / 3).min(self.max_paced_chunk()).max(1);
         let chunk = self.buffer.end_of_write(seq).min(seq + Seq::from(most)) - seq;
         // With nothing in flight, no acknowledgment would make more room.
         let chunk = if room >= chunk {
@@ -96,7 +115,9 @@ impl Sender {
         } else {
             return false;
         };
-        self.batch.next_until = seq + chunk;
+        if let Some(batch) = &mut self.batch {
+            batch.next_until = seq + chunk;
+        }
         true
     }
 
@@ -110,22 +131,32 @@ impl Sender {
 
     /// Returns whether a chunk from the tail is in progress.
     pub fn is_inside_chunk(&self) -> bool {
-        self.batch.low_class().is_some()
+        self.class_of_low_chunk().is_some()
     }
 
     /// Returns the next segment of the chunk from the tail in progress, if there is one.
     pub(super) fn next_of_low_chunk(&mut self) -> Option<Segment> {
-        let class = self.batch.low_class()?;
-        let seq = self.batch.low;
-        self.batch.low += 1;
+        let batch = self.batch.as_mut()?;
+        let class = batch.low_class()?;
+        let seq = batch.low;
+        batch.low += 1;
         self.board.mark_sent_from_tail(seq);
         Some(self.segment(seq, class))
     }
 
-    /// Returns the chunk that ends with `last`, the next segment from the tail of its write.
-    pub(super) fn tail_chunk(&self, last: Seq, sent_in_write: u32) -> Tail {
-        let first = (last + 1).saturating_sub(Seq::from(self.batch.size));
+    /// Returns the chunk of at most `size` segments that ends with `last`, the next segment from the tail of its write.
+    fn tail_chunk(&self, size: u32, last: Seq, sent_in_write: u32) -> Tail {
+        let first = (last + 1).saturating_sub(Seq::from(size));
         let first = first.max(self.nxt).max(self.buffer.start_of_write(last));
         Tail { first, end: last + 1, sent_in_write: sent_in_write + (last - first) as u32 }
+    }
+
+    /// Returns the segment `last`, the next one from the tail of its write, or the chunk that ends with it.
+    #[inline(always)]
+    pub(super) fn tail_ending_with(&self, last: Seq, sent_in_write: u32) -> Tail {
+        match &self.batch {
+            Some(batch) => self.tail_chunk(batch.size, last, sent_in_write),
+            None => Tail { first: last, end: last + 1, sent_in_write },
+        }
     }
 }

@@ -13,7 +13,7 @@ use sparelane_core::Time;
 impl Sender {
     /// Returns whether a congestion signal reduces the window now: outside of recovery, and once per window of data.
     pub(super) fn may_reduce_window(&self) -> bool {
-        self.phase == Phase::Open && self.recovery.reduced_at.is_none_or(|at| self.una > at)
+        self.phase == Phase::Open && self.recovery.reduced_at().is_none_or(|at| self.una > at)
     }
 
     /// Returns FlightSize in bytes, from which the controller computes a reduced window. `outstanding` is the number of
@@ -39,7 +39,7 @@ impl Sender {
     /// The next new segment carries CWR, whatever the reason for the reduction (RFC 3168 section 6.1.2). RFC 8257
     /// section 3.3 keeps that rule for DCTCP, although DCTCP receivers ignore the flag.
     pub(super) fn note_reduction(&mut self) {
-        self.recovery.reduced_at = Some(self.nxt);
+        self.recovery.repairs_mut().reduced_at = Some(self.nxt);
         self.window_reduced = self.config.ecn != Ecn::Off;
     }
 
@@ -49,7 +49,7 @@ impl Sender {
     #[inline(never)]
     pub fn handle_full_interface(&mut self, now: Time) {
         if self.may_reduce_window() && self.may_send_new(now) {
-            self.recovery.reduced_at = Some(self.nxt);
+            self.recovery.repairs_mut().reduced_at = Some(self.nxt);
             self.report_mark(now, false);
         }
     }

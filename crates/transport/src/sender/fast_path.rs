@@ -97,7 +97,7 @@ impl Sender {
     /// Enables the send fast path in recovery if no lost segment awaits retransmission: new segments are sent as the
     /// pipe drains.
     fn update_send_limit_in_recovery(&mut self) {
-        if self.recovery.prr.is_some() || !self.features.sack {
+        if self.recovery.prr().is_some() || !self.features.sack {
             return;
         }
         // RFC 6675 section 5, step C: send while the pipe is below the window.

@@ -11,7 +11,7 @@
 use super::Sender;
 
 /// The counters of one recovery in segments, with RFC 9937's names in parentheses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Prr {
     /// Segments in flight at the start of recovery (RecoverFS).
     flight: u32,
@@ -61,7 +61,7 @@ impl Sender {
     pub(super) fn begin_prr(&mut self, delivered: u32) {
         let applies = self.config.prr && self.features.sack && self.limits.pacing.is_none();
         let flight = (self.flight() + delivered).saturating_sub(self.board.arrived_out_of_order());
-        self.recovery.prr = applies.then(|| Prr::new(flight));
+        self.recovery.set_prr(applies.then(|| Prr::new(flight)));
         if applies {
             self.retransmit_head = false;
         }
@@ -73,19 +73,19 @@ impl Sender {
     pub(super) fn update_prr(&mut self, delivered: u32, progresses: bool) {
         let is_safe = !self.board.take_new_losses() && progresses;
         let (pipe, window) = (self.pipe(), self.cwnd_segments);
-        if let Some(prr) = &mut self.recovery.prr {
+        if let Some(prr) = self.recovery.prr_mut() {
             prr.update(delivered, pipe, window, is_safe);
         }
     }
 
     /// Returns the number of segments that PRR allows now, or `None` if PRR is not in progress.
     pub(super) fn prr_allowance(&self) -> Option<u32> {
-        self.recovery.prr.map(|prr| prr.allowed)
+        self.recovery.prr().map(|prr| prr.allowed)
     }
 
     /// Counts a class-0 segment that was sent.
     pub(super) fn note_sent_in_prr(&mut self) {
-        if let Some(prr) = &mut self.recovery.prr {
+        if let Some(prr) = self.recovery.prr_mut() {
             prr.note_sent();
         }
     }

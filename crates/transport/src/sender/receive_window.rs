@@ -42,13 +42,11 @@ impl Sender {
     pub(super) fn update_advertised_window(&mut self, now: Time, cumulative: Seq, segments: u32) {
         let ends = cumulative + Seq::from(segments).min(MAX_WINDOW_SEGMENTS);
         // The first advertisement replaces the configured window. After that the edge never moves back.
-        let edge = self.advertised_window.map_or(ends.max(self.nxt), |old| old.edge.max(ends));
-        let moved = self.advertised_window.is_none_or(|old| edge > old.edge);
-        let advertised_window = self.advertised_window.get_or_insert(AdvertisedWindow {
-            edge,
-            probe_at: Time::NEVER,
-            probe_is_due: false,
-            probes: 0,
+        let old_edge = self.advertised_window.as_ref().map(|old| old.edge);
+        let edge = old_edge.map_or(ends.max(self.nxt), |old| old.max(ends));
+        let moved = old_edge.is_none_or(|old| edge > old);
+        let advertised_window = self.advertised_window.get_or_insert_with(|| {
+            Box::new(AdvertisedWindow { edge, probe_at: Time::NEVER, probe_is_due: false, probes: 0 })
         });
         advertised_window.edge = edge;
         if moved {

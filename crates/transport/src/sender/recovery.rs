@@ -3,8 +3,7 @@
 
 use super::prr::Prr;
 use super::retransmission_times::RetransmissionTimes;
-use super::sack_report::SackReport;
-use super::{Sender, State, context};
+use super::{Sender, SenderCounts, State, context};
 use crate::scoreboard::DUP_THRESH;
 use crate::segment::AckSegment;
 use sparelane_cc::{Congestion, Cx, Phase};
@@ -28,18 +27,36 @@ pub(super) struct RecoveryState {
     pub(super) rescue_sent: bool,
     /// This recovery reduced the window. It does not if a mark or a full interface had already reduced it.
     pub(super) reduced_window: bool,
+    /// Proportional rate reduction is in progress.
+    has_prr: bool,
+    /// `None` before the first retransmission, timeout or reduction of the window.
+    repairs: Option<Box<Repairs>>,
+}
+
+/// The part of the recovery state that a connection needs only once it has lost a packet or reduced its window.
+#[derive(Debug, Default)]
+pub(super) struct Repairs {
     /// `una` at the last expiration of the retransmission timer.
-    pub(super) una_at_timeout: Seq,
+    una_at_timeout: Seq,
     /// `nxt` at the last reduction of the window. The window is reduced again only after data beyond it is
     /// acknowledged.
     pub(super) reduced_at: Option<Seq>,
-    /// The state of proportional rate reduction, if enabled and in progress.
-    pub(super) prr: Option<Prr>,
+    /// The state of proportional rate reduction, while it is in progress.
+    prr: Prr,
     pub(super) retransmission_times: RetransmissionTimes,
     /// Retransmissions to be checked for loss, in sending order, each with `nxt` at its transmission.
     tracked_retransmissions: VecDeque<(Seq, Seq)>,
     /// The number of retransmissions before this recovery.
     resent_before: u64,
+    pub(super) counts: SenderCounts,
+}
+
+impl Repairs {
+    #[cold]
+    #[inline(never)]
+    fn create() -> Box<Repairs> {
+        Box::default()
+    }
 }
 
 impl Default for RecoveryState {
@@ -52,13 +69,59 @@ impl Default for RecoveryState {
             partial_acks: 0,
             rescue_sent: false,
             reduced_window: false,
-            una_at_timeout: 0,
-            reduced_at: None,
-            prr: None,
-            retransmission_times: RetransmissionTimes::default(),
-            tracked_retransmissions: VecDeque::new(),
-            resent_before: 0,
+            has_prr: false,
+            repairs: None,
         }
+    }
+}
+
+impl RecoveryState {
+    #[inline(always)]
+    pub(super) fn repairs(&self) -> Option<&Repairs> {
+        self.repairs.as_deref()
+    }
+
+    #[inline(always)]
+    pub(super) fn repairs_mut(&mut self) -> &mut Repairs {
+        self.repairs.get_or_insert_with(Repairs::create)
+    }
+
+    /// Returns the time of the last retransmission of `seq`, if it was retransmitted.
+    #[inline(never)]
+    pub(super) fn retransmitted_at(&self, seq: Seq) -> Option<Time> {
+        self.repairs.as_ref()?.retransmission_times.last_of(seq)
+    }
+
+    /// Returns the state of proportional rate reduction, if it is in progress.
+    #[inline(always)]
+    pub(super) fn prr(&self) -> Option<&Prr> {
+        if self.has_prr { self.repairs.as_ref().map(|repairs| &repairs.prr) } else { None }
+    }
+
+    #[inline(always)]
+    pub(super) fn prr_mut(&mut self) -> Option<&mut Prr> {
+        if self.has_prr { self.repairs.as_mut().map(|repairs| &mut repairs.prr) } else { None }
+    }
+
+    /// Starts proportional rate reduction with `prr`, or ends it.
+    pub(super) fn set_prr(&mut self, prr: Option<Prr>) {
+        self.has_prr = prr.is_some();
+        if let Some(prr) = prr {
+            self.repairs_mut().prr = prr;
+        }
+    }
+
+    /// Returns `nxt` at the last reduction of the window, if there was one.
+    pub(super) fn reduced_at(&self) -> Option<Seq> {
+        self.repairs.as_ref()?.reduced_at
+    }
+
+    /// Returns the heap memory in bytes.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.repairs.as_ref().map_or(0, |repairs| {
+            let tracked = repairs.tracked_retransmissions.capacity() * size_of::<(Seq, Seq)>();
+            size_of::<Repairs>() + repairs.retransmission_times.list_bytes() + tracked
+        })
     }
 }
 
@@ -89,7 +152,7 @@ impl Sender {
         }
         self.leave_recovery();
         self.recovery.recover = 0;
-        self.recovery.reduced_at = Some(self.una);
+        self.recovery.repairs_mut().reduced_at = Some(self.una);
         if self.recovery.reduced_window {
             self.report_congestion(now, Congestion::Spurious);
         }
@@ -100,7 +163,7 @@ impl Sender {
         self.recovery.inflation = 0;
         self.recovery.partial_acks = 0;
         self.recovery.rescue_sent = false;
-        self.recovery.prr = None;
+        self.recovery.set_prr(None);
     }
 
     /// Detects losses after an acknowledgment, and enters or leaves recovery.
@@ -110,7 +173,9 @@ impl Sender {
         if self.phase != Phase::Open && self.una >= self.recovery.recover {
             self.leave_recovery();
             self.note_recovery_end();
-            let resent_bytes = (self.counts.retransmissions - self.recovery.resent_before) * self.mss_bytes;
+            let resent =
+                self.recovery.repairs().map_or(0, |repairs| repairs.counts.retransmissions - repairs.resent_before);
+            let resent_bytes = resent * self.mss_bytes;
             self.cc.on_repaired(resent_bytes, &mut context!(self, now));
             self.refresh();
         }
@@ -135,7 +200,7 @@ impl Sender {
             self.detect_lost_retransmissions_by_order(now);
         }
         if self.board.arrived_out_of_order() > 0 {
-            if !self.recovery.tracked_retransmissions.is_empty() {
+            if self.recovery.repairs().is_some_and(|repairs| !repairs.tracked_retransmissions.is_empty()) {
                 self.detect_lost_retransmissions_by_fack(now);
             }
             match self.recovery.dup_thresh {
@@ -152,7 +217,7 @@ impl Sender {
     pub(super) fn track_retransmission(&mut self, seq: Seq) {
         let is_detected_anyway = self.features.rack_tlp || self.delivery_tracker.is_some();
         if self.config.detect_lost_retransmissions && !is_detected_anyway {
-            self.recovery.tracked_retransmissions.push_back((seq, self.nxt));
+            self.recovery.repairs_mut().tracked_retransmissions.push_back((seq, self.nxt));
         }
     }
 
@@ -161,10 +226,11 @@ impl Sender {
     #[cold]
     fn detect_lost_retransmissions_by_fack(&mut self, now: Time) {
         let Some(highest) = self.board.highest_arrival() else { return };
-        while let Some(&(seq, new)) = self.recovery.tracked_retransmissions.front()
+        while let Some(&(seq, new)) =
+            self.recovery.repairs().and_then(|repairs| repairs.tracked_retransmissions.front())
             && new < highest
         {
-            self.recovery.tracked_retransmissions.pop_front();
+            self.recovery.repairs_mut().tracked_retransmissions.pop_front();
             if seq >= self.una && self.board.is_resent(seq) && self.board.is_lost(seq) {
                 self.mark_retransmission_lost(now, seq);
             }
@@ -214,8 +280,9 @@ impl Sender {
         let flight_bytes = self.flight_size_bytes(self.flight() - limited_transmit);
         self.phase = Phase::Recovery;
         self.recovery.recover = self.nxt;
-        self.recovery.resent_before = self.counts.retransmissions;
-        self.recovery.reduced_window = self.recovery.reduced_at.is_none_or(|at| self.una >= at);
+        self.recovery.reduced_window = self.recovery.reduced_at().is_none_or(|at| self.una >= at);
+        let repairs = self.recovery.repairs_mut();
+        repairs.resent_before = repairs.counts.retransmissions;
         // RACK has marked the losses. Otherwise the oldest segment is lost by definition.
         if self.features.rack_tlp {
             self.cancel_probe();
@@ -263,14 +330,15 @@ impl Sender {
         // The user timeout takes precedence over a retransmission.
         let waited = if self.state == State::Established { self.rtt.rto() } else { self.rtt.syn_timeout() };
         let is_first = if self.state == State::Established {
-            self.phase != Phase::Timeout || self.una > self.recovery.una_at_timeout
+            self.phase != Phase::Timeout
+                || self.una > self.recovery.repairs().map_or(0, |repairs| repairs.una_at_timeout)
         } else {
             self.lifecycle.syn_timeouts == 0
         };
         if self.check_user_timeout(now, is_first, waited) {
             return;
         }
-        self.counts.timeouts += 1;
+        self.recovery.repairs_mut().counts.timeouts += 1;
         self.rtt.timed_out();
         // The SYN is sent again by the next poll.
         if self.state != State::Established {
@@ -283,13 +351,12 @@ impl Sender {
         // The receiver may have reneged (RFC 2018 section 8), so SACK information is discarded if configured.
         let forget = !self.config.sack_survives_timeout;
         if forget {
-            self.last_report = SackReport::default();
-            self.last_low_report = self.features.uses_tail.then(Box::default);
+            self.last_reports = None;
         }
         // All unreported segments are lost (RFC 6675 section 5.1), except for recent ones with RACK.
         self.board.time_out(self.nxt, forget);
         self.reset_dup_thresh();
-        self.recovery.tracked_retransmissions.clear();
+        self.recovery.repairs_mut().tracked_retransmissions.clear();
         if self.features.rack_tlp {
             self.cancel_probe();
             self.restore_recent_in_flight(now);
@@ -302,8 +369,9 @@ impl Sender {
         self.leave_recovery();
         self.phase = Phase::Timeout;
         self.recovery.recover = self.nxt;
-        self.recovery.resent_before = self.counts.retransmissions;
-        self.recovery.una_at_timeout = self.una;
+        let una = self.una;
+        let repairs = self.recovery.repairs_mut();
+        (repairs.resent_before, repairs.una_at_timeout) = (repairs.counts.retransmissions, una);
         self.recovery.dup_acks = 0;
         self.recovery.reduced_window = true;
         self.retransmit_head = self.board.awaits_retransmission();

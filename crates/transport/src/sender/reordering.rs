@@ -51,10 +51,9 @@ impl Sender {
         let is_new = is_outstanding && !self.board.is_gone(ack.trigger);
         let overtaken = if is_new && !ack.trigger_retransmitted { self.board.arrivals_above(ack.trigger) } else { 0 };
         // The answer to a window probe names the last segment that arrived as a first transmission.
-        let is_known_copy =
-            ack.trigger_retransmitted || self.recovery.retransmission_times.last_of(ack.trigger).is_some();
+        let is_known_copy = || ack.trigger_retransmitted || self.recovery.retransmitted_at(ack.trigger).is_some();
         let had_it = if is_outstanding { !is_new } else { ack.trigger < self.una && ack.cumulative == self.una };
-        let is_second_copy = had_it && is_known_copy;
+        let is_second_copy = had_it && is_known_copy();
         let (una, nxt) = (self.una, self.nxt);
         let Some(seen) = &mut self.reordering else { return };
         if overtaken > 0 {

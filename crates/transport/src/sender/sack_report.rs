@@ -9,6 +9,23 @@ use crate::segment::{MAX_SACK_BLOCKS, SackBlock};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SackReport([SackBlock; MAX_SACK_BLOCKS]);
 
+/// The SACK blocks of the last acknowledgments.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SackReports {
+    /// The last acknowledgment in class 0, or in any class unless the controller uses the tail.
+    pub(super) class0: SackReport,
+    /// The last acknowledgment in a low class, if the controller uses the tail.
+    pub(super) low: SackReport,
+}
+
+impl SackReports {
+    #[cold]
+    #[inline(never)]
+    pub(super) fn create() -> Box<SackReports> {
+        Box::default()
+    }
+}
+
 impl SackReport {
     /// Returns the new part of `block`, which is at index `at` of the next acknowledgment, or `None` if nothing is new.
     #[inline(always)]

@@ -94,7 +94,7 @@ impl Sender {
     /// Restarts measurements and the timer at the departure of `segment`, and informs the controller.
     fn depart(&mut self, now: Time, segment: Segment) {
         if segment.retransmission {
-            self.recovery.retransmission_times.note(self.una, segment.seq, now);
+            self.recovery.repairs_mut().retransmission_times.note(self.una, segment.seq, now);
         } else {
             *self.sent_at.get_mut(segment.seq) = now;
         }

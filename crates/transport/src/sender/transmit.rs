@@ -46,7 +46,7 @@ impl Sender {
         };
         // A head without room for its chunk counts as limited by the window.
         let mut waits_for_window = false;
-        if self.batch.size > 1
+        if self.batch.is_some()
             && let Some(seq) = head
             && !self.has_room_for_chunk(seq)
         {
@@ -64,7 +64,7 @@ impl Sender {
         waits_for_window |= head.is_some();
         // The pacing and the controller choose between head, tail and waiting.
         let offer = self.offer(head, tail, nic_idle);
-        let inside_chunk = head == Some(self.nxt) && self.batch.has_begun(self.nxt);
+        let inside_chunk = self.batch.is_some() && head == Some(self.nxt) && self.is_in_begun_chunk(self.nxt);
         match (self.request_permit(now, offer, inside_chunk), head, tail) {
             (Permit::Send(plan), Some(seq), _) if plan.end == WhichEnd::Head => {
                 Some(Transmit::Data(self.send_head(now, seq, plan.class)))
@@ -74,7 +74,9 @@ impl Sender {
                 self.last_sent = now;
                 self.buffer.sent_from_tail(tail.first);
                 self.board.mark_sent_from_tail(tail.first);
-                self.batch.begin_low(tail, plan.class);
+                if let Some(batch) = &mut self.batch {
+                    batch.begin_low(tail, plan.class);
+                }
                 Some(Transmit::Data(self.segment(tail.first, plan.class)))
             }
             (Permit::NotBefore(at), ..) => {
@@ -99,11 +101,11 @@ impl Sender {
             return false;
         }
         let Some(seq) = self.next_new() else { return false };
-        if self.batch.size > 1 && !self.has_room_for_chunk(seq) {
+        if !self.has_room_for_chunk(seq) {
             return false;
         }
         let offer = self.offer(Some(seq), None, false);
-        matches!(self.request_permit(now, offer, self.batch.has_begun(seq)), Permit::Send(_))
+        matches!(self.request_permit(now, offer, self.is_in_begun_chunk(seq)), Permit::Send(_))
     }
 
     /// Describes the candidate segments to the controller.
@@ -161,7 +163,7 @@ impl Sender {
         if !self.features.uses_tail || self.state != State::Established {
             return None;
         }
-        if let Some(class) = self.batch.low_class() {
+        if let Some(class) = self.class_of_low_chunk() {
             return Some(class);
         }
         let Tail { sent_in_write, .. } = self.next_tail()?;
@@ -175,10 +177,7 @@ impl Sender {
         if last - self.una >= Seq::from(self.receive_window_segments) {
             return None;
         }
-        if self.batch.size > 1 {
-            return Some(self.tail_chunk(last, sent_in_write));
-        }
-        Some(Tail { first: last, end: last + 1, sent_in_write })
+        Some(self.tail_ending_with(last, sent_in_write))
     }
 
     /// Returns the SYN or the reset, if one is due.
@@ -275,7 +274,9 @@ impl Sender {
         }
         // A segment below `nxt` is a retransmission.
         if seq == self.nxt {
-            self.batch.sent(seq);
+            if let Some(batch) = &mut self.batch {
+                batch.sent(seq);
+            }
             self.note_send_time(now, seq);
             self.nxt += 1;
             // RFC 3168 section 6.1.2: the first new segment after the reduction carries CWR.
@@ -303,7 +304,9 @@ impl Sender {
     /// Records a retransmission. A probe or a rescue retransmission does not advance HighRxt.
     #[inline(never)]
     fn note_retransmission(&mut self, now: Time, seq: Seq) {
-        self.recovery.retransmission_times.note(self.una, seq, now);
+        let repairs = self.recovery.repairs_mut();
+        repairs.retransmission_times.note(self.una, seq, now);
+        repairs.counts.retransmissions += 1;
         self.track_retransmission(seq);
         if self.features.rack_tlp && self.probe_is_due() {
             self.board.mark_rescued(seq);
@@ -313,7 +316,6 @@ impl Sender {
             self.recovery.rescue_sent = true;
             self.board.mark_rescued(seq);
         }
-        self.counts.retransmissions += 1;
     }
 
     /// Records the time of a first transmission.

@@ -31,6 +31,18 @@ fn the_state_of_segments_in_flight_counts() {
 }
 
 #[test]
+fn only_connections_with_losses_have_state_for_losses() {
+    let memory = |wire: &Wire| (wire.sender.memory_bytes(), wire.receiver.memory_bytes());
+    let new = memory(&Wire::new(with_sack(), constant(16), lose(&[])));
+    let without = Wire::transfer(with_sack(), constant(16), 400, lose(&[]));
+    assert_eq!(without.receiver.held_bytes(), 400 * MSS);
+    assert_eq!(memory(&without), new);
+    // The bits of 256 segments and a report at the sender, and the blocks at the receiver.
+    let with = memory(&Wire::transfer(with_sack(), constant(16), 400, lose(&[5])));
+    assert!(with.0 > new.0 + 192 + 64 && with.1 > new.1 + 64, "{with:?}, new: {new:?}");
+}
+
+#[test]
 fn the_state_of_losses_counts() {
     let mut solo = SoloSender::new(with_sack(), constant(4000), 4000);
     assert_eq!(solo.send().len(), 4000);
