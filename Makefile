@@ -26,7 +26,7 @@ SECONDS ?= 600
 
 .DEFAULT_GOAL := help
 
-.PHONY: help run test test-all test-rust test-bpf test-linux test-linux-rc3 linux-controllers linux-rtcp linux-rc3-off linux-bpf bpf-objects explore fuzz build check \
+.PHONY: help races run test test-all test-rust test-bpf test-linux test-linux-rc3 linux-controllers linux-rtcp linux-rc3-off linux-bpf bpf-objects explore fuzz build check \
 	stubs results goldens docs bench bench-sweep bench-peers bench-controllers bench-windows bench-wire clean
 
 ## make help: list the targets
@@ -75,6 +75,16 @@ explore:
 # Needs the nightly toolchain and `cargo install cargo-fuzz --locked`.
 fuzz:
 	cd fuzz && cargo +nightly fuzz run -s none $(TARGET) -- -max_total_time=$(SECONDS)
+
+## make races: check the threads of a run for data races
+# Checks every order of the steps in which threads exchange packets, by the model checker `loom`, and runs divided runs
+# under ThreadSanitizer. The latter needs the nightly toolchain with the component rust-src.
+TARGET_TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
+races:
+	RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=3 CARGO_TARGET_DIR=target/loom \
+		cargo test --quiet --release -p sparelane-sim --lib domains::exchange
+	RUSTFLAGS=-Zsanitizer=thread CARGO_TARGET_DIR=target/tsan \
+		cargo +nightly test --quiet -Zbuild-std --target $(TARGET_TRIPLE) -p sparelane-catalogue --test oracle domains
 
 ## make test-bpf: run the tests of the BPF programs in the running kernel (root)
 # Loads the BPF programs and tests them in separate network namespaces. Needs root, a kernel with BTF and a build with

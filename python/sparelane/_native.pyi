@@ -231,6 +231,8 @@ class Prepared:
 
     def describe(self) -> Description:
         """Returns the scenario with units, defaults and presets resolved, without its flows."""
+    def division(self) -> tuple[int, int, int, str | None]:
+        """Returns the numbers of domains, of threads and of threads asked for, and the reason for a single domain."""
     def resolved(self) -> str:
         """Returns the scenario as text. Equal texts give equal results in the same build."""
     def flows(self, max_flows: int) -> list[FlowDescription]:
@@ -261,6 +263,7 @@ def prepare(
     waiting: Callable[[float], object] | None = None,
     catalogue: Catalogue | None = None,
     traces: list[TraceRequest] | None = None,
+    threads: int | None = None,
 ) -> Prepared:
     """Parses a scenario and builds its network and flows.
 
@@ -273,6 +276,7 @@ def prepare(
         waiting: called now and then with the seconds that have passed.
         catalogue: the names that the scenario can use; by default the built-in ones.
         traces: traces to write.
+        threads: the number of threads; by default that of the scenario, and otherwise as many as the run gains from.
 
     Raises:
         ScenarioError: the scenario is invalid.

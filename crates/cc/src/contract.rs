@@ -338,6 +338,11 @@ impl Permit {
 /// Every controller is [`Any`]: downcast `&mut dyn CongestionControl` to `&mut dyn Any` to reach the concrete type, as
 /// a learning agent does that drives a connection from outside.
 pub trait CongestionControl: Any + Debug + Send {
+    /// Returns true if controllers of this kind share state, so that all of a run must run on one thread, in order.
+    fn needs_one_thread(&self) -> bool {
+        false
+    }
+
     /// Returns the optional signals that this controller requests.
     fn needs(&self) -> Needs {
         Needs::default()

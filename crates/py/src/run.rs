@@ -10,10 +10,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sparelane_core::Time;
 use sparelane_scenario::{Catalogue, Exported, Scenario, ScenarioError, Size, Source, results, whole_nanoseconds};
-use sparelane_sim::{FlowSpec, Simulation};
+use sparelane_sim::{Division, FlowSpec, Machine, Simulation, Threads};
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{LazyLock, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -41,9 +41,9 @@ struct Built {
 ///
 /// The work is done in another thread, so that signals are handled meanwhile. `waiting` is called with the seconds that
 /// have passed. With a `catalogue`, which can contain Python code, the work is done in this thread. Raises
-/// `ScenarioError`.
+/// `ScenarioError`. Without `threads`, the scenario decides, and otherwise the size of the run.
 #[pyfunction]
-#[pyo3(signature = (text, source_name, base_dir, overrides, seed=None, waiting=None, catalogue=None, traces=None))]
+#[pyo3(signature = (text, source_name, base_dir, overrides, seed=None, waiting=None, catalogue=None, traces=None, threads=None))]
 #[expect(clippy::too_many_arguments, reason = "named in Python")]
 pub fn prepare(
     py: Python<'_>,
@@ -55,10 +55,12 @@ pub fn prepare(
     waiting: Option<Bound<'_, PyAny>>,
     catalogue: Option<&PyCatalogue>,
     traces: Option<Vec<TraceRequest>>,
+    threads: Option<usize>,
 ) -> PyResult<Prepared> {
     let traces = traces.unwrap_or_default();
     let source = Source { file: source_name, folder: base_dir };
-    let job = move |catalogue: &Catalogue| build(catalogue, &text, &source, &overrides, seed, &traces);
+    let job =
+        move |catalogue: &Catalogue| build(catalogue, &text, &source, &with_seed(&overrides, seed), &traces, threads);
     Ok(Prepared(Mutex::new(Some(run_in_thread(py, waiting, catalogue, job)?))))
 }
 
@@ -142,17 +144,25 @@ fn build(
     text: &str,
     source: &Source,
     overrides: &[String],
-    seed: Option<u64>,
     traces: &[TraceRequest],
+    threads: Option<usize>,
 ) -> Result<Box<Built>, ScenarioError> {
-    let scenario = Scenario::parse_with(catalogue, text, source, &with_seed(overrides, seed))?;
+    let scenario = Scenario::parse_with(catalogue, text, source, overrides)?;
     let mut config = scenario.build()?;
+    config.machine = machine();
+    config.threads = threads.or(scenario.threads()).map_or(Threads::Auto, Threads::Exactly);
     let (observers, traced) = traces::observers(traces, &scenario)?;
     config.observers.extend(observers);
     let stop = config.stop;
     let simulation =
         Simulation::new(config).map_err(|error| ScenarioError::in_file(&source.file, None, error.to_string()))?;
     Ok(Box::new(Built { scenario, simulation, stop, traced }))
+}
+
+/// Returns the machine that runs take place on.
+fn machine() -> Machine {
+    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    Machine { cores: thread::available_parallelism().map_or(1, usize::from), clock: Some(|| BEGAN.elapsed()) }
 }
 
 /// Returns the overrides with the seed added. It is an override because it can also decide the network.
@@ -165,6 +175,15 @@ impl Prepared {
     /// Returns the scenario as plain data: see `sparelane_scenario::Scenario::describe`.
     fn describe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.with_scenario(|scenario| to_python(py, &scenario.describe()))
+    }
+
+    /// Returns the number of domains, of threads and of threads that were asked for, and the reason for a single domain if
+    /// more threads were asked for.
+    fn division(&self) -> PyResult<(usize, usize, usize, Option<String>)> {
+        self.with_built(|built| {
+            let Division { domains, threads, asked, unsuited, .. } = built.simulation.division();
+            Ok((domains, threads, asked, unsuited.map(|reason| reason.to_string())))
+        })
     }
 
     /// Returns the scenario as text that decides the run: see `sparelane_scenario::Scenario::resolved`.
@@ -254,8 +273,13 @@ impl Prepared {
 impl Prepared {
     /// Calls `read` with the scenario, which must not have run yet.
     fn with_scenario<T>(&self, read: impl FnOnce(&Scenario) -> PyResult<T>) -> PyResult<T> {
+        self.with_built(|built| read(&built.scenario))
+    }
+
+    /// Calls `read` with the run, which must not have taken place yet.
+    fn with_built<T>(&self, read: impl FnOnce(&Built) -> PyResult<T>) -> PyResult<T> {
         let built = self.0.lock().map_err(|_| PyRuntimeError::new_err(HAS_RUN))?;
-        read(&built.as_ref().ok_or_else(|| PyRuntimeError::new_err(HAS_RUN))?.scenario)
+        read(built.as_ref().ok_or_else(|| PyRuntimeError::new_err(HAS_RUN))?)
     }
 }
 

@@ -31,8 +31,8 @@ use sparelane_catalogue::{Catalogue, topology};
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_sim::observe::{Delays, DelaysSpec, Observer, PacketLog, PacketLogSpec, Series, SeriesSpec};
 use sparelane_sim::{
-    CrossTraffic, Drop, HostAt, HostSpec, Network, NodeId, NodeKind, Routing, RunConfig, ScriptedChange, Simulation,
-    SwitchSpec,
+    CrossTraffic, Drop, HostAt, HostSpec, Machine, Network, NodeId, NodeKind, Routing, RunConfig, ScriptedChange,
+    Simulation, SwitchSpec, Threads,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -53,6 +53,9 @@ const fn table(shape: &'static Shape) -> Kind {
 const NO_TABLES: Fallback = Fallback::Value("[]");
 const EMPTY: Fallback = Fallback::Value("{}");
 
+/// The most threads of a run.
+pub const MAX_THREADS: u64 = 1024;
+
 /// The keys of a scenario file.
 pub static SCENARIO: &[Key] = &[
     Key::new("title", Kind::Text, Fallback::Value(""), "what the scenario shows"),
@@ -66,6 +69,12 @@ pub static SCENARIO: &[Key] = &[
         "the choice among equally short paths: one path per pair of routers, the same both ways, by the lowest \
          router numbers (single-path); at each router the exit whose cable comes first in the topology, in each \
          direction separately, as in ns-3's global routing (first-cable); or a random one for each flow (ecmp)",
+    ),
+    Key::new(
+        "threads",
+        Kind::Whole { min: 1, max: MAX_THREADS },
+        Fallback::Nothing("all cores for a single run that gains from them; one in a sweep"),
+        "the number of threads of a run, on which results do not depend",
     ),
     Key::new(
         "topology",
@@ -168,6 +177,7 @@ pub struct Scenario {
     measure: Option<DelaysSpec>,
     packets: Option<PacketLogSpec>,
     emulate: Arc<EmulateSpec>,
+    threads: Option<usize>,
 }
 
 impl Scenario {
@@ -231,6 +241,9 @@ impl Scenario {
             stop: Time::ZERO + self.duration,
             seed: self.seed,
             observers: self.observers(),
+            threads: self.threads.map_or(Threads::One, Threads::Exactly),
+            machine: Machine::default(),
+            domains: None,
             traffic_classes: self.traffic_classes.clone(),
         })
     }
@@ -262,6 +275,11 @@ impl Scenario {
     /// Parsed again next to the files that it names, it gives the same run.
     pub fn canonical(&self) -> String {
         write_toml(&self.text)
+    }
+
+    /// The number of threads that the scenario asks for.
+    pub fn threads(&self) -> Option<usize> {
+        self.threads
     }
 
     /// The network.
@@ -320,6 +338,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
     let section = Field::root(document).section(&[SCENARIO])?;
     let duration = section.need("duration")?.time()?;
     let seed = section.need("seed")?.whole()?;
+    let threads = section.maybe("threads", |field| Ok(field.whole()? as usize))?;
     let topology = section.need("topology")?;
     let link = section.need("link")?;
     let overrides = link.tables()?;
@@ -449,6 +468,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
         measure,
         packets,
         emulate: Arc::new(emulate),
+        threads,
     })
 }
 

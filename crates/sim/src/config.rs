@@ -18,6 +18,7 @@ use sparelane_transport::TransportConfig;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The order in which an output queue sends packets, and its rule for drops.
 #[derive(Clone, Debug)]
@@ -163,6 +164,16 @@ impl Scheme {
         self.controller.build(&self.values, &own)
     }
 
+    /// Returns true if controllers of the scheme set the departure time of each segment.
+    pub(crate) fn schedules_departures(&self) -> bool {
+        self.any_controller().is_ok_and(|cc| cc.schedules_departures())
+    }
+
+    /// Returns true if controllers of the scheme may run on several threads.
+    pub(crate) fn runs_on_any_thread(&self) -> bool {
+        self.any_controller().is_ok_and(|cc| !cc.needs_one_thread())
+    }
+
     /// Builds a controller for no connection in particular, to query its properties.
     ///
     /// # Errors
@@ -271,6 +282,35 @@ pub struct RunConfig {
     pub traffic_classes: Vec<String>,
     /// Observers of the run.
     pub observers: Vec<Box<dyn Observer>>,
+    /// The number of threads. Results do not depend on it.
+    pub threads: Threads,
+    /// The machine that the run takes place on.
+    pub machine: Machine,
+    /// The domain of each node, in place of a computed division of the network. Nodes that cannot be in different domains
+    /// are put into one.
+    pub domains: Option<Vec<u16>>,
+}
+
+/// The machine that a run takes place on. Results do not depend on it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Machine {
+    /// The number of cores; zero if it is not known.
+    pub cores: usize,
+    /// The time since some instant. With it, a run with several threads finds out whether they make it faster.
+    pub clock: Option<fn() -> Duration>,
+}
+
+/// The number of threads of a run. With several, a run that is suited to it takes place in as many domains: see
+/// [`Simulation::division`](crate::Simulation::division).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Threads {
+    /// One thread.
+    #[default]
+    One,
+    /// So many threads, at least one.
+    Exactly(usize),
+    /// As many threads as the machine has cores, if the run is large enough to gain from them, and otherwise one.
+    Auto,
 }
 
 impl RunConfig {

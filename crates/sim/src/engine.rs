@@ -1,8 +1,8 @@
 //! The event engine: the event queue, the order of events, timers of flows, and a reference engine for tests.
 
-mod calendar;
-mod event_queue;
-mod event_tree;
+pub(crate) mod calendar;
+pub(crate) mod event_queue;
+pub(crate) mod event_tree;
 pub(crate) mod fabric;
 #[cfg(feature = "oracle")]
 pub mod oracle;

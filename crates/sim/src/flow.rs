@@ -79,6 +79,12 @@ pub trait FlowSource: Send {
     /// The next flow, whose start is no earlier than that of the one before; `None` at the end.
     fn next_flow(&mut self) -> Option<FlowSpec>;
 
+    /// Returns true if no flow depends on the course of the run: none has a waiter, takes a connection from a pool, or is
+    /// written in pieces. Then the flows may be read far ahead of simulated time.
+    fn is_open_loop(&self) -> bool {
+        false
+    }
+
     /// Called when the flow that `waiter` waited for completes at `now`. Returns the flow that follows from it, which
     /// starts no earlier than `now`, if there is one.
     ///

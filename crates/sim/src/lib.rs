@@ -16,6 +16,7 @@
 
 pub mod config;
 pub mod cross;
+mod domains;
 mod engine;
 pub mod flow;
 mod hosts;
@@ -29,10 +30,11 @@ mod wire;
 mod world;
 
 pub use config::{
-    Change, Discipline, FullInterface, QueueAt, QueueSpec, RcpSpec, RoomNeeded, Routing, RunConfig, Scheme,
-    ScriptedChange,
+    Change, Discipline, FullInterface, Machine, QueueAt, QueueSpec, RcpSpec, RoomNeeded, Routing, RunConfig, Scheme,
+    ScriptedChange, Threads,
 };
 pub use cross::{AggregateSpec, ConstantSpec, CrossTraffic, Pattern, TokenBucket};
+pub use domains::Unsuited;
 #[cfg(feature = "oracle")]
 pub use engine::{oracle, recorded};
 pub use flow::{FlowSource, FlowSpec, MAX_FLOW_SEGMENTS, Writes};
@@ -44,7 +46,7 @@ pub use routing::network::{Cable, Limit, Loss, Network, Node, NodeId, NodeKind};
 pub use routing::partition;
 pub use routing::paths::{Hop, RouterPaths};
 pub use routing::routes::Routes;
-pub use simulation::{BuildError, MAX_PACKET_BYTES, Progress, Simulation};
+pub use simulation::{BuildError, Division, MAX_PACKET_BYTES, Progress, Simulation};
 pub use wire::effects;
 pub use wire::fault::Drop;
 pub use wire::memory::SwitchSpec;

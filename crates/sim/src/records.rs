@@ -5,7 +5,7 @@
 use crate::flow::FlowSpec;
 use crate::routing::network::NodeId;
 use crate::wire::link::LinkCounts;
-use sparelane_core::{Rate, Time};
+use sparelane_core::{Dur, Rate, Time};
 
 /// The number of priority classes.
 pub const CLASSES: usize = 8;
@@ -99,6 +99,45 @@ impl FlowTable {
             self.connection.extend(self.connection.len() as u32..row as u32);
             self.connection.push(connection);
         }
+    }
+}
+
+/// What the row of a flow gets when the flow is over, or when the run is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outcome {
+    /// The row.
+    pub(crate) row: u32,
+    pub(crate) finish: Time,
+    /// The least completion time.
+    pub(crate) ideal: Dur,
+    /// The time until the receiver held the first write, if it did and the flow is written in pieces.
+    pub(crate) first_write: Option<Dur>,
+    pub(crate) delivered_bytes: u64,
+    pub(crate) sent: [u64; CLASSES],
+    pub(crate) lost: u64,
+    pub(crate) retransmissions: u64,
+    pub(crate) timeouts: u64,
+    pub(crate) srtt: Option<Dur>,
+    pub(crate) min_rtt: Option<Dur>,
+}
+
+impl FlowTable {
+    /// Completes the row of a flow.
+    pub(crate) fn close(&mut self, outcome: &Outcome) {
+        let row = outcome.row as usize;
+        self.finish_ps[row] = outcome.finish.as_ps();
+        if let Some(first_write) = outcome.first_write {
+            self.first_write_ps[row] = first_write.as_ps();
+        }
+        self.delivered_bytes[row] = outcome.delivered_bytes;
+        for (class, sent) in outcome.sent.iter().enumerate() {
+            self.sent_packets[class][row] = *sent;
+        }
+        self.lost_packets[row] = outcome.lost;
+        self.retransmissions[row] = outcome.retransmissions;
+        self.timeouts[row] = outcome.timeouts;
+        self.srtt_ps[row] = outcome.srtt.map_or(u64::MAX, Dur::as_ps);
+        self.min_rtt_ps[row] = outcome.min_rtt.map_or(u64::MAX, Dur::as_ps);
     }
 }
 

@@ -4,16 +4,21 @@
 //! size of the network, and advances the run in slices, so that a caller can report progress, inspect state or stop
 //! early.
 
-use crate::config::RunConfig;
+use crate::config::{RunConfig, Threads};
+use crate::domains::fabric::DomainFabric;
+use crate::domains::{Domains, Unsuited, division_of, hops_in_window, largest_domain};
+use crate::engine::calendar::Calendar;
+use crate::engine::event_tree::EventTree;
 use crate::engine::fabric::{CalendarFabric, TreeFabric};
 use crate::observe::{Flows, View};
 use crate::physics::PhysicsViolation;
 use crate::records::{CLASSES, Records};
 use crate::routing::network::{NodeId, NodeKind};
+use crate::routing::partition::Partition;
 use crate::routing::routes::Routes;
-use crate::world::World;
+use crate::world::{Parts, World};
 use sparelane_cc::CongestionControl;
-use sparelane_core::Time;
+use sparelane_core::{Dur, Time};
 use sparelane_transport::MAX_HEADER_BYTES;
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -116,6 +121,10 @@ const MEDIUM: usize = 512;
 const LARGE: usize = 4096;
 const HUGE: usize = 32_768;
 
+/// The number of packet-hops in a window, for each domain and at full load, from which a run gains from several threads.
+/// Measured: see `docs/speed-and-ns3.md`.
+const GAINFUL_HOPS: u64 = 500;
+
 /// The most cables of one network: each takes two sources of the calendar.
 pub const MAX_CABLES: usize = CalendarFabric::LINKS / 2;
 
@@ -126,6 +135,9 @@ enum AnyWorld {
     Large(World<TreeFabric<LARGE>>),
     Huge(World<TreeFabric<HUGE>>),
     Vast(World<CalendarFabric>),
+    Divided(Domains<EventTree<LARGE>>),
+    HugeDivided(Domains<EventTree<HUGE>>),
+    VastDivided(Domains<Calendar>),
 }
 
 /// Evaluates one expression for a world of any size.
@@ -137,13 +149,32 @@ macro_rules! with_world {
             AnyWorld::Large($world) => $body,
             AnyWorld::Huge($world) => $body,
             AnyWorld::Vast($world) => $body,
+            AnyWorld::Divided($world) => $body,
+            AnyWorld::HugeDivided($world) => $body,
+            AnyWorld::VastDivided($world) => $body,
         }
     };
+}
+
+/// The division of a run into domains, which its threads simulate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Division {
+    /// The number of domains.
+    pub domains: usize,
+    /// The number of threads.
+    pub threads: usize,
+    /// The number of threads that was asked for; `threads` if the size of the run decides.
+    pub asked: usize,
+    /// The least delay between domains, for which each can run on its own.
+    pub lookahead: Dur,
+    /// The reason for a single domain, if more threads were asked for.
+    pub unsuited: Option<Unsuited>,
 }
 
 /// A run.
 pub struct Simulation {
     world: AnyWorld,
+    division: Division,
 }
 
 impl std::fmt::Debug for Simulation {
@@ -160,6 +191,18 @@ impl Simulation {
     /// A scheme cannot be built, or the network is not one in which every host reaches every other.
     pub fn new(config: RunConfig) -> Result<Simulation, BuildError> {
         let routes = check(&config)?;
+        let cores = config.machine.cores;
+        Ok(match config.threads {
+            Threads::Exactly(threads) if threads > 1 => Simulation::divided(config, routes, threads),
+            Threads::Auto if Simulation::gains(&config, cores) => Simulation::divided(config, routes, cores),
+            // A division that the caller made is a division on one thread, too.
+            _ if config.domains.is_some() => Simulation::divided(config, routes, 1),
+            _ => Simulation::undivided(config, routes),
+        })
+    }
+
+    /// A run in a single domain.
+    fn undivided(config: RunConfig, routes: Routes) -> Simulation {
         let links = config.network.cables.len() * 2 + config.stages();
         let world = if links <= TreeFabric::<SMALL>::LINKS {
             AnyWorld::Small(World::new(config, routes))
@@ -172,7 +215,53 @@ impl Simulation {
         } else {
             AnyWorld::Vast(World::new(config, routes))
         };
-        Ok(Simulation { world })
+        Simulation {
+            world,
+            division: Division { domains: 1, threads: 1, asked: 1, lookahead: Dur::MAX, unsuited: None },
+        }
+    }
+
+    /// A run in several domains on so many threads, if it is suited to it.
+    fn divided(config: RunConfig, routes: Routes, asked: usize) -> Simulation {
+        let partition = match Simulation::partition(&config, asked) {
+            Ok(partition) => partition,
+            Err(reason) => {
+                let mut simulation = Simulation::undivided(config, routes);
+                (simulation.division.asked, simulation.division.unsuited) = (asked, Some(reason));
+                return simulation;
+            }
+        };
+        let links = largest_domain(&config, &partition);
+        let machine = config.machine;
+        let parts = Parts::of(config, routes);
+        let world = if links <= DomainFabric::<EventTree<LARGE>>::LINKS {
+            AnyWorld::Divided(Domains::new(parts, &partition, asked, machine))
+        } else if links <= DomainFabric::<EventTree<HUGE>>::LINKS {
+            AnyWorld::HugeDivided(Domains::new(parts, &partition, asked, machine))
+        } else {
+            AnyWorld::VastDivided(Domains::new(parts, &partition, asked, machine))
+        };
+        let threads = asked.min(partition.domains);
+        let (domains, lookahead) = (partition.domains, partition.lookahead);
+        Simulation { world, division: Division { domains, threads, asked, lookahead, unsuited: None } }
+    }
+
+    /// The domains of a run on so many threads, or the reason for a single one.
+    fn partition(config: &RunConfig, threads: usize) -> Result<Partition, Unsuited> {
+        Unsuited::of(config).map_or(Ok(()), Err)?;
+        let partition = division_of(config, threads);
+        if partition.domains < 2 { Err(Unsuited::Undivided) } else { Ok(partition) }
+    }
+
+    /// True if the run gains from this number of threads.
+    fn gains(config: &RunConfig, threads: usize) -> bool {
+        let gains = |partition: Partition| hops_in_window(config, &partition) >= GAINFUL_HOPS;
+        threads > 1 && Simulation::partition(config, threads).is_ok_and(gains)
+    }
+
+    /// The division of the run into domains.
+    pub fn division(&self) -> Division {
+        self.division
     }
 
     /// Handles `max_events` events at hosts (a packet that crosses routers counts once), and at least one.

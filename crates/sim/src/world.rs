@@ -8,6 +8,7 @@ mod acknowledge;
 mod changes;
 mod datagrams;
 mod deliver;
+pub(crate) mod domain;
 mod finish;
 mod flow;
 mod follow;
@@ -24,18 +25,19 @@ mod tests;
 mod timers;
 mod watch;
 
-use self::changes::Changes;
+pub(crate) use self::changes::Changes;
+use self::domain::AtBorders;
 use self::flow::Flow;
 use self::follow::{Arrivals, Followers};
 use self::interface::{Queueing, Waiting};
 use self::kept::Pools;
-use self::layout::Layout;
-pub(crate) use self::layout::link_specs;
-use self::positions::Positions;
-use crate::config::{RunConfig, Scheme};
-use crate::cross;
+pub(crate) use self::layout::{Layout, link_specs};
+pub(crate) use self::positions::Positions;
+use crate::config::{FullInterface, RunConfig, Scheme};
+use crate::cross::{self, CrossTraffic};
 use crate::engine::fabric::{Ahead, Alarm, Event, Fabric, StageEvent};
 use crate::engine::timers::Timers;
+use crate::flow::FlowSource;
 use crate::hosts::pull::Pullers;
 use crate::hosts::{Departures, Hosts, Interfaces, Processors, Thresholds};
 use crate::observe::Observers;
@@ -47,6 +49,7 @@ use crate::wire::sack_slab::BlockSlab;
 use sparelane_core::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 /// The state of a run.
 pub(crate) struct World<F> {
@@ -65,15 +68,18 @@ pub(crate) struct World<F> {
     /// Idle connections that flows may take.
     pools: Pools,
     cross_traffic: Vec<cross::Source>,
-    changes: Changes,
-    layout: Layout,
+    /// What concerns other domains, if the world is one of several domains.
+    borders: AtBorders,
+    pub(crate) changes: Changes,
+    pub(crate) layout: Layout,
     settings: Settings,
     observers: Observers,
-    tally: Tally,
+    pub(crate) tally: Tally,
     pub(crate) records: Records,
 }
 
 /// Settings of the run as a whole.
+#[derive(Clone)]
 struct Settings {
     schemes: Vec<Scheme>,
     traffic_classes: Vec<String>,
@@ -91,42 +97,56 @@ struct AtHosts {
     departures: Departures,
 }
 
+/// What an event was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Event,
+    /// The end of a slice of the run.
+    Pause,
+    /// The end of the run.
+    End,
+}
+
 /// Counts for the conservation check: packets that entered the network, and their outcomes.
-#[derive(Default)]
-struct Tally {
-    injected: u64,
-    delivered: u64,
-    dropped: u64,
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Tally {
+    pub(crate) injected: u64,
+    pub(crate) delivered: u64,
+    pub(crate) dropped: u64,
     open_flows: u64,
 }
 
-impl<F: Fabric> World<F> {
-    /// The world before the first event, with the routes of its network. `config` must have passed `simulation::check`.
-    pub(crate) fn new(mut config: RunConfig, routes: Routes) -> World<F> {
+/// A run before its first event, without the state of its links.
+pub(crate) struct Parts {
+    hosts: Hosts,
+    full_interface: FullInterface,
+    observers: Observers,
+    pub(crate) layout: Layout,
+    pub(crate) changes: Changes,
+    pub(crate) flows: Box<dyn FlowSource>,
+    cross_traffic: Vec<CrossTraffic>,
+    settings: Settings,
+}
+
+impl Parts {
+    /// The parts of the run of `config`, which must have passed `simulation::check`, with the routes of its network.
+    pub(crate) fn of(mut config: RunConfig, routes: Routes) -> Parts {
         let hosts = Hosts::new(config.host, &config.hosts_at);
         let mut observers = Observers::new(std::mem::take(&mut config.observers));
         let queues_in_view = observers.take_queues();
         // A packet that leaves a watched port must leave it as an event, so watched links are never fused.
         let watched = queues_in_view.union(&observers.ports).copied().collect();
         let links = link_specs(&config, &hosts, &watched);
-        let fabric = F::new(&links, config.seed, config.stop);
-        let (network, positions) = (config.network, Positions::default());
-        let (interfaces, departures) = (Interfaces::new(config.seed), Departures::new(config.seed));
-        let mut world = World {
-            fabric,
-            now: Time::ZERO,
-            flows: Vec::new(),
-            free_slots: BinaryHeap::new(),
-            timers: Timers::default(),
-            blocks: BlockSlab::default(),
-            waiting: Waiting { pullers: Pullers::default(), queueing: Queueing::of(config.nic_full) },
-            hosts: AtHosts { specs: hosts, interfaces, processors: Processors::default(), departures },
-            thresholds: Thresholds::default(),
-            arrivals: Arrivals { source: config.flows, upcoming: None, followers: Followers::default() },
-            pools: Pools::default(),
-            cross_traffic: Vec::new(),
-            changes: Changes::new(config.changes, &network, &links, config.stop),
-            layout: Layout { network, links, routes, positions, queues_in_view },
+        let changes = Changes::new(config.changes, &config.network, &links, config.stop);
+        let (network, links, routes) = (Arc::new(config.network), Arc::new(links), Arc::new(routes));
+        Parts {
+            hosts,
+            full_interface: config.nic_full,
+            observers,
+            layout: Layout { network, links, routes, positions: Positions::default(), queues_in_view },
+            changes,
+            flows: config.flows,
+            cross_traffic: config.cross_traffic,
             settings: Settings {
                 schemes: config.schemes,
                 traffic_classes: config.traffic_classes,
@@ -134,6 +154,49 @@ impl<F: Fabric> World<F> {
                 seed: config.seed,
                 stop: config.stop,
             },
+        }
+    }
+
+    /// The seed of the run.
+    pub(crate) fn seed(&self) -> u64 {
+        self.settings.seed
+    }
+
+    /// The end of the run.
+    pub(crate) fn stop(&self) -> Time {
+        self.settings.stop
+    }
+}
+
+impl<F: Fabric> World<F> {
+    /// The world before the first event, with the routes of its network. `config` must have passed `simulation::check`.
+    pub(crate) fn new(config: RunConfig, routes: Routes) -> World<F> {
+        let parts = Parts::of(config, routes);
+        let fabric = F::new(&parts.layout.links, parts.seed(), parts.stop());
+        World::of(fabric, parts)
+    }
+
+    /// The world of `parts` over the links of `fabric`.
+    pub(crate) fn of(fabric: F, parts: Parts) -> World<F> {
+        let Parts { hosts, full_interface, observers, layout, changes, flows, cross_traffic, settings } = parts;
+        let (interfaces, departures) = (Interfaces::new(settings.seed), Departures::new(settings.seed));
+        let mut world = World {
+            fabric,
+            now: Time::ZERO,
+            flows: Vec::new(),
+            free_slots: BinaryHeap::new(),
+            timers: Timers::default(),
+            blocks: BlockSlab::default(),
+            waiting: Waiting { pullers: Pullers::default(), queueing: Queueing::of(full_interface) },
+            hosts: AtHosts { specs: hosts, interfaces, processors: Processors::default(), departures },
+            thresholds: Thresholds::default(),
+            arrivals: Arrivals { source: flows, upcoming: None, followers: Followers::default() },
+            pools: Pools::default(),
+            cross_traffic: Vec::new(),
+            borders: AtBorders::default(),
+            changes,
+            layout,
+            settings,
             observers,
             tally: Tally::default(),
             records: Records::default(),
@@ -147,7 +210,7 @@ impl<F: Fabric> World<F> {
         world.await_next_change();
         world.fabric.arm(Alarm::Stop, Time::from_ps(world.settings.stop.as_ps().saturating_add(1)));
         world.await_next_flow();
-        world.start_cross_traffic(config.cross_traffic);
+        world.start_cross_traffic(cross_traffic);
         world.await_sample();
         world
     }
@@ -167,36 +230,47 @@ impl<F: Fabric> World<F> {
     /// ended.
     pub(crate) fn advance(&mut self, max_events: u64) -> Result<bool, PhysicsViolation> {
         for _ in 0..max_events.max(1) {
-            let flows = &self.flows;
-            let expect = |ahead: Ahead, packet: &Packet| {
-                flows.get(packet.flow() as usize).and_then(|flow| flow.prefetch(ahead, packet))
-            };
-            let Some((now, event)) = self.fabric.next(expect) else {
-                self.now = self.settings.stop;
-                return Ok(true);
-            };
-            self.now = now;
-            match event {
-                Event::Delivered(packet) => self.deliver(packet)?,
-                Event::AtInterface(packet) => self.wait_for_interrupt(packet)?,
-                Event::Idle(link) => self.handle_idle(link),
-                Event::AtStage => self.handle_stage_event()?,
-                Event::Alarm(Alarm::Stop) => {
-                    self.now = self.settings.stop;
-                    return Ok(true);
-                }
-                Event::Alarm(alarm) => {
-                    self.handle_alarm(alarm)?;
-                    if alarm == Alarm::Pause {
-                        return Ok(false);
-                    }
-                }
-            }
-            while let Some(packet) = self.fabric.take_dropped() {
-                self.handle_loss(packet);
+            match self.step()? {
+                Step::Event => {}
+                Step::Pause => return Ok(false),
+                Step::End => return Ok(true),
             }
         }
         Ok(false)
+    }
+
+    /// Handles one event at a host.
+    #[inline(always)]
+    fn step(&mut self) -> Result<Step, PhysicsViolation> {
+        let flows = &self.flows;
+        let expect = |ahead: Ahead, packet: &Packet| {
+            flows.get(packet.flow() as usize).and_then(|flow| flow.prefetch(ahead, packet))
+        };
+        let Some((now, event)) = self.fabric.next(expect) else {
+            self.now = self.settings.stop;
+            return Ok(Step::End);
+        };
+        self.now = now;
+        match event {
+            Event::Delivered(packet) => self.deliver(packet)?,
+            Event::AtInterface(packet) => self.wait_for_interrupt(packet)?,
+            Event::Idle(link) => self.handle_idle(link),
+            Event::AtStage => self.handle_stage_event()?,
+            Event::Alarm(Alarm::Stop) => {
+                self.now = self.settings.stop;
+                return Ok(Step::End);
+            }
+            Event::Alarm(alarm) => {
+                self.handle_alarm(alarm)?;
+                if alarm == Alarm::Pause {
+                    return Ok(Step::Pause);
+                }
+            }
+        }
+        while let Some(packet) = self.fabric.take_dropped() {
+            self.handle_loss(packet);
+        }
+        Ok(Step::Event)
     }
 
     #[inline(never)]
@@ -216,6 +290,7 @@ impl<F: Fabric> World<F> {
         match alarm {
             Alarm::Change => self.change_links(),
             Alarm::Timer => self.fire_timers()?,
+            Alarm::FlowStart if F::IS_DOMAIN => self.start_planned(),
             Alarm::FlowStart => self.start_flows(),
             Alarm::Sample => self.sample(),
             Alarm::Stop | Alarm::Pause => {}
@@ -262,9 +337,16 @@ impl<F: Fabric> World<F> {
     #[inline(never)]
     fn handle_loss(&mut self, packet: Packet) {
         self.tally.dropped += 1;
-        let Some(flow) = self.flows.get_mut(packet.flow() as usize) else { return self.lose_datagram(packet) };
+        let Some(flow) = self.flows.get_mut(packet.flow() as usize) else {
+            return if F::IS_DOMAIN { self.lose_passing(packet) } else { self.lose_datagram(packet) };
+        };
         flow.wire.in_network -= 1;
         flow.lost += u64::from(packet.flags().kind() == Flags::DATA);
+        if F::IS_DOMAIN
+            && let Some(border) = &mut flow.border
+        {
+            border.last = self.borders.instant(self.now);
+        }
         if flow.traits.is_followed {
             self.report_loss(packet);
         }
@@ -274,20 +356,25 @@ impl<F: Fabric> World<F> {
         self.close_if_over(packet.flow());
     }
 
-    /// Closes a flow once both ends are done and none of its packets is in flight, unless its connection is kept.
+    /// Closes a flow once both ends are done, the receiver owes no acknowledgment and none of its packets is in flight,
+    /// unless its connection is kept.
     #[inline(always)]
     fn close_if_over(&mut self, slot: u32) {
         let flow = &self.flows[slot as usize];
-        if flow.wire.in_network == 0 && flow.span.finish != Time::NEVER && flow.sender.is_done() && flow.kept.is_none()
-        {
+        let is_over = flow.wire.in_network == 0 && flow.span.finish != Time::NEVER && flow.sender.is_done();
+        if is_over && flow.receiver.next_timer() == Time::NEVER && flow.kept.is_none() {
             self.close(slot);
         }
     }
 
     #[inline(never)]
     fn close(&mut self, slot: u32) {
-        self.record(slot);
-        self.keep_threshold(slot);
+        if F::IS_DOMAIN {
+            self.report_end(slot);
+        } else {
+            self.record(slot);
+            self.keep_threshold(slot);
+        }
         let flow = &mut self.flows[slot as usize];
         flow.open = false;
         let id = flow.id;

@@ -255,6 +255,12 @@ impl Sender {
                 && !self.buffer.is_blocked())
     }
 
+    /// Returns true if the receiver has everything by the reports of a tail, though not by cumulative acknowledgments: no
+    /// timer then sends a segment again.
+    fn holds_nothing(&self) -> bool {
+        self.features.uses_tail && self.state == State::Established && self.is_done()
+    }
+
     /// Returns the oldest segment that is not cumulatively acknowledged (SND.UNA).
     #[inline(always)]
     pub fn acknowledged(&self) -> Seq {

@@ -7,6 +7,7 @@ import json
 import numbers
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,9 @@ LONGEST = 60
 # The largest seed: 64 bits.
 MAX_SEED = 2**64 - 1
 
+# The most threads of a run.
+MAX_THREADS = 1024
+
 # The suffix of the file with the scenario and the facts of a saved run.
 SAVED_SUFFIX = ".json"
 
@@ -45,6 +49,7 @@ def run(
     progress: _native.Progress | None = None,
     trace: str | None = None,
     trace_folder: str | Path = ".",
+    threads: int | None = None,
 ) -> Result:
     """Simulates a scenario and returns its results.
 
@@ -57,6 +62,8 @@ def run(
             `False` cancels the run; any other value, including `None`, continues.
         trace: Packet traces to write, such as `"flow=3,port=west:east"`: see docs/traces.md.
         trace_folder: An existing folder for the traces.
+        threads: The number of threads, on which results do not depend. `None` takes the scenario's, and otherwise all
+            cores if the run gains from them.
 
     Raises:
         ScenarioError: The scenario is not valid; the message names file, line and key.
@@ -69,7 +76,20 @@ def run(
         KeyboardInterrupt: The user pressed Ctrl-C.
         PhysicsError: The simulator violated one of its invariants, which is a bug.
     """
-    return prepare(scenario, seed=seed, set=set, trace=trace, trace_folder=trace_folder).run(progress)
+    prepared = prepare(scenario, seed=seed, set=set, trace=trace, trace_folder=trace_folder, threads=threads)
+    return prepared.run(progress)
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """The division of a run: each domain is a part of the network that one thread simulates at a time."""
+
+    domains: int
+    threads: int
+    # The number of threads that was asked for: `threads` if none was.
+    asked: int
+    # Why there is one domain, if more threads were asked for.
+    unsuited: str | None
 
 
 class Prepared:
@@ -94,6 +114,14 @@ class Prepared:
             PhysicsError: The simulator violated one of its invariants, which is a bug.
         """
         return Result(self._native.run(progress, keep), self._folder)
+
+    def division(self) -> Division:
+        """The domains and threads that the run takes place in.
+
+        Raises:
+            RuntimeError: It has run already.
+        """
+        return Division(*self._native.division())
 
     def describe(self) -> _native.Description:
         """The scenario with units, defaults and presets resolved, for programs that run it elsewhere.
@@ -133,6 +161,7 @@ def prepare(
     waiting: Callable[[float], object] | None = None,
     trace: str | None = None,
     trace_folder: str | Path = ".",
+    threads: int | None = None,
 ) -> Prepared:
     """Parses a scenario and builds its network and flows, as `run` does before it simulates.
 
@@ -143,6 +172,7 @@ def prepare(
         waiting: Called about twenty times a second with the time that building has taken so far, seconds.
         trace: As for `run`.
         trace_folder: As for `run`.
+        threads: As for `run`.
 
     Raises:
         ScenarioError: The scenario is not valid.
@@ -156,8 +186,9 @@ def prepare(
     text, name, folder = read(scenario)
     seed = None if seed is None else checked_seed(seed)
     requests = parse(trace).requests(Path(trace_folder)) if trace is not None else []
+    threads = None if threads is None else checked_threads(threads)
     overrides, catalogue = override_texts(set), REGISTRY.catalogue()
-    native = _native.prepare(text, name, str(folder), overrides, seed, waiting, catalogue, requests)
+    native = _native.prepare(text, name, str(folder), overrides, seed, waiting, catalogue, requests, threads)
     return Prepared(native, folder)
 
 
@@ -209,6 +240,19 @@ def read(scenario: Scenario) -> tuple[str, str, Path]:
         content = saved_run(path)
         return str(content["scenario"]), str(path), Path(str(content.get("folder", path.parent)))
     return read_text(path), str(path), path.parent
+
+
+def checked_threads(threads: int) -> int:
+    """Returns a number of threads as a plain `int`.
+
+    Raises:
+        ScenarioError: It is not a whole number from 1 to `MAX_THREADS`.
+    """
+    is_whole = isinstance(threads, numbers.Integral) and not isinstance(threads, bool)
+    if not is_whole or not 1 <= threads <= MAX_THREADS:
+        wrong = "out of range" if is_whole else "not a whole number"
+        raise ScenarioError(f"threads = {threads!r}: {wrong}; allowed: a whole number from 1 to {MAX_THREADS}")
+    return int(threads)
 
 
 def checked_seed(seed: int) -> int:

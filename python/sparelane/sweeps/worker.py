@@ -65,7 +65,7 @@ def simulate(job: Job, overrides: Sequence[str], seed: int) -> dict[str, Any]:
         catalogue = REGISTRY.catalogue()
         with watched(limits):
             prepared = _native.prepare(
-                job["text"], job["file"], job["folder"], list(overrides), seed, build_in_time, catalogue
+                job["text"], job["file"], job["folder"], list(overrides), seed, build_in_time, catalogue, threads=1
             )
             results = prepared.run(is_in_time)
         kept = measure(results)

@@ -101,6 +101,10 @@ impl ActiveSpec for FqCoDelSpec {
         self.codel.marks()
     }
 
+    fn tells_flows_apart(&self) -> bool {
+        true
+    }
+
     fn equals(&self, other: &dyn ActiveSpec) -> bool {
         (other as &dyn Any).downcast_ref() == Some(self)
     }

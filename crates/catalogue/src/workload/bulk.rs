@@ -200,6 +200,10 @@ impl FlowSource for Bulk {
     fn next_flow(&mut self) -> Option<FlowSpec> {
         self.0.next()
     }
+
+    fn is_open_loop(&self) -> bool {
+        true
+    }
 }
 
 /// The pairs, as a list or computed.

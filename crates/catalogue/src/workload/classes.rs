@@ -56,6 +56,10 @@ impl FlowSource for Classed {
         self.source.next_flow().map(|flow| self.classed(flow))
     }
 
+    fn is_open_loop(&self) -> bool {
+        self.source.is_open_loop()
+    }
+
     fn follow(&mut self, waiter: u64, now: Time) -> Option<FlowSpec> {
         self.source.follow(waiter, now).map(|flow| self.classed(flow))
     }

@@ -160,6 +160,10 @@ impl FlowSource for FlowList {
     fn next_flow(&mut self) -> Option<FlowSpec> {
         self.0.next()
     }
+
+    fn is_open_loop(&self) -> bool {
+        true
+    }
 }
 
 /// Writes flows in the neutral format. Schemes, classes of traffic and requests are not part of it.

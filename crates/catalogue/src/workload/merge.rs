@@ -53,6 +53,10 @@ impl FlowSource for Merge {
         Some(FlowSpec { request, waiter: flow.waiter.map(|waiter| self.waiter_of(source, waiter)), ..flow })
     }
 
+    fn is_open_loop(&self) -> bool {
+        self.sources.iter().all(|source| source.is_open_loop())
+    }
+
     fn follow(&mut self, waiter: u64, now: Time) -> Option<FlowSpec> {
         let sources = self.sources.len() as u64;
         let source = (waiter % sources) as usize;

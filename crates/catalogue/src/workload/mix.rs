@@ -92,6 +92,10 @@ impl FlowSource for Mixed {
         self.inner.next_flow().map(|flow| self.decided(flow))
     }
 
+    fn is_open_loop(&self) -> bool {
+        self.inner.is_open_loop()
+    }
+
     fn follow(&mut self, waiter: u64, now: Time) -> Option<FlowSpec> {
         self.inner.follow(waiter, now).map(|flow| self.decided(flow))
     }

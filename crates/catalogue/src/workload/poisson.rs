@@ -231,6 +231,10 @@ impl FlowSource for Poisson {
         self.next.push(Reverse((source.after(start), place)));
         Some(FlowSpec::new(start, source.host, dst, size_bytes, self.scheme))
     }
+
+    fn is_open_loop(&self) -> bool {
+        true
+    }
 }
 
 impl Source {

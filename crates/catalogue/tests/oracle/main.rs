@@ -1,6 +1,7 @@
 //! Compares the engine with a second, deliberately simple one: random scenarios yield the same records in both, to the
 //! picosecond.
 
+mod domains;
 mod live;
 mod tandem;
 
@@ -22,9 +23,9 @@ use sparelane_sim::oracle::{Engine, Trial, try_run};
 use sparelane_sim::trace::Trace;
 use sparelane_sim::{
     AggregateSpec, Cable, Change, ConstantSpec, CrossTraffic, Discipline, Drop, FlowSource, FullInterface, HostAt,
-    HostSpec, Interrupts, Limit, Loss, Network, NodeId, NodeKind, PacketTable, Pattern, PauseSpec, QueueAt, QueueSpec,
-    RcpSpec, Records, RoomNeeded, Routing, RunConfig, Scheme, ScriptedChange, Stalls, SwitchSpec, TimestampAt,
-    TokenBucket, Writes,
+    HostSpec, Interrupts, Limit, Loss, Machine, Network, NodeId, NodeKind, PacketTable, Pattern, PauseSpec, QueueAt,
+    QueueSpec, RcpSpec, Records, RoomNeeded, Routing, RunConfig, Scheme, ScriptedChange, Stalls, SwitchSpec, Threads,
+    TimestampAt, TokenBucket, Writes,
 };
 use sparelane_transport::{DelayedAck, Ecn, TransportConfig};
 
@@ -397,6 +398,9 @@ fn scenario(seed: u64) -> RunConfig {
         seed,
         traffic_classes: vec!["small".to_owned(), "large".to_owned()],
         observers: observers(&mut rng, probes, seed),
+        threads: Threads::One,
+        machine: Machine::default(),
+        domains: None,
     }
 }
 

@@ -146,6 +146,10 @@ impl Rc3 {
 }
 
 impl CongestionControl for Rc3 {
+    fn needs_one_thread(&self) -> bool {
+        self.inner.needs_one_thread()
+    }
+
     fn needs(&self) -> Needs {
         self.inner.needs()
     }

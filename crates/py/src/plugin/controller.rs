@@ -289,6 +289,10 @@ impl fmt::Debug for PluginController {
 }
 
 impl CongestionControl for PluginController {
+    fn needs_one_thread(&self) -> bool {
+        true
+    }
+
     fn needs(&self) -> Needs {
         self.class.needs
     }

@@ -41,6 +41,7 @@ impl Scenario {
             measure,
             packets,
             emulate: _,
+            threads: _,
         } = self;
         let run = (seed, duration, bdp_bytes, routing);
         let nodes = (network, changes, queues, switch, differing, host, hosts_at);

@@ -115,7 +115,7 @@ fn mistakes_of_form() {
         (
             "[queue]",
             "[queues]",
-            "x.toml:4: queues: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, queue_at, switch, nic, host, host_at, transport, \
+            "x.toml:4: queues: unknown key; allowed: title, source, duration, seed, routing, threads, topology, link, queue, queue_at, switch, nic, host, host_at, transport, \
              scheme, workload, cross_traffic, drop, change, measure, packets, sample, emulate; did you mean \"queue\"?",
         ),
         ("[queue]", "[queue", "x.toml:4: not valid TOML: unclosed table, expected `]`"),
@@ -1417,7 +1417,7 @@ fn mistakes_in_overrides_name_the_override() {
         ),
         (
             "shceme.tcp.controller=cubic",
-            "--set shceme: unknown key; allowed: title, source, duration, seed, routing, topology, link, queue, queue_at, switch, nic, host, host_at, transport, scheme, workload, cross_traffic, drop, change, measure, packets, sample, emulate; did you mean \"scheme\"?",
+            "--set shceme: unknown key; allowed: title, source, duration, seed, routing, threads, topology, link, queue, queue_at, switch, nic, host, host_at, transport, scheme, workload, cross_traffic, drop, change, measure, packets, sample, emulate; did you mean \"scheme\"?",
         ),
         (
             "scheme.rc3.levels=[10,5]",

@@ -25,7 +25,7 @@ use crate::wire::link::{Link, LinkCounts, LinkSpec, PlannedDrop, Turn};
 use crate::wire::memory::SharedMemory;
 use crate::wire::packet::{NO_BLOCKS, Packet};
 
-use sparelane_core::{Rate, Time, prefetch, prefetch_start};
+use sparelane_core::{Dur, Rate, Time, prefetch, prefetch_start};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// End of a route: the packet is at its host.
@@ -34,6 +34,9 @@ pub(crate) const AT_HOST: u32 = u32::MAX;
 const LOST: u32 = AT_HOST - 1;
 /// End of a route at a host whose interface coalesces interrupts.
 pub(crate) const AT_INTERFACE: u32 = AT_HOST - 2;
+/// End of the part of a route that is in one domain: the packet has left the transmitter of a link that leads to another
+/// domain. The two entries behind this one are the position of the next part, and the packet's flow field there.
+pub(crate) const AT_BORDER: u32 = AT_HOST - 3;
 /// Flag of a route entry whose link needs `divert`: its queue shares memory with others, or the link before it is
 /// watched. Entries from this value on are not plain links.
 const SHARED: u32 = 1 << 31;
@@ -102,6 +105,15 @@ pub(crate) enum Ahead {
     Next,
 }
 
+/// The end of the part of a route that is in one domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PartEnd {
+    /// A host, with the entry that ends the route there.
+    Host(u32),
+    /// Another domain, with the position of the route and the flow field of its packets there.
+    Border { next: u32, flow: u32 },
+}
+
 /// A packet that left a watched link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Crossing {
@@ -113,6 +125,8 @@ pub(crate) struct Crossing {
 
 /// The network between hosts, as the world sees it.
 pub(crate) trait Fabric {
+    /// True if the links are those of one of several domains.
+    const IS_DOMAIN: bool = false;
     /// Returns a network at rest. Arrivals after `stop` need not be simulated.
     fn new(links: &[LinkSpec], seed: u64, stop: Time) -> Self;
     /// Writes the links of a route from position `at` on, and its end: [`AT_HOST`] or [`AT_INTERFACE`]. The table grows
@@ -208,6 +222,8 @@ pub(crate) struct LinkFabric<Q> {
     /// Links whose queues may drop packets while nothing arrives at them.
     self_dropping: Vec<u32>,
     dropped: Vec<Packet>,
+    /// Packets that have left for other domains, with the link that they left by.
+    departed: Vec<(u32, Packet)>,
     /// Links whose crossings are recorded, and the crossings since the last call of `take_crossings`.
     watched: BTreeSet<u32>,
     crossings: Vec<Crossing>,
@@ -228,6 +244,46 @@ impl<Q: EventQueue> LinkFabric<Q> {
     /// The largest number of links and stages.
     pub(crate) const LINKS: usize = Q::SOURCES - Alarm::ALL.len();
 
+    /// Returns a network at rest. Random numbers are drawn for each link by its number in `numbers`.
+    pub(crate) fn of(links: &[LinkSpec], numbers: &[u32], seed: u64, stop: Time) -> LinkFabric<Q> {
+        let stages: Vec<_> = links.iter().zip(0..).filter_map(|(spec, number)| Stage::of(spec, seed, number)).collect();
+        let leaves = links.len() + stages.len();
+        assert!(leaves <= Self::LINKS, "{leaves} links and stages; this fabric has room for {}", Self::LINKS);
+        let memories = (0..).zip(links).filter_map(|(number, spec)| Some((number, spec.memory?)));
+        let memories: BTreeMap<u32, SharedMemory> = memories.collect();
+        let mut sharers: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        memories.iter().for_each(|(&link, memory)| sharers.entry(memory.router).or_default().push(link));
+        let links: Vec<_> =
+            links.iter().zip(numbers).map(|(spec, &number)| Link::new(spec, seed, u64::from(number))).collect();
+        LinkFabric {
+            tandems: Tandems::new(links.len()),
+            self_dropping: (0..)
+                .zip(&links)
+                .filter(|(_, link)| link.drops_untouched())
+                .map(|(number, _)| number)
+                .collect(),
+            has_pause: links.iter().any(|link| link.pauses().is_some()),
+            links,
+            stages,
+            first_alarm: leaves,
+            stage_event: None,
+            memories,
+            sharers,
+            routes: Vec::new(),
+            events: Q::new(leaves, Alarm::ALL.len()),
+            alarms: [Time::NEVER; Alarm::ALL.len()],
+            dropped: Vec::new(),
+            departed: Vec::new(),
+            watched: BTreeSet::new(),
+            crossings: Vec::new(),
+            delivered_by: 0,
+            other_events: 0,
+            stop,
+            #[cfg(feature = "oracle")]
+            retracted: 0,
+        }
+    }
+
     /// The time of the next event of a leaf.
     #[cold]
     fn time_of(links: &[Link], stages: &[Stage], alarms: &[Time], leaf: usize) -> Time {
@@ -246,6 +302,113 @@ impl<Q: EventQueue> LinkFabric<Q> {
     #[cfg(feature = "oracle")]
     pub(crate) fn tandem_counts(&self) -> (u64, u64) {
         (self.links.iter().map(Link::fused_arrivals).sum(), self.retracted)
+    }
+
+    /// Takes a route into account for the choice of fused links.
+    fn learn(&mut self, now: Time, links: &[u32]) {
+        for link in self.tandems.learn(&mut self.links, links) {
+            if self.links[link as usize].is_fused {
+                self.split(now, link);
+            }
+        }
+    }
+
+    /// Writes a route that has been learned.
+    fn write_route(&mut self, at: u32, links: &[u32], last: u32) {
+        let (start, end) = (at as usize, at as usize + links.len());
+        if self.routes.len() <= end {
+            self.routes.resize(end + 1, AT_HOST);
+        }
+        self.routes[start..end].copy_from_slice(links);
+        if !self.memories.is_empty() {
+            let shared = self.routes[start..end].iter_mut().filter(|link| self.memories.contains_key(link));
+            shared.for_each(|link| *link |= SHARED);
+        }
+        if !self.watched.is_empty() {
+            for place in 1..links.len() {
+                if self.watched.contains(&links[place - 1]) {
+                    self.routes[start + place] |= SHARED;
+                }
+            }
+        }
+        if self.has_pause {
+            for place in 1..links.len() {
+                if self.links[(links[place - 1] ^ 1) as usize].pauses().is_some() {
+                    self.routes[start + place] |= SHARED;
+                }
+            }
+        }
+        // Flags are set last: the table holds plain numbers while memories and watched links are looked up.
+        for link in self.routes[start..end].iter_mut().filter(|link| **link < SHARED) {
+            if self.links[*link as usize].is_fused {
+                *link |= FUSED;
+            }
+        }
+        self.routes[end] = last;
+    }
+
+    /// Sets the part of a route that is in this domain: the link `entry` by which packets come from another domain, unless
+    /// they come from a host here, then `links`, and then `end`.
+    pub(crate) fn set_part(&mut self, now: Time, at: u32, entry: Option<u32>, links: &[u32], end: PartEnd) {
+        let learned: Vec<u32> = entry.into_iter().chain(links.iter().copied()).collect();
+        self.learn(now, &learned);
+        match end {
+            PartEnd::Host(last) => self.write_route(at, links, last),
+            PartEnd::Border { next, flow } => {
+                self.write_route(at, links, AT_BORDER);
+                let behind = at as usize + links.len() + 1;
+                if self.routes.len() < behind + 2 {
+                    self.routes.resize(behind + 2, AT_HOST);
+                }
+                self.routes[behind..behind + 2].copy_from_slice(&[next, flow]);
+            }
+        }
+    }
+
+    /// Lets packets leave for another domain by `link`, which has this specification and number: as they arrive at the link,
+    /// if their departure is known then. Returns true in that case, and false if they leave as their transmission ends.
+    pub(crate) fn make_exit(&mut self, link: u32, spec: &LinkSpec, seed: u64, number: u32) -> bool {
+        self.tandems.exclude(link);
+        let exit = &mut self.links[link as usize];
+        let is_fused = exit.fuse_for_good();
+        if !is_fused {
+            // The wire is in the other domain. Without it, packets leave by events at the end of their transmission.
+            let spec = LinkSpec { delay: Dur::ZERO, mean_delay: Dur::ZERO, is_watched: true, ..spec.clone() };
+            *exit = Link::new(&spec, seed, u64::from(number));
+        }
+        is_fused
+    }
+
+    /// Takes the packets that have left for other domains, each with the link that it left by, in order for each link. They
+    /// have their route and flow there. Their time is that of their arrival, or of the end of their transmission: see
+    /// `make_exit`.
+    pub(crate) fn take_departed(&mut self, mut put: impl FnMut(u32, Packet)) {
+        for (link, packet) in self.departed.drain(..) {
+            let end = packet.route() as usize;
+            put(link, packet.in_domain(self.routes[end + 1], self.routes[end + 2]));
+        }
+    }
+
+    /// Adds a packet that comes from another domain over `link`, with its time of arrival here.
+    pub(crate) fn accept(&mut self, link: u32, packet: Packet) {
+        if self.links[link as usize].accept(packet) {
+            self.events.lower(link as usize, packet.at);
+        }
+    }
+
+    /// Prefetches for a packet that will be added on `link` some places ahead: first the link, and then its ring.
+    #[inline(always)]
+    pub(crate) fn expect_on(&self, link: u32, ahead: Ahead) {
+        let Some(link) = self.links.get(link as usize) else { return };
+        match ahead {
+            Ahead::Far => prefetch(link),
+            Ahead::Near | Ahead::Next => prefetch(link.free_slot()),
+        }
+    }
+
+    /// Packets and bytes that come from another domain over `link` and have not arrived.
+    pub(crate) fn on_wire(&self, link: u32) -> (u64, u64) {
+        self.links[link as usize].on_wire()
     }
 
     /// A lower bound for the time of the next event.
@@ -278,14 +441,18 @@ impl<Q: EventQueue> LinkFabric<Q> {
     /// Stops where the packet would arrive after the end of the run.
     #[inline(always)]
     fn enter_fused(&mut self, now: Time, onward: u32, packet: &Packet) {
-        let first = &mut self.links[(onward & NUMBER) as usize];
+        let from = onward & NUMBER;
+        let first = &mut self.links[from as usize];
         if !first.is_fused {
             // The link was split after this route was written.
-            return self.enter(now, onward & NUMBER, packet);
+            return self.enter(now, from, packet);
         }
         let Some(mut packet) = first.send_fused(now, packet, &mut self.dropped) else { return };
         while packet.at <= self.stop {
             let onward = self.routes[packet.route() as usize];
+            if onward == AT_BORDER {
+                return self.departed.push((from, packet));
+            }
             let to = onward & NUMBER;
             let link = &mut self.links[to as usize];
             let is_next = link.accept_early(&packet);
@@ -374,6 +541,10 @@ impl<Q: EventQueue> LinkFabric<Q> {
     /// Retracts the newest packet from the link at `route`, and from those that it was passed on to.
     #[cold]
     fn retract(&mut self, now: Time, route: u32) {
+        if self.routes[route as usize] == AT_BORDER {
+            // What has left for another domain stays there: it left by a link that is split at the end of the run alone.
+            return;
+        }
         let at = (self.routes[route as usize] & NUMBER) as usize;
         let link = &mut self.links[at];
         let Some(packet) = link.retract(now) else { return };
@@ -425,7 +596,8 @@ impl<Q: EventQueue> LinkFabric<Q> {
             None if !packet.is_lost_on_wire() => self.enter_fused(now, to, &packet),
             _ => return self.links[from].lose(packet, &mut self.dropped),
         }
-        if let Some(spec) = self.links[from ^ 1].pauses()
+        if self.has_pause
+            && let Some(spec) = self.links[from ^ 1].pauses()
             && self.links[to as usize].hold(now, from as u32, &spec)
         {
             self.refresh(to as usize);
@@ -530,78 +702,13 @@ impl<Q: EventQueue> LinkFabric<Q> {
 
 impl<Q: EventQueue> Fabric for LinkFabric<Q> {
     fn new(links: &[LinkSpec], seed: u64, stop: Time) -> LinkFabric<Q> {
-        let stages: Vec<_> = links.iter().zip(0..).filter_map(|(spec, number)| Stage::of(spec, seed, number)).collect();
-        let leaves = links.len() + stages.len();
-        assert!(leaves <= Self::LINKS, "{leaves} links and stages; this fabric has room for {}", Self::LINKS);
-        let memories = (0..).zip(links).filter_map(|(number, spec)| Some((number, spec.memory?)));
-        let memories: BTreeMap<u32, SharedMemory> = memories.collect();
-        let mut sharers: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        memories.iter().for_each(|(&link, memory)| sharers.entry(memory.router).or_default().push(link));
-        let links: Vec<_> = links.iter().zip(0..).map(|(spec, number)| Link::new(spec, seed, number)).collect();
-        LinkFabric {
-            tandems: Tandems::new(links.len()),
-            self_dropping: (0..)
-                .zip(&links)
-                .filter(|(_, link)| link.drops_untouched())
-                .map(|(number, _)| number)
-                .collect(),
-            has_pause: links.iter().any(|link| link.pauses().is_some()),
-            links,
-            stages,
-            first_alarm: leaves,
-            stage_event: None,
-            memories,
-            sharers,
-            routes: Vec::new(),
-            events: Q::new(leaves, Alarm::ALL.len()),
-            alarms: [Time::NEVER; Alarm::ALL.len()],
-            dropped: Vec::new(),
-            watched: BTreeSet::new(),
-            crossings: Vec::new(),
-            delivered_by: 0,
-            other_events: 0,
-            stop,
-            #[cfg(feature = "oracle")]
-            retracted: 0,
-        }
+        let numbers: Vec<u32> = (0..links.len() as u32).collect();
+        LinkFabric::of(links, &numbers, seed, stop)
     }
 
     fn set_route(&mut self, now: Time, at: u32, links: &[u32], last: u32) {
-        for link in self.tandems.learn(&mut self.links, links) {
-            if self.links[link as usize].is_fused {
-                self.split(now, link);
-            }
-        }
-        let (start, end) = (at as usize, at as usize + links.len());
-        if self.routes.len() <= end {
-            self.routes.resize(end + 1, AT_HOST);
-        }
-        self.routes[start..end].copy_from_slice(links);
-        if !self.memories.is_empty() {
-            let shared = self.routes[start..end].iter_mut().filter(|link| self.memories.contains_key(link));
-            shared.for_each(|link| *link |= SHARED);
-        }
-        if !self.watched.is_empty() {
-            for place in 1..links.len() {
-                if self.watched.contains(&links[place - 1]) {
-                    self.routes[start + place] |= SHARED;
-                }
-            }
-        }
-        if self.has_pause {
-            for place in 1..links.len() {
-                if self.links[(links[place - 1] ^ 1) as usize].pauses().is_some() {
-                    self.routes[start + place] |= SHARED;
-                }
-            }
-        }
-        // Flags are set last: the table holds plain numbers while memories and watched links are looked up.
-        for link in self.routes[start..end].iter_mut().filter(|link| **link < SHARED) {
-            if self.links[*link as usize].is_fused {
-                *link |= FUSED;
-            }
-        }
-        self.routes[end] = last;
+        self.learn(now, links);
+        self.write_route(at, links, last);
     }
 
     #[inline(always)]
@@ -661,11 +768,15 @@ impl<Q: EventQueue> Fabric for LinkFabric<Q> {
             // One comparison sends plain hops, the most frequent case, past all others.
             if onward >= SHARED {
                 if onward != AT_HOST {
+                    if (FUSED..AT_BORDER).contains(&onward) {
+                        self.enter_fused(now, onward, &packet);
+                        continue;
+                    }
                     if onward == AT_INTERFACE {
                         return Some((now, Event::AtInterface(packet)));
                     }
-                    if (FUSED..AT_INTERFACE).contains(&onward) {
-                        self.enter_fused(now, onward, &packet);
+                    if onward == AT_BORDER {
+                        self.departed.push((leaf as u32, packet));
                         continue;
                     }
                     if self.divert(now, leaf, onward, packet) {

@@ -41,6 +41,11 @@ impl Tandems {
         Tandems { states: vec![LinkState { origin: Origin::Unknown, is_split: false }; links] }
     }
 
+    /// Leaves `link` as it is: it is neither fused nor split.
+    pub(crate) fn exclude(&mut self, link: u32) {
+        self.states[link as usize].is_split = true;
+    }
+
     /// Adds a route. Fuses those of its links that allow it, and returns the links that must be split.
     pub(crate) fn learn(&mut self, links: &mut [Link], route: &[u32]) -> Vec<u32> {
         let mut to_split = Vec::new();

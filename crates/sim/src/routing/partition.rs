@@ -27,7 +27,7 @@ use self::refine::Refinement;
 use crate::routing::network::Network;
 use sparelane_core::Dur;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// A division of a network into domains.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +71,18 @@ pub fn partition(network: &Network, domains: usize, is_fixed: impl Fn(usize) -> 
     // Nodes without work join the first group.
     let domain_of_group = |&group: &u32| *labels.get(group as usize).unwrap_or(&labels[0]) as u16;
     numbered(network, groups.iter().map(domain_of_group).collect())
+}
+
+/// Divides `network` by the labels of its nodes, as far as that is possible: the ends of a cable that must not be cut get
+/// the label of one of them.
+pub(crate) fn labelled(network: &Network, labels: &[u16], is_fixed: impl Fn(usize) -> bool) -> Partition {
+    let (groups, _) = Contraction::of(network, is_fixed).groups(Dur::ZERO);
+    let mut label_of_group = BTreeMap::new();
+    let nodes = groups.iter().zip(0..).map(|(&group, node): (&u32, usize)| {
+        let label = labels.get(node).copied().unwrap_or(0);
+        *label_of_group.entry(group).or_insert(label)
+    });
+    numbered(network, nodes.collect())
 }
 
 /// The partition with these labels of nodes.

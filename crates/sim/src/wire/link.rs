@@ -614,6 +614,20 @@ impl Link {
         packet
     }
 
+    /// Puts a packet on the wire that has left its transmitter, with its time of arrival. Returns true if it is the next to
+    /// arrive.
+    pub(crate) fn accept(&mut self, packet: Packet) -> bool {
+        let was_empty = self.wire.is_empty();
+        self.wire.push(packet);
+        was_empty
+    }
+
+    /// Packets on the wire, and their bytes.
+    pub(crate) fn on_wire(&self) -> (u64, u64) {
+        let packets = (self.wire.head()..self.wire.tail()).map(|at| self.wire.at(at).wire_bytes());
+        (self.wire.len(), packets.sum())
+    }
+
     /// The link's next event after a delivery at `now`.
     #[inline(always)]
     // While another packet is on the wire, it is the next event, and the replay can wait.
@@ -776,10 +790,9 @@ impl Link {
             self.clear_arrived(now);
         }
         let wire = &self.wire;
-        let on_wire: u64 = (wire.head()..wire.tail()).map(|at| wire.at(at).wire_bytes()).sum();
         let mut counts = *self.counts;
         counts.delivered_packets = wire.head();
-        counts.delivered_bytes = self.accepted_bytes - on_wire;
+        counts.delivered_bytes = self.accepted_bytes - self.on_wire().1;
         // Class 0 is not counted on arrival: its packets are all arrivals minus those of other classes.
         let came = wire.tail() + self.queued_packets() + counts.dropped.iter().sum::<u64>();
         counts.arrived[0] = came - counts.arrived[1..].iter().sum::<u64>();

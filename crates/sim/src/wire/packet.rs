@@ -272,6 +272,13 @@ impl Packet {
         (self.rest >> CLASS_SHIFT) as u8
     }
 
+    /// The packet with its route and its flow field in another domain.
+    #[inline(always)]
+    pub(crate) const fn in_domain(&self, route: u32, flow: u32) -> Packet {
+        let (flow_seq, route_trigger) = (pair(flow, self.seq()), pair(route, self.trigger()));
+        Packet { at: self.at, flow_seq, route_trigger, rest: self.rest }
+    }
+
     pub(crate) const fn set_trigger(&mut self, trigger: u32) {
         self.route_trigger = pair(self.route(), trigger);
     }

@@ -8,7 +8,7 @@ use sparelane_transport::{MAX_SACK_BLOCKS, SackBlock};
 
 /// The blocks of one acknowledgment, and further values that it echoes.
 #[derive(Clone, Copy, Debug, Default)]
-struct Entry {
+pub(crate) struct Entry {
     blocks: [SackBlock; MAX_SACK_BLOCKS],
     count: u8,
     /// The rate of a rate header, encoded.
@@ -48,10 +48,20 @@ impl BlockSlab {
 
     /// Stores a copy of the entry at `index`, if there is one, and returns its index.
     pub(crate) fn copied(&mut self, index: u32) -> u32 {
-        let Some(&entry) = self.entries.get(index as usize) else { return NO_BLOCKS };
-        let copy = self.store_some(&[]);
-        self.entries[copy as usize] = entry;
-        copy
+        self.entries.get(index as usize).copied().map_or(NO_BLOCKS, |entry| self.put(entry))
+    }
+
+    /// Takes the entry at `index` out.
+    pub(crate) fn take(&mut self, index: u32) -> Entry {
+        self.free.push(index);
+        self.entries[index as usize]
+    }
+
+    /// Stores an entry and returns its index.
+    pub(crate) fn put(&mut self, entry: Entry) -> u32 {
+        let index = self.store_some(&[]);
+        self.entries[index as usize] = entry;
+        index
     }
 
     /// Adds the rate of a rate header to the entry at `index`, or to a new entry without blocks. Returns the index.

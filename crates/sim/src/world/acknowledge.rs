@@ -19,7 +19,7 @@ impl<F: Fabric> World<F> {
             self.await_reader(slot);
         }
         let flow = &self.flows[slot as usize];
-        let host = NodeId(self.records.flows.dst[flow.id as usize]);
+        let host = flow.hosts[1];
         let leaves = match flow.echoes.ack_cost {
             most if most.is_zero() => self.now,
             most => self.hosts.departures.draw(self.now, host, most),

@@ -12,14 +12,16 @@ use crate::wire::trace::BYTE;
 use sparelane_core::rate::ByteTime;
 use sparelane_core::{Dur, Rate, Time};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 /// Changes that are still to come, and the links that change.
-pub(super) struct Changes {
+#[derive(Clone)]
+pub(crate) struct Changes {
     upcoming: VecDeque<ScriptedChange>,
     /// Links that change, by number.
     links: BTreeMap<u32, Varying>,
     /// The highest rate and the shortest delay that each link has at any time of the run.
-    best: Vec<(ByteTime, Dur)>,
+    best: Arc<[(ByteTime, Dur)]>,
 }
 
 /// A link that changes.
@@ -60,7 +62,7 @@ impl Changes {
                 Change::Loss(_) | Change::Down(_) => {}
             }
         }
-        Changes { upcoming, links: varying, best }
+        Changes { upcoming, links: varying, best: best.into() }
     }
 
     /// The time of a byte at the highest rate, and the shortest delay, that a link has at any time of the run.
@@ -83,7 +85,7 @@ impl Changes {
     }
 
     /// The bytes that a link can have sent by `now`, if its rate varies.
-    pub(super) fn offered_bytes(&self, link: u32, spec: &LinkSpec, now: Time) -> Option<u64> {
+    pub(crate) fn offered_bytes(&self, link: u32, spec: &LinkSpec, now: Time) -> Option<u64> {
         let varies = spec.trace.is_some() || self.links.get(&link).is_some_and(|link| link.has_rates);
         varies.then(|| u64::try_from(self.capacity(link, spec, now) / BYTE).unwrap_or(u64::MAX))
     }
@@ -111,7 +113,7 @@ impl<F: Fabric> World<F> {
         while let Some(&next) = self.changes.upcoming.front().filter(|change| change.at <= now) {
             self.changes.upcoming.pop_front();
             let link = link_of(&self.layout.network, next.cable, next.from);
-            let spec = &mut self.layout.links[link as usize];
+            let spec = &mut Arc::make_mut(&mut self.layout.links)[link as usize];
             let capacity = self.changes.capacity(link, spec, now);
             if let Some(varying) = self.changes.links.get_mut(&link) {
                 (varying.capacity, varying.since) = (capacity, now);

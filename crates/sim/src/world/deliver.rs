@@ -26,6 +26,11 @@ impl<F: Fabric> World<F> {
         self.tally.delivered += 1;
         let Some(flow) = self.flows.get_mut(packet.flow() as usize) else { return self.deliver_datagram(packet) };
         flow.wire.in_network -= 1;
+        if F::IS_DOMAIN
+            && let Some(border) = &mut flow.border
+        {
+            border.last = self.borders.instant(self.now);
+        }
         // Only the last packet in flight can end a flow: this test spares the others three loads.
         let is_alone = flow.wire.in_network == 0;
         let kind = packet.flags().kind();
@@ -38,6 +43,9 @@ impl<F: Fabric> World<F> {
         }
         if is_alone {
             self.close_if_over(packet.flow());
+        }
+        if F::IS_DOMAIN {
+            self.report_done(packet.flow());
         }
         Ok(())
     }

@@ -1,12 +1,15 @@
 //! The end of flows and of the run: writes their rows and checks the physical invariants.
 
 use super::World;
+use super::changes::Changes;
+use super::flow::Flow;
+use super::layout::Layout;
 use crate::engine::fabric::Fabric;
 use crate::physics::PhysicsViolation;
-use crate::records::{LinkColumns, Records};
+use crate::records::{LinkColumns, LinkTable, Outcome, Records};
 use crate::routing::network::Limit;
-use crate::wire::link::LinkSpec;
-use sparelane_core::{Dur, Time};
+use crate::wire::link::{LinkCounts, LinkSpec};
+use sparelane_core::Time;
 
 /// Picoseconds per second.
 const PS_PER_S: u128 = 1_000_000_000_000;
@@ -15,26 +18,9 @@ impl<F: Fabric> World<F> {
     /// Writes the row of the flow that a connection carries, or carried last.
     pub(super) fn record(&mut self, slot: u32) {
         self.report_close(slot);
-        let flow = &self.flows[slot as usize];
-        let row = flow.row() as usize;
-        let flows = &mut self.records.flows;
-        flows.finish_ps[row] = flow.span.finish.as_ps();
-        if let Some(application) = &flow.application
-            && application.first_held != Time::NEVER
-        {
-            flows.first_write_ps[row] = (application.first_held - flow.span.start).as_ps();
-        }
-        flows.delivered_bytes[row] = flow.held_bytes();
-        for (class, sent) in flow.wire.sent.iter().enumerate() {
-            flows.sent_packets[class][row] = *sent;
-        }
-        flows.lost_packets[row] = flow.lost;
-        let counts = flow.counts();
-        flows.retransmissions[row] = counts.retransmissions;
-        flows.timeouts[row] = counts.timeouts;
-        flows.srtt_ps[row] = flow.sender.srtt().map_or(u64::MAX, Dur::as_ps);
-        flows.min_rtt_ps[row] = flow.sender.min_rtt().map_or(u64::MAX, Dur::as_ps);
-        self.records.totals.finished_flows += u64::from(flow.span.finish != Time::NEVER);
+        let outcome = self.flows[slot as usize].outcome();
+        self.records.flows.close(&outcome);
+        self.records.totals.finished_flows += u64::from(outcome.finish != Time::NEVER);
     }
 
     /// Ends the run: writes the rows of open flows and of links, and checks the invariants.
@@ -50,13 +36,13 @@ impl<F: Fabric> World<F> {
         let in_network = of_flows + self.finish_cross_traffic();
         let mut held_by_links = 0;
         let mut packet_hops = 0;
-        let columns = LinkColumns {
-            pause: self.layout.network.has_pause(),
-            stages: self.layout.links.iter().any(LinkSpec::has_stage),
-        };
-        for link in 0..self.layout.links.len() {
-            held_by_links += self.finish_link(link, columns)?;
-            packet_hops += self.records.links.sent_packets[link];
+        let columns = self.layout.link_columns();
+        for link in 0..self.layout.links.len() as u32 {
+            let counts = self.fabric.counts(self.now, link);
+            let held = self.fabric.held_packets(link);
+            self.layout.add_link(&mut self.records.links, &self.changes, self.now, (link, &counts, held), columns)?;
+            held_by_links += held + self.fabric.staged_packets(link);
+            packet_hops += counts.delivered_packets;
         }
         let went = self.tally.delivered + self.tally.dropped;
         // Two independent counts of packets in flight: by their flows, and by the links and hosts that hold them.
@@ -80,13 +66,25 @@ impl<F: Fabric> World<F> {
             self.handle_loss(packet);
         }
     }
+}
 
-    /// Writes the row of a link, with the optional `columns`, and checks its invariants. Returns the packets that it and its
-    /// stage hold.
-    fn finish_link(&mut self, link: usize, columns: LinkColumns) -> Result<u64, PhysicsViolation> {
-        let (now, spec) = (self.now, &self.layout.links[link]);
-        let counts = self.fabric.counts(now, link as u32);
-        let held = self.fabric.held_packets(link as u32);
+impl Layout {
+    /// The optional columns of links in this network.
+    pub(crate) fn link_columns(&self) -> LinkColumns {
+        LinkColumns { pause: self.network.has_pause(), stages: self.links.iter().any(LinkSpec::has_stage) }
+    }
+
+    /// Writes the row of a link, with the optional `columns`, and checks its invariants. At the end of the run, the link
+    /// holds `held` packets.
+    pub(crate) fn add_link(
+        &self,
+        table: &mut LinkTable,
+        changes: &Changes,
+        now: Time,
+        (link, counts, held): (u32, &LinkCounts, u64),
+        columns: LinkColumns,
+    ) -> Result<(), PhysicsViolation> {
+        let (number, spec) = (link as usize, &self.links[link as usize]);
         let came: u64 = counts.arrived.iter().sum();
         let went = counts.delivered_packets + counts.dropped.iter().sum::<u64>();
         if came != went + held {
@@ -96,11 +94,11 @@ impl<F: Fabric> World<F> {
         // One packet may have ended its transmission within the last instant.
         // A paused transmitter sends nothing but PAUSE frames, which are not counted.
         let silent_bytes = if spec.changes { 0 } else { spec.rate.bytes_in(counts.silence) };
-        let bits = self.changes.capacity(link as u32, spec, now) / PS_PER_S;
+        let bits = changes.capacity(link, spec, now) / PS_PER_S;
         let allowed = ((bits / 8) as u64).saturating_sub(silent_bytes) + largest;
         if counts.delivered_bytes > allowed {
             let bytes = counts.delivered_bytes;
-            return Err(PhysicsViolation::FasterThanItsRate { link, bytes, allowed, now });
+            return Err(PhysicsViolation::FasterThanItsRate { link: number, bytes, allowed, now });
         }
         let limit = match spec.limit {
             Limit::Bytes(bytes) => bytes,
@@ -108,12 +106,32 @@ impl<F: Fabric> World<F> {
         };
         // The limit does not include the packet in transmission, and a packet is admitted while one still fits.
         if counts.peak_backlog_bytes > limit.saturating_add(2 * largest) {
-            return Err(PhysicsViolation::QueueOverLimit { link, held: counts.peak_backlog_bytes, limit });
+            return Err(PhysicsViolation::QueueOverLimit { link: number, held: counts.peak_backlog_bytes, limit });
         }
-        let cable = &self.layout.network.cables[link / 2];
-        let (from, to) = if link.is_multiple_of(2) { (cable.a, cable.b) } else { (cable.b, cable.a) };
-        let rate = self.changes.mean_rate(link as u32, spec, now);
-        self.records.links.add([from, to], rate, &counts, columns);
-        Ok(held + self.fabric.staged_packets(link as u32))
+        let cable = &self.network.cables[number / 2];
+        let (from, to) = if number.is_multiple_of(2) { (cable.a, cable.b) } else { (cable.b, cable.a) };
+        table.add([from, to], changes.mean_rate(link, spec, now), counts, columns);
+        Ok(())
+    }
+}
+
+impl Flow {
+    /// The results of the flow so far.
+    pub(crate) fn outcome(&self) -> Outcome {
+        let counts = self.counts();
+        let application = self.application.as_ref().filter(|application| application.first_held != Time::NEVER);
+        Outcome {
+            row: self.row(),
+            finish: self.span.finish,
+            ideal: self.span.ideal,
+            first_write: application.map(|application| application.first_held - self.span.start),
+            delivered_bytes: self.held_bytes(),
+            sent: self.wire.sent,
+            lost: self.lost,
+            retransmissions: counts.retransmissions,
+            timeouts: counts.timeouts,
+            srtt: self.sender.srtt(),
+            min_rtt: self.sender.min_rtt(),
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! One open flow: both ends of its connection, and its state in the network. A connection may carry several flows, one
 //! after another.
 
+use super::domain::Instant;
 use super::kept::Kept;
 use super::{latest_instant, nanoseconds};
 use crate::engine::fabric::{Ahead, Fabric};
@@ -9,6 +10,7 @@ use crate::hosts::application::Application;
 use crate::hosts::reader::Reader;
 use crate::physics::PhysicsViolation;
 use crate::records::CLASSES;
+use crate::routing::network::NodeId;
 use crate::wire::packet::{Fields, Flags, NO_BLOCKS, Packet, Template};
 use crate::wire::rate_header::decode_rate;
 use crate::wire::sack_slab::BlockSlab;
@@ -33,6 +35,8 @@ pub(crate) struct Flow {
     /// in the results is [`Flow::row`].
     pub(crate) id: u32,
     pub(crate) open: bool,
+    /// The sending and the receiving host.
+    pub(super) hosts: [NodeId; 2],
     pub(super) span: Span,
     pub(super) echoes: Echoes,
     pub(super) at_interface: AtInterface,
@@ -46,6 +50,8 @@ pub(crate) struct Flow {
     pub(super) waiter: Option<u64>,
     /// Data packets that were dropped or lost.
     pub(super) lost: u64,
+    /// The state of a flow whose packets cross domains.
+    pub(super) border: Option<Box<Border>>,
     /// The connection's pool, and the state before its current flow, if the connection is kept for further flows. All
     /// other fields but `id` then belong to the connection or to its current flow.
     pub(super) kept: Option<Box<Kept>>,
@@ -114,6 +120,24 @@ pub(super) struct Span {
     pub(super) start: Time,
     pub(super) finish: Time,
     pub(super) ideal: Dur,
+}
+
+/// The state of a flow whose packets cross domains. The end of such a flow is decided between domains, so it never ends
+/// here by its count of packets in the network, which begins at [`Border::NONE_IN_NETWORK`].
+#[derive(Debug)]
+pub(super) struct Border {
+    /// True if its sending end is in this domain.
+    pub(super) sends: bool,
+    /// True once the end of the sender was reported.
+    pub(super) is_reported: bool,
+    /// The last event that may have ended the flow: a packet of it arrived here, or was lost.
+    pub(super) last: Instant,
+}
+
+impl Border {
+    /// The count of packets in the network of a flow without any. Packets that leave this domain and never return count
+    /// as there, and the count of the other end falls below this number.
+    pub(super) const NONE_IN_NETWORK: u32 = 1 << 31;
 }
 
 /// Values that acknowledgments echo, other than marks.

@@ -2,6 +2,7 @@
 
 use super::positions::Positions;
 use crate::config::{RunConfig, Scheme};
+use crate::flow::FlowSpec;
 use crate::hosts::Hosts;
 use crate::routing::network::{Cable, Network, NodeId, NodeKind};
 use crate::routing::routes::{Routes, link_of};
@@ -12,18 +13,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The network of a run, with its links and routes.
-pub(super) struct Layout {
-    pub(super) network: Network,
+#[derive(Clone)]
+pub(crate) struct Layout {
+    pub(crate) network: Arc<Network>,
     /// Both directions of every cable, in the order of `link_of`.
-    pub(super) links: Vec<LinkSpec>,
-    pub(super) routes: Routes,
+    pub(crate) links: Arc<Vec<LinkSpec>>,
+    pub(crate) routes: Arc<Routes>,
     /// The allocator of positions in the fabric's table of routes.
-    pub(super) positions: Positions,
+    pub(crate) positions: Positions,
     /// Queues that observers may read between packets.
     pub(super) queues_in_view: BTreeSet<(NodeId, NodeId)>,
 }
 
 impl Layout {
+    /// Returns the links of a connection in both directions.
+    pub(crate) fn paths(&self, spec: &FlowSpec, connection: u32) -> [Vec<u32>; 2] {
+        [(spec.src, spec.dst), (spec.dst, spec.src)].map(|(from, to)| {
+            let links = self.routes.links(&self.network, from, to, u64::from(connection));
+            links.unwrap_or_else(|| unreachable!("paths were checked before the run"))
+        })
+    }
+
     /// The link from one node to another, if a cable connects them.
     pub(crate) fn link_between(&self, from: NodeId, to: NodeId) -> Option<u32> {
         let cable = self

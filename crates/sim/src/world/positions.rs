@@ -5,7 +5,7 @@ const MOST: u64 = 1 << 31;
 
 /// The allocator.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Positions {
+pub(crate) struct Positions {
     /// Positions from here on were never allocated.
     end: u32,
     /// Freed positions, by the number of entries of their routes.
@@ -14,7 +14,7 @@ pub(super) struct Positions {
 
 impl Positions {
     /// Allocates a route of `entries` entries, including its end.
-    pub(super) fn take(&mut self, entries: usize) -> u32 {
+    pub(crate) fn take(&mut self, entries: usize) -> u32 {
         if let Some(at) = self.free.get_mut(entries).and_then(Vec::pop) {
             return at;
         }
@@ -26,7 +26,7 @@ impl Positions {
     }
 
     /// Frees the route of `entries` entries at `at`.
-    pub(super) fn give_back(&mut self, at: u32, entries: usize) {
+    pub(crate) fn give_back(&mut self, at: u32, entries: usize) {
         if self.free.len() <= entries {
             self.free.resize_with(entries + 1, Vec::new);
         }

@@ -26,12 +26,11 @@ impl<F: Fabric> World<F> {
         self.follow_interface(host, next)
     }
 
-    fn destination(&self, packet: &Packet) -> NodeId {
+    pub(super) fn destination(&self, packet: &Packet) -> NodeId {
         let Some(flow) = self.flows.get(packet.flow() as usize) else {
             return self.cross_traffic[(packet.flow() - DATAGRAMS) as usize].destination();
         };
-        let (row, flows) = (flow.id as usize, &self.records.flows);
-        NodeId(if packet.goes_back() { flows.src[row] } else { flows.dst[row] })
+        flow.hosts[usize::from(!packet.goes_back())]
     }
 
     /// Handles the timer of packets that wait at the interface of `host`.
@@ -99,8 +98,8 @@ impl<F: Fabric> World<F> {
         if open.offload.as_ref().is_none_or(|offload| offload.cost.is_zero()) {
             return self.process(slot, received);
         }
-        let flow = open.id;
-        self.give_work(NodeId(self.records.flows.dst[flow as usize]), Work::Data { slot, flow, received });
+        let (flow, receiver) = (open.id, open.hosts[1]);
+        self.give_work(receiver, Work::Data { slot, flow, received });
         Ok(())
     }
 
@@ -155,7 +154,7 @@ impl<F: Fabric> World<F> {
     }
 
     /// Packets inside hosts: not received yet, or not sent yet.
-    pub(super) fn held_by_hosts(&self) -> u64 {
+    pub(crate) fn held_by_hosts(&self) -> u64 {
         self.hosts.interfaces.held_packets()
             + self.hosts.processors.held_packets()
             + self.hosts.departures.held_packets()

@@ -1,6 +1,6 @@
 //! The start of flows: both ends, routes, and the least completion time.
 
-use super::flow::{AtInterface, Echo, Echoes, Entries, Flow, OnWire, PathTraits, Span};
+use super::flow::{AtInterface, Border, Echo, Echoes, Entries, Flow, OnWire, PathTraits, Span};
 use super::kept::Kept;
 use super::reading::reading;
 use super::{Settings, World};
@@ -40,6 +40,17 @@ fn ecn_field(ecn: Ecn, flags: Flags) -> Flags {
         Ecn::Classic | Ecn::Dctcp => flags.with_if(true, Flags::ECT_0),
         Ecn::L4s => flags.with_if(true, Flags::ECT_1),
     }
+}
+
+/// The place of a new flow among those of its world.
+pub(super) struct Place {
+    /// The number of the flow.
+    pub(super) id: u32,
+    pub(super) slot: u32,
+    /// The positions of its routes there and back.
+    pub(super) positions: [u32; 2],
+    /// For a flow whose packets cross domains: true if its sending end is in this one.
+    pub(super) border: Option<bool>,
 }
 
 /// The sending end of a new flow.
@@ -119,9 +130,7 @@ impl<F: Fabric> World<F> {
             return self.start_on_open_connection(spec, slot);
         }
         let paths = self.paths(&spec, self.records.flows.id.len() as u32);
-        let plan = self.settings.blueprint(&spec, self.line_rate(&paths[0]));
-        let cc = self.settings.schemes[usize::from(spec.scheme)].controller_for(plan);
-        let Ok(mut cc) = cc else { unreachable!("schemes were checked before the run: {cc:?}") };
+        let mut cc = self.controller(&spec, &paths[0]);
         let transport = &self.settings.schemes[usize::from(spec.scheme)].transport;
         if transport.cached_ssthresh {
             let cached_bytes = self.thresholds.start((spec.src.0, spec.dst.0), transport.mss_bytes);
@@ -130,12 +139,17 @@ impl<F: Fabric> World<F> {
         self.open_flow(spec, paths, cc);
     }
 
+    /// Builds the controller of a connection over the links `there`.
+    pub(super) fn controller(&self, spec: &FlowSpec, there: &[u32]) -> Box<dyn CongestionControl> {
+        let plan = self.settings.blueprint(spec, self.line_rate(there));
+        let cc = self.settings.schemes[usize::from(spec.scheme)].controller_for(plan);
+        let Ok(cc) = cc else { unreachable!("schemes were checked before the run: {cc:?}") };
+        cc
+    }
+
     /// Returns the links of a connection in both directions.
     pub(super) fn paths(&self, spec: &FlowSpec, connection: u32) -> [Vec<u32>; 2] {
-        [(spec.src, spec.dst), (spec.dst, spec.src)].map(|(from, to)| {
-            let links = self.layout.routes.links(&self.layout.network, from, to, u64::from(connection));
-            links.unwrap_or_else(|| unreachable!("paths were checked before the run"))
-        })
+        self.layout.paths(spec, connection)
     }
 
     /// The rate of the interface that `links` begin with, as configured: later changes do not count, because parameters
@@ -144,20 +158,37 @@ impl<F: Fabric> World<F> {
         self.changes.configured(links[0], &self.layout.links[links[0] as usize])
     }
 
-    /// Opens a flow over the links `there` and `back`, controlled by `cc`.
-    pub(super) fn open_flow(&mut self, spec: FlowSpec, [there, back]: [Vec<u32>; 2], cc: Box<dyn CongestionControl>) {
+    /// Opens a flow over the links of `paths`, there and back, controlled by `cc`.
+    pub(super) fn open_flow(&mut self, spec: FlowSpec, paths: [Vec<u32>; 2], cc: Box<dyn CongestionControl>) {
         let id = self.records.flows.id.len() as u32;
+        let demands = self.demands(id, &*cc);
+        // Slots are reused, and with them the memory of the flow that ended.
+        let slot = self.free_slots.pop().map_or(self.flows.len() as u32, |Reverse(slot)| slot);
+        let [forward, reverse] = self.set_routes(&spec, [&paths[0], &paths[1]], demands.is_followed);
+        self.plan_drops(id, slot, 0);
+        // Crossings refer to the slot's previous flow, so observers must get them before it is overwritten.
+        self.report_crossings();
+        let ideal = self.open_at(&Place { id, slot, positions: [forward, reverse], border: None }, &spec, &paths, cc);
+        self.record_start(id, id, &spec, ideal);
+        self.send_allowed(slot);
+    }
+
+    /// Creates the flow `spec` at its place. Returns its least completion time, if it has an end.
+    pub(super) fn open_at(
+        &mut self,
+        place: &Place,
+        spec: &FlowSpec,
+        [there, back]: &[Vec<u32>; 2],
+        cc: Box<dyn CongestionControl>,
+    ) -> Option<Dur> {
+        let &Place { id, slot, positions: [forward, reverse], border } = place;
         let scheme = &self.settings.schemes[usize::from(spec.scheme)];
         let (base_class, transport) = (scheme.class, Arc::clone(&scheme.transport));
         let demands = self.demands(id, &*cc);
         let Demands { echo, needs, uses_tail, requests_rate, is_followed, stamps } = demands;
-        let mut source = self.source(id, &spec, &transport, cc);
-        let handshake = self.handshake(&there, &back, &transport);
-        let (segments, ideal) = self.bounds(&spec, &mut source.writing, &there, handshake, &transport);
-        // Slots are reused, and with them the memory of the flow that ended.
-        let slot = self.free_slots.pop().map_or(self.flows.len() as u32, |Reverse(slot)| slot);
-        let [forward, reverse] = self.set_routes(&spec, [&there, &back], is_followed);
-        self.plan_drops(id, slot, 0);
+        let mut source = self.source(id, spec, &transport, cc);
+        let handshake = self.handshake(there, back, &transport);
+        let (segments, ideal) = self.bounds(spec, &mut source.writing, there, handshake, &transport);
         let (from, to) = (*self.hosts.specs.spec(spec.src), *self.hosts.specs.spec(spec.dst));
         let (receiver, reader) = reading(&transport);
         let reads_slowly = reader.is_some();
@@ -166,7 +197,7 @@ impl<F: Fabric> World<F> {
         let offload = Offload::of(&from, &to, &transport, echo != Echo::Nothing);
         let stamp = Flags::DATA.with_if(stamps, Flags::STAMPED);
         let wire = OnWire {
-            in_network: 0,
+            in_network: if border.is_some() { Border::NONE_IN_NETWORK } else { 0 },
             forward,
             reverse,
             base_class,
@@ -198,6 +229,7 @@ impl<F: Fabric> World<F> {
             sender: source.sender,
             id,
             open: true,
+            hosts: [spec.src, spec.dst],
             span: Span { start: self.now, finish: Time::NEVER, ideal: ideal.unwrap_or_default() },
             echoes: Echoes { kind: echo, ns: 0, rate: 0, ack_cost: to.ack_cost },
             at_interface: AtInterface { uses_tail, reads_backlog: needs.nic_backlog, queueing: false, pulling: false },
@@ -206,18 +238,18 @@ impl<F: Fabric> World<F> {
             reader,
             waiter: spec.waiter,
             lost: 0,
-            kept: Kept::of(&spec, id),
+            border: border
+                .map(|sends| Box::new(Border { sends, is_reported: false, last: self.borders.instant(self.now) })),
+            kept: Kept::of(spec, id),
         };
-        // Crossings refer to the slot's previous flow, so observers must get them before it is overwritten.
-        self.report_crossings();
         match self.flows.get_mut(slot as usize) {
             Some(old) => *old = flow,
             None => self.flows.push(flow),
         }
+        debug_assert!((slot as usize) < self.flows.len(), "slots are used in order");
         self.tally.open_flows += 1;
-        self.record_start(id, id, &spec, ideal);
         self.await_next_write(slot, source.writing.next_write);
-        self.send_allowed(slot);
+        ideal
     }
 
     /// Sets the timer for the next write of the application, if there is one.

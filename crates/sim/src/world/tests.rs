@@ -1,7 +1,7 @@
 //! The effect of noisy hosts on one flow, as its sender sees it.
 
 use super::World;
-use crate::config::{Discipline, FullInterface, QueueSpec, RoomNeeded, Routing, RunConfig, Scheme};
+use crate::config::{Discipline, FullInterface, Machine, QueueSpec, RoomNeeded, Routing, RunConfig, Scheme, Threads};
 use crate::engine::fabric::TreeFabric;
 use crate::flow::{FlowSource, FlowSpec};
 use crate::hosts::{HostAt, HostSpec, Interrupts, TimestampAt};
@@ -140,6 +140,9 @@ impl Case {
             stop: Time::ZERO + Dur::from_secs(10),
             seed: 1,
             observers: Vec::new(),
+            threads: Threads::One,
+            machine: Machine::default(),
+            domains: None,
             traffic_classes: Vec::new(),
         };
         let routes = Routes::of(&config.network, config.routing, config.seed);

@@ -65,7 +65,10 @@ impl<F: Fabric> World<F> {
                     flow.entries.receiver = Time::NEVER;
                     match flow.receiver.handle_timer(self.now) {
                         Some(ack) => self.send_ack(entry.slot, ack),
-                        None => self.watch_receiver(entry.slot),
+                        None => {
+                            self.watch_receiver(entry.slot);
+                            self.close_if_over(entry.slot);
+                        }
                     }
                 }
                 TimerOwner::Application => self.write_more(entry.slot),

@@ -31,10 +31,7 @@ impl<F: Fabric> World<F> {
             if packet.flow() >= DATAGRAMS {
                 continue;
             }
-            let row = self.flows[packet.flow() as usize].id as usize;
-            let flows = &self.records.flows;
-            let host = if packet.goes_back() { flows.src[row] } else { flows.dst[row] };
-            if NodeId(host) != to {
+            if self.destination(&packet) != to {
                 self.report_one(left, &packet, Step::Crossed { from, to });
             }
         }
@@ -174,7 +171,7 @@ impl Flow {
         self.id == number || self.row() == number
     }
 
-    fn view(&self) -> FlowView<'_> {
+    pub(super) fn view(&self) -> FlowView<'_> {
         let Span { start, finish, .. } = self.span;
         FlowView {
             id: self.row(),

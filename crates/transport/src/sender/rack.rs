@@ -272,10 +272,11 @@ impl Sender {
 
     /// Handles the probe timeout and the reordering timer.
     pub(super) fn handle_rack_timer(&mut self, now: Time) {
+        let is_needed = !self.holds_nothing();
         let Some(rack) = &mut self.rack else { return };
         if now >= rack.probe_at {
             rack.probe_at = Time::NEVER;
-            rack.probe_is_due = true;
+            rack.probe_is_due = is_needed;
             // Restart the retransmission timer from the probe (RFC 8985 section 7.3).
             self.timers.rto_deadline = now + self.rtt.rto();
         }

@@ -322,6 +322,11 @@ impl Sender {
         if now < self.timers.rto_deadline {
             return;
         }
+        // More data may be written later.
+        if self.holds_nothing() {
+            self.timers.rto_deadline = now + self.rtt.rto();
+            return;
+        }
         // Segments that wait in a scheduler below TCP cannot be lost, even if the sender was polled late.
         if self.scheduler.as_ref().is_some_and(|scheduler| !scheduler.is_empty()) {
             self.timers.rto_deadline = now + self.rtt.rto();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -44,6 +45,11 @@ MOST_ROWS = 15
 )
 @seeds_option("Run with this many seeds, counted from --seed, and print means with intervals. Saves a sweep.", fewest=2)
 @jobs_option("Worker processes, with --seeds.")
+@click.option(
+    "--threads",
+    type=click.IntRange(1, simulate.MAX_THREADS),
+    help="Threads of the run, on which results do not depend.  [default: the scenario's, else all cores if it gains]",
+)
 @output_option("Folder for the results.  [default: out/NAME]")
 @click.option(
     "formats",
@@ -76,6 +82,7 @@ def command(
     seed: int | None,
     seeds: int | None,
     jobs: int,
+    threads: int | None,
     folder: Path | None,
     formats: tuple[str, ...],
     trace: str | None,
@@ -98,6 +105,8 @@ def command(
     if on == "linux":
         if seeds is not None or trace is not None:
             raise click.UsageError("--on linux takes neither --seeds nor --trace; allowed: one seed, no trace")
+        if threads is not None:
+            raise click.UsageError("--threads is for runs in the simulator; allowed: --on linux without it")
         if limits.run_s is not None:
             raise click.UsageError("--run-limit ends runs in the simulator; allowed: --on linux without it")
         run_on_linux(source, settings, seed, folder or Path("out") / source.name, formats)
@@ -105,6 +114,8 @@ def command(
     if seeds is not None:
         if trace is not None:
             raise click.UsageError("--trace follows one run; allowed: with one seed")
+        if threads is not None:
+            raise click.UsageError("--threads is for a single run; with --seeds, --jobs runs one thread per worker")
         several(
             source, [*settings, *([] if seed is None else [f"seed={seed}"])], seeds, jobs, folder, limits, is_all=is_all
         )
@@ -114,7 +125,7 @@ def command(
         traces.parse(trace)
         folders.ready_folder(place)
     try:
-        result, is_over_limit = simulate_within(limits, source, seed, settings, trace, place)
+        result, is_over_limit = simulate_within(limits, source, seed, settings, trace, place, threads)
     except ScenarioError as error:
         raise with_hint(error, source, settings, before) from error
     except failure.PluginError as error:
@@ -154,7 +165,13 @@ def exit_interrupted(result: Result, limits: Limits, place: Path, *, is_over_lim
 
 
 def simulate_within(
-    limits: Limits, source: ScenarioInput, seed: int | None, settings: Sequence[str], trace: str | None, place: Path
+    limits: Limits,
+    source: ScenarioInput,
+    seed: int | None,
+    settings: Sequence[str],
+    trace: str | None,
+    place: Path,
+    threads: int | None,
 ) -> tuple[Result, bool]:
     """Builds the network and runs the scenario, and shows progress and slow calls into plugins.
 
@@ -182,7 +199,13 @@ def simulate_within(
 
             try:
                 prepared = simulate.prepare(
-                    source.scenario, seed=seed, set=settings, waiting=wait, trace=trace, trace_folder=place
+                    source.scenario,
+                    seed=seed,
+                    set=settings,
+                    waiting=wait,
+                    trace=trace,
+                    trace_folder=place,
+                    threads=threads,
                 )
             except Cancelled:
                 raise LimitReachedError(
@@ -190,6 +213,7 @@ def simulate_within(
                     "nothing was simulated"
                 ) from None
         folders.ready_folder(place)
+        show_division(prepared.division())
         # The simulator checks the flag between events, so it cannot stop a plugin call that never returns.
         call = None if REGISTRY.catalogue() is None else plugin_call
         with console.progress(source.name) as meter, stop_on_signal(call) as stop:
@@ -202,6 +226,18 @@ def simulate_within(
                 return not stop.is_set and not was_over_limit
 
             return prepared.run(go_on, keep=True), was_over_limit
+
+
+def show_division(division: simulate.Division) -> None:
+    """Warns if a run was asked to have more threads than it has, or has more than there are cores."""
+    cores = os.cpu_count() or 1
+    if division.unsuited is not None:
+        console.warn([f"the run has one thread: {division.unsuited}"])
+    elif division.threads < division.asked:
+        fewer = f"{division.threads} threads instead of {division.asked}"
+        console.warn([f"the run has {fewer}: its network has no more parts"])
+    elif division.threads > cores:
+        console.warn([f"{division.threads} threads share {cores} cores and wait for each other; fewer are faster"])
 
 
 def with_hint(

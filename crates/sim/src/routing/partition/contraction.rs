@@ -112,7 +112,7 @@ impl Contraction<'_> {
 
     /// The group of each node if cables with a delay below `lookahead` are not cut, and the weights of the groups with
     /// work. Groups are numbered in the order of their first nodes, those without work last.
-    fn groups(&self, lookahead: Dur) -> (Vec<u32>, Vec<u64>) {
+    pub(super) fn groups(&self, lookahead: Dur) -> (Vec<u32>, Vec<u64>) {
         let mut sets = self.sets.clone();
         for &(_, a, b) in self.tree.iter().take_while(|&&(delay, _, _)| delay < lookahead) {
             sets.join(a, b);

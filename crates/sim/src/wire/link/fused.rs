@@ -11,6 +11,14 @@ impl Link {
         first.can_fuse && self.can_follow && first.highest_rate().is_some_and(|highest| self.rate >= highest)
     }
 
+    /// Fuses the link with whatever follows, for good, if the departure of its packets is known on arrival. No link can then
+    /// be fused with it.
+    pub(crate) fn fuse_for_good(&mut self) -> bool {
+        self.is_fused = self.can_fuse;
+        self.can_follow = false;
+        self.is_fused
+    }
+
     /// The highest rate that the link ever has; `None` if packets can leave at once.
     fn highest_rate(&self) -> Option<Rate> {
         match &self.queue {

@@ -46,6 +46,11 @@ pub trait ActiveSpec: Any + Debug + Send + Sync {
         true
     }
 
+    /// Returns true if the law tells packets of different flows apart.
+    fn tells_flows_apart(&self) -> bool {
+        false
+    }
+
     /// Returns true if the law ever marks ECN-capable packets.
     fn marks(&self) -> bool {
         true

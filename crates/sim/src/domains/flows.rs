@@ -1,0 +1,315 @@
+//! Flows as all domains together see them: their numbers and rows, their places in domains, and their ends.
+
+use super::fabric::DomainFabric;
+use crate::engine::event_queue::EventQueue;
+use crate::engine::fabric::PartEnd;
+use crate::flow::{FlowSource, FlowSpec};
+use crate::records::{Outcome, Records};
+use crate::routing::network::NodeId;
+use crate::world::domain::{Ends, Instant, LostPassing, PASSING, Planned};
+use crate::world::{Layout, World};
+use sparelane_core::Time;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// The number of flows that are planned together, unless more start at the same time.
+const PLANNED_TOGETHER: usize = 256;
+
+/// The largest number of flows: packets that pass through a domain carry the number of their flow.
+const MOST_FLOWS: u32 = PASSING - 1;
+
+/// A flow whose packets pass through several domains.
+#[derive(Debug)]
+struct Crossing {
+    /// The domain and slot of its sender, and those of its receiver.
+    ends: [(u16, u32); 2],
+    /// The parts of its routes, each with its domain, position and number of entries.
+    parts: Vec<(u16, u32, u32)>,
+    /// Packets, and data packets among them, that were lost where the flow has no end.
+    lost_packets: u32,
+    lost_data: u64,
+    /// The last of these losses.
+    last_loss: Option<Instant>,
+}
+
+impl Crossing {
+    /// True if one entry holds both ends.
+    fn is_in_one_domain(&self) -> bool {
+        self.ends[0] == self.ends[1]
+    }
+}
+
+/// The flows of a run.
+pub(super) struct Flows {
+    source: Box<dyn FlowSource>,
+    /// The next flow of the source, which is not planned yet.
+    upcoming: Option<FlowSpec>,
+    /// The number of planned flows, which is the number of the next.
+    planned: u32,
+    /// Planned flows that have no row yet.
+    without_row: VecDeque<FlowSpec>,
+    /// Open flows whose packets pass through several domains, by number.
+    crossing: BTreeMap<u32, Crossing>,
+    /// Those of them whose sender is done.
+    done: BTreeSet<u32>,
+    /// The instants at which flows ended that are not counted in `open` yet.
+    ended: Vec<Instant>,
+    open: u64,
+    records: Records,
+}
+
+type Worlds<'a, 'b, Q> = &'a mut [&'b mut World<DomainFabric<Q>>];
+
+impl Flows {
+    pub(super) fn new(mut source: Box<dyn FlowSource>) -> Flows {
+        let upcoming = source.next_flow();
+        Flows {
+            source,
+            upcoming,
+            planned: 0,
+            without_row: VecDeque::new(),
+            crossing: BTreeMap::new(),
+            done: BTreeSet::new(),
+            ended: Vec::new(),
+            open: 0,
+            records: Records::default(),
+        }
+    }
+
+    /// The start of the first flow that is not planned yet.
+    pub(super) fn horizon(&self) -> Time {
+        self.upcoming.map_or(Time::NEVER, |spec| spec.start)
+    }
+
+    /// Plans the flows that start next. Everything before `reached` has happened. Returns the start of the first, which is
+    /// before the new horizon.
+    pub(super) fn plan<Q: EventQueue>(
+        &mut self,
+        worlds: Worlds<'_, '_, Q>,
+        layout: &Layout,
+        sides: &[[u16; 2]],
+        reached: Time,
+    ) -> Time {
+        let first = self.horizon();
+        let mut last = first;
+        let mut count = 0;
+        while let Some(spec) = self.upcoming {
+            if count >= PLANNED_TOGETHER && spec.start > last {
+                break;
+            }
+            self.plan_flow(worlds, layout, sides, reached, &spec);
+            self.upcoming = self.source.next_flow();
+            (count, last) = (count + 1, spec.start);
+        }
+        first
+    }
+
+    fn plan_flow<Q: EventQueue>(
+        &mut self,
+        worlds: Worlds<'_, '_, Q>,
+        layout: &Layout,
+        sides: &[[u16; 2]],
+        reached: Time,
+        spec: &FlowSpec,
+    ) {
+        let id = self.planned;
+        assert!(id < MOST_FLOWS, "more than {MOST_FLOWS} flows in several domains");
+        let is_plain = spec.waiter.is_none() && spec.pool.is_none() && spec.writes.is_none();
+        assert!(is_plain, "a source that is not an open loop of plain flows runs in one domain");
+        self.planned += 1;
+        self.without_row.push_back(*spec);
+        let paths = layout.paths(spec, id);
+        let side = |link: u32| sides[link as usize];
+        let crosses = paths.iter().flatten().any(|&link| side(link)[0] != side(link)[1]);
+        let (from, to) = (side(paths[0][0])[0], side(paths[1][0])[0]);
+        let sends = (from, worlds[usize::from(from)].take_slot());
+        let receives = if from == to { sends } else { (to, worlds[usize::from(to)].take_slot()) };
+        let mut parts = Vec::new();
+        let forward = lay(worlds, sides, reached, &paths[0], receives.1, (id, spec.dst), &mut parts);
+        let reverse = lay(worlds, sides, reached, &paths[1], sends.1, (id, spec.src), &mut parts);
+        let paths = Arc::new(paths);
+        let plan = |slot, ends| Planned {
+            id,
+            spec: *spec,
+            slot,
+            positions: [forward, reverse],
+            paths: Arc::clone(&paths),
+            ends,
+            crosses,
+        };
+        if from == to {
+            worlds[usize::from(from)].plan(plan(sends.1, Ends::Both));
+        } else {
+            worlds[usize::from(from)].plan(plan(sends.1, Ends::Sender));
+            worlds[usize::from(to)].plan(plan(receives.1, Ends::Receiver));
+        }
+        if crosses {
+            let ends = [sends, receives];
+            let crossing = Crossing { ends, parts, lost_packets: 0, lost_data: 0, last_loss: None };
+            self.crossing.insert(id, crossing);
+        }
+    }
+
+    /// Ends the flows that are over, given that everything before `reached` has happened, and adds the rows of those that
+    /// have started.
+    pub(super) fn settle<Q: EventQueue>(&mut self, worlds: Worlds<'_, '_, Q>, reached: Time) {
+        let mut outcomes = Vec::new();
+        for world in worlds.iter_mut() {
+            let (ended, done, lost) = world.take_reports();
+            self.done.extend(done);
+            self.ended.extend(ended.iter().map(|ended| ended.at));
+            outcomes.extend(ended.into_iter().map(|ended| ended.outcome));
+            lost.into_iter().for_each(|lost| self.lose(lost));
+        }
+        let crossing = &self.crossing;
+        let over: Vec<u32> = self.done.iter().copied().filter(|id| in_network(&crossing[id], worlds) == 0).collect();
+        for id in over {
+            self.done.remove(&id);
+            let Some(crossing) = self.crossing.remove(&id) else { continue };
+            outcomes.push(outcome(&crossing, worlds));
+            let ends = crossing.ends.map(|(domain, slot)| worlds[usize::from(domain)].end_in(slot).last());
+            let last = ends.into_iter().chain([crossing.last_loss]).flatten().max();
+            self.ended.extend(last);
+            self.free(&crossing, worlds);
+        }
+        self.add_rows(reached);
+        outcomes.iter().for_each(|outcome| self.close(outcome));
+    }
+
+    fn lose(&mut self, lost: LostPassing) {
+        let Some(crossing) = self.crossing.get_mut(&lost.flow) else { return };
+        crossing.lost_packets = crossing.lost_packets.wrapping_add(1);
+        crossing.lost_data += u64::from(lost.is_data);
+        crossing.last_loss = crossing.last_loss.max(Some(lost.at));
+    }
+
+    /// Frees the slots and the routes of a flow.
+    fn free<Q: EventQueue>(&self, crossing: &Crossing, worlds: Worlds<'_, '_, Q>) {
+        let places = if crossing.is_in_one_domain() { 1 } else { 2 };
+        for &(domain, slot) in &crossing.ends[..places] {
+            worlds[usize::from(domain)].free_slot(slot);
+        }
+        for &(domain, at, entries) in &crossing.parts {
+            worlds[usize::from(domain)].layout.positions.give_back(at, entries as usize);
+        }
+    }
+
+    /// Adds the rows of flows that started before `reached`, and keeps the largest number of open flows: at the same time,
+    /// flows end before others start, except for those that end by what the start of others causes.
+    fn add_rows(&mut self, reached: Time) {
+        self.ended.sort_unstable();
+        let mut ended = std::mem::take(&mut self.ended).into_iter().peekable();
+        while let Some(spec) = self.without_row.front().copied().filter(|spec| spec.start < reached) {
+            self.without_row.pop_front();
+            let start = Instant { at: spec.start, after_starts: false };
+            while ended.next_if(|&end| end <= start).is_some() {
+                self.open -= 1;
+            }
+            let id = self.records.flows.id.len() as u32;
+            self.records.flows.open(&spec, id, spec.start, u64::MAX);
+            self.open += 1;
+            let totals = &mut self.records.totals;
+            totals.flows += 1;
+            totals.peak_open_flows = totals.peak_open_flows.max(self.open);
+        }
+        self.open -= ended.count() as u64;
+    }
+
+    fn close(&mut self, outcome: &Outcome) {
+        let (flows, row) = (&mut self.records.flows, outcome.row as usize);
+        flows.close(outcome);
+        if flows.size_bytes[row] != u64::MAX {
+            flows.ideal_ps[row] = outcome.ideal.as_ps();
+        }
+        self.records.totals.finished_flows += u64::from(outcome.finish != Time::NEVER);
+    }
+
+    /// Writes the rows of open flows, after `settle`. Returns the packets of flows in the network.
+    pub(super) fn finish<Q: EventQueue>(&mut self, worlds: Worlds<'_, '_, Q>) -> u64 {
+        let mut packets = 0;
+        let mut outcomes = Vec::new();
+        for world in worlds.iter() {
+            packets += world.finish_inner_flows(&mut outcomes);
+        }
+        let started = self.records.flows.id.len() as u32;
+        for crossing in self.crossing.range(..started).map(|(_, crossing)| crossing) {
+            packets += u64::from(in_network(crossing, worlds));
+            outcomes.push(outcome(crossing, worlds));
+        }
+        outcomes.iter().for_each(|outcome| self.close(outcome));
+        packets
+    }
+
+    pub(super) fn into_records(self) -> Records {
+        self.records
+    }
+
+    /// The ends of the open flow with this number, if its packets pass through several domains, after `settle`.
+    pub(super) fn crossing(&self, id: u32) -> Option<[(u16, u32); 2]> {
+        let has_started = (id as usize) < self.records.flows.id.len();
+        self.crossing.get(&id).filter(|_| has_started).map(|crossing| crossing.ends)
+    }
+
+    /// Passes the ends of each open flow whose packets pass through several domains to `see`, after `settle`.
+    pub(super) fn for_each_crossing(&self, mut see: impl FnMut([(u16, u32); 2])) {
+        let started = self.records.flows.id.len() as u32;
+        self.crossing.range(..started).for_each(|(_, crossing)| see(crossing.ends));
+    }
+}
+
+/// Packets of a flow in the network.
+fn in_network<Q: EventQueue>(crossing: &Crossing, worlds: &[&mut World<DomainFabric<Q>>]) -> u32 {
+    let places = if crossing.is_in_one_domain() { 1 } else { 2 };
+    let ends = crossing.ends[..places].iter();
+    let at_ends = ends.map(|&(domain, slot)| worlds[usize::from(domain)].end_in(slot).in_network());
+    at_ends.fold(0, u32::wrapping_add).wrapping_sub(crossing.lost_packets)
+}
+
+/// The results of a flow, from both of its ends.
+fn outcome<Q: EventQueue>(crossing: &Crossing, worlds: &[&mut World<DomainFabric<Q>>]) -> Outcome {
+    let [sender, receiver] = crossing.ends.map(|(domain, slot)| worlds[usize::from(domain)].end_in(slot).outcome());
+    let lost_at_receiver = if crossing.is_in_one_domain() { 0 } else { receiver.lost };
+    Outcome {
+        finish: receiver.finish,
+        delivered_bytes: receiver.delivered_bytes,
+        lost: sender.lost + lost_at_receiver + crossing.lost_data,
+        ..sender
+    }
+}
+
+/// Sets a route of flow `id` to `host` over `links` in all domains on the way, and adds its parts to `parts`. In the last
+/// domain, its packets carry `slot`. Returns the position of the first part.
+fn lay<Q: EventQueue>(
+    worlds: Worlds<'_, '_, Q>,
+    sides: &[[u16; 2]],
+    now: Time,
+    links: &[u32],
+    slot: u32,
+    (id, host): (u32, NodeId),
+    parts: &mut Vec<(u16, u32, u32)>,
+) -> u32 {
+    let sides_of = |place: usize| sides[links[place] as usize];
+    let mut end = links.len();
+    let mut next = None;
+    // From the last part to the first, because each part names the position of the next.
+    loop {
+        let domain = sides_of(end - 1)[0];
+        let mut start = end - 1;
+        while start > 0 && sides_of(start - 1)[1] == domain && sides_of(start - 1)[0] == domain {
+            start -= 1;
+        }
+        let entry = (start > 0).then(|| links[start - 1]);
+        let world = &mut *worlds[usize::from(domain)];
+        let part_end =
+            next.map_or_else(|| PartEnd::Host(world.end_at(host)), |(next, flow)| PartEnd::Border { next, flow });
+        let entries = end - start + if next.is_some() { 3 } else { 1 };
+        let at = world.layout.positions.take(entries);
+        world.fabric.set_part(now, at, entry, &links[start..end], part_end);
+        parts.push((domain, at, entries as u32));
+        if start == 0 {
+            return at;
+        }
+        next = Some((at, if next.is_some() { PASSING + id } else { slot }));
+        end = start;
+    }
+}

@@ -1,0 +1,80 @@
+//! The number of threads that a run has at present.
+//!
+//! Threads that meet many thousand times a second are slow if other programs keep their cores busy: each waits for one that
+//! does not run. So a run measures its own speed, with one thread and with all, and keeps to the faster. Results do not
+//! depend on it.
+
+use std::time::Duration;
+
+/// The number of slices before one thread is tried for the first time.
+const FIRST_TRIAL: u64 = 3;
+
+/// One slice of so many is for the number of threads that was slower before.
+const TRIALS: u64 = 64;
+
+/// The speeds of a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    most: usize,
+    /// Events per second in the last slices on one thread and on all; zero before the first.
+    speeds: [f64; 2],
+    slices: u64,
+}
+
+impl Pace {
+    /// A run on up to `most` threads.
+    pub(super) fn new(most: usize) -> Pace {
+        Pace { most, speeds: [0.0; 2], slices: 0 }
+    }
+
+    /// The number of threads for the next slice.
+    pub(super) fn threads(&self) -> usize {
+        let [alone, together] = self.speeds;
+        if self.slices < FIRST_TRIAL {
+            return self.most;
+        }
+        let is_trial = self.slices % TRIALS == FIRST_TRIAL;
+        if (alone > together) == is_trial && alone > 0.0 { self.most } else { 1 }
+    }
+
+    /// Notes the speed of a slice.
+    pub(super) fn note(&mut self, threads: usize, events: u64, took: Duration) {
+        self.slices += 1;
+        let speed = events as f64 / took.as_secs_f64().max(1e-9);
+        let last = &mut self.speeds[usize::from(threads > 1)];
+        // Slices differ, so that one of them does not decide alone.
+        *last = if *last == 0.0 { speed } else { (3.0 * *last + speed) / 4.0 };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs slices at these speeds on one thread and on four. Returns how many took place on four.
+    fn slices_on_four(alone: f64, together: f64) -> u32 {
+        let mut pace = Pace::new(4);
+        let slice = |pace: &mut Pace| {
+            let threads = pace.threads();
+            let speed = if threads == 1 { alone } else { together };
+            pace.note(threads, 1_000, Duration::from_secs_f64(1_000.0 / speed));
+            u32::from(threads == 4)
+        };
+        (0..640).map(|_| slice(&mut pace)).sum()
+    }
+
+    #[test]
+    fn the_faster_number_of_threads_gets_nearly_all_slices() {
+        assert!((620..=640).contains(&slices_on_four(1e6, 1.8e6)), "{}", slices_on_four(1e6, 1.8e6));
+        assert!((1..=20).contains(&slices_on_four(1e6, 0.1e6)), "{}", slices_on_four(1e6, 0.1e6));
+    }
+
+    #[test]
+    fn a_run_on_one_thread_stays_there() {
+        let mut pace = Pace::new(1);
+        for _ in 0..200 {
+            assert_eq!(pace.threads(), 1);
+            pace.note(1, 10, Duration::from_millis(1));
+        }
+    }
+}

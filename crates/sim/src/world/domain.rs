@@ -1,0 +1,330 @@
+//! A world that is one of several domains: flows that it shares with others, and packets that come and go.
+//!
+//! A flow between two domains has an entry in each of them. The one lives by its sender, the other by its receiver, and
+//! the other end of each is never used. A flow inside a domain is as in a run without domains. Flows are planned from
+//! outside, with their number, their slots and their routes; see `domains.rs`.
+
+use super::flow::{Border, Flow};
+use super::start::Place;
+use super::{Parts, Step, World};
+use crate::domains::exchange::Parcel;
+use crate::domains::fabric::DomainFabric;
+use crate::engine::event_queue::EventQueue;
+use crate::engine::fabric::{Ahead, Alarm, Fabric};
+use crate::flow::{FlowSource, FlowSpec};
+use crate::observe::{FlowView, Observers};
+use crate::physics::PhysicsViolation;
+use crate::records::Outcome;
+use crate::wire::packet::{Flags, NO_BLOCKS, Packet};
+use sparelane_cc::CongestionControl;
+use sparelane_core::Time;
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Added to a flow's number in the flow field of packets that pass through a domain in which the flow has no end. The
+/// result is beyond all slots of flows.
+pub(crate) const PASSING: u32 = 1 << 30;
+
+/// A flow that is going to start, as one domain sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct Planned {
+    pub(crate) id: u32,
+    pub(crate) spec: FlowSpec,
+    pub(crate) slot: u32,
+    /// The positions of its routes there and back, if they begin here.
+    pub(crate) positions: [u32; 2],
+    /// Its links, there and back.
+    pub(crate) paths: Arc<[Vec<u32>; 2]>,
+    /// The ends of the flow that are in this domain.
+    pub(crate) ends: Ends,
+    /// True if its packets pass through other domains.
+    pub(crate) crosses: bool,
+}
+
+/// The ends of a flow that are in a domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ends {
+    Both,
+    Sender,
+    Receiver,
+}
+
+/// The time of an event, and whether it followed the start of flows at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Instant {
+    pub(crate) at: Time,
+    pub(crate) after_starts: bool,
+}
+
+/// A flow of this domain alone that is over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    pub(crate) outcome: Outcome,
+    pub(crate) at: Instant,
+}
+
+/// A packet that was lost in a domain in which its flow has no end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LostPassing {
+    pub(crate) flow: u32,
+    pub(crate) is_data: bool,
+    pub(crate) at: Instant,
+}
+
+/// What a world does for other domains, or learns for them.
+#[derive(Debug, Default)]
+pub(crate) struct AtBorders {
+    /// Flows that are going to start, in order.
+    planned: VecDeque<Planned>,
+    /// The number of slots that were ever given to flows.
+    slots: u32,
+    /// The time of the last start of flows.
+    last_start: Option<Time>,
+    /// Flows of this domain alone that are over, and senders of others that are.
+    pub(crate) ended: Vec<Ended>,
+    pub(crate) done: Vec<u32>,
+    pub(crate) lost: Vec<LostPassing>,
+}
+
+impl AtBorders {
+    /// The instant of an event at `now`.
+    pub(super) fn instant(&self, now: Time) -> Instant {
+        Instant { at: now, after_starts: self.last_start == Some(now) }
+    }
+}
+
+/// A source without flows: those of a domain are planned from outside.
+struct NoFlows;
+
+impl FlowSource for NoFlows {
+    fn next_flow(&mut self) -> Option<FlowSpec> {
+        None
+    }
+}
+
+impl Parts {
+    /// The parts of a domain.
+    pub(crate) fn of_domain(&self) -> Parts {
+        Parts {
+            hosts: self.hosts.clone(),
+            full_interface: self.full_interface,
+            observers: Observers::default(),
+            layout: self.layout.clone(),
+            changes: self.changes.clone(),
+            flows: Box::new(NoFlows),
+            cross_traffic: Vec::new(),
+            settings: self.settings.clone(),
+        }
+    }
+}
+
+impl<F: Fabric> World<F> {
+    /// Starts the planned flows that are due.
+    pub(super) fn start_planned(&mut self) {
+        self.borders.last_start = Some(self.now);
+        while self.borders.planned.front().is_some_and(|next| next.spec.start <= self.now) {
+            let Some(planned) = self.borders.planned.pop_front() else { break };
+            let Planned { id, spec, slot, positions, paths, ends, crosses } = planned;
+            let cc = self.controller(&spec, &paths[0]);
+            let border = crosses.then_some(ends != Ends::Receiver);
+            self.open_at(&Place { id, slot, positions, border }, &spec, &paths, cc);
+            if ends != Ends::Receiver {
+                self.send_allowed(slot);
+            }
+        }
+        self.await_planned();
+    }
+
+    fn await_planned(&mut self) {
+        let next = self.borders.planned.front().map_or(Time::NEVER, |next| next.spec.start);
+        self.fabric.arm(Alarm::FlowStart, next);
+    }
+
+    /// Reports the end of a flow that is in this domain alone.
+    pub(super) fn report_end(&mut self, slot: u32) {
+        let ended = Ended { outcome: self.flows[slot as usize].outcome(), at: self.borders.instant(self.now) };
+        self.borders.ended.push(ended);
+    }
+
+    /// Reports once that the sender of a flow between domains is done.
+    pub(super) fn report_done(&mut self, slot: u32) {
+        let Some(flow) = self.flows.get_mut(slot as usize) else { return };
+        if let Some(border) = &mut flow.border
+            && border.sends
+            && !border.is_reported
+            && flow.sender.is_done()
+        {
+            border.is_reported = true;
+            self.borders.done.push(flow.id);
+        }
+    }
+
+    /// Handles the loss of a packet whose flow has no end here.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn lose_passing(&mut self, packet: Packet) {
+        let kind = packet.flags().kind();
+        if kind == Flags::ACK {
+            self.blocks.release(packet.blocks());
+        }
+        let lost = LostPassing {
+            flow: packet.flow() - PASSING,
+            is_data: kind == Flags::DATA,
+            at: self.borders.instant(self.now),
+        };
+        self.borders.lost.push(lost);
+    }
+}
+
+impl<Q: EventQueue> World<DomainFabric<Q>> {
+    /// Allocates a slot for a flow that is going to be planned.
+    pub(crate) fn take_slot(&mut self) -> u32 {
+        self.free_slots.pop().map_or_else(
+            || {
+                self.borders.slots += 1;
+                self.borders.slots - 1
+            },
+            |Reverse(slot)| slot,
+        )
+    }
+
+    /// Plans a flow, which starts no earlier than those planned before.
+    pub(crate) fn plan(&mut self, planned: Planned) {
+        let is_first = self.borders.planned.is_empty();
+        self.borders.planned.push_back(planned);
+        if is_first {
+            self.await_planned();
+        }
+    }
+
+    /// The entry that ends a route to a host.
+    pub(crate) fn end_at(&self, host: crate::routing::network::NodeId) -> u32 {
+        self.route_end(host)
+    }
+
+    /// Takes what was learned for other domains.
+    pub(crate) fn take_reports(&mut self) -> (Vec<Ended>, Vec<u32>, Vec<LostPassing>) {
+        let AtBorders { ended, done, lost, .. } = &mut self.borders;
+        (std::mem::take(ended), std::mem::take(done), std::mem::take(lost))
+    }
+
+    /// The end of a flow between domains that is in `slot`.
+    pub(crate) fn end_in(&self, slot: u32) -> FlowEnd<'_> {
+        FlowEnd(&self.flows[slot as usize])
+    }
+
+    /// Frees the slot of a flow between domains that is over.
+    pub(crate) fn free_slot(&mut self, slot: u32) {
+        self.flows[slot as usize].open = false;
+        self.free_slots.push(Reverse(slot));
+    }
+
+    /// Handles all events before `end`. Returns the number of events at hosts.
+    pub(crate) fn run_until(&mut self, end: Time) -> Result<u64, PhysicsViolation> {
+        self.fabric.arm(Alarm::Pause, Time::from_ps(end.as_ps() - 1));
+        let mut events = 0;
+        while self.step()? == Step::Event {
+            events += 1;
+        }
+        Ok(events)
+    }
+
+    /// Passes the packets that have left for other domains to `put`, with the number of the exit and the SACK blocks that
+    /// travel with them.
+    pub(crate) fn send_away(&mut self, parcels: &mut [Parcel]) -> Time {
+        let (fabric, blocks) = (&mut self.fabric, &mut self.blocks);
+        let mut earliest = Time::NEVER;
+        fabric.take_departed(|exit, mut packet| {
+            earliest = earliest.min(packet.at);
+            let parcel = &mut parcels[usize::from(exit.domain)];
+            if packet.flags().kind() == Flags::ACK && packet.blocks() != NO_BLOCKS {
+                let entry = blocks.take(packet.blocks());
+                packet.set_blocks(parcel.blocks.len() as u32);
+                parcel.blocks.push(entry);
+            }
+            parcel.packets.push((exit.link, packet));
+        });
+        earliest
+    }
+
+    /// Takes in packets from another domain.
+    pub(crate) fn take_in_parcel(&mut self, parcel: &mut Parcel) {
+        for place in 0..parcel.packets.len() {
+            // Each packet is for another link, so without prefetching each would wait for the memory of its link.
+            for (ahead, places) in [(Ahead::Far, 12), (Ahead::Near, 6)] {
+                if let Some(&(link, _)) = parcel.packets.get(place + places) {
+                    self.fabric.expect_on(link, ahead);
+                }
+            }
+            let (link, mut packet) = parcel.packets[place];
+            if packet.flags().kind() == Flags::ACK && packet.blocks() != NO_BLOCKS {
+                packet.set_blocks(self.blocks.put(parcel.blocks[packet.blocks() as usize]));
+            }
+            self.fabric.accept(link, packet);
+        }
+        parcel.packets.clear();
+        parcel.blocks.clear();
+    }
+
+    /// Adds the results of the open flows that are in this domain alone to `outcomes`. Returns their packets in the network.
+    pub(crate) fn finish_inner_flows(&self, outcomes: &mut Vec<Outcome>) -> u64 {
+        let inner = || self.flows.iter().filter(|flow| flow.open && flow.border.is_none());
+        outcomes.extend(inner().map(Flow::outcome));
+        inner().map(|flow| u64::from(flow.wire.in_network)).sum()
+    }
+
+    /// Passes the open flows that are in this domain alone to `see`.
+    pub(crate) fn for_each_inner_flow(&self, see: &mut dyn FnMut(FlowView<'_>)) {
+        self.flows.iter().filter(|flow| flow.open && flow.border.is_none()).for_each(|flow| see(flow.view()));
+    }
+
+    /// The open flow with this number, if it is in this domain alone.
+    pub(crate) fn inner_flow(&self, id: u32) -> Option<FlowView<'_>> {
+        self.flows.iter().find(|flow| flow.open && flow.border.is_none() && flow.id == id).map(Flow::view)
+    }
+
+    /// Like `steer`, if the sending end of the flow is here.
+    pub(crate) fn steer_sender(&mut self, id: u32, steer: &mut dyn FnMut(&mut dyn CongestionControl)) -> bool {
+        let is_here = |flow: &Flow| flow.id == id && flow.border.as_ref().is_none_or(|border| border.sends);
+        self.flows.iter().any(|flow| flow.open && is_here(flow)) && self.steer(id, steer)
+    }
+
+    /// A lower bound for the time of the next event.
+    pub(crate) fn next_time(&self) -> Time {
+        self.fabric.next_time()
+    }
+}
+
+/// One end of a flow between domains, or both.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FlowEnd<'a>(&'a Flow);
+
+impl<'a> FlowEnd<'a> {
+    /// Packets sent by this end, minus those that it got or that were lost in its domain. Modulo 2^32, the sum over both
+    /// ends is the number of packets in the network.
+    pub(crate) fn in_network(self) -> u32 {
+        self.0.wire.in_network.wrapping_sub(Border::NONE_IN_NETWORK)
+    }
+
+    /// The last event that may have ended the flow.
+    pub(crate) fn last(self) -> Option<Instant> {
+        self.0.border.as_ref().map(|border| border.last)
+    }
+
+    /// The results at this end.
+    pub(crate) fn outcome(self) -> Outcome {
+        self.0.outcome()
+    }
+
+    /// The flow, whose receiver is the one of `other`.
+    pub(crate) fn view(self, other: FlowEnd<'a>) -> FlowView<'a> {
+        let receiving = other.0.view();
+        FlowView {
+            finish: receiving.finish,
+            held_bytes: receiving.held_bytes,
+            receiver: receiving.receiver,
+            ..self.0.view()
+        }
+    }
+}
