@@ -257,7 +257,7 @@ impl Sender {
 
     /// Returns true if the receiver has everything by the reports of a tail, though not by cumulative acknowledgments: no
     /// timer then sends a segment again.
-    fn holds_nothing(&self) -> bool {
+    fn has_all_reported(&self) -> bool {
         self.features.uses_tail && self.state == State::Established && self.is_done()
     }
 

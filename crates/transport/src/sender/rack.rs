@@ -272,7 +272,7 @@ impl Sender {
 
     /// Handles the probe timeout and the reordering timer.
     pub(super) fn handle_rack_timer(&mut self, now: Time) {
-        let is_needed = !self.holds_nothing();
+        let is_needed = !self.has_all_reported();
         let Some(rack) = &mut self.rack else { return };
         if now >= rack.probe_at {
             rack.probe_at = Time::NEVER;

@@ -322,9 +322,8 @@ impl Sender {
         if now < self.timers.rto_deadline {
             return;
         }
-        // More data may be written later.
-        if self.holds_nothing() {
-            self.timers.rto_deadline = now + self.rtt.rto();
+        if self.has_all_reported() {
+            self.timers.rto_deadline = Time::NEVER;
             return;
         }
         // Segments that wait in a scheduler below TCP cannot be lost, even if the sender was polled late.

@@ -59,6 +59,7 @@ impl Sender {
             if !waits_for_window {
                 self.mark_app_limited();
             }
+            self.restart_stopped_timer(now);
             return None;
         }
         waits_for_window |= head.is_some();
@@ -230,6 +231,15 @@ impl Sender {
             return 0;
         }
         u64::from(self.recovery.dup_acks.max(self.board.arrived_out_of_order()).min(self.recovery.dup_thresh - 1))
+    }
+
+    /// Restarts the retransmission timer if it stopped when the receiver had everything, more data was written since, and
+    /// none of it may be sent because acknowledgments are missing.
+    fn restart_stopped_timer(&mut self, now: Time) {
+        let has_stopped = self.features.uses_tail && self.timers.rto_deadline == Time::NEVER;
+        if has_stopped && self.outstanding() > 0 && !self.is_done() {
+            self.timers.rto_deadline = now + self.rtt.rto();
+        }
     }
 
     /// Returns the next new segment, after skipping those that the receiver already holds.
