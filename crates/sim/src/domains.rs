@@ -14,6 +14,7 @@ pub(crate) mod exchange;
 pub(crate) mod fabric;
 mod flows;
 mod pace;
+mod traffic;
 mod unsuited;
 
 use self::crew::Crew;
@@ -21,6 +22,7 @@ use self::exchange::{Barrier, Exchange, Parcel, Summary};
 use self::fabric::DomainFabric;
 use self::flows::Flows;
 use self::pace::Pace;
+use self::traffic::loaded_network;
 pub use self::unsuited::Unsuited;
 use crate::config::{Machine, RunConfig};
 use crate::engine::event_queue::EventQueue;
@@ -28,8 +30,9 @@ use crate::engine::fabric::Fabric;
 use crate::observe::{FlowView, Inside};
 use crate::physics::PhysicsViolation;
 use crate::records::Records;
-use crate::routing::network::{Loss, NodeId};
+use crate::routing::network::{Cable, Loss, NodeId};
 use crate::routing::partition::{Partition, labelled, partition};
+use crate::routing::routes::Routes;
 use crate::wire::link::LinkCounts;
 use crate::world::{Changes, Layout, Parts, Tally, World};
 use sparelane_cc::CongestionControl;
@@ -81,18 +84,18 @@ struct Slice {
     until: Time,
 }
 
-/// The division of the network of `config`: the one that it names, or a computed one for so many threads.
-pub(crate) fn division_of(config: &RunConfig, threads: usize) -> Partition {
-    let network = &config.network;
-    let changing = |cable: usize| {
-        let cable = &network.cables[cable];
+/// The division of the network of `config`, whose flows are an open loop: the one that it names, or one for so many threads
+/// that have equal shares of the expected traffic.
+pub(crate) fn division_of(config: &mut RunConfig, routes: &Routes, threads: usize) -> Partition {
+    let has_effects = |cable: &Cable| {
         let loses = [cable.a, cable.b].iter().any(|&from| cable.loss_from(from) != Loss::NONE);
         loses || cable.effects.iter().any(Option::is_some) || cable.traces.iter().any(Option::is_some)
     };
-    match &config.domains {
-        Some(labels) => labelled(network, labels, changing),
-        None => partition(network, threads, changing),
+    if let Some(labels) = &config.domains {
+        return labelled(&config.network, labels, |cable| has_effects(&config.network.cables[cable]));
     }
+    let loaded = loaded_network(config, routes);
+    partition(&loaded, threads, |cable| has_effects(&config.network.cables[cable]))
 }
 
 /// The number of full packets that the links of one domain, on average, can send in a window.

@@ -189,14 +189,26 @@ impl Simulation {
     ///
     /// # Errors
     /// A scheme cannot be built, or the network is not one in which every host reaches every other.
-    pub fn new(config: RunConfig) -> Result<Simulation, BuildError> {
+    pub fn new(mut config: RunConfig) -> Result<Simulation, BuildError> {
         let routes = check(&config)?;
-        let cores = config.machine.cores;
-        Ok(match config.threads {
-            Threads::Exactly(threads) if threads > 1 => Simulation::divided(config, routes, threads),
-            Threads::Auto if Simulation::gains(&config, cores) => Simulation::divided(config, routes, cores),
-            // A division that the caller made is a division on one thread, too.
-            _ if config.domains.is_some() => Simulation::divided(config, routes, 1),
+        let (asked, must_gain) = match config.threads {
+            Threads::One => (1, false),
+            Threads::Exactly(threads) => (threads.max(1), false),
+            Threads::Auto => (config.machine.cores.max(1), true),
+        };
+        // A division that the caller made is a division on one thread, too.
+        if asked < 2 && config.domains.is_none() {
+            return Ok(Simulation::undivided(config, routes));
+        }
+        Ok(match Simulation::partition(&mut config, &routes, asked) {
+            Ok(partition) if !must_gain || hops_in_window(&config, &partition) >= GAINFUL_HOPS => {
+                Simulation::divided(config, routes, asked, &partition)
+            }
+            Err(reason) if !must_gain => {
+                let mut simulation = Simulation::undivided(config, routes);
+                (simulation.division.asked, simulation.division.unsuited) = (asked, Some(reason));
+                simulation
+            }
             _ => Simulation::undivided(config, routes),
         })
     }
@@ -221,25 +233,17 @@ impl Simulation {
         }
     }
 
-    /// A run in several domains on so many threads, if it is suited to it.
-    fn divided(config: RunConfig, routes: Routes, asked: usize) -> Simulation {
-        let partition = match Simulation::partition(&config, asked) {
-            Ok(partition) => partition,
-            Err(reason) => {
-                let mut simulation = Simulation::undivided(config, routes);
-                (simulation.division.asked, simulation.division.unsuited) = (asked, Some(reason));
-                return simulation;
-            }
-        };
-        let links = largest_domain(&config, &partition);
+    /// A run in the domains of `partition` on so many threads.
+    fn divided(config: RunConfig, routes: Routes, asked: usize, partition: &Partition) -> Simulation {
+        let links = largest_domain(&config, partition);
         let machine = config.machine;
         let parts = Parts::of(config, routes);
         let world = if links <= DomainFabric::<EventTree<LARGE>>::LINKS {
-            AnyWorld::Divided(Domains::new(parts, &partition, asked, machine))
+            AnyWorld::Divided(Domains::new(parts, partition, asked, machine))
         } else if links <= DomainFabric::<EventTree<HUGE>>::LINKS {
-            AnyWorld::HugeDivided(Domains::new(parts, &partition, asked, machine))
+            AnyWorld::HugeDivided(Domains::new(parts, partition, asked, machine))
         } else {
-            AnyWorld::VastDivided(Domains::new(parts, &partition, asked, machine))
+            AnyWorld::VastDivided(Domains::new(parts, partition, asked, machine))
         };
         let threads = asked.min(partition.domains);
         let (domains, lookahead) = (partition.domains, partition.lookahead);
@@ -247,16 +251,10 @@ impl Simulation {
     }
 
     /// The domains of a run on so many threads, or the reason for a single one.
-    fn partition(config: &RunConfig, threads: usize) -> Result<Partition, Unsuited> {
+    fn partition(config: &mut RunConfig, routes: &Routes, threads: usize) -> Result<Partition, Unsuited> {
         Unsuited::of(config).map_or(Ok(()), Err)?;
-        let partition = division_of(config, threads);
+        let partition = division_of(config, routes, threads);
         if partition.domains < 2 { Err(Unsuited::Undivided) } else { Ok(partition) }
-    }
-
-    /// True if the run gains from this number of threads.
-    fn gains(config: &RunConfig, threads: usize) -> bool {
-        let gains = |partition: Partition| hops_in_window(config, &partition) >= GAINFUL_HOPS;
-        threads > 1 && Simulation::partition(config, threads).is_ok_and(gains)
     }
 
     /// The division of the run into domains.
