@@ -7,7 +7,7 @@ import pytest
 
 import sparelane
 from command_line import invoke
-from sparelane.simulation import simulate
+from sparelane.simulation import bench, simulate
 
 # Three sites on a line: any cut is a long cable. Flows are small, and most of them cross it.
 SITES = """\
@@ -123,3 +123,11 @@ def test_a_run_on_several_threads_can_be_cancelled_and_interrupted() -> None:
     kept = simulate.prepare(SITES.replace("200ms", "1000s"), threads=2).run(lambda share: False, keep=True)
     assert kept.is_interrupted
     assert 0 < kept.totals["end_s"] < 1000
+
+
+def test_the_benchmark_compares_one_thread_with_several() -> None:
+    one = bench.speedup("sites", SITES, {"duration": "50ms"}, threads=2, rounds=3)
+    assert (one.domains, len(one.alone_s), len(one.together_s), one.have_equal_digests) == (2, 3, 3, True)
+    assert one.ratio == sorted(alone / together for alone, together in zip(one.alone_s, one.together_s, strict=True))[1]
+    refused = invoke("bench", "--threads", "2", "--ladder")
+    assert "--threads has its own workloads" in refused.output

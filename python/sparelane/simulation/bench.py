@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import subprocess
 import sys
 import time
@@ -118,7 +119,7 @@ def measure(topology: Path, duration: str, ssthresh_segments: int | None) -> Tim
         ScenarioError: the workload cannot be run.
     """
     memory.reset_peak()
-    prepared = simulate.prepare(scenario_text(topology, duration, ssthresh_segments))
+    prepared = simulate.prepare(scenario_text(topology, duration, ssthresh_segments), threads=1)
     wall_s, cpu_s = time.perf_counter(), time.process_time()
     result = prepared.run()
     cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - wall_s
@@ -206,7 +207,7 @@ def _timed_fat_tree(ports: int, duration: str) -> tuple[Timing, float, Totals]:
     """The timing of a fat tree, the time to build it in seconds, and the totals of its run."""
     memory.reset_peak()
     began_s = time.perf_counter()
-    prepared = simulate.prepare(LADDER_TEMPLATE.format(k=ports, duration=_duration_value(duration)))
+    prepared = simulate.prepare(LADDER_TEMPLATE.format(k=ports, duration=_duration_value(duration)), threads=1)
     build_s = time.perf_counter() - began_s
     wall_s, cpu_s = time.perf_counter(), time.process_time()
     totals = prepared.run().totals
@@ -214,6 +215,70 @@ def _timed_fat_tree(ports: int, duration: str) -> tuple[Timing, float, Totals]:
     peak_mb = memory.peak_bytes() / 1e6
     timing = Timing(f"fat-tree-{ports}", totals["events"], totals["packet_hops"], cpu_s, wall_s, peak_mb)
     return timing, build_s, totals
+
+
+@dataclass(frozen=True, slots=True)
+class Speedup:
+    """The times of one run on one thread and on several, in rounds of both.
+
+    Attributes:
+        workload: its name.
+        domains: the domains of the run on several threads.
+        alone_s: elapsed times on one thread, seconds.
+        together_s: elapsed times on several threads, seconds.
+        have_equal_digests: whether all runs gave the same results, as they must.
+    """
+
+    workload: str
+    domains: int
+    alone_s: list[float]
+    together_s: list[float]
+    have_equal_digests: bool
+
+    @property
+    def ratio(self) -> float:
+        """The median, over all rounds, of the time on one thread divided by that on several."""
+        return statistics.median(
+            alone / together for alone, together in zip(self.alone_s, self.together_s, strict=True)
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """The times as JSON values."""
+        return {**asdict(self), "ratio": self.ratio}
+
+
+def threaded_workloads(scratch: Path) -> dict[str, tuple[str, dict[str, object]]]:
+    """Scenarios, with settings, that gain from several threads, by name.
+
+    Raises:
+        OutputError: the standard workloads can neither be found nor made.
+    """
+    leafspine = next(path for path in standard_workloads(scratch) if path.stem == "leafspine")
+    return {
+        "fat tree, k = 16": (LADDER_TEMPLATE.format(k=16, duration=toml_value("4ms")), {}),
+        "fat tree, k = 32": (LADDER_TEMPLATE.format(k=32, duration=toml_value("1ms")), {}),
+        "leafspine": (scenario_text(leafspine, "50ms", None), {}),
+        "Internet-2, RC3": ("rc3-internet2", {"duration": "2s", "workload.scheme": "rc3"}),
+    }
+
+
+def speedup(name: str, scenario: str, settings: dict[str, object], threads: int, rounds: int) -> Speedup:
+    """Runs a scenario on one thread and on several, in turn.
+
+    Raises:
+        ScenarioError: the scenario cannot be run.
+    """
+    times: dict[int, list[float]] = {1: [], threads: []}
+    digests, domains = set(), 1
+    for _ in range(rounds):
+        for count, elapsed_s in times.items():
+            prepared = simulate.prepare(scenario, set=settings, threads=count)
+            domains = max(domains, prepared.division().domains)
+            began_s = time.perf_counter()
+            result = prepared.run()
+            elapsed_s.append(time.perf_counter() - began_s)
+            digests.add(result.digest)
+    return Speedup(name, domains, times[1], times[threads], len(digests) == 1)
 
 
 def standard_workloads(scratch: Path) -> list[Path]:

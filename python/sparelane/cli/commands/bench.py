@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,8 +11,11 @@ from pathlib import Path
 import click
 
 from sparelane.common import folders
-from sparelane.simulation import bench
+from sparelane.simulation import bench, simulate
 from sparelane.terminal.streams import STREAMS
+
+# The number of times that each workload runs on one thread and on several.
+ROUNDS = 5
 
 
 @click.command("bench")
@@ -32,9 +36,20 @@ from sparelane.terminal.streams import STREAMS
     is_flag=True,
     help="Run fat trees of 8 to 64 ports at the same load. The column later is the time of a hop in the second half.",
 )
+@click.option(
+    "threads",
+    "--threads",
+    type=click.IntRange(2, simulate.MAX_THREADS),
+    help="Compare large networks on this many threads with one thread, in pairs.",
+)
 @click.option("json_file", "--json", type=click.Path(path_type=Path, dir_okay=False), help="File for the timings.")
 def command(
-    workloads: tuple[Path, ...], duration: str | None, ssthresh: int | None, ladder: bool, json_file: Path | None
+    workloads: tuple[Path, ...],
+    duration: str | None,
+    ssthresh: int | None,
+    ladder: bool,
+    threads: int | None,
+    json_file: Path | None,
 ) -> None:
     """Time the simulator on workloads. Each is a .topo file, with its .flows file in the same folder.
 
@@ -45,6 +60,11 @@ def command(
     """
     if json_file is not None:
         folders.ready_file(json_file)
+    if threads is not None:
+        if workloads or ssthresh is not None or duration is not None or ladder:
+            raise click.UsageError("--threads has its own workloads; allowed: --json")
+        _run_on_threads(threads, json_file)
+        return
     if ladder:
         if workloads or ssthresh is not None:
             raise click.UsageError("--ladder has its own workloads; allowed: --duration and --json")
@@ -62,6 +82,21 @@ def command(
             )
             _keep(timings, json_file)
             _print(timings[-1])
+            if STREAMS.is_unread and json_file is None:
+                break
+
+
+def _run_on_threads(threads: int, json_file: Path | None) -> None:
+    click.echo(f"{'workload':<18} domains  1 thread, s  {threads} threads, s  ratio  digests")
+    speedups: list[bench.Speedup] = []
+    with tempfile.TemporaryDirectory(prefix="sparelane-") as scratch:
+        for name, (scenario, settings) in bench.threaded_workloads(Path(scratch)).items():
+            one = bench.speedup(name, scenario, settings, threads, ROUNDS)
+            speedups.append(one)
+            _keep(speedups, json_file)
+            alone_s, together_s = statistics.median(one.alone_s), statistics.median(one.together_s)
+            digests = "equal" if one.have_equal_digests else "DIFFERENT"
+            click.echo(f"{name:<18} {one.domains:>7} {alone_s:>12.3f} {together_s:>13.3f} {one.ratio:>6.2f}  {digests}")
             if STREAMS.is_unread and json_file is None:
                 break
 
@@ -111,7 +146,7 @@ def _print(timing: bench.Timing) -> None:
     )
 
 
-def _keep(timings: Sequence[bench.Timing | bench.FatTreeTiming], path: Path | None) -> None:
+def _keep(timings: Sequence[bench.Timing | bench.FatTreeTiming | bench.Speedup], path: Path | None) -> None:
     """Writes the timings so far to the file, if one is given."""
     if path is None:
         return
