@@ -182,3 +182,105 @@ fn rtcp_takes_the_weight_of_each_flow() {
     let changed = (1..12).filter(|&row| large[row] && heavier[row] != base[row]).count();
     assert!(changed > 0, "{base:?} {heavier:?}");
 }
+
+/// An RC3 flow on a kept connection, whose sender once had everything reported and then got more data that it may not send:
+/// acknowledgments of what was reported are missing, and only its timer brings them.
+const REPORTED_AND_THEN_WRITTEN: &str = r#"
+duration = "2000s"
+seed = 601068
+routing = "single-path"
+[topology]
+kind = "spine-leaf"
+spines = 3
+leaves = 3
+servers = 2
+server_rate = "66521376bps"
+spine_rate = "1395753bps"
+delay = "1322854ps"
+[queue]
+kind = "priority"
+limit = "240169B"
+[nic]
+kind = "priority"
+[[link]]
+select = "access"
+loss = 0.001
+loss_of = "data"
+[transport]
+preset = "ns-3"
+rack_tlp = true
+mss = "1206B"
+header = "51B"
+min_rto = "10817538100ps"
+ecn = "l4s"
+[[workload]]
+kind = "bulk"
+pairs = "next"
+flows = 5
+size = "1236573B"
+scheme = "s0"
+[[workload]]
+kind = "bulk"
+pairs = "random"
+flows = 4
+size = "374358B"
+writes = { first = "53B", then = "2429B", every = "18478us" }
+scheme = "s0"
+connections = "reused"
+[[workload]]
+kind = "requests"
+load = 0.12139332657103512
+sizes = { kind = "points", bytes = [1, 1460, 30000], probability = [0.4, 0.4, 0.2] }
+clients = ["leaf3_h1"]
+servers = ["leaf1_h1"]
+fan_out = [{ flows = 1, share = 1.0 }]
+end = "57747us"
+start = "16672us"
+scheme = "s0"
+[[drop]]
+from = "leaf1"
+to = "spine2"
+flow = 1
+segments = [16, 31, 32, 36, 39]
+copies = 1
+[[drop]]
+from = "leaf2"
+to = "spine3"
+flow = 0
+segments = [3, 6, 13, 23, 28]
+copies = 2
+[[change]]
+at = "2469us"
+between = ["leaf2", "leaf2_h2"]
+loss = 0.06859926371089474
+[[change]]
+at = "12044us"
+between = ["leaf1", "leaf1_h2"]
+down = true
+[[change]]
+at = "12628us"
+between = ["leaf1", "leaf1_h2"]
+down = false
+[[change]]
+at = "17617us"
+between = ["spine3", "leaf1"]
+rate = "2978746bps"
+delay = "879280238ps"
+[[change]]
+at = "26467us"
+between = ["leaf3", "spine3"]
+from = "leaf3"
+loss = 0.07506207164860618
+
+[scheme.s0]
+controller = "rc3"
+tail_rate = "unbounded"
+tail_burst = 9515
+inner = { controller = "veno", initial_window = 160 }
+"#;
+
+#[test]
+fn rc3_sends_what_is_written_after_everything_was_reported() {
+    let totals = run(REPORTED_AND_THEN_WRITTEN).totals;
+    assert!(totals.flows > 8 && totals.finished_flows == totals.flows, "{totals:?}");
+}

@@ -6,8 +6,9 @@
 
 use std::time::Duration;
 
-/// The first slices are for one thread and for all in turn. They are the slowest, because memory is allocated in them.
-const FIRST: u64 = 8;
+/// Of the first slices, the second is for one thread and the others are for all. The first is slow, because memory is
+/// allocated in it.
+const FIRST: u64 = 4;
 
 /// A speed counts for less with every slice, so that one that was measured long ago does not decide.
 const FADING: f64 = 0.95;
@@ -34,7 +35,7 @@ impl Pace {
     pub(super) fn threads(&self) -> usize {
         let [alone, together] = self.speeds;
         let is_on_all = if self.slices < FIRST {
-            self.slices.is_multiple_of(2)
+            self.slices != 1
         } else {
             let is_trial = self.slices.is_multiple_of(TRIALS);
             (together >= alone) != is_trial

@@ -342,5 +342,5 @@ fn jumbo_frames_in_chunks_pass_noisy_hosts() {
 /// The memory of a million flows in docs/speed-and-ns3.md depends on this size.
 #[test]
 fn a_flow_takes_one_and_a_half_kilobytes() {
-    assert!(size_of::<super::flow::Flow>() <= 1536, "{}", size_of::<super::flow::Flow>());
+    assert!(size_of::<super::flow::Flow>() <= 1024, "{}", size_of::<super::flow::Flow>());
 }

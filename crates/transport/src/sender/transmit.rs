@@ -28,7 +28,14 @@ impl Sender {
         {
             return Some(probe);
         }
-        if self.scheduler.is_some() { self.poll_scheduled(now, nic_idle) } else { self.poll_established(now, nic_idle) }
+        let next = match self.scheduler {
+            Some(_) => self.poll_scheduled(now, nic_idle),
+            None => self.poll_established(now, nic_idle),
+        };
+        if next.is_none() && self.features.uses_tail {
+            self.restart_stopped_timer(now);
+        }
+        next
     }
 
     /// Returns the next segment that TCP sends now on an open connection, before any scheduler.
@@ -59,7 +66,6 @@ impl Sender {
             if !waits_for_window {
                 self.mark_app_limited();
             }
-            self.restart_stopped_timer(now);
             return None;
         }
         waits_for_window |= head.is_some();
@@ -234,10 +240,9 @@ impl Sender {
     }
 
     /// Restarts the retransmission timer if it stopped when the receiver had everything, more data was written since, and
-    /// none of it may be sent because acknowledgments are missing.
+    /// nothing may be sent now because acknowledgments are missing.
     fn restart_stopped_timer(&mut self, now: Time) {
-        let has_stopped = self.features.uses_tail && self.timers.rto_deadline == Time::NEVER;
-        if has_stopped && self.outstanding() > 0 && !self.is_done() {
+        if self.timers.rto_deadline == Time::NEVER && self.outstanding() > 0 && !self.is_done() {
             self.timers.rto_deadline = now + self.rtt.rto();
         }
     }
