@@ -174,9 +174,11 @@ impl<Q: EventQueue + Send + 'static> Domains<Q> {
         Ok(until > self.stop)
     }
 
+    /// Ends a slice at `now`: everything up to then has happened. Views of the run then see the flows that are open.
     fn set_now(&mut self, now: Time) {
         self.now = now;
         self.domains.iter_mut().for_each(|domain| domain.world.now = now);
+        self.flows.settle(&mut worlds(&mut self.domains), after(now));
     }
 
     /// A flow with its ends in these domains and slots.
@@ -279,7 +281,6 @@ impl<Q: EventQueue + Send + 'static> Domains<Q> {
     /// Passes the controller of the open flow `id` to `steer`, then lets its sender send. Returns false if no such flow
     /// is open.
     pub(crate) fn steer(&mut self, id: u32, steer: &mut dyn FnMut(&mut dyn CongestionControl)) -> bool {
-        self.flows.settle(&mut worlds(&mut self.domains), after(self.now));
         let is_steered = self.domains.iter_mut().any(|domain| domain.world.steer_sender(id, steer));
         // What was sent may be due before the next event of all domains.
         self.next = self.next.min(self.now);

@@ -5,7 +5,7 @@ use sparelane_catalogue::workload::{
     ArrivalRate, Classed, Destinations, LoadOn, Merge, Poisson, PoissonSpec, SizeDistribution, TrafficClasses,
 };
 use sparelane_core::{Domain, Dur, Stream, Time};
-use sparelane_sim::{Discipline, FlowSource, Loss, Records, Routing, RunConfig, Simulation, Threads};
+use sparelane_sim::{Discipline, FlowSource, Loss, NodeId, Records, Routing, RunConfig, Simulation, Threads};
 use std::sync::Arc;
 
 /// A random scenario that is suited to several domains.
@@ -89,4 +89,52 @@ fn random_divisions_of_random_scenarios_give_the_same_records() {
     }
     assert!(divided > 40, "{divided} runs in several domains");
     assert!(finished > 2_000 && lost > 2_000, "{finished} flows finished, {lost} packets were lost");
+}
+
+/// What an observer of a run sees between two slices.
+fn seen(
+    simulation: &mut Simulation,
+    ends: &[(NodeId, NodeId)],
+) -> (Time, Vec<(u32, u64, Time, u64)>, Vec<Option<u64>>) {
+    let mut view = simulation.view();
+    let mut flows = Vec::new();
+    view.for_each_open_flow(&mut |flow| {
+        flows.push((flow.id, flow.held_bytes, flow.finish, flow.sender.in_flight_bytes()));
+    });
+    flows.sort_unstable();
+    for &(id, held_bytes, ..) in &flows {
+        assert_eq!(view.flow(id).map(|flow| flow.held_bytes), Some(held_bytes), "flow {id}");
+    }
+    let sent = ends.iter().map(|&(from, to)| view.sent_bytes(from, to)).collect();
+    (view.now(), flows, sent)
+}
+
+#[test]
+fn views_between_slices_and_steering_are_those_of_a_run_in_one_domain() {
+    let (mut divided, mut open) = (0, 0);
+    for seed in (0..20).step_by(2) {
+        let config = suited(seed);
+        let ends: Vec<_> =
+            config.network.cables.iter().flat_map(|cable| [(cable.a, cable.b), (cable.b, cable.a)]).collect();
+        let domains = Some(labels(&config, &mut Stream::new(seed, Domain::Test, 78)));
+        let mut whole = Simulation::new(suited(seed)).expect("a run");
+        let mut parts = Simulation::new(RunConfig { domains, ..config }).expect("a run");
+        divided += u32::from(parts.division().domains > 1);
+        for step in 1..=20 {
+            let until = Time::ZERO + Dur::from_ms(step * 31);
+            let progress = [&mut whole, &mut parts].map(|run| run.advance_to(until).expect("the laws hold"));
+            assert_eq!(progress[0], progress[1], "seed {seed}, step {step}");
+            let [in_whole, in_parts] = [&mut whole, &mut parts].map(|run| seen(run, &ends));
+            assert_eq!(in_whole, in_parts, "seed {seed}, step {step}");
+            open += in_whole.1.len();
+            // Steering lets the sender send what it may, which is nothing more.
+            for id in (0..40).step_by(7) {
+                let [in_whole, in_parts] = [&mut whole, &mut parts].map(|run| run.steer(id, &mut |_| {}));
+                assert_eq!(in_whole, in_parts, "seed {seed}, step {step}, flow {id}");
+            }
+        }
+        let [whole, parts] = [whole, parts].map(|run| comparable(run.finish().expect("the laws hold")));
+        assert_eq!(whole, parts, "seed {seed}");
+    }
+    assert!(divided > 5 && open > 500, "{divided} runs in several domains, {open} open flows");
 }
