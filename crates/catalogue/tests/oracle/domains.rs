@@ -92,10 +92,15 @@ fn random_divisions_of_random_scenarios_give_the_same_records() {
 }
 
 /// What an observer of a run sees between two slices.
-fn seen(
-    simulation: &mut Simulation,
-    ends: &[(NodeId, NodeId)],
-) -> (Time, Vec<(u32, u64, Time, u64)>, Vec<Option<u64>>) {
+#[derive(Debug, PartialEq)]
+struct Seen {
+    now: Time,
+    /// The number, the held bytes, the end and the bytes in flight of each open flow.
+    flows: Vec<(u32, u64, Time, u64)>,
+    sent_bytes: Vec<Option<u64>>,
+}
+
+fn seen(simulation: &mut Simulation, ends: &[(NodeId, NodeId)]) -> Seen {
     let mut view = simulation.view();
     let mut flows = Vec::new();
     view.for_each_open_flow(&mut |flow| {
@@ -105,8 +110,7 @@ fn seen(
     for &(id, held_bytes, ..) in &flows {
         assert_eq!(view.flow(id).map(|flow| flow.held_bytes), Some(held_bytes), "flow {id}");
     }
-    let sent = ends.iter().map(|&(from, to)| view.sent_bytes(from, to)).collect();
-    (view.now(), flows, sent)
+    Seen { now: view.now(), flows, sent_bytes: ends.iter().map(|&(from, to)| view.sent_bytes(from, to)).collect() }
 }
 
 #[test]
@@ -126,7 +130,7 @@ fn views_between_slices_and_steering_are_those_of_a_run_in_one_domain() {
             assert_eq!(progress[0], progress[1], "seed {seed}, step {step}");
             let [in_whole, in_parts] = [&mut whole, &mut parts].map(|run| seen(run, &ends));
             assert_eq!(in_whole, in_parts, "seed {seed}, step {step}");
-            open += in_whole.1.len();
+            open += in_whole.flows.len();
             // Steering lets the sender send what it may, which is nothing more.
             for id in (0..40).step_by(7) {
                 let [in_whole, in_parts] = [&mut whole, &mut parts].map(|run| run.steer(id, &mut |_| {}));
