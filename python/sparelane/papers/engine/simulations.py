@@ -40,7 +40,8 @@ def simulate(simulation: Simulation, progress: Progress | None = None, store: St
 def _in_simulator(simulation: Simulation, progress: Progress | None) -> tuple[str, Callable[[], Outcome]]:
     """The key of a simulation, and the function that runs it."""
     began_s = time.thread_time()
-    prepared = prepare(library.find(simulation.scenario), seed=simulation.seed, set=simulation.settings)
+    # The runner has a process for each core.
+    prepared = prepare(library.find(simulation.scenario), seed=simulation.seed, set=simulation.settings, threads=1)
     key = stores.simulator_key(prepared.resolved())
 
     def run() -> Outcome:
