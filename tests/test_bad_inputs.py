@@ -118,6 +118,9 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             self.name = arguments[1]
             self.prepared = real(*arguments)
 
+        def division(self) -> tuple[int, int, int, str | None]:
+            return self.prepared.division()
+
         def run(self, *arguments: Any, **options: Any) -> _native.Results:
             begun.append(self.name)
             return self.prepared.run(*arguments, **options)

@@ -587,6 +587,7 @@ INSIDE: dict[str, tuple[str, str]] = {
 NOT_SIMULATED: dict[str, str] = {
     "table (top level): title": "text for people",
     "table (top level): source": "text for people",
+    "table (top level): threads": "results do not depend on the number of threads",
 }
 
 
