@@ -111,6 +111,21 @@ pub struct QueueSpec {
     pub rcp: Option<RcpSpec>,
 }
 
+impl QueueSpec {
+    /// A FIFO queue of this size, which neither marks nor refuses classes.
+    pub(crate) fn fifo(limit: Limit) -> QueueSpec {
+        QueueSpec {
+            discipline: Discipline::Fifo,
+            limit,
+            mark_at: None,
+            bars_low_priority: false,
+            push_out: true,
+            room: RoomNeeded::Packet,
+            rcp: None,
+        }
+    }
+}
+
 /// The free space, in bytes, that a packet needs to be admitted. Makes no difference if the size is in packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RoomNeeded {
@@ -307,7 +322,7 @@ pub enum Threads {
     /// One thread.
     #[default]
     One,
-    /// So many threads, at least one.
+    /// This number of threads, at least one.
     Exactly(usize),
     /// As many threads as the machine has cores, if the run is large enough to gain from them, and otherwise one.
     Auto,

@@ -28,9 +28,9 @@ use crate::config::{Machine, RunConfig};
 use crate::engine::event_queue::EventQueue;
 use crate::engine::fabric::Fabric;
 use crate::observe::{FlowView, Inside};
-use crate::physics::PhysicsViolation;
+use crate::physics::{PhysicsViolation, check_conserved};
 use crate::records::Records;
-use crate::routing::network::{Cable, Loss, NodeId};
+use crate::routing::network::{Cable, Loss, Network, NodeId};
 use crate::routing::partition::{Partition, labelled, partition};
 use crate::routing::routes::Routes;
 use crate::wire::link::LinkCounts;
@@ -84,8 +84,8 @@ struct Slice {
     until: Time,
 }
 
-/// The division of the network of `config`, whose flows are an open loop: the one that it names, or one for so many threads
-/// that have equal shares of the expected traffic.
+/// The division of the network of `config`, whose flows are an open loop. Without one in `config`, the domains are as many
+/// as `threads`, if possible, and have equal shares of the expected traffic.
 pub(crate) fn division_of(config: &mut RunConfig, routes: &Routes, threads: usize) -> Partition {
     let has_effects = |cable: &Cable| {
         let loses = [cable.a, cable.b].iter().any(|&from| cable.loss_from(from) != Loss::NONE);
@@ -98,20 +98,15 @@ pub(crate) fn division_of(config: &mut RunConfig, routes: &Routes, threads: usiz
     partition(&loaded, threads, |cable| has_effects(&config.network.cables[cable]))
 }
 
-/// The number of full packets that the links of one domain, on average, can send in a window.
-pub(crate) fn hops_in_window(config: &RunConfig, partition: &Partition) -> u64 {
-    let bits = FULL_PACKET_BYTES * 8;
-    let rates = config.network.cables.iter().flat_map(|cable| cable.rates).map(|rate| u128::from(rate.as_bps()));
-    let bits_per_s: u128 = rates.sum::<u128>() / partition.domains as u128;
-    let packets = bits_per_s * u128::from(partition.lookahead.as_ps()) / (u128::from(bits) * PS_PER_S);
-    packets.try_into().unwrap_or(u64::MAX)
+/// The number of full packets that the links of one of so many domains can send, on average, in a window of this length.
+pub(crate) fn hops_in_window(network: &Network, domains: usize, window: Dur) -> u64 {
+    let rates = network.cables.iter().flat_map(|cable| cable.rates).map(Rate::as_bps);
+    let all = Rate::from_bps(rates.fold(0, u64::saturating_add) / domains as u64);
+    all.bytes_in(window) / FULL_PACKET_BYTES
 }
 
 /// The size of a usual packet.
 const FULL_PACKET_BYTES: u64 = 1_500;
-
-/// Picoseconds per second.
-const PS_PER_S: u128 = 1_000_000_000_000;
 
 /// The number of links of the largest domain, wires from others included.
 pub(crate) fn largest_domain(config: &RunConfig, partition: &Partition) -> usize {
@@ -267,10 +262,7 @@ impl<Q: EventQueue + Send + 'static> Domains<Q> {
         let total = |count: fn(&Tally) -> u64| worlds.iter().map(|world| count(&world.tally)).sum::<u64>();
         let (came, went) = (total(|tally| tally.injected), total(|tally| tally.delivered + tally.dropped));
         for held in [in_network, held] {
-            if came != went + held {
-                let place = "in the network".to_owned();
-                return Err(PhysicsViolation::NotConserved { place, came, went, held });
-            }
+            check_conserved("in the network", came, went, held)?;
         }
         records.totals.events = worlds.iter().map(|world| world.fabric.events()).sum();
         records.totals.packet_hops = packet_hops;
@@ -342,14 +334,14 @@ struct Progress {
     reached: Time,
 }
 
-/// What the first thread does between windows.
+/// The state for planning between windows. Only the first thread has it.
 struct Planner<'a> {
     flows: &'a mut Flows,
     layout: &'a Layout,
     sides: &'a [[u16; 2]],
 }
 
-/// What all threads of a slice share.
+/// The state that all threads of a slice share.
 struct Shared<Q> {
     domains: Vec<Mutex<Domain<Q>>>,
     exchange: Exchange,
@@ -468,9 +460,8 @@ impl<Q: EventQueue + Send + 'static> Inside for Domains<Q> {
         self.layout.link_between(from, to)
     }
 
-    fn is_in_view(&self, from: NodeId, to: NodeId) -> bool {
+    fn is_in_view(&self, _: NodeId, _: NodeId) -> bool {
         // A run with observers is not in several domains.
-        let _ = (from, to);
         false
     }
 

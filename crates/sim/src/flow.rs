@@ -73,6 +73,15 @@ pub struct Writes {
     pub every: Dur,
 }
 
+/// A source without flows.
+pub(crate) struct NoFlows;
+
+impl FlowSource for NoFlows {
+    fn next_flow(&mut self) -> Option<FlowSpec> {
+        None
+    }
+}
+
 /// A stream of flows, in order of their start. Flows are read just ahead of simulated time, so memory does not grow
 /// with the length of a run.
 pub trait FlowSource: Send {

@@ -54,3 +54,11 @@ pub enum PhysicsViolation {
         limit: u64,
     },
 }
+
+/// Checks that what came to a place, packets, is what went and what it holds.
+pub(crate) fn check_conserved(place: &str, came: u64, went: u64, held: u64) -> Result<(), PhysicsViolation> {
+    if came == went + held {
+        return Ok(());
+    }
+    Err(PhysicsViolation::NotConserved { place: place.to_owned(), came, went, held })
+}

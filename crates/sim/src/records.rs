@@ -102,7 +102,7 @@ impl FlowTable {
     }
 }
 
-/// What the row of a flow gets when the flow is over, or when the run is.
+/// The results of a flow, which complete its row once the flow or the run is over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcome {
     /// The row.

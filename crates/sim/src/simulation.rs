@@ -121,8 +121,8 @@ const MEDIUM: usize = 512;
 const LARGE: usize = 4096;
 const HUGE: usize = 32_768;
 
-/// The number of packet-hops in a window, for each domain and at full load, from which a run gains from several threads.
-/// Measured: see `docs/speed-and-ns3.md`.
+/// The number of packet-hops in a window, for each domain and at full load, from which a run uses all cores by itself. This
+/// is a choice, not a measured limit: `docs/speed-and-ns3.md` has a run that gains with fewer.
 const GAINFUL_HOPS: u64 = 500;
 
 /// The most cables of one network: each takes two sources of the calendar.
@@ -200,8 +200,16 @@ impl Simulation {
         if asked < 2 && config.domains.is_none() {
             return Ok(Simulation::undivided(config, routes));
         }
+        // No window is longer than the longest delay. This spares small runs the division.
+        let longest = config.network.cables.iter().map(|cable| cable.delay).max().unwrap_or_default();
+        if must_gain && config.domains.is_none() && hops_in_window(&config.network, 2, longest) < GAINFUL_HOPS {
+            return Ok(Simulation::undivided(config, routes));
+        }
         Ok(match Simulation::partition(&mut config, &routes, asked) {
-            Ok(partition) if !must_gain || hops_in_window(&config, &partition) >= GAINFUL_HOPS => {
+            Ok(partition)
+                if !must_gain
+                    || hops_in_window(&config.network, partition.domains, partition.lookahead) >= GAINFUL_HOPS =>
+            {
                 Simulation::divided(config, routes, asked, &partition)
             }
             Err(reason) if !must_gain => {
@@ -233,7 +241,7 @@ impl Simulation {
         }
     }
 
-    /// A run in the domains of `partition` on so many threads.
+    /// A run in the domains of `partition`, on up to `asked` threads.
     fn divided(config: RunConfig, routes: Routes, asked: usize, partition: &Partition) -> Simulation {
         let links = largest_domain(&config, partition);
         let machine = config.machine;
@@ -250,7 +258,7 @@ impl Simulation {
         Simulation { world, division: Division { domains, threads, asked, lookahead, unsuited: None } }
     }
 
-    /// The domains of a run on so many threads, or the reason for a single one.
+    /// The domains of a run on `threads` threads, or the reason for a single one.
     fn partition(config: &mut RunConfig, routes: &Routes, threads: usize) -> Result<Partition, Unsuited> {
         Unsuited::of(config).map_or(Ok(()), Err)?;
         let partition = division_of(config, routes, threads);

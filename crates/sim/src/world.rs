@@ -68,7 +68,7 @@ pub(crate) struct World<F> {
     /// Idle connections that flows may take.
     pools: Pools,
     cross_traffic: Vec<cross::Source>,
-    /// What concerns other domains, if the world is one of several domains.
+    /// The state that other domains share, if the world is one of several.
     borders: AtBorders,
     pub(crate) changes: Changes,
     pub(crate) layout: Layout,
@@ -97,7 +97,7 @@ struct AtHosts {
     departures: Departures,
 }
 
-/// What an event was.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Event,

@@ -589,8 +589,8 @@ mod tests {
         }
     }
 
-    /// With p' = 1, the controller drops every packet. Less than two packets of the largest size are spared; the delay in
-    /// L still marks.
+    /// With p' = 1, the controller drops every packet, except while less than two packets of the largest size wait. Even
+    /// then, the delay in L marks.
     #[test]
     fn the_controller_spares_less_than_two_large_packets() {
         let leaves = |packets: &[Packet], th_len| {

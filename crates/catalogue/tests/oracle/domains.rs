@@ -1,29 +1,16 @@
 //! A run in several domains, however they are cut and on however many threads, has the records of a run in one.
 
-use super::scenario;
-use sparelane_catalogue::workload::{
-    ArrivalRate, Classed, Destinations, LoadOn, Merge, Poisson, PoissonSpec, SizeDistribution, TrafficClasses,
-};
+use super::{poisson, scenario};
+use sparelane_catalogue::workload::{Classed, Merge, TrafficClasses};
 use sparelane_core::{Domain, Dur, Stream, Time};
-use sparelane_sim::{Discipline, FlowSource, Loss, NodeId, Records, Routing, RunConfig, Simulation, Threads};
+use sparelane_sim::{Discipline, FlowSource, Loss, NodeId, Records, RunConfig, Simulation, Threads};
 use std::sync::Arc;
 
 /// A random scenario that is suited to several domains.
 fn suited(seed: u64) -> RunConfig {
     let config = scenario(seed);
     let flows = |scheme: u16| -> Box<dyn FlowSource> {
-        let spec = PoissonSpec {
-            sources: config.network.hosts(),
-            destinations: Destinations::AnyOther,
-            rate: ArrivalRate::Load(0.1, LoadOn::Access),
-            routing: Routing::default(),
-            sizes: SizeDistribution::points(&[(100, 0.4), (9_000, 0.4), (120_000, 0.2)]).expect("sizes"),
-            start: Time::ZERO,
-            end: Time::ZERO + Dur::from_ms(400),
-            scheme,
-            number: u32::from(scheme),
-        };
-        let source = Box::new(Poisson::new(&config.network, spec, seed).expect("a workload"));
+        let source = poisson(&config.network, scheme, seed);
         let classes = TrafficClasses { below: vec![(5_000, 0)], rest: 1 };
         if scheme.is_multiple_of(2) { source } else { Box::new(Classed::new(source, classes)) }
     };
@@ -91,7 +78,7 @@ fn random_divisions_of_random_scenarios_give_the_same_records() {
     assert!(finished > 2_000 && lost > 2_000, "{finished} flows finished, {lost} packets were lost");
 }
 
-/// What an observer of a run sees between two slices.
+/// The view of a run between two slices.
 #[derive(Debug, PartialEq)]
 struct Seen {
     now: Time,

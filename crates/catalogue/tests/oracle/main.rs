@@ -330,31 +330,35 @@ fn observers(rng: &mut Stream, probes: Vec<Probe>, seed: u64) -> Vec<Box<dyn Obs
     [Some(series), delays, log].into_iter().flatten().collect()
 }
 
+/// Flows of 400 ms at a tenth of the rate of the interfaces.
+fn poisson(network: &Network, scheme: u16, seed: u64) -> Box<dyn FlowSource> {
+    let spec = PoissonSpec {
+        sources: network.hosts(),
+        destinations: Destinations::AnyOther,
+        rate: ArrivalRate::Load(0.1, LoadOn::Access),
+        routing: Routing::default(),
+        sizes: SizeDistribution::points(&[(100, 0.4), (9_000, 0.4), (120_000, 0.2)]).expect("sizes"),
+        start: Time::ZERO,
+        end: Time::ZERO + Dur::from_ms(400),
+        scheme,
+        number: u32::from(scheme),
+    };
+    Box::new(Poisson::new(network, spec, seed).expect("a workload"))
+}
+
 /// A random scenario; the same seed yields the same one.
 fn scenario(seed: u64) -> RunConfig {
     let mut rng = Stream::new(seed, Domain::Test, 1);
     let network = network(&mut rng);
-    let hosts = network.hosts();
     let echoed = ["ledbat", "rapid"][(seed % 2) as usize];
     let schemes: Vec<Scheme> = ["newreno", "cubic", "rc3", "constant", "rcp", "dctcp", echoed]
         .iter()
         .map(|name| scheme(name, &mut rng))
         .collect();
     let flows = |scheme: u16| -> Box<dyn FlowSource> {
-        let spec = PoissonSpec {
-            sources: hosts.clone(),
-            destinations: Destinations::AnyOther,
-            rate: ArrivalRate::Load(0.1, LoadOn::Access),
-            routing: Routing::default(),
-            sizes: SizeDistribution::points(&[(100, 0.4), (9_000, 0.4), (120_000, 0.2)]).expect("sizes"),
-            start: Time::ZERO,
-            end: Time::ZERO + Dur::from_ms(400),
-            scheme,
-            number: u32::from(scheme),
-        };
         let source: Box<dyn FlowSource> = match scheme {
             7 => users(&network, seed),
-            _ => Box::new(Poisson::new(&network, spec, seed).expect("a workload")),
+            _ => poisson(&network, scheme, seed),
         };
         let mut rng = Stream::new(seed, Domain::Test, 10 + u64::from(scheme));
         let classes = TrafficClasses { below: vec![(5_000, 0)], rest: 1 };

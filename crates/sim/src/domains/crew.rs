@@ -18,7 +18,7 @@ struct Member<T> {
     thread: JoinHandle<()>,
 }
 
-/// What a thread does in a slice: `work` with its number, from one.
+/// The task of a thread in a slice: a function of the shared state and of the number of the thread, from one.
 type Task<T> = (Arc<T>, fn(&T, usize));
 
 impl<T: Send + Sync + 'static> Crew<T> {
@@ -27,7 +27,7 @@ impl<T: Send + Sync + 'static> Crew<T> {
         Crew { members: Vec::new() }
     }
 
-    /// Calls `work` with `shared` on so many threads of the crew, and `lead` on this one. Returns when all are done.
+    /// Calls `work` with `shared` on `threads` threads of the crew, and `lead` on this one. Returns when all are done.
     ///
     /// # Panics
     /// If one of them does.

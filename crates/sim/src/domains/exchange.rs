@@ -23,7 +23,7 @@ use std::{
 pub(crate) struct Parcel {
     /// Packets, each with the number of the link that it is on and its time of arrival.
     pub(crate) packets: Vec<(u32, Packet)>,
-    /// What travels with acknowledgments. Their packets have an index into this list.
+    /// SACK blocks and echoes of acknowledgments, whose packets have an index into this list.
     pub(crate) blocks: Vec<Entry>,
 }
 
@@ -33,7 +33,7 @@ impl Parcel {
     }
 }
 
-/// What a domain publishes at the end of a window.
+/// The state that a domain publishes at the end of a window.
 #[derive(Debug, Default)]
 struct Notice {
     next_ps: AtomicU64,
@@ -65,7 +65,7 @@ impl Summary {
     }
 }
 
-/// What one window writes and the next one reads.
+/// Parcels and notices of one window, which the next one reads.
 #[derive(Debug, Default)]
 struct Side {
     /// Parcels by receiving domain, then by sending domain.
@@ -161,7 +161,7 @@ pub(super) struct Barrier {
 pub(super) struct Broken;
 
 impl Barrier {
-    /// A barrier for so many threads on a machine with `cores`; zero if their number is not known.
+    /// A barrier for `threads` threads on a machine with `cores` cores; zero if their number is not known.
     pub(super) fn new(threads: usize, cores: usize) -> Barrier {
         // With fewer cores than threads, active waiting takes the time of those that are waited for.
         let patience = if threads <= cores || cores == 0 { 20_000 } else { 0 };

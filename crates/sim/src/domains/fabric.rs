@@ -2,16 +2,16 @@
 //!
 //! A link belongs to the domain of its sending node. If it leads to another domain, packets leave for that domain as soon as
 //! their departure is certain: as they arrive at a FIFO queue, and otherwise as they leave the transmitter. The other domain
-//! has the wire, as a link without a queue. Links keep their order among each other, on which the order of simultaneous events depends.
+//! has the wire, as a link without a queue. Links keep their order among each other, on which the order of simultaneous
+//! events depends.
 
-use crate::config::{Change, Discipline, QueueSpec, RoomNeeded};
+use crate::config::{Change, QueueSpec};
 use crate::engine::event_queue::EventQueue;
 use crate::engine::fabric::{Ahead, Alarm, Event, Fabric, LinkFabric, PartEnd, StageEvent};
-use crate::routing::network::{Limit, Loss};
+use crate::routing::network::Limit;
 use crate::wire::link::{LinkCounts, LinkSpec, PlannedDrop};
 use crate::wire::packet::Packet;
 use sparelane_core::{Dur, Rate, Time};
-use std::sync::Arc;
 
 /// The number of a link that the domain does not have.
 const ABSENT: u32 = u32::MAX;
@@ -120,34 +120,8 @@ impl<Q: EventQueue> DomainFabric<Q> {
 
 /// The wire of a link from another domain, as a link without a queue.
 fn wire_of(spec: &LinkSpec) -> LinkSpec {
-    let limit = Limit::Bytes(u64::MAX);
-    let queue = QueueSpec {
-        discipline: Discipline::Fifo,
-        limit,
-        mark_at: None,
-        bars_low_priority: false,
-        push_out: true,
-        room: RoomNeeded::Packet,
-        rcp: None,
-    };
-    LinkSpec {
-        rate: spec.rate,
-        delay: Dur::ZERO,
-        mean_delay: Dur::ZERO,
-        effects: None,
-        queue: Arc::new(queue),
-        limit,
-        loss: Loss::NONE,
-        min_time: Dur::ZERO,
-        memory: None,
-        is_watched: true,
-        pauses: None,
-        is_controlled: false,
-        changes: false,
-        reorders: false,
-        trace: None,
-        largest_bytes: spec.largest_bytes,
-    }
+    let queue = QueueSpec::fifo(Limit::Bytes(u64::MAX));
+    LinkSpec { is_watched: true, ..LinkSpec::plain(spec.rate, Dur::ZERO, queue, spec.largest_bytes) }
 }
 
 impl<Q: EventQueue> Fabric for DomainFabric<Q> {

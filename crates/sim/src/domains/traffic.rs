@@ -1,7 +1,7 @@
 //! The traffic that a run is going to have on each link, estimated from its first flows, by which the network is divided.
 
 use crate::config::RunConfig;
-use crate::flow::{FlowSource, FlowSpec};
+use crate::flow::{FlowSource, FlowSpec, NoFlows};
 use crate::routing::network::{Network, NodeKind};
 use crate::routing::routes::Routes;
 use sparelane_core::Rate;
@@ -32,19 +32,10 @@ impl FlowSource for Ahead {
     }
 }
 
-/// A source without flows, in the place of one that is being read.
-struct Nothing;
-
-impl FlowSource for Nothing {
-    fn next_flow(&mut self) -> Option<FlowSpec> {
-        None
-    }
-}
-
 /// The network of `config`, whose flows are an open loop, with the packets that its first flows send over each cable in
 /// place of the rates. Without flows, it is the network itself.
 pub(crate) fn loaded_network(config: &mut RunConfig, routes: &Routes) -> Network {
-    let mut rest = std::mem::replace(&mut config.flows, Box::new(Nothing));
+    let mut rest = std::mem::replace(&mut config.flows, Box::new(NoFlows));
     let flows = std::iter::from_fn(|| rest.next_flow()).take(FLOWS);
     let read: VecDeque<_> = flows.collect();
     let mut network = config.network.clone();

@@ -11,7 +11,7 @@ use crate::domains::exchange::Parcel;
 use crate::domains::fabric::DomainFabric;
 use crate::engine::event_queue::EventQueue;
 use crate::engine::fabric::{Ahead, Alarm, Fabric};
-use crate::flow::{FlowSource, FlowSpec};
+use crate::flow::{FlowSpec, NoFlows};
 use crate::observe::{FlowView, Observers};
 use crate::physics::PhysicsViolation;
 use crate::records::Outcome;
@@ -72,7 +72,7 @@ pub(crate) struct LostPassing {
     pub(crate) at: Instant,
 }
 
-/// What a world does for other domains, or learns for them.
+/// Flows planned by other domains, and reports for them.
 #[derive(Debug, Default)]
 pub(crate) struct AtBorders {
     /// Flows that are going to start, in order.
@@ -94,15 +94,6 @@ impl AtBorders {
     }
 }
 
-/// A source without flows: those of a domain are planned from outside.
-struct NoFlows;
-
-impl FlowSource for NoFlows {
-    fn next_flow(&mut self) -> Option<FlowSpec> {
-        None
-    }
-}
-
 impl Parts {
     /// The parts of a domain.
     pub(crate) fn of_domain(&self) -> Parts {
@@ -112,6 +103,7 @@ impl Parts {
             observers: Observers::default(),
             layout: self.layout.clone(),
             changes: self.changes.clone(),
+            // Flows of a domain are planned from outside.
             flows: Box::new(NoFlows),
             cross_traffic: Vec::new(),
             settings: self.settings.clone(),
@@ -128,7 +120,8 @@ impl<F: Fabric> World<F> {
             let Planned { id, spec, slot, positions, paths, ends, crosses } = planned;
             let cc = self.controller(&spec, &paths[0]);
             let border = crosses.then_some(ends != Ends::Receiver);
-            self.open_at(&Place { id, slot, positions, border }, &spec, &paths, cc);
+            let demands = self.demands(id, &*cc);
+            self.open_at(&Place { id, slot, positions, border }, &spec, &paths, cc, demands);
             if ends != Ends::Receiver {
                 self.send_allowed(slot);
             }

@@ -5,7 +5,7 @@ use super::changes::Changes;
 use super::flow::Flow;
 use super::layout::Layout;
 use crate::engine::fabric::Fabric;
-use crate::physics::PhysicsViolation;
+use crate::physics::{PhysicsViolation, check_conserved};
 use crate::records::{LinkColumns, LinkTable, Outcome, Records};
 use crate::routing::network::Limit;
 use crate::wire::link::{LinkCounts, LinkSpec};
@@ -47,10 +47,7 @@ impl<F: Fabric> World<F> {
         let went = self.tally.delivered + self.tally.dropped;
         // Two independent counts of packets in flight: by their flows, and by the links and hosts that hold them.
         for held in [in_network, held_by_links + self.held_by_hosts()] {
-            if self.tally.injected != went + held {
-                let place = "in the network".to_owned();
-                return Err(PhysicsViolation::NotConserved { place, came: self.tally.injected, went, held });
-            }
+            check_conserved("in the network", self.tally.injected, went, held)?;
         }
         self.records.totals.events = self.fabric.events();
         self.records.totals.packet_hops = packet_hops;

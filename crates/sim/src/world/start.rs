@@ -21,7 +21,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 /// The demands of a flow's controller and observers on its packets.
-struct Demands {
+pub(super) struct Demands {
     /// The kind of time that acknowledgments echo.
     echo: Echo,
     needs: Needs,
@@ -168,7 +168,8 @@ impl<F: Fabric> World<F> {
         self.plan_drops(id, slot, 0);
         // Crossings refer to the slot's previous flow, so observers must get them before it is overwritten.
         self.report_crossings();
-        let ideal = self.open_at(&Place { id, slot, positions: [forward, reverse], border: None }, &spec, &paths, cc);
+        let place = Place { id, slot, positions: [forward, reverse], border: None };
+        let ideal = self.open_at(&place, &spec, &paths, cc, demands);
         self.record_start(id, id, &spec, ideal);
         self.send_allowed(slot);
     }
@@ -180,11 +181,11 @@ impl<F: Fabric> World<F> {
         spec: &FlowSpec,
         [there, back]: &[Vec<u32>; 2],
         cc: Box<dyn CongestionControl>,
+        demands: Demands,
     ) -> Option<Dur> {
         let &Place { id, slot, positions: [forward, reverse], border } = place;
         let scheme = &self.settings.schemes[usize::from(spec.scheme)];
         let (base_class, transport) = (scheme.class, Arc::clone(&scheme.transport));
-        let demands = self.demands(id, &*cc);
         let Demands { echo, needs, uses_tail, requests_rate, is_followed, stamps } = demands;
         let mut source = self.source(id, spec, &transport, cc);
         let handshake = self.handshake(there, back, &transport);
@@ -261,7 +262,7 @@ impl<F: Fabric> World<F> {
     }
 
     /// Collects the demands of the controller and the observers of flow `id`.
-    fn demands(&self, id: u32, cc: &dyn CongestionControl) -> Demands {
+    pub(super) fn demands(&self, id: u32, cc: &dyn CongestionControl) -> Demands {
         let (requests_rate, needs) = (cc.desired_rate().is_some(), cc.needs());
         let echo = Echo::of(needs);
         // A rate header occupies the field of the send time, so such flows are neither followed nor measured.

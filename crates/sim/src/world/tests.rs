@@ -3,7 +3,7 @@
 use super::World;
 use crate::config::{Discipline, FullInterface, Machine, QueueSpec, RoomNeeded, Routing, RunConfig, Scheme, Threads};
 use crate::engine::fabric::TreeFabric;
-use crate::flow::{FlowSource, FlowSpec};
+use crate::flow::{FlowSpec, NoFlows};
 use crate::hosts::{HostAt, HostSpec, Interrupts, TimestampAt};
 use crate::records::Records;
 use crate::routing::network::{Limit, Network, NodeId, NodeKind};
@@ -68,15 +68,6 @@ impl CongestionControl for Spy {
     }
 }
 
-/// A source without flows: the tests open flows themselves.
-struct NoFlows;
-
-impl FlowSource for NoFlows {
-    fn next_flow(&mut self) -> Option<FlowSpec> {
-        None
-    }
-}
-
 /// A run of one flow from left to right.
 struct Case {
     left: HostSpec,
@@ -133,6 +124,7 @@ impl Case {
             host: self.left,
             hosts_at: vec![HostAt { host: RIGHT, spec: self.right }],
             schemes: vec![scheme],
+            // The tests open flows themselves.
             flows: Box::new(NoFlows),
             cross_traffic: Vec::new(),
             drops: Vec::new(),

@@ -18,7 +18,7 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Level {
     /// The coarser graph.
     pub(super) graph: Graph,
-    /// For each node of the next finer graph, its node in this one.
+    /// The node in this graph of each node of the next finer graph.
     pub(super) groups: Vec<u32>,
 }
 

@@ -4,7 +4,7 @@
 pub(super) struct Graph {
     /// The weight of each node: the work that it causes.
     pub(super) weights: Vec<u64>,
-    /// Where the edges of each node begin, and at last their number.
+    /// The index of the first edge of each node, and at the end the number of edges.
     starts: Vec<u32>,
     /// The other end and the weight of each edge, by node.
     edges: Vec<(u32, u64)>,

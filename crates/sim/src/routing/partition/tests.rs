@@ -47,7 +47,7 @@ fn cut(network: &Network, division: &Partition) -> Vec<usize> {
     (0..network.cables.len()).filter(is_cut).collect()
 }
 
-/// Whether the heaviest domain is within `share` of the mean.
+/// Returns true if the heaviest domain is within `share` of the mean.
 fn is_balanced(network: &Network, division: &Partition, share: f64) -> bool {
     let work = work(network, division);
     let mean = work.iter().sum::<u64>() as f64 / work.len() as f64;

@@ -49,6 +49,28 @@ pub(crate) struct LinkSpec {
 }
 
 impl LinkSpec {
+    /// A link with this queue, without effects, shared memory, PAUSE or changes.
+    pub(crate) fn plain(rate: Rate, delay: Dur, queue: QueueSpec, largest_bytes: u64) -> LinkSpec {
+        LinkSpec {
+            rate,
+            delay,
+            mean_delay: delay,
+            effects: None,
+            limit: queue.limit,
+            queue: Arc::new(queue),
+            loss: Loss::NONE,
+            min_time: Dur::ZERO,
+            memory: None,
+            is_watched: false,
+            pauses: None,
+            is_controlled: false,
+            changes: false,
+            reorders: false,
+            trace: None,
+            largest_bytes,
+        }
+    }
+
     /// Updates the rate or the delay after a change.
     pub(crate) fn apply(&mut self, change: Change) {
         match change {
@@ -117,33 +139,7 @@ pub(crate) struct LinkCounts {
 impl LinkSpec {
     /// A link of 8 Mb/s for tests, on which 1000 bytes take a millisecond, with this delay and a queue of 100 packets.
     pub(crate) fn example(discipline: Discipline, delay: Dur, rcp: Option<RcpSpec>) -> LinkSpec {
-        let limit = Limit::Packets(100);
-        let queue = QueueSpec {
-            discipline,
-            limit,
-            mark_at: None,
-            bars_low_priority: false,
-            push_out: true,
-            room: RoomNeeded::Packet,
-            rcp,
-        };
-        LinkSpec {
-            rate: Rate::from_mbps(8),
-            delay,
-            mean_delay: delay,
-            effects: None,
-            queue: Arc::new(queue),
-            limit,
-            loss: Loss::NONE,
-            min_time: Dur::ZERO,
-            memory: None,
-            is_watched: false,
-            pauses: None,
-            is_controlled: false,
-            changes: false,
-            reorders: false,
-            trace: None,
-            largest_bytes: 1000,
-        }
+        let queue = QueueSpec { discipline, rcp, ..QueueSpec::fifo(Limit::Packets(100)) };
+        LinkSpec::plain(Rate::from_mbps(8), delay, queue, 1000)
     }
 }
