@@ -1,5 +1,7 @@
 //! Runs random scenarios. Each is run twice and must keep all invariants, give the same digest twice, and leave no flow
-//! unfinished that plain TCP would finish. A failing scenario is written to a file that `sparelane run` repeats.
+//! unfinished that plain TCP would finish. If its network can be divided, it runs again without observers, in one domain
+//! and in random domains on several threads; both runs must give the same digest. A failing scenario is written to a file
+//! that `sparelane run` repeats.
 //!
 //! `cargo run -p sparelane-scenario --example explore -- COUNT [SEED [FIRST]]`; `make explore N=COUNT SEED=SEED`.
 //! Without a seed, a new one is chosen and printed.
@@ -99,6 +101,11 @@ fn report(held: &[Seen], refused: &BTreeMap<String, u64>) {
         count(|seen| seen.cut),
         count(|seen| seen.longer),
         count(|seen| seen.slow)
+    );
+    eprintln!(
+        "{} runs were repeated in several domains, {} of them on three threads or more",
+        count(|seen| seen.domains > 1),
+        count(|seen| seen.domains > 1 && seen.threads > 2)
     );
     eprintln!("{} draws were refused by the parser:", refused.values().sum::<u64>());
     let mut reasons: Vec<_> = refused.iter().collect();

@@ -1,8 +1,10 @@
 //! The trial of one scenario: the properties that every run must have.
 
 use super::draw::{Drawn, Form, draw};
-use sparelane_scenario::{Scenario, Source, digest};
-use sparelane_sim::Records;
+use sparelane_core::{Domain, Stream};
+use sparelane_scenario::{Scenario, ScenarioError, Source, digest};
+use sparelane_sim::{Division, Records, RunConfig, Simulation, Threads};
+use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
@@ -43,12 +45,15 @@ pub struct Seen {
     pub longer: bool,
     /// True if flows were slow until the end of the longer run: they made progress, or plain TCP did no better.
     pub slow: bool,
+    /// Domains and threads of the run in random domains: one if the scenario needs that, zero if it was cut short.
+    pub domains: usize,
+    pub threads: usize,
 }
 
 /// Draws scenario number `index` under `seed`, and tries it.
 pub fn trial(seed: u64, index: u64) -> (Drawn, Outcome) {
     let drawn = draw(seed, index);
-    let outcome = catch_unwind(AssertUnwindSafe(|| judge(&drawn)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| judge(&drawn, &mut Stream::new(seed, Domain::Test, index))));
     (drawn, outcome.unwrap_or_else(|_| Outcome::Failed("a panic".to_owned())))
 }
 
@@ -59,23 +64,52 @@ struct Run {
 }
 
 fn run(drawn: &Drawn, form: Form, max_events: u64) -> Result<Run, Outcome> {
-    let text = drawn.text(form);
-    let refused = |error: &dyn ToString| Outcome::Refused(error.to_string());
+    finish(parse(drawn, form)?.simulate().map_err(|error| refused(&error))?, max_events)
+}
+
+fn parse(drawn: &Drawn, form: Form) -> Result<Scenario, Outcome> {
     let source = Source { file: "drawn.toml".to_owned(), folder: scratch() };
-    let scenario = Scenario::parse(&text, &source, &[]).map_err(|error| refused(&error))?;
-    let mut simulation = scenario.simulate().map_err(|error| refused(&error))?;
-    let broken = |error: &dyn ToString| Outcome::Failed(format!("a broken law: {}", error.to_string()));
+    Scenario::parse(&drawn.text(form), &source, &[]).map_err(|error| refused(&error))
+}
+
+fn finish(mut simulation: Simulation, max_events: u64) -> Result<Run, Outcome> {
+    let broken = |error: &dyn Error| Outcome::Failed(format!("a broken law: {error}"));
     let progress = simulation.advance(max_events).map_err(|error| broken(&error))?;
     let records = simulation.finish().map_err(|error| broken(&error))?;
     Ok(Run { records, cut: !progress.finished })
 }
 
-/// Tries a scenario.
-pub fn judge(drawn: &Drawn) -> Outcome {
+fn refused(error: &ScenarioError) -> Outcome {
+    Outcome::Refused(error.to_string())
+}
+
+/// Runs a scenario without observers in random domains on two, three or seven threads, and compares the records with
+/// those of a run in one domain. Returns the division; a single domain if the scenario needs one.
+fn divided(drawn: &Drawn, rng: &mut Stream) -> Result<Division, Outcome> {
+    let form = Form::Longer(0);
+    let config = parse(drawn, form)?.build().map_err(|error| refused(&error))?;
+    let most = 2 + rng.below(6);
+    let labels = config.network.nodes.iter().map(|_| rng.below(most) as u16).collect();
+    let threads = Threads::Exactly([2, 3, 7][rng.below(3) as usize]);
+    let parts = Simulation::new(RunConfig { domains: Some(labels), threads, ..config });
+    let parts = parts.map_err(|error| Outcome::Failed(format!("cannot be divided: {error}")))?;
+    let division = parts.division();
+    if division.domains > 1 {
+        let whole = run(drawn, form, u64::MAX)?;
+        let parts = finish(parts, u64::MAX)?;
+        if digest(&whole.records) != digest(&parts.records) {
+            return Err(Outcome::Failed(format!("other records in domains: {division:?}")));
+        }
+    }
+    Ok(division)
+}
+
+/// Tries a scenario. Its random division is drawn from `rng`.
+pub fn judge(drawn: &Drawn, rng: &mut Stream) -> Outcome {
     if let Err(error) = write_traces(drawn, &scratch()) {
         return Outcome::Failed(format!("cannot write a trace to {}: {error}", scratch().display()));
     }
-    let outcome = judged(drawn).unwrap_or_else(|outcome| outcome);
+    let outcome = judged(drawn, rng).unwrap_or_else(|outcome| outcome);
     for (name, _) in &drawn.traces {
         let _ = std::fs::remove_file(scratch().join(name));
     }
@@ -95,7 +129,7 @@ fn scratch() -> PathBuf {
     std::env::temp_dir().join(format!("sparelane-explore-{}", std::process::id()))
 }
 
-fn judged(drawn: &Drawn) -> Result<Outcome, Outcome> {
+fn judged(drawn: &Drawn, rng: &mut Stream) -> Result<Outcome, Outcome> {
     let once = run(drawn, Form::AsDrawn, MAX_EVENTS)?;
     let twice = run(drawn, Form::AsDrawn, MAX_EVENTS)?;
     if digest(&once.records) != digest(&twice.records) {
@@ -109,6 +143,10 @@ fn judged(drawn: &Drawn) -> Result<Outcome, Outcome> {
         cut: once.cut,
         ..Seen::default()
     };
+    if !once.cut {
+        let Division { domains, threads, .. } = divided(drawn, rng)?;
+        (seen.domains, seen.threads) = (domains, threads);
+    }
     if once.cut || !drawn.ends || totals.flows == totals.finished_flows {
         return Ok(Outcome::Held(seen));
     }

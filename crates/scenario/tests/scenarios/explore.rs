@@ -7,6 +7,7 @@ mod trial;
 #[path = "../../examples/explore/value.rs"]
 mod value;
 
+use sparelane_core::{Domain, Stream};
 use std::hash::{BuildHasher, RandomState};
 use trial::{Outcome, judge, trial};
 
@@ -66,6 +67,6 @@ fn a_flow_whose_packets_are_lost_for_minutes_is_not_stuck() {
         observers: String::new(),
         traces: Vec::new(),
     };
-    let outcome = judge(&drawn);
+    let outcome = judge(&drawn, &mut Stream::new(1, Domain::Test, 0));
     assert!(matches!(outcome, Outcome::Held(seen) if seen.slow), "{outcome:?}");
 }
