@@ -97,7 +97,7 @@ def test_fish_gets_the_meaning_of_keys() -> None:
         (["run", "rc3-internet2", "--set", "queue.k"], ["queue.kind="]),
         # Bash treats the equals sign as a separate word, so it replaces only the text after it.
         (["run", "rc3-internet2", "--set", "workload.scheme", "=", "r"], ["rc3"]),
-        (["run", "rc3-internet2", "--seed", "1", "--set", "queue.kind", "=", "fq"], ["fq-codel"]),
+        (["run", "rc3-internet2", "--seed", "1", "--set", "queue.kind", "=", "fq"], ["fq-codel", "fq-pie"]),
         (["run", "rc3-internet2", "--set", "seed", "=", "3", "--set", "queue.k"], ["queue.kind="]),
     ],
 )

@@ -251,6 +251,8 @@ CASES: dict[tuple[str, str], Case] = {
     ("queue", "codel"): queue('kind = "codel"\n', ECN),
     ("queue", "fq-codel"): queue('kind = "fq-codel"\n', ECN),
     ("queue", "pie"): queue('kind = "pie"\n', ECN),
+    ("queue", "fq-pie"): queue('kind = "fq-pie"\n', ECN),
+    ("queue", "cobalt"): queue('kind = "cobalt"\n', ECN),
     ("queue", "dualpi2"): queue(
         'kind = "dualpi2"\nlimit = "200packets"\n',
         {

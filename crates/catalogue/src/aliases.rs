@@ -75,12 +75,16 @@ pub static ALIASES: &[Alias] = &[
         &["fq-codel"],
         "fair queueing without CoDel is not built in; in fq-codel flows take turns",
     ),
-    lacking(&["cake"], &["fq-codel"], "CAKE is not built in; fq-codel is what it grew from"),
-    lacking(&["fqpie"], &["pie", "fq-codel"], "FQ-PIE is not built in"),
+    lacking(
+        &["cake"],
+        &["fq-codel", "cobalt"],
+        "CAKE is not built in; fq-codel is what it grew from, and cobalt the law of its queues",
+    ),
     called(&["dualq", "dualqueue", "l4squeue"], &["dualpi2"], "the coupled dual queue of RFC 9332 is dualpi2"),
     lacking(&["pi2"], &["dualpi2"], "PI2 alone is not built in; it controls the classic queue of dualpi2"),
     lacking(&["ared", "adaptivered", "wred", "gred"], &["red"], "this variant of RED is not built in"),
-    lacking(&["blue", "sfb", "choke", "avq", "rem", "hhf"], &["red", "codel", "pie"], "this queue is not built in"),
+    lacking(&["blue"], &["cobalt"], "BLUE alone is not built in; cobalt joins it with CoDel"),
+    lacking(&["sfb", "choke", "avq", "rem", "hhf"], &["red", "codel", "pie"], "this queue is not built in"),
     Alias {
         words: &["tbf", "htb", "hfsc", "tokenbucket", "shaper", "policer"],
         names: &[],
@@ -88,7 +92,11 @@ pub static ALIASES: &[Alias] = &[
         remark: "a policer is a key of [[link]]; a link has a rate, and cross traffic a token bucket",
         is_here: false,
     },
-    called(&["aqm", "activequeuemanagement"], &["red", "codel", "fq-codel", "pie"], "laws of active queue management"),
+    called(
+        &["aqm", "activequeuemanagement"],
+        &["red", "codel", "fq-codel", "cobalt", "pie", "fq-pie"],
+        "laws of active queue management",
+    ),
     // Topologies.
     called(
         &["bottleneck", "singlebottleneck", "barbell"],

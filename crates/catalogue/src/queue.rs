@@ -4,17 +4,23 @@
 //! The engine itself implements FIFO and strict priority.
 
 mod cells;
+mod cobalt;
 mod codel;
 mod dualpi2;
+mod fair;
 mod fq_codel;
+mod fq_pie;
 mod pie;
 mod red;
 mod weighted_tail_drop;
 
 pub use cells::CellsSpec;
+pub use cobalt::CobaltSpec;
 pub use codel::{CeThreshold, CoDelSpec};
 pub use dualpi2::{DualPi2Spec, Ramp, Scheduler};
+pub use fair::FairSpec;
 pub use fq_codel::FqCoDelSpec;
+pub use fq_pie::FqPieSpec;
 pub use pie::PieSpec;
 pub use red::RedSpec;
 pub use weighted_tail_drop::WeightedTailDropSpec;
@@ -33,7 +39,9 @@ pub static QUEUES: &[QueueForm] = &[
     red::FORM,
     codel::FORM,
     fq_codel::FORM,
+    cobalt::FORM,
     pie::FORM,
+    fq_pie::FORM,
     dualpi2::FORM,
     cells::FORM,
     weighted_tail_drop::FORM,
@@ -164,12 +172,16 @@ mod tests {
         let codel = CoDelSpec { target: least, interval: least, ..CoDelSpec::default() };
         let (min, max) = (packets(1), packets(2));
         let red = RedSpec { min, max, max_probability: 1.0, weight: 1.0, gentle: false, ecn: false };
-        let laws: [&dyn ActiveSpec; 6] = [
+        let pie = PieSpec { target: least, max_burst: Dur::ZERO, ..PieSpec::default() };
+        let fair = FairSpec { flows: 1, quantum: None };
+        let laws: [&dyn ActiveSpec; 8] = [
             &red,
             &RedSpec { weight: 0.01, ..red },
             &codel,
-            &FqCoDelSpec { codel, flows: 1, quantum: None },
-            &PieSpec { target: least, max_burst: Dur::ZERO, ..PieSpec::default() },
+            &FqCoDelSpec { codel, fair },
+            &CobaltSpec { target: least, interval: least },
+            &pie,
+            &FqPieSpec { pie, fair },
             &DualPi2Spec { target: least, alpha: 100.0, ..DualPi2Spec::default() },
         ];
         for spec in laws {

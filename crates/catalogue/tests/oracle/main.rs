@@ -6,7 +6,8 @@ mod live;
 mod tandem;
 
 use sparelane_catalogue::queue::{
-    CeThreshold, CellsSpec, CoDelSpec, DualPi2Spec, FqCoDelSpec, PieSpec, Ramp, RedSpec, Scheduler,
+    CeThreshold, CellsSpec, CoDelSpec, CobaltSpec, DualPi2Spec, FairSpec, FqCoDelSpec, FqPieSpec, PieSpec, Ramp,
+    RedSpec, Scheduler,
 };
 use sparelane_catalogue::topology::Dumbbell;
 use sparelane_catalogue::workload::{
@@ -140,16 +141,23 @@ fn discipline(rng: &mut Stream) -> Discipline {
     let codel = CoDelSpec { target: Dur::from_us(1 + rng.below(3_000)), interval: Dur::from_ms(4), ecn, ce_threshold };
     let [min, max] =
         [[Limit::Bytes(2_000), Limit::Bytes(9_000)], [Limit::Packets(2), Limit::Packets(7)]][rng.below(2) as usize];
-    match rng.below(10) {
+    let pie = PieSpec {
+        target: Dur::from_us(1 + rng.below(1_000)),
+        update_interval: Dur::from_us(1 + rng.below(3_000)),
+        alpha: 20.0,
+        beta: 100.0,
+        max_burst: Dur::from_ms(rng.below(5)),
+        ecn,
+        mark_ecn_threshold: 0.1,
+    };
+    let fair =
+        FairSpec { flows: 1 + rng.below(20) as u32, quantum: (rng.below(2) == 0).then_some(300 + rng.below(3_000)) };
+    match rng.below(12) {
         0 | 1 => Discipline::Fifo,
         2 | 3 => Discipline::Priority,
         4 => Discipline::of(RedSpec { min, max, max_probability: 0.2, weight: 0.1, gentle: rng.below(2) == 0, ecn }),
         5 => Discipline::of(codel),
-        6 => Discipline::of(FqCoDelSpec {
-            codel,
-            flows: 1 + rng.below(20) as u32,
-            quantum: (rng.below(2) == 0).then_some(300 + rng.below(3_000)),
-        }),
+        6 => Discipline::of(FqCoDelSpec { codel, fair }),
         7 => Discipline::of(CellsSpec { cell_bytes: 1 + rng.below(700) }),
         8 => Discipline::of(DualPi2Spec {
             target: Dur::from_us(1 + rng.below(2_000)),
@@ -164,15 +172,9 @@ fn discipline(rng: &mut Stream) -> Discipline {
             ][rng.below(2) as usize],
             ..DualPi2Spec::default()
         }),
-        _ => Discipline::of(PieSpec {
-            target: Dur::from_us(1 + rng.below(1_000)),
-            update_interval: Dur::from_us(1 + rng.below(3_000)),
-            alpha: 20.0,
-            beta: 100.0,
-            max_burst: Dur::from_ms(rng.below(5)),
-            ecn,
-            mark_ecn_threshold: 0.1,
-        }),
+        9 => Discipline::of(FqPieSpec { pie, fair }),
+        10 => Discipline::of(CobaltSpec { target: codel.target, interval: codel.interval }),
+        _ => Discipline::of(pie),
     }
 }
 

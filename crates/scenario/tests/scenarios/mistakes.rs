@@ -383,7 +383,7 @@ fn mistakes_in_queues() {
         (
             "[queue]",
             "[queue]\nkind = \"fiffo\"",
-            "x.toml:5: queue.kind = \"fiffo\": unknown; allowed: fifo, priority, red, codel, fq-codel, pie, dualpi2, cells, weighted-tail-drop; did you mean \"fifo\"?",
+            "x.toml:5: queue.kind = \"fiffo\": unknown; allowed: fifo, priority, red, codel, fq-codel, cobalt, pie, fq-pie, dualpi2, cells, weighted-tail-drop; did you mean \"fifo\"?",
         ),
         (
             "[queue]",
@@ -529,7 +529,7 @@ fn mistakes_in_active_queues() {
         ),
         (
             "kind = \"codel\"\nflows = 4",
-            "x.toml:6: queue.flows = 4: a codel queue has no such setting; allowed: with kind = \"fq-codel\"",
+            "x.toml:6: queue.flows = 4: a codel queue has no such setting; allowed: with kind = \"fq-codel\", \"fq-pie\"",
         ),
         (
             "kind = \"fq-codel\"\nflows = 0",
@@ -541,7 +541,7 @@ fn mistakes_in_active_queues() {
         ),
         (
             "kind = \"fifo\"\necn = true",
-            "x.toml:6: queue.ecn = true: a fifo queue has no such setting; allowed: with kind = \"red\", \"codel\", \"fq-codel\", \"pie\"",
+            "x.toml:6: queue.ecn = true: a fifo queue has no such setting; allowed: with kind = \"red\", \"codel\", \"fq-codel\", \"pie\", \"fq-pie\"",
         ),
         (
             "kind = \"dualpi2\"\nt_update = \"10us\"",
@@ -561,7 +561,7 @@ fn mistakes_in_active_queues() {
         ),
         (
             "kind = \"cdoel\"",
-            "x.toml:5: queue.kind = \"cdoel\": unknown; allowed: fifo, priority, red, codel, fq-codel, pie, dualpi2, cells, weighted-tail-drop; did you mean \"codel\"?",
+            "x.toml:5: queue.kind = \"cdoel\": unknown; allowed: fifo, priority, red, codel, fq-codel, cobalt, pie, fq-pie, dualpi2, cells, weighted-tail-drop; did you mean \"codel\"?",
         ),
     ];
     for (table, expected) in cases {
@@ -598,7 +598,7 @@ fn mistakes_in_active_queues() {
         let message = changed("[queue]", &format!("[queue]\nkind = \"weighted-tail-drop\"{rest}"));
         assert_eq!(message, expected, "{rest}");
     }
-    for kind in ["codel", "pie", "fq-codel", "red\"\nmin = \"5packets\"\nmax = \"15packets"] {
+    for kind in ["codel", "pie", "fq-codel", "fq-pie", "red\"\nmin = \"5packets\"\nmax = \"15packets"] {
         assert_eq!(changed("[queue]", &format!("[queue]\nkind = \"{kind}\"\necn = true")), "no mistake");
         assert_eq!(
             changed("[nic]", &format!("[nic]\nkind = \"{kind}\"")).split(": scheme").last(),

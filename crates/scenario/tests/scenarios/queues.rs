@@ -45,7 +45,7 @@ fn outcome(records: &Records) -> (f64, u64, u64, f64) {
 fn active_queues_keep_the_delay_near_their_target_and_the_link_busy() {
     let (deep_ms, ..) = outcome(&run(&[]));
     assert!(deep_ms > 300.0, "{deep_ms} ms under FIFO");
-    for (kind, most_ms) in [("codel", 25.0), ("fq-codel", 25.0), ("pie", 40.0), ("red", 40.0)] {
+    for (kind, most_ms) in [("codel", 25.0), ("fq-codel", 25.0), ("pie", 40.0), ("fq-pie", 40.0), ("red", 40.0)] {
         let kind_is = format!("queue.kind={kind}");
         // With the default weight the average is too slow for this packet rate: slow start outruns it again and again.
         let red: &[&str] = &["queue.min=5packets", "queue.max=15packets", "queue.limit=60packets", "queue.weight=0.02"];
@@ -58,17 +58,20 @@ fn active_queues_keep_the_delay_near_their_target_and_the_link_busy() {
         );
         let (ms, drops, marks, share) = with("queue.ecn=true");
         // PIE also drops ECN-capable packets while its probability is above the threshold. The buffer of RED is short.
-        let lossless = drops == 0 || ["pie", "red"].contains(&kind);
+        let lossless = drops == 0 || ["pie", "fq-pie", "red"].contains(&kind);
         assert!(
             ms < most_ms && lossless && marks > 5 && share > 0.8,
             "{kind}: {ms} ms, {drops} drops, {marks} marks, {share}"
         );
     }
+    // COBALT always marks.
+    let (ms, _, marks, share) = outcome(&run(&["queue.kind=cobalt"]));
+    assert!(ms < 25.0 && marks > 5 && share > 0.8, "cobalt: {ms} ms, {marks} marks, {share}");
 }
 
 #[test]
 fn the_same_seed_gives_the_same_early_drops_and_another_does_not() {
-    for kind in ["pie", "red"] {
+    for kind in ["pie", "fq-pie", "red"] {
         let (kind, min, max) = (format!("queue.kind={kind}"), "queue.min=5packets", "queue.max=15packets");
         let run = |seed| {
             let all = [kind.as_str(), seed, min, max];

@@ -54,6 +54,15 @@ impl Limit {
         }
     }
 
+    /// Returns true if a backlog of `bytes` in `packets` is above this limit.
+    #[inline]
+    pub fn is_exceeded(self, bytes: u64, packets: u64) -> bool {
+        match self {
+            Limit::Bytes(limit) => bytes > limit,
+            Limit::Packets(limit) => packets > limit,
+        }
+    }
+
     /// Returns true if a backlog of `bytes` in `packets` is at this limit or above.
     #[inline]
     pub fn is_reached(self, bytes: u64, packets: u64) -> bool {
