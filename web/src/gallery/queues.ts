@@ -1,0 +1,193 @@
+/** Questions about queues. */
+
+import { type Question, variant } from "./question.ts";
+
+export const QUEUES: readonly Question[] = [
+  {
+    id: "bufferbloat",
+    topic: "Bufferbloat",
+    title: "Why does an upload make the web slow, and how does CoDel help?",
+    text:
+      "An upload shares 10 Mb/s with short web flows. In a deep FIFO queue, it adds hundreds of milliseconds to each round trip. " +
+      "CoDel drops packets as soon as the delay stays above 5 ms. " +
+      "FQ-CoDel also gives each flow a queue of its own, so the web flows overtake the upload.",
+    next: "Look at the completion times by size, then set the limit of the FIFO to 1 BDP.",
+    view: "completion",
+    toml: `# A long upload and short web flows share a link of 10 Mb/s.
+duration = "20s"
+seed = 1
+
+[topology]
+kind = "dumbbell"
+pairs = 4
+access_rate = "1Gbps"
+access_delay = "1ms"
+bottleneck_rate = "10Mbps"
+bottleneck_delay = "18ms"
+
+[queue]
+kind = "fifo"
+limit = "1000packets"
+
+[scheme.upload]
+controller = "cubic"
+
+[scheme.web]
+controller = "cubic"
+
+[[workload]]
+kind = "bulk"
+scheme = "upload"
+pairs = [["left0", "right0"]]
+
+[[workload]]
+kind = "poisson"
+scheme = "web"
+sources = ["left1", "left2", "left3"]
+flows_per_second = 2
+sizes = { kind = "fixed", size = "30kB" }
+`,
+    variants: [
+      variant("FIFO"),
+      variant("CoDel", { "queue.kind": "codel" }),
+      variant("FQ-CoDel", { "queue.kind": "fq-codel" }),
+    ],
+  },
+  {
+    id: "dctcp",
+    topic: "Marks in datacentres",
+    title: "Where should a switch start to mark for DCTCP?",
+    text:
+      "Two DCTCP flows share a port of 10 Gb/s with a round trip of 80 µs. The queue marks packets above a length of K. " +
+      "With a small K, the queue runs empty after each reduction, and the link idles. " +
+      "With a large K, the link is always busy, but each packet waits longer.",
+    next: "Set K to 65 packets, the value that the DCTCP paper uses at 10 Gb/s.",
+    view: "time",
+    toml: `# Two DCTCP flows share a port of 10 Gb/s. mark_at is K, the queue length above which packets are marked.
+duration = "40ms"
+seed = 1
+
+[topology]
+kind = "dumbbell"
+pairs = 2
+access_rate = "40Gbps"
+access_delay = "10us"
+bottleneck_rate = "10Gbps"
+bottleneck_delay = "20us"
+
+[queue]
+kind = "fifo"
+limit = "700kB"
+mark_at = "5packets"
+
+[transport]
+min_rto = "10ms"
+
+[scheme.dctcp]
+controller = "dctcp"
+transport = { ecn = "dctcp" }
+
+[workload]
+kind = "bulk"
+scheme = "dctcp"
+flows = 2
+`,
+    variants: [
+      variant("K = 5"),
+      variant("K = 20", { "queue.mark_at": "20packets" }),
+      variant("K = 100", { "queue.mark_at": "100packets" }),
+    ],
+  },
+  {
+    id: "l4s",
+    topic: "L4S",
+    title: "Can low latency and classic traffic share a link?",
+    text:
+      "A scalable flow with ECT(1) packets and a CUBIC flow share 40 Mb/s. DualPI2 has a queue for each kind, and couples their marks and drops. " +
+      "The scalable flow waits less than a millisecond, and the CUBIC flow about 15 ms. In one FIFO queue, both wait equally long.",
+    next: "Compare the shares of both flows if the delay of the bottleneck is 50 ms.",
+    view: "time",
+    toml: `# A scalable flow (DCTCP with ECT(1)) and a CUBIC flow share a link of 40 Mb/s.
+duration = "15s"
+seed = 1
+
+[topology]
+kind = "dumbbell"
+pairs = 2
+access_rate = "1Gbps"
+access_delay = "0s"
+bottleneck_rate = "40Mbps"
+bottleneck_delay = "5ms"
+
+[queue]
+kind = "dualpi2"
+limit = "1000packets"
+
+[scheme.scalable]
+controller = "dctcp"
+transport = { ecn = "l4s" }
+
+[scheme.classic]
+controller = "cubic"
+
+[[workload]]
+kind = "bulk"
+scheme = "scalable"
+pairs = [["left0", "right0"]]
+
+[[workload]]
+kind = "bulk"
+scheme = "classic"
+pairs = [["left1", "right1"]]
+`,
+    variants: [variant("DualPI2"), variant("FIFO", { "queue.kind": "fifo", "queue.limit": "200packets" })],
+  },
+  {
+    id: "incast",
+    topic: "Incast",
+    title: "What happens if 40 servers answer at once?",
+    text:
+      "Each of 40 servers sends 64 kB to one client at the same time. With NewReno, the queue of the client's port overflows. " +
+      "Flows that lose their last packets wait for a timeout of 200 ms. With a shorter least timeout, they repair losses sooner. " +
+      "DCTCP keeps the queue short, but its smallest window still limits it.",
+    next: "Set the limit of the queue to 1000 packets: no packet is lost.",
+    view: "completion",
+    toml: `# 40 servers send 64 kB each to one client (h1) at once, over a switch of 1 Gb/s.
+duration = "2s"
+seed = 1
+
+[topology]
+kind = "star"
+hosts = 41
+rate = "1Gbps"
+delay = "25us"
+
+[queue]
+kind = "fifo"
+limit = "100packets"
+mark_at = "20packets"
+
+[transport]
+min_rto = "200ms"
+
+[scheme.newreno]
+controller = "newreno"
+
+[scheme.dctcp]
+controller = "dctcp"
+transport = { ecn = "dctcp" }
+
+[workload]
+kind = "bulk"
+scheme = "newreno"
+pairs = "incast"
+size = "64kB"
+spread = "100us"
+`,
+    variants: [
+      variant("NewReno"),
+      variant("least timeout of 10 ms", { "transport.min_rto": "10ms" }),
+      variant("DCTCP", { "workload.scheme": "dctcp" }),
+    ],
+  },
+];
