@@ -6,9 +6,30 @@ export interface Units {
   steps: readonly (readonly [unit: string, size: number])[];
 }
 
-export const TIME: Units = { steps: [["ns", 1e-9], ["us", 1e-6], ["ms", 1e-3], ["s", 1]] };
-export const RATE: Units = { steps: [["bps", 1], ["kbps", 1e3], ["Mbps", 1e6], ["Gbps", 1e9]] };
-export const SIZE: Units = { steps: [["B", 1], ["kB", 1e3], ["MB", 1e6], ["GB", 1e9]] };
+export const TIME: Units = {
+  steps: [
+    ["ns", 1e-9],
+    ["us", 1e-6],
+    ["ms", 1e-3],
+    ["s", 1],
+  ],
+};
+export const RATE: Units = {
+  steps: [
+    ["bps", 1],
+    ["kbps", 1e3],
+    ["Mbps", 1e6],
+    ["Gbps", 1e9],
+  ],
+};
+export const SIZE: Units = {
+  steps: [
+    ["B", 1],
+    ["kB", 1e3],
+    ["MB", 1e6],
+    ["GB", 1e9],
+  ],
+};
 
 /** A value with its unit, as a scenario writes it. */
 export interface Quantity {
@@ -38,7 +59,14 @@ export function withUnit(base: number, units: Units, digits = 3): string {
 }
 
 const PREFIXES: readonly (readonly [string, number])[] = [
-  ["T", 1e12], ["G", 1e9], ["M", 1e6], ["k", 1e3], ["", 1], ["m", 1e-3], ["µ", 1e-6], ["n", 1e-9],
+  ["T", 1e12],
+  ["G", 1e9],
+  ["M", 1e6],
+  ["k", 1e3],
+  ["", 1],
+  ["m", 1e-3],
+  ["µ", 1e-6],
+  ["n", 1e-9],
 ];
 
 /** Writes a number with an SI prefix, as in "1.5 Mb/s"; "–" if it is not a number. */

@@ -52,6 +52,9 @@ export function differences(one: Json | undefined, other: Json | undefined, path
 export function written(value: Json | undefined): string {
   if (value === undefined) return "default";
   if (Array.isArray(value)) return `[${value.map(written).join(", ")}]`;
-  if (isObject(value)) return `{ ${Object.entries(value).map(([key, one]) => `${key} = ${written(one)}`).join(", ")} }`;
+  if (isObject(value))
+    return `{ ${Object.entries(value)
+      .map(([key, one]) => `${key} = ${written(one)}`)
+      .join(", ")} }`;
   return typeof value === "string" ? value : JSON.stringify(value);
 }

@@ -135,10 +135,7 @@ kind = "bulk"
 scheme = "newreno"
 pairs = [["left1", "right1"]]
 `,
-    variants: [
-      variant("NewReno"),
-      variant("CUBIC", { "workload.0.scheme": "cubic", "workload.1.scheme": "cubic" }),
-    ],
+    variants: [variant("NewReno"), variant("CUBIC", { "workload.0.scheme": "cubic", "workload.1.scheme": "cubic" })],
   },
   {
     id: "lte",

@@ -112,7 +112,10 @@ async function pipe(
   through: GenericTransformStream,
   most: number,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const reader = new Blob([bytes]).stream().pipeThrough(through as TransformStream<Uint8Array, Uint8Array>).getReader();
+  const reader = new Blob([bytes])
+    .stream()
+    .pipeThrough(through as TransformStream<Uint8Array, Uint8Array>)
+    .getReader();
   const parts: Uint8Array[] = [];
   let length = 0;
   for (;;) {
