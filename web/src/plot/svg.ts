@@ -35,7 +35,7 @@ export function toSvg(figure: Figure, theme: Theme): string {
     parts.push(legend(legends[index]!, 14, y + 12, theme));
     const top = y + (legends[index]!.length > 0 ? LEGEND_ROW : 0);
     const ranges = { x: rangeOf(row, "x"), y: rangeOf(row, "y") };
-    row.forEach((panel, column) => parts.push(draw(panel, ranges, column * PANEL_WIDTH, top, theme)));
+    parts.push(...row.map((panel, column) => draw(panel, ranges, column * PANEL_WIDTH, top, theme)));
     y += heights[index]!;
   });
   parts.push("</svg>");
