@@ -18,9 +18,9 @@ mod traffic;
 mod unsuited;
 
 use self::crew::Crew;
-use self::exchange::{Barrier, Exchange, Parcel, Summary};
+use self::exchange::{Barrier, Broken, Exchange, Parcel, Summary};
 use self::fabric::DomainFabric;
-use self::flows::Flows;
+use self::flows::{Batch, Flows};
 use self::pace::Pace;
 use self::traffic::loaded_network;
 pub use self::unsuited::Unsuited;
@@ -34,7 +34,7 @@ use crate::routing::network::{Cable, Loss, Network, NodeId};
 use crate::routing::partition::{Partition, labelled, partition};
 use crate::routing::routes::Routes;
 use crate::wire::link::LinkCounts;
-use crate::world::{Changes, Layout, Parts, Tally, World};
+use crate::world::{Changes, Layout, Parts, Paths, Tally, World};
 use sparelane_cc::CongestionControl;
 use sparelane_core::{Dur, Rate, Time};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -226,8 +226,12 @@ impl<Q: EventQueue + Send + 'static> Domains<Q> {
             begin,
             first: plan,
             plan: Mutex::new(plan),
+            batch: Mutex::default(),
+            paths: (0..threads).map(|_| Mutex::default()).collect(),
+            network: Arc::clone(&self.layout.network),
+            routes: Arc::clone(&self.layout.routes),
         });
-        let planner = Planner { flows: &mut self.flows, layout: &self.layout, sides: &self.sides };
+        let planner = Planner { flows: &mut self.flows, sides: &self.sides };
         let work = |shared: &Shared<Q>, thread| _ = shared.work(thread, None);
         let (end, next) = self.crew.work(threads - 1, &shared, work, |shared| shared.work(0, Some(planner)));
         let Some(Shared { domains, exchange, violation, .. }) = Arc::into_inner(shared) else {
@@ -337,7 +341,6 @@ struct Progress {
 /// The state for planning between windows. Only the first thread has it.
 struct Planner<'a> {
     flows: &'a mut Flows,
-    layout: &'a Layout,
     sides: &'a [[u16; 2]],
 }
 
@@ -356,6 +359,11 @@ struct Shared<Q> {
     first: Plan,
     /// The state after the last planning.
     plan: Mutex<Plan>,
+    /// The flows that are being planned, and the paths of some that each thread has found.
+    batch: Mutex<Arc<Batch>>,
+    paths: Vec<Mutex<Vec<Arc<Paths>>>>,
+    network: Arc<Network>,
+    routes: Arc<Routes>,
 }
 
 /// Releases the other threads if this one panics.
@@ -378,13 +386,10 @@ impl<Q: EventQueue> Shared<Q> {
         while plan.next.min(plan.horizon) <= self.slice.until {
             if plan.next >= plan.horizon {
                 // After planning, the next event is before the horizon, so that no thread plans twice without a window.
-                if let Some(planner) = &mut planner {
-                    *locked(&self.plan) = self.plan(planner, at.reached, plan.next);
+                match self.plan_together(thread, &mut planner, at.reached, plan.next) {
+                    Ok(next) => plan = next,
+                    Err(Broken) => break,
                 }
-                if self.barrier.meet().is_err() {
-                    break;
-                }
-                plan = *locked(&self.plan);
                 continue;
             }
             let end = plan.next.as_ps().saturating_add(self.lookahead.as_ps());
@@ -431,12 +436,35 @@ impl<Q: EventQueue> Shared<Q> {
         self.exchange.publish(window, number, summary);
     }
 
-    /// Ends the flows that are over at `reached`, and plans those that start next.
-    fn plan(&self, planner: &mut Planner<'_>, reached: Time, next: Time) -> Plan {
+    /// Plans the flows that start next. Each thread finds the paths of some of them; the first does the rest.
+    fn plan_together(
+        &self,
+        thread: usize,
+        planner: &mut Option<Planner<'_>>,
+        reached: Time,
+        next: Time,
+    ) -> Result<Plan, Broken> {
+        if let Some(planner) = planner {
+            *locked(&self.batch) = Arc::new(planner.flows.draw());
+        }
+        self.barrier.meet()?;
+        let batch = Arc::clone(&locked(&self.batch));
+        *locked(&self.paths[thread]) = batch.paths(&self.network, &self.routes, thread, self.threads);
+        self.barrier.meet()?;
+        if let Some(planner) = planner {
+            *locked(&self.plan) = self.plan(planner, reached, next, &batch);
+        }
+        self.barrier.meet()?;
+        Ok(*locked(&self.plan))
+    }
+
+    /// Ends the flows that are over at `reached`, and plans those of the batch.
+    fn plan(&self, planner: &mut Planner<'_>, reached: Time, next: Time, batch: &Batch) -> Plan {
         let mut domains: Vec<_> = self.domains.iter().map(locked).collect();
         let mut worlds: Vec<_> = domains.iter_mut().map(|domain| &mut domain.world).collect();
+        let paths: Vec<_> = self.paths.iter().map(|paths| std::mem::take(&mut *locked(paths))).collect();
         planner.flows.settle(&mut worlds, reached);
-        let first = planner.flows.plan(&mut worlds, planner.layout, planner.sides, reached);
+        let first = planner.flows.plan(&mut worlds, planner.sides, reached, batch, &paths);
         Plan { next: next.min(first), horizon: planner.flows.horizon() }
     }
 }

@@ -31,7 +31,7 @@ use self::flow::Flow;
 use self::follow::{Arrivals, Followers};
 use self::interface::{Queueing, Waiting};
 use self::kept::Pools;
-pub(crate) use self::layout::{Layout, link_specs};
+pub(crate) use self::layout::{Layout, Paths, link_specs, paths_of};
 pub(crate) use self::positions::Positions;
 use crate::config::{FullInterface, RunConfig, Scheme};
 use crate::cross::{self, CrossTraffic};

@@ -1,7 +1,7 @@
 //! The trial of one scenario: the properties that every run must have.
 
 use super::draw::{Drawn, Form, draw};
-use sparelane_core::{Domain, Stream};
+use sparelane_core::{Domain, Dur, Stream};
 use sparelane_scenario::{Scenario, ScenarioError, Source, digest};
 use sparelane_sim::{Division, Records, RunConfig, Simulation, Threads};
 use std::error::Error;
@@ -18,6 +18,9 @@ const EXTRA_TIME_S: u64 = 300;
 /// timeouts. If ten links lose a fifth of the packets each, a flow loses that many copies in a row with a probability
 /// of 1e-15; it loses those of five minutes once in a few thousand times.
 const PATIENCE_S: u64 = 20_000;
+
+/// The most windows of a run on several threads, which wait for each other at the end of each.
+const MAX_MEETINGS: u64 = 10_000;
 
 /// The outcome of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,16 +86,24 @@ fn refused(error: &ScenarioError) -> Outcome {
     Outcome::Refused(error.to_string())
 }
 
-/// Runs a scenario without observers in random domains on two, three or seven threads, and compares the records with
-/// those of a run in one domain. Returns the division; a single domain if the scenario needs one.
+/// Runs a scenario without observers in random domains on up to seven threads, and compares the records with those of a
+/// run in one domain. Returns the division; a single domain if the scenario needs one.
 fn divided(drawn: &Drawn, rng: &mut Stream) -> Result<Division, Outcome> {
     let form = Form::Longer(0);
-    let config = parse(drawn, form)?.build().map_err(|error| refused(&error))?;
     let most = 2 + rng.below(6);
-    let labels = config.network.nodes.iter().map(|_| rng.below(most) as u16).collect();
-    let threads = Threads::Exactly([2, 3, 7][rng.below(3) as usize]);
-    let parts = Simulation::new(RunConfig { domains: Some(labels), threads, ..config });
-    let parts = parts.map_err(|error| Outcome::Failed(format!("cannot be divided: {error}")))?;
+    let nodes = parse(drawn, form)?.build().map_err(|error| refused(&error))?.network.nodes.len();
+    let labels: Vec<_> = (0..nodes).map(|_| rng.below(most) as u16).collect();
+    let threads = [2, 2, 3, 7][rng.below(4) as usize];
+    let divide = |threads| {
+        let config = parse(drawn, form)?.build().map_err(|error| refused(&error))?;
+        let config = RunConfig { domains: Some(labels.clone()), threads: Threads::Exactly(threads), ..config };
+        Simulation::new(config).map_err(|error| Outcome::Failed(format!("cannot be divided: {error}")))
+    };
+    let mut parts = divide(threads)?;
+    let windows = Dur::from_us(drawn.duration_us).as_ps() / parts.division().lookahead.as_ps().max(1);
+    if windows > MAX_MEETINGS {
+        parts = divide(1)?;
+    }
     let division = parts.division();
     if division.domains > 1 {
         let whole = run(drawn, form, u64::MAX)?;

@@ -5,18 +5,36 @@ use crate::engine::event_queue::EventQueue;
 use crate::engine::fabric::PartEnd;
 use crate::flow::{FlowSource, FlowSpec};
 use crate::records::{Outcome, Records};
-use crate::routing::network::NodeId;
+use crate::routing::network::{Network, NodeId};
+use crate::routing::routes::Routes;
 use crate::world::domain::{Ends, Instant, LostPassing, PASSING, Planned};
-use crate::world::{Layout, World};
+use crate::world::{Paths, World, paths_of};
 use sparelane_core::Time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// The number of flows that are planned together, unless more start at the same time.
-const PLANNED_TOGETHER: usize = 256;
+/// The number of flows that are planned together, unless more start at the same time. All domains stop for it.
+const PLANNED_TOGETHER: usize = 1_024;
 
 /// The largest number of flows: packets that pass through a domain carry the number of their flow.
 const MOST_FLOWS: u32 = PASSING - 1;
+
+/// Flows that are planned together, in the order of their numbers.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    /// The number of the first.
+    first: u32,
+    specs: Vec<FlowSpec>,
+}
+
+impl Batch {
+    /// The paths of every `step`-th flow from the one at place `start` on. Threads share this work, which is the largest
+    /// part of planning.
+    pub(super) fn paths(&self, network: &Network, routes: &Routes, start: usize, step: usize) -> Vec<Arc<Paths>> {
+        let flows = self.specs.iter().zip(self.first..).skip(start).step_by(step);
+        flows.map(|(spec, id)| Arc::new(paths_of(network, routes, spec, id))).collect()
+    }
+}
 
 /// A flow whose packets pass through several domains.
 #[derive(Debug)]
@@ -81,36 +99,43 @@ impl Flows {
         self.upcoming.map_or(Time::NEVER, |spec| spec.start)
     }
 
-    /// Plans the flows that start next. Everything before `reached` has happened. Returns the start of the first, which is
-    /// before the new horizon.
+    /// Takes the flows that start next from the source. They start before the new horizon.
+    pub(super) fn draw(&mut self) -> Batch {
+        let mut batch = Batch { first: self.planned, specs: Vec::new() };
+        while let Some(spec) = self.upcoming {
+            if batch.specs.len() >= PLANNED_TOGETHER && batch.specs.last().is_some_and(|last| spec.start > last.start) {
+                break;
+            }
+            batch.specs.push(spec);
+            self.upcoming = self.source.next_flow();
+        }
+        batch
+    }
+
+    /// Plans the flows of a batch, with the paths that each of several threads has found. Everything before `reached` has
+    /// happened. Returns the start of the first flow.
     pub(super) fn plan<Q: EventQueue>(
         &mut self,
         worlds: Worlds<'_, '_, Q>,
-        layout: &Layout,
         sides: &[[u16; 2]],
         reached: Time,
+        batch: &Batch,
+        paths: &[Vec<Arc<Paths>>],
     ) -> Time {
-        let first = self.horizon();
-        let mut last = first;
-        let mut count = 0;
-        while let Some(spec) = self.upcoming {
-            if count >= PLANNED_TOGETHER && spec.start > last {
-                break;
-            }
-            self.plan_flow(worlds, layout, sides, reached, &spec);
-            self.upcoming = self.source.next_flow();
-            (count, last) = (count + 1, spec.start);
+        for (place, spec) in batch.specs.iter().enumerate() {
+            let of_thread = &paths[place % paths.len()];
+            self.plan_flow(worlds, sides, reached, spec, &of_thread[place / paths.len()]);
         }
-        first
+        batch.specs.first().map_or(Time::NEVER, |spec| spec.start)
     }
 
     fn plan_flow<Q: EventQueue>(
         &mut self,
         worlds: Worlds<'_, '_, Q>,
-        layout: &Layout,
         sides: &[[u16; 2]],
         reached: Time,
         spec: &FlowSpec,
+        paths: &Arc<Paths>,
     ) {
         let id = self.planned;
         assert!(id < MOST_FLOWS, "more than {MOST_FLOWS} flows in several domains");
@@ -118,7 +143,6 @@ impl Flows {
         assert!(is_plain, "a source that is not an open loop of plain flows runs in one domain");
         self.planned += 1;
         self.without_row.push_back(*spec);
-        let paths = layout.paths(spec, id);
         let side = |link: u32| sides[link as usize];
         let crosses = paths.iter().flatten().any(|&link| side(link)[0] != side(link)[1]);
         let (from, to) = (side(paths[0][0])[0], side(paths[1][0])[0]);
@@ -127,13 +151,12 @@ impl Flows {
         let mut parts = Vec::new();
         let forward = lay(worlds, sides, reached, &paths[0], receives.1, (id, spec.dst), &mut parts);
         let reverse = lay(worlds, sides, reached, &paths[1], sends.1, (id, spec.src), &mut parts);
-        let paths = Arc::new(paths);
         let plan = |slot, ends| Planned {
             id,
             spec: *spec,
             slot,
             positions: [forward, reverse],
-            paths: Arc::clone(&paths),
+            paths: Arc::clone(paths),
             ends,
             crosses,
         };

@@ -257,18 +257,22 @@ impl Calendar {
         self.distribute_far();
     }
 
-    /// The earliest event in `sorted` and `late`, and true if it is in `late`.
+    /// The time and the source of the earliest event in `sorted` and `late`, and true if it is in `late`. Without events,
+    /// the time is [`Time::NEVER`].
+    ///
+    /// The parts are compared one by one: as a tuple they would pass through memory, for a dozen nanoseconds an event.
     #[inline(always)]
-    fn first_of_span(&self) -> Option<(Time, usize, bool)> {
-        let sorted = self.sorted.get(self.place).map(|&key| {
-            let at = Time::from_ps(self.base.as_ps() + (key >> SOURCE_BITS));
-            (at, source_of(key), false)
-        });
-        if self.late.is_empty() {
-            return sorted;
+    fn first_of_span(&self) -> (Time, usize, bool) {
+        let (mut at, mut source, mut is_late) = (Time::NEVER, usize::MAX, false);
+        if let Some(&key) = self.sorted.get(self.place) {
+            (at, source) = (Time::from_ps(self.base.as_ps() + (key >> SOURCE_BITS)), source_of(key));
         }
-        let late = self.late.peek().map(|&Reverse((at, source))| (at, source as usize, true));
-        [sorted, late].into_iter().flatten().min()
+        if let Some(&Reverse((late_at, late_source))) = self.late.peek()
+            && (late_at < at || (late_at == at && (late_source as usize) < source))
+        {
+            (at, source, is_late) = (late_at, late_source as usize, true);
+        }
+        (at, source, is_late)
     }
 }
 
@@ -319,11 +323,11 @@ impl EventQueue for Calendar {
             if self.sorted.len() - self.place < AHEAD {
                 self.sort_next();
             }
-            let first = self.first_of_span().filter(|&(at, ..)| at <= self.alarm.0);
-            let Some((at, source, is_late)) = first else {
+            let (at, source, is_late) = self.first_of_span();
+            if at > self.alarm.0 || at == Time::NEVER {
                 self.now = self.alarm.0;
                 return (self.alarm.0 != Time::NEVER).then_some((self.alarm.1, self.alarm.0));
-            };
+            }
             if is_late {
                 self.late.pop();
             } else {
@@ -343,7 +347,7 @@ impl EventQueue for Calendar {
 
     fn earliest(&self) -> Time {
         let in_ring = self.first_bucket().map_or(Time::NEVER, |bucket| self.start_of(bucket));
-        let in_span = self.first_of_span().map_or(Time::NEVER, |(at, ..)| at);
+        let (in_span, ..) = self.first_of_span();
         self.alarm.0.min(in_span).min(in_ring).min(self.far_from)
     }
 }

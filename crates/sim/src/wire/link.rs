@@ -76,6 +76,8 @@ pub(crate) struct Link {
     /// Packets go onto the next link's wire as well, at once: see `engine/tandems.rs`. This wire then makes no events,
     /// and packets that have arrived at its far end may still be in the ring.
     pub(crate) is_fused: bool,
+    /// The queue may mark packets: `mark_at` has a threshold.
+    may_mark: bool,
     byte_time: ByteTime,
     delay: Dur,
     /// Bytes ever put onto the wire.
@@ -208,6 +210,7 @@ impl Link {
             waits: false,
             bars_low_priority: spec.queue.bars_low_priority,
             is_fused: false,
+            may_mark: spec.queue.mark_at.is_some(),
             queue,
             ingress,
             exact_check: ExactCheck {

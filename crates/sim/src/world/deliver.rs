@@ -5,7 +5,7 @@
 //! kept out of line, so that the loop stays small in the instruction cache.
 
 use super::World;
-use super::flow::{Echo, control_packet};
+use super::flow::{Border, Echo, control_packet};
 use crate::engine::fabric::Fabric;
 use crate::physics::PhysicsViolation;
 use crate::wire::packet::{Flags, NO_BLOCKS, Packet};
@@ -26,11 +26,7 @@ impl<F: Fabric> World<F> {
         self.tally.delivered += 1;
         let Some(flow) = self.flows.get_mut(packet.flow() as usize) else { return self.deliver_datagram(packet) };
         flow.wire.in_network -= 1;
-        if F::IS_DOMAIN
-            && let Some(border) = &mut flow.border
-        {
-            border.last = self.borders.instant(self.now);
-        }
+        let crosses = F::IS_DOMAIN && Border::crosses(&flow.wire);
         // Only the last packet in flight can end a flow: this test spares the others three loads.
         let is_alone = flow.wire.in_network == 0;
         let kind = packet.flags().kind();
@@ -44,8 +40,8 @@ impl<F: Fabric> World<F> {
         if is_alone {
             self.close_if_over(packet.flow());
         }
-        if F::IS_DOMAIN {
-            self.report_done(packet.flow());
+        if crosses {
+            self.note_at_border(packet.flow(), kind);
         }
         Ok(())
     }

@@ -140,14 +140,26 @@ impl<F: Fabric> World<F> {
         self.borders.ended.push(ended);
     }
 
-    /// Reports once that the sender of a flow between domains is done.
-    pub(super) fn report_done(&mut self, slot: u32) {
-        let Some(flow) = self.flows.get_mut(slot as usize) else { return };
-        if let Some(border) = &mut flow.border
-            && border.sends
-            && !border.is_reported
-            && flow.sender.is_done()
-        {
+    /// Notes the delivery of a packet of a flow between domains, if it may have ended the flow: no flow ends before all of
+    /// it has arrived, and so the ends of most flows are left alone. Their state at the border is in no cache.
+    #[inline(always)]
+    pub(super) fn note_at_border(&mut self, slot: u32, kind: Flags) {
+        let flow = &self.flows[slot as usize];
+        let may_be_over =
+            if [Flags::DATA, Flags::SYN].contains(&kind) { flow.receiver.is_finished() } else { flow.sender.is_done() };
+        if may_be_over {
+            self.note_possible_end(slot);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_possible_end(&mut self, slot: u32) {
+        let flow = &mut self.flows[slot as usize];
+        let Some(border) = &mut flow.border else { return };
+        border.last = self.borders.instant(self.now);
+        // The end of the sender is reported once.
+        if border.sends && !border.is_reported && flow.sender.is_done() {
             border.is_reported = true;
             self.borders.done.push(flow.id);
         }

@@ -130,7 +130,8 @@ pub(super) struct Border {
     pub(super) sends: bool,
     /// True once the end of the sender was reported.
     pub(super) is_reported: bool,
-    /// The last event that may have ended the flow: a packet of it arrived here, or was lost.
+    /// The last event that may have ended the flow: after all of it had arrived, a packet of it arrived here, or one was
+    /// lost.
     pub(super) last: Instant,
 }
 
@@ -138,6 +139,12 @@ impl Border {
     /// The count of packets in the network of a flow without any. Packets that leave this domain and never return count
     /// as there, and the count of the other end falls below this number.
     pub(super) const NONE_IN_NETWORK: u32 = 1 << 31;
+
+    /// Returns true if the packets of a flow cross domains, by its count, which is in the cache when a packet arrives.
+    #[inline(always)]
+    pub(super) fn crosses(wire: &OnWire) -> bool {
+        wire.in_network >= Border::NONE_IN_NETWORK / 2
+    }
 }
 
 /// Values that acknowledgments echo, other than marks.

@@ -25,13 +25,21 @@ pub(crate) struct Layout {
     pub(super) queues_in_view: BTreeSet<(NodeId, NodeId)>,
 }
 
+/// The links of a connection, there and back.
+pub(crate) type Paths = [Vec<u32>; 2];
+
+/// Returns the links of a connection in both directions.
+pub(crate) fn paths_of(network: &Network, routes: &Routes, spec: &FlowSpec, connection: u32) -> Paths {
+    [(spec.src, spec.dst), (spec.dst, spec.src)].map(|(from, to)| {
+        let links = routes.links(network, from, to, u64::from(connection));
+        links.unwrap_or_else(|| unreachable!("paths were checked before the run"))
+    })
+}
+
 impl Layout {
     /// Returns the links of a connection in both directions.
-    pub(crate) fn paths(&self, spec: &FlowSpec, connection: u32) -> [Vec<u32>; 2] {
-        [(spec.src, spec.dst), (spec.dst, spec.src)].map(|(from, to)| {
-            let links = self.routes.links(&self.network, from, to, u64::from(connection));
-            links.unwrap_or_else(|| unreachable!("paths were checked before the run"))
-        })
+    pub(crate) fn paths(&self, spec: &FlowSpec, connection: u32) -> Paths {
+        paths_of(&self.network, &self.routes, spec, connection)
     }
 
     /// The link from one node to another, if a cable connects them.

@@ -44,7 +44,7 @@ impl Link {
         }
         let packet = packet.onward(self.last_arrival());
         // The queue may have marked the packet; its copy on the wire has the flags.
-        Some(if self.mark_at.is_some() { packet.with(self.wire.newest_slot().flags()) } else { packet })
+        Some(if self.may_mark { packet.with(self.wire.newest_slot().flags()) } else { packet })
     }
 
     /// Clears arrived packets if the ring is full. No event takes packets off the wire of a fused link.
