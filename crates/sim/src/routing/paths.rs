@@ -40,7 +40,8 @@ struct Exit {
 /// Routers are of one kind if cables of the same delays lead to the same neighbours. They are then equally far from all
 /// others. In a fat tree, these are the edge routers of a pod, and the core routers that have the same neighbours; in a
 /// spine-leaf network, all leaves and all spines. Distances are computed between kinds, when a path to a router of that
-/// kind is first requested, and cached: 16 bytes per kind. Next hops follow from them.
+/// kind is first requested, and cached: 16 bytes per kind. Next hops follow from them. Where routers of a kind have the
+/// same consecutive exits as next hops, these are cached, too: 4 bytes per kind.
 #[derive(Clone, Debug)]
 pub struct RouterPaths {
     /// The index among the routers of each node; [`NO_ROUTER`] for a host.
@@ -53,8 +54,26 @@ pub struct RouterPaths {
     kinds: Vec<u32>,
     /// The cables from a router of each kind, one to each kind of neighbours: that of the least delay.
     exits_of_kinds: Vec<Vec<Exit>>,
-    /// The distances to a router of each kind, once computed.
-    towards: Vec<OnceLock<Box<[Distance]>>>,
+    /// The first router of each kind.
+    first_of_kinds: Vec<u32>,
+    /// No two cables connect the same routers, so that routers of one kind have the same exits in the same order.
+    is_simple: bool,
+    /// The ways to a router of each kind, once computed.
+    towards: Vec<OnceLock<Towards>>,
+}
+
+/// The ways to routers of one kind, from each kind.
+#[derive(Clone, Debug)]
+struct Towards {
+    distances: Box<[Distance]>,
+    next_hops: Box<[NextHops]>,
+}
+
+/// The exits on shortest paths: `count` of them from `first` on, or unknown if `count` is zero.
+#[derive(Clone, Copy, Debug, Default)]
+struct NextHops {
+    first: u16,
+    count: u16,
 }
 
 /// The distances to one router.
@@ -63,6 +82,7 @@ struct Distances<'a> {
     to: u32,
     /// The distances of other routers, by kind.
     of_kinds: &'a [Distance],
+    next_hops: &'a [NextHops],
 }
 
 impl Distances<'_> {
@@ -94,14 +114,19 @@ impl RouterPaths {
         exits.iter_mut().for_each(|exits| exits.sort_by_key(|exit| (exit.to, exit.cable)));
         let kinds = kinds(&exits);
         exits.iter_mut().flatten().for_each(|exit| exit.kind = kinds[exit.to as usize]);
-        let mut exits_of_kinds = Vec::new();
-        for (exits, &kind) in exits.iter().zip(&kinds) {
+        let (mut exits_of_kinds, mut first_of_kinds) = (Vec::new(), Vec::new());
+        for ((place, exits), &kind) in (0..).zip(&exits).zip(&kinds) {
             if kind as usize == exits_of_kinds.len() {
                 exits_of_kinds.push(one_to_each_kind(exits, kind));
+                first_of_kinds.push(place);
             }
         }
+        let is_to_another = |(place, exits): (u32, &Vec<Exit>)| {
+            exits.windows(2).all(|pair| pair[0].to != pair[1].to) && exits.iter().all(|exit| exit.to != place)
+        };
+        let is_simple = (0..).zip(&exits).all(is_to_another);
         let towards = vec![OnceLock::new(); exits_of_kinds.len()];
-        RouterPaths { places, nodes, exits, kinds, exits_of_kinds, towards }
+        RouterPaths { places, nodes, exits, kinds, exits_of_kinds, first_of_kinds, is_simple, towards }
     }
 
     /// The hops from router `from` to router `to`: empty if they are the same, `None` if there is no path or one of
@@ -133,14 +158,27 @@ impl RouterPaths {
     /// Like [`between`](Self::between), for a flow that is spread over all shortest paths: at each router, `hash` picks
     /// one of the next hops.
     pub fn spread(&self, from: NodeId, to: NodeId, hash: u64) -> Option<Vec<Hop>> {
-        self.walk(from, to, |at, mut choices| {
-            let count = choices.clone().count() as u64;
-            if count < 2 {
-                return choices.next();
-            }
-            let pick = Stream::new(hash, Domain::Paths, u64::from(at.0)).below(count);
-            choices.nth(pick as usize)
-        })
+        let pick = |at: NodeId, count: usize| match count {
+            0 | 1 => 0,
+            count => Stream::new(hash, Domain::Paths, u64::from(at.0)).below(count as u64) as usize,
+        };
+        let (mut at, last, distances) = (self.place(from)?, self.place(to)?, self.distances(to)?);
+        let mut hops = Vec::with_capacity(8);
+        let mut found = Vec::new();
+        while at != last {
+            let (node, exits) = (self.nodes[at as usize], &self.exits[at as usize]);
+            let NextHops { first, count } = distances.next_hops[self.kinds[at as usize] as usize];
+            let exit = if count > 0 {
+                exits.get(usize::from(first) + pick(node, usize::from(count)))?
+            } else {
+                found.clear();
+                found.extend(self.choices(at, distances));
+                found.get(pick(node, found.len())).copied()?
+            };
+            hops.push(Hop { cable: exit.cable, from: node });
+            at = exit.to;
+        }
+        Some(hops)
     }
 
     /// The share of many spread flows from `from` to `to` that takes each hop: at every router, flows divide evenly
@@ -215,8 +253,32 @@ impl RouterPaths {
     fn distances(&self, to: NodeId) -> Option<Distances<'_>> {
         let to = self.place(to)?;
         let kind = self.kinds[to as usize];
-        let of_kinds = self.towards[kind as usize].get_or_init(|| distances(&self.exits_of_kinds, kind));
-        Some(Distances { to, of_kinds })
+        let towards = self.towards[kind as usize].get_or_init(|| {
+            let distances = distances(&self.exits_of_kinds, kind);
+            let next_hops = self.next_hops(kind, &distances);
+            Towards { distances, next_hops }
+        });
+        Some(Distances { to, of_kinds: &towards.distances, next_hops: &towards.next_hops })
+    }
+
+    /// The exits on shortest paths to a router of kind `to`, for each kind. They are unknown for kinds that are neighbours of
+    /// the destination, because only one router of kind `to` is the destination, and if they are not consecutive.
+    fn next_hops(&self, to: u32, of_kinds: &[Distance]) -> Box<[NextHops]> {
+        let of_kind = |(&router, &here): (&u32, &Distance)| {
+            let exits = &self.exits[router as usize];
+            if !self.is_simple || exits.iter().any(|exit| exit.kind == to) {
+                return NextHops::default();
+            }
+            let leads = |exit: &Exit| is_on_shortest_path(here, exit.delay, of_kinds[exit.kind as usize]);
+            let first = exits.iter().position(leads).unwrap_or(0);
+            let count = exits[first..].iter().take_while(|exit| leads(exit)).count();
+            let is_all = !exits[first + count..].iter().any(leads);
+            match (u16::try_from(first), u16::try_from(count)) {
+                (Ok(first), Ok(count)) if is_all => NextHops { first, count },
+                _ => NextHops::default(),
+            }
+        };
+        self.first_of_kinds.iter().zip(of_kinds).map(of_kind).collect()
     }
 
     fn distance(&self, place: u32, distances: Distances<'_>) -> Distance {
@@ -242,11 +304,13 @@ impl<'a> Iterator for Choices<'a> {
 
     fn next(&mut self) -> Option<&'a Exit> {
         let (here, distances) = (self.here, self.distances);
-        self.exits.find(|exit| {
-            let there = distances.from(exit.to, exit.kind);
-            there < here && here != UNREACHABLE && longer(there.0, exit.delay) == here.0
-        })
+        self.exits.find(|exit| is_on_shortest_path(here, exit.delay, distances.from(exit.to, exit.kind)))
     }
+}
+
+/// Returns true if a cable of this delay leads closer to the destination, on a shortest path.
+fn is_on_shortest_path(here: Distance, delay: Dur, there: Distance) -> bool {
+    there < here && here != UNREACHABLE && longer(there.0, delay) == here.0
 }
 
 /// Adds two spans and saturates.
@@ -428,7 +492,7 @@ mod tests {
     #[test]
     fn distances_between_kinds_are_those_between_routers() {
         let mut rng = Stream::new(3, Domain::Test, 0);
-        let mut joined = 0;
+        let (mut joined, mut known, mut spread) = (0, 0, 0);
         for _ in 0..300 {
             // Groups of routers that are joined completely, so that many routers are of one kind, and a few more cables.
             let count = 3 + rng.below(10) as u32;
@@ -456,10 +520,22 @@ mod tests {
                 for to in 0..count {
                     let distances = paths.distances(NodeId(to)).expect("a router");
                     assert_eq!(paths.distance(from, distances), all[from as usize][to as usize], "{cables:?}");
+                    if from == to {
+                        continue;
+                    }
+                    // Next hops that are cached are those that are found.
+                    let NextHops { first, count } = distances.next_hops[paths.kinds[from as usize] as usize];
+                    let exits = &paths.exits[from as usize][usize::from(first)..];
+                    let cached = exits[..usize::from(count)].iter().map(|exit| exit.cable);
+                    let found = paths.choices(from, distances).map(|exit| exit.cable);
+                    assert!(count == 0 || cached.eq(found), "{from} to {to}: {cables:?}");
+                    known += u32::from(count > 0);
+                    spread += u32::from(count > 1);
                 }
             }
         }
         assert!(joined > 500, "{joined} routers were of a kind with others");
+        assert!(known > 1_000 && spread > 300, "{known} next hops were cached, {spread} of them several");
     }
 
     #[test]
