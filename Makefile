@@ -26,7 +26,7 @@ SECONDS ?= 600
 
 .DEFAULT_GOAL := help
 
-.PHONY: help races run test test-all test-rust test-bpf test-linux test-linux-rc3 linux-controllers linux-rtcp linux-rc3-off linux-bpf bpf-objects explore fuzz build check \
+.PHONY: help races run test test-all test-rust web test-web test-bpf test-linux test-linux-rc3 linux-controllers linux-rtcp linux-rc3-off linux-bpf bpf-objects explore fuzz build check \
 	stubs results goldens docs bench bench-sweep bench-peers bench-controllers bench-windows bench-wire clean
 
 ## make help: list the targets
@@ -65,6 +65,40 @@ test-all:
 
 test-rust:
 	$(RUST_TESTS)
+
+# The page of the playground, in the place from which `sparelane play` serves it and a wheel takes it.
+PAGE = python/sparelane/play/page/index.html
+ENGINE = web/build/engine/engine_bg.wasm
+ENGINE_SOURCES := $(shell find crates/core crates/cc crates/transport crates/sim crates/catalogue crates/scenario crates/web \
+	-name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock web/build-engine.sh web/bindgen/Cargo.toml web/bindgen/src/main.rs
+PAGE_SOURCES := $(shell find web -maxdepth 1 -type f) $(shell find web/src -type f) $(wildcard scenarios/*.toml)
+# Prints what is missing to build the page; nothing if it can be built.
+MISSING_FOR_WEB = web/build-engine.sh --check
+
+## make web: build the playground, the simulator in a page of the browser
+# Needs Node and the WebAssembly target of Rust; without them, it prints what to install. The first build takes some
+# minutes.
+web: $(PAGE)
+
+$(PAGE): $(ENGINE) $(PAGE_SOURCES)
+	cd web && npm run --silent build
+	mkdir -p $(@D)
+	cp web/dist/index.html web/dist/licences.txt $(@D)
+
+$(ENGINE): $(ENGINE_SOURCES) web/node_modules/.installed
+	web/build-engine.sh
+	touch $@
+
+web/node_modules/.installed: web/package-lock.json
+	@$(MISSING_FOR_WEB)
+	cd web && npm ci --ignore-scripts --no-audit --no-fund --silent
+	touch $@
+
+## make test-web: test the playground: digests of the engine, and the page in Chromium
+# Skips the tests with one line if the page cannot be built here.
+test-web:
+	@if why=$$($(MISSING_FOR_WEB)); then $(MAKE) web && cd web && npm run --silent check && npm run --silent test; \
+		else echo "skipped: make test-web: $$why"; fi
 
 ## make explore: run random scenarios (N=10000 SEED=7)
 # Writes scenarios that fail to out/explore, as files for `sparelane run`.
@@ -185,9 +219,14 @@ goldens: build
 	$(BIN)/python -m sparelane.papers.index
 
 ## make docs: write the documentation to docs/_build/html
-# A warning or a broken link is an error.
+# A warning or a broken link is an error. The playground is a part of the documentation; if it cannot be built here, a
+# page in its place says so.
 docs: build $(VENV)/.docs
+	@if why=$$($(MISSING_FOR_WEB)); then $(MAKE) web; else echo "the documentation has no playground: $$why"; fi
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+	mkdir -p docs/_build/html/playground
+	cp docs/static/no-playground.html docs/_build/html/playground/index.html
+	test ! -e $(PAGE) || cp $(PAGE) docs/_build/html/playground/index.html
 	$(BIN)/python docs/check_links.py docs/_build/html
 
 $(VENV)/.docs: pyproject.toml $(VENV)/.environment
@@ -221,4 +260,4 @@ bench-wire: build
 
 ## make clean: remove .venv, target and out
 clean:
-	rm -rf target $(VENV) $(OUT) benches/work
+	rm -rf target $(VENV) $(OUT) benches/work web/build web/dist web/node_modules python/sparelane/play/page

@@ -29,6 +29,7 @@ ORDER = (
     "reports",
     "sweep_api",
     "papers",
+    "play",
     "cli",
     "__main__",
 )

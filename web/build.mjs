@@ -1,8 +1,9 @@
 /**
- * Builds the page, or bundles the tests.
+ * Builds the page, or runs the tests.
  *
- *     node build.mjs           # dist/index.html: the whole page in one file
- *     node build.mjs tests     # build/tests/*.mjs: the tests, for `node --test`
+ *     node build.mjs                # dist/index.html: the whole page in one file
+ *     node build.mjs tests          # all files in src and tests whose names end in .test.ts
+ *     node build.mjs tests engine   # those with this part in their path
  *
  * The page is one file, so that it works without a server. It contains the styles, the script, the code of the worker as
  * text, and the engine as WebAssembly, compressed and in Base64 (`src/engine/load.ts` has the reason). Its
@@ -14,12 +15,13 @@
  * - `<!-- build:style -->`, in the head: the styles that the script imports
  * - `<!-- build:script -->`, at the end of the body: the data and the script
  *
- * `make web` runs this after `engine/build.sh`, which compiles the engine to `build/engine`.
+ * `make web` runs this after `build-engine.sh`, which compiles the engine to `build/engine`.
  */
 
+import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { constants, gzipSync } from "node:zlib";
 import esbuild from "esbuild";
@@ -27,10 +29,29 @@ import { licences } from "./licences.mjs";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 const ENGINE = join(HERE, "build/engine");
+const TESTS = join(HERE, "build/tests");
 /** The largest page that is allowed, compressed by gzip, bytes. */
 const MOST_BYTES = 1_500_000;
 /** Browsers since 2023 have what the page needs. */
 const TARGET = ["chrome109", "firefox113", "safari16.4"];
+
+/** Makes the ready-made scenarios importable as `virtual:scenarios`. */
+const SCENARIOS = {
+  name: "scenarios",
+  setup(build) {
+    build.onResolve({ filter: /^virtual:scenarios$/ }, ({ path }) => ({ path, namespace: "scenarios" }));
+    build.onLoad({ filter: /.*/, namespace: "scenarios" }, () => {
+      const folder = join(HERE, "../python/sparelane/scenario/shipped");
+      const files = readdirSync(folder).filter((file) => file.endsWith(".toml")).sort();
+      const shipped = files.map((file) => {
+        const toml = readFileSync(join(folder, file), "utf8");
+        const comment = /^(# ?.*\n)+/.exec(toml)?.[0] ?? "";
+        return { name: file.slice(0, -5), summary: comment.replace(/^# ?/gm, "").replace(/\s+/g, " ").trim(), toml };
+      });
+      return { contents: `export const SHIPPED = ${JSON.stringify(shipped)};`, loader: "js" };
+    });
+  },
+};
 
 const COMMON = {
   absWorkingDir: HERE,
@@ -40,17 +61,20 @@ const COMMON = {
   logLevel: "warning",
   metafile: true,
   minify: true,
+  plugins: [SCENARIOS],
   target: TARGET,
   write: false,
 };
 
-if (process.argv[2] === "tests") await buildTests();
+if (process.argv[2] === "tests") await runTests(process.argv[3]);
 else await buildPage();
 
 async function buildPage() {
   const wasm = join(ENGINE, "engine_bg.wasm");
-  if (!existsSync(wasm)) fail("the engine is missing: run engine/build.sh first, or make web");
-  const worker = await esbuild.build({ ...COMMON, entryPoints: ["src/engine/worker.ts"], format: "iife" });
+  if (!existsSync(wasm)) fail("the engine is missing: run web/build-engine.sh first, or make web");
+  // The generated code mentions the address of its module, but the worker never loads from it.
+  const define = { "import.meta.url": '""' };
+  const worker = await esbuild.build({ ...COMMON, define, entryPoints: ["src/engine/worker.ts"], format: "iife" });
   const page = await esbuild.build({ ...COMMON, entryPoints: ["src/main.ts"], format: "esm", outdir: "dist" });
   const text = (result, end) => result.outputFiles.find(({ path }) => path.endsWith(end))?.text ?? "";
   const [script, style] = [text(page, ".js"), text(page, ".css")];
@@ -92,28 +116,32 @@ async function buildPage() {
   if (bytes > MOST_BYTES) fail(`the page has ${bytes} bytes compressed; allowed: ${MOST_BYTES}`);
 }
 
-async function buildTests() {
-  rmSync(join(HERE, "build/tests"), { recursive: true, force: true });
-  const tests = ["src", "tests"].filter((folder) => existsSync(join(HERE, folder))).flatMap((folder) =>
-    readdirSync(join(HERE, folder), { recursive: true })
-      .map((file) => join(folder, String(file)))
-      .filter((file) => /\.test\.(ts|mts|mjs)$/.test(file)),
+/** Bundles the tests whose path contains `part`, and runs them. */
+async function runTests(part = "") {
+  rmSync(TESTS, { recursive: true, force: true });
+  const sources = ["src", "tests"].filter((folder) => existsSync(join(HERE, folder))).flatMap((folder) =>
+    readdirSync(join(HERE, folder), { recursive: true }).map((file) => join(folder, String(file))),
   );
+  const tests = sources.filter((file) => /\.test\.ts$/.test(file) && file.includes(part));
+  if (tests.length === 0) fail(`there is no test with "${part}" in its path`);
   await esbuild.build({
     ...COMMON,
-    entryPoints: tests,
+    // Workers that tests start are files of their own.
+    entryPoints: [...tests, ...sources.filter((file) => /\.worker\.ts$/.test(file))],
     format: "esm",
     minify: false,
-    outdir: "build/tests",
+    outbase: HERE,
+    outdir: TESTS,
     outExtension: { ".js": ".mjs" },
     // Libraries stay in node_modules, and are imported from there.
     packages: "external",
     platform: "node",
-    sourcemap: "inline",
     target: "node18",
     write: true,
   });
-  console.log(`${tests.length} files of tests in ${relative(process.cwd(), join(HERE, "build/tests"))}`);
+  const files = tests.map((file) => join(TESTS, file.replace(/\.ts$/, ".mjs")));
+  const { status } = spawnSync(process.execPath, ["--test", ...files], { cwd: HERE, stdio: "inherit" });
+  process.exit(status ?? 1);
 }
 
 /** A block of data, which browsers do not run. */

@@ -32,6 +32,24 @@ pub enum Data {
     },
 }
 
+impl Data {
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Data::U32(values) => values.len(),
+            Data::U64(values) => values.len(),
+            Data::F64(values) => values.len(),
+            Data::Flags(values) => values.len(),
+            Data::Text { codes, .. } => codes.len(),
+        }
+    }
+
+    /// Returns true if there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
 /// The value that stands for "no value" in records.
 const NONE: u64 = u64::MAX;
 

@@ -12,7 +12,7 @@ use crate::{
 };
 use sparelane_catalogue::Catalogue;
 use sparelane_catalogue::schema::json::Json;
-use sparelane_catalogue::schema::{Form, Key};
+use sparelane_catalogue::schema::{Form, Key, Kind};
 use sparelane_catalogue::workload;
 use sparelane_cc::{Controller, Registry};
 
@@ -52,7 +52,9 @@ pub struct Parameter {
     pub name: &'static str,
     /// The default: a value, `required`, or in parentheses the meaning of its absence.
     pub default: String,
-    /// The allowed values.
+    /// The kind of its values.
+    pub kind: Kind,
+    /// The allowed values, as text.
     pub allowed: String,
     /// The meaning.
     pub meaning: &'static str,
@@ -170,6 +172,7 @@ fn parameter(key: &Key) -> Parameter {
     Parameter {
         name: key.name,
         default: key.default.to_string(),
+        kind: key.kind,
         allowed: key.kind.to_string(),
         meaning: key.meaning,
         source: key.source,

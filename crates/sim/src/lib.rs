@@ -16,6 +16,7 @@
 
 pub mod config;
 pub mod cross;
+#[cfg_attr(target_family = "wasm", expect(dead_code, reason = "WebAssembly has no threads"))]
 mod domains;
 mod engine;
 pub mod flow;

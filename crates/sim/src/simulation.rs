@@ -5,9 +5,14 @@
 //! early.
 
 use crate::config::{RunConfig, Threads};
+#[cfg(not(target_family = "wasm"))]
 use crate::domains::fabric::DomainFabric;
-use crate::domains::{Domains, Unsuited, division_of, hops_in_window, largest_domain};
+#[cfg(not(target_family = "wasm"))]
+use crate::domains::{Domains, largest_domain};
+use crate::domains::{Unsuited, division_of, hops_in_window};
+#[cfg(not(target_family = "wasm"))]
 use crate::engine::calendar::Calendar;
+#[cfg(not(target_family = "wasm"))]
 use crate::engine::event_tree::EventTree;
 use crate::engine::fabric::{CalendarFabric, TreeFabric};
 use crate::observe::{Flows, View};
@@ -16,7 +21,9 @@ use crate::records::{CLASSES, Records};
 use crate::routing::network::{NodeId, NodeKind};
 use crate::routing::partition::Partition;
 use crate::routing::routes::Routes;
-use crate::world::{Parts, World};
+#[cfg(not(target_family = "wasm"))]
+use crate::world::Parts;
+use crate::world::World;
 use sparelane_cc::CongestionControl;
 use sparelane_core::{Dur, Time};
 use sparelane_transport::MAX_HEADER_BYTES;
@@ -128,15 +135,19 @@ const GAINFUL_HOPS: u64 = 500;
 /// The most cables of one network: each takes two sources of the calendar.
 pub const MAX_CABLES: usize = CalendarFabric::LINKS / 2;
 
-/// A world with an event queue that suits its number of links.
+/// A world with an event queue that suits its number of links. WebAssembly has no threads, so it has no divided ones,
+/// which would be a third of the code.
 enum AnyWorld {
     Small(World<TreeFabric<SMALL>>),
     Medium(World<TreeFabric<MEDIUM>>),
     Large(World<TreeFabric<LARGE>>),
     Huge(World<TreeFabric<HUGE>>),
     Vast(World<CalendarFabric>),
+    #[cfg(not(target_family = "wasm"))]
     Divided(Domains<EventTree<LARGE>>),
+    #[cfg(not(target_family = "wasm"))]
     HugeDivided(Domains<EventTree<HUGE>>),
+    #[cfg(not(target_family = "wasm"))]
     VastDivided(Domains<Calendar>),
 }
 
@@ -149,8 +160,11 @@ macro_rules! with_world {
             AnyWorld::Large($world) => $body,
             AnyWorld::Huge($world) => $body,
             AnyWorld::Vast($world) => $body,
+            #[cfg(not(target_family = "wasm"))]
             AnyWorld::Divided($world) => $body,
+            #[cfg(not(target_family = "wasm"))]
             AnyWorld::HugeDivided($world) => $body,
+            #[cfg(not(target_family = "wasm"))]
             AnyWorld::VastDivided($world) => $body,
         }
     };
@@ -241,7 +255,14 @@ impl Simulation {
         }
     }
 
+    /// A run in one domain: WebAssembly has no threads.
+    #[cfg(target_family = "wasm")]
+    fn divided(config: RunConfig, routes: Routes, _asked: usize, _partition: &Partition) -> Simulation {
+        Simulation::undivided(config, routes)
+    }
+
     /// A run in the domains of `partition`, on up to `asked` threads.
+    #[cfg(not(target_family = "wasm"))]
     fn divided(config: RunConfig, routes: Routes, asked: usize, partition: &Partition) -> Simulation {
         let links = largest_domain(&config, partition);
         let machine = config.machine;

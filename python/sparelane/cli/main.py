@@ -29,6 +29,7 @@ COMMANDS = (
     "convert",
     "check",
     "run",
+    "play",
     "sweep",
     "compare",
     "plot",

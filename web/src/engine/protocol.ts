@@ -45,7 +45,7 @@ export interface CatalogueKey {
  * The kind of a key's values.
  *
  * `time`, `rate` and `size` are texts with units, such as `"40ms"`, `"10Mbps"` and `"64kB"`; `limit` is a size that can
- * also be `"2bdp"` or `"100 packets"`. `share` is a number or a text such as `"5%"`. `path` is a file, which the page
+ * also be `"2bdp"` or `"100 packets"`; `volume` is such a size or `"unlimited"`. `share` is a number or a text such as `"5%"`. `path` is a file, which the page
  * cannot read. `other` has the form that `schema` says.
  */
 export type KeyType =
@@ -56,6 +56,7 @@ export type KeyType =
   | "rate"
   | "size"
   | "limit"
+  | "volume"
   | "whole"
   | "number"
   | "share"
@@ -87,7 +88,7 @@ export interface Catalogue {
 export interface ShippedScenario {
   /** The name that `sparelane run` takes. */
   name: string;
-  /** The first line of its comment, which says what it shows. */
+  /** The comment at its top, which says what it shows. */
   summary: string;
   toml: string;
 }
@@ -237,7 +238,7 @@ export interface PacketOptions {
   fromS?: number;
   /** The end of the window; the end of the run by default. */
   toS?: number;
-  /** The number of packets after which recording stops, up to 1,000,000; 100,000 by default. */
+  /** The number of packets after which recording stops, up to 200,000; 100,000 by default. */
   most?: number;
   /** The only flow whose packets are recorded, by its number in order of start; by default those of all flows. */
   flow?: number;

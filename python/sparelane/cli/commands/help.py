@@ -39,6 +39,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "sparelane run dumbbell-cubic --seeds 5",
         "sparelane run dumbbell-cubic --trace flow=0,port=west:east -o traced",
     ),
+    "play": ("sparelane play", "sparelane play rc3-example-66", "sparelane play first.toml --no-open --port 8040"),
     "sweep": (
         "sparelane sweep question.toml --seeds 5 -o results",
         'sparelane sweep dumbbell-cubic --set \'queue.limit=["0.5bdp", "1bdp"]\' -o buffers',
