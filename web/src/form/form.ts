@@ -31,14 +31,44 @@ export function form(state: FormState): TemplateResult {
       ${section("Run", "run", plain(state, ["duration", "seed"]))}
       ${section("Network", "topology", table(state, "[topology]", ["topology"]))}
       ${section("Queue", "queue", table(state, "[queue]", ["queue"]))}
-      ${schemes.map((name) => section(`Scheme ${name}`, `scheme-${name}`, table(state, "[scheme.NAME]", ["scheme", name])))}
-      ${list(state, "Traffic", "[[workload]]", "workload")}
+      ${schemes.map((name) =>
+        section(`Scheme ${name}`, `scheme-${name}`, [
+          table(state, "[scheme.NAME]", ["scheme", name]),
+          schemes.length > 1 ? remover(state, `Remove the scheme ${name}`, ["scheme", name]) : nothing,
+        ]),
+      )}
+      ${adder(state, "Add a scheme", newScheme(schemes))} ${list(state, "Traffic", "[[workload]]", "workload")}
+      ${adder(state, "Add flows", newWorkload(scenario, schemes))}
       ${list(state, "Cross traffic", "[[cross_traffic]]", "cross_traffic")}
       ${list(state, "Change", "[[change]]", "change")}
       ${list(state, "Cable", "[[link]]", "link")}
       ${section("TCP", "transport", table(state, "[transport]", ["transport"]), !isObject(scenario.transport))}
     `,
   )}`;
+}
+
+/** Controllers that a new scheme takes, the first one that has no scheme yet. */
+const NEW_CONTROLLERS = ["cubic", "bbr", "newreno", "vegas", "dctcp", "bbr3", "ledbat", "westwood"];
+
+function newScheme(schemes: readonly string[]): Edit {
+  const name = NEW_CONTROLLERS.find((one) => !schemes.includes(one)) ?? `scheme${schemes.length + 1}`;
+  const controller = NEW_CONTROLLERS.includes(name) ? name : "cubic";
+  return { path: ["scheme", name], value: { controller } };
+}
+
+/** One more workload: a long flow between each pair of hosts. */
+function newWorkload({ workload }: JsonObject, schemes: readonly string[]): Edit {
+  const added = { kind: "bulk", scheme: schemes.at(-1) ?? "cubic" };
+  return { path: ["workload"], value: [...tables(workload), added] };
+}
+
+function adder(state: FormState, label: string, edit: Edit): TemplateResult {
+  return html`<button type="button" class="quiet adder" @click=${() => state.edit([edit])}>${label}</button>`;
+}
+
+function remover(state: FormState, label: string, path: Path): TemplateResult {
+  const remove = (): void => state.edit([{ path, value: undefined }]);
+  return html`<button type="button" class="quiet adder" @click=${remove}>${label}</button>`;
 }
 
 function section(title: string, id: string, content: unknown, isClosed = false): TemplateResult {
@@ -64,7 +94,13 @@ function list(state: FormState, title: string, name: string, key: string): unkno
   return all.map((_, index) => {
     const path = Array.isArray(value) ? [key, index] : [key];
     const heading = all.length > 1 ? `${title} ${index + 1}` : title;
-    return section(heading, `${key}-${index}`, table(state, name, path), key === "change" || key === "link");
+    const isOptional = all.length > 1 || key !== "workload";
+    return section(
+      heading,
+      `${key}-${index}`,
+      [table(state, name, path), isOptional ? remover(state, `Remove ${heading.toLowerCase()}`, path) : nothing],
+      key === "change" || key === "link",
+    );
   });
 }
 
@@ -78,7 +114,7 @@ function table(state: FormState, name: string, path: Path): unknown {
     ${
       more.length > 0
         ? html`<details class="more">
-          <summary>${more.length} more settings</summary>
+          <summary>${more.length === 1 ? "1 more setting" : `${more.length} more settings`}</summary>
           <div class="fields">${more.map((key) => control(state, key, [...path, key.name]))}</div>
         </details>`
         : nothing
@@ -182,6 +218,7 @@ function input(state: FormState, key: CatalogueKey, path: Path, id: string, valu
       scale
         ? html`<input
           type="range"
+          class=${position === null ? "unset" : ""}
           min="0"
           max=${scale.most}
           step="1"

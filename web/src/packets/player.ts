@@ -141,7 +141,9 @@ export class Player {
     const panel = sequencePanel(part.packets, this.#flow, theme, part.results.label);
     const caption = document.createElement("header");
     caption.className = "caption";
-    caption.append(legend(panel.lines, theme));
+    const title = document.createElement("h3");
+    title.textContent = `Packets of flow ${this.#flow}`;
+    caption.append(title, legend(panel.lines, theme));
     if (panel.lines.length > 0) {
       const all = this.#shown.flatMap((one) =>
         one.packets ? [sequencePanel(one.packets, this.#flow, theme, "")] : [],
@@ -150,13 +152,13 @@ export class Player {
       const to = Math.max(...all.map(({ x }) => x.to ?? 0));
       const look = {
         theme,
-        height: STAGE_HEIGHT - 28,
+        height: STAGE_HEIGHT - 26,
         x: [panel.x.from ?? 0, to] as [number, number],
         y: rangeOf(all, "y"),
       };
       part.chart = new Chart({ ...panel, x: { ...panel.x, to } }, look, this.#group);
       part.chart.element.addEventListener("click", (event) => this.#seekByClick(event, part));
-      cell.append(part.chart.element, caption);
+      cell.append(caption, part.chart.element);
     }
     return cell;
   }

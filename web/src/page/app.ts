@@ -28,7 +28,7 @@ export class App {
   readonly #session: Session;
   readonly #keys: Keys;
   readonly #version: string;
-  readonly #theme = new ThemeSwitch(() => this.#draw());
+  readonly #theme = new ThemeSwitch(() => this.#drawNow());
   readonly #dialog = new Dialog("dialog");
   readonly #board = new Board();
   readonly #player = new Player((seconds) => void this.#session.setPacketsFrom(seconds));
@@ -195,10 +195,12 @@ export class App {
       <p class="topic">${asked.topic}</p>
       <h1>${asked.title}</h1>
       <p class="text">${asked.text}</p>
-      <p class="next"><strong>Try next:</strong> ${asked.next}</p>
-      <p class="turn">
-        <button type="button" class="quiet" data-action="next" @click=${() => this.#ask(following)}>Next question: ${following.title}</button>
-      </p>
+      <div class="aside">
+        <p class="next"><strong>Try next:</strong> ${asked.next}</p>
+        <button type="button" class="quiet" data-action="next" @click=${() => this.#ask(following)}>
+          Next question: ${following.title}
+        </button>
+      </div>
     </div>`;
   }
 

@@ -50,7 +50,7 @@ export function settings(state: SettingsState): TemplateResult {
       side,
       state.choose,
     )}
-    ${mistakes(state)}
+    ${mistakes(state)} ${warnings(session)}
     <div id="scenario" class="scenario" role="tabpanel" aria-labelledby=${`scenario-tab-${side}`} data-side=${side}>
       ${
         side === "text"
@@ -132,6 +132,19 @@ function mistakes({ session, goTo }: SettingsState): unknown {
       </li>`,
     )}
   </ul>`;
+}
+
+/** Warnings on keys without effect, and on settings that contradict each other. */
+function warnings(session: Session): unknown {
+  const { parsed } = session.current;
+  const all = parsed?.ok ? parsed.warnings : [];
+  if (all.length === 0) return nothing;
+  return html`<details class="warnings">
+    <summary>${all.length === 1 ? "1 warning" : `${all.length} warnings`}</summary>
+    <ul>
+      ${all.map((warning) => html`<li>${warning}</li>`)}
+    </ul>
+  </details>`;
 }
 
 function help(key: CatalogueKey | null): TemplateResult {

@@ -9,15 +9,20 @@ export class ThemeSwitch {
   choice: ThemeChoice;
   readonly #system = matchMedia("(prefers-color-scheme: dark)");
   readonly #onChange: () => void;
+  #isPrinting = false;
 
+  /** @param onChange draws the page again at once, because printing does not wait for the next frame */
   constructor(onChange: () => void) {
     this.#onChange = onChange;
     this.choice = stored();
     this.#system.addEventListener("change", () => this.#apply());
+    addEventListener("beforeprint", () => this.#setPrinting(true));
+    addEventListener("afterprint", () => this.#setPrinting(false));
     document.documentElement.dataset.theme = this.isDark ? "dark" : "light";
   }
 
   get isDark(): boolean {
+    if (this.#isPrinting) return false;
     return this.choice === "dark" || (this.choice === "system" && this.#system.matches);
   }
 
@@ -32,6 +37,12 @@ export class ThemeSwitch {
     } catch {
       // Pages from files may have no storage; the choice then lasts until the page closes.
     }
+    this.#apply();
+  }
+
+  /** Paper is white, so charts need the colours for it. */
+  #setPrinting(isPrinting: boolean): void {
+    this.#isPrinting = isPrinting;
     this.#apply();
   }
 

@@ -1,5 +1,7 @@
 /** Figures as data. `screen.ts` draws them with uPlot, and `svg.ts` writes them to files. */
 
+import { axisPrefix, si } from "../base/quantity.ts";
+
 /** A series of a panel. */
 export interface Line {
   label: string;
@@ -26,6 +28,27 @@ export interface Axis {
   /** The range, if it does not follow from the data. */
   from?: number;
   to?: number;
+}
+
+/** The prefix of an axis's unit, and its factor. Logarithmic axes have a prefix at each tick instead. */
+export function prefixOf(axis: Axis, [, to]: readonly [number, number]): readonly [prefix: string, factor: number] {
+  if (axis.unit === "%") return ["", 0.01];
+  return axis.unit === "" || axis.scale === "log" ? ["", 1] : axisPrefix(to);
+}
+
+/** The texts of ticks. With `hasUnit`, the last one has the unit of the axis. */
+export function tickTexts(
+  axis: Axis,
+  at: readonly number[],
+  range: readonly [number, number],
+  hasUnit: boolean,
+): string[] {
+  const [prefix, factor] = prefixOf(axis, range);
+  return at.map((value, index) => {
+    if (axis.scale === "log" && axis.unit !== "") return si(value, axis.unit);
+    const text = String(Number((value / factor).toPrecision(6)));
+    return hasUnit && index === at.length - 1 && axis.unit !== "" ? `${text} ${prefix}${axis.unit}` : text;
+  });
 }
 
 /** One set of axes with its series. */

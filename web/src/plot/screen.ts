@@ -3,8 +3,7 @@
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { colourOf, type Theme } from "../base/colours.ts";
-import { axisPrefix, si } from "../base/quantity.ts";
-import type { Axis, Line, Panel } from "./figure.ts";
+import { type Axis, type Line, type Panel, tickTexts, ticks } from "./figure.ts";
 
 /** Charts whose cursor and zoom move together. */
 export class Group {
@@ -62,13 +61,14 @@ export class Chart {
     this.element.tabIndex = 0;
     this.element.setAttribute("role", "img");
     this.element.setAttribute("aria-label", panel.description);
+    this.element.setAttribute("aria-description", "Arrow keys move the cursor, + and - zoom, Escape shows everything.");
     const { theme } = look;
     const data = aligned(panel.lines);
     const range = look.y;
     const options: uPlot.Options = {
       width: 300,
       height: look.height,
-      padding: [8, 10, 0, 0],
+      padding: [8, 18, 0, 0],
       legend: { show: false },
       cursor: {
         sync: { key: group.sync.key, setSeries: false, scales: ["x", null] },
@@ -233,10 +233,8 @@ function seriesOptions(line: Line, theme: Theme): uPlot.Series {
   };
 }
 
-function axisOptions(axis: Axis, [from, to]: [number, number], theme: Theme, size: number): uPlot.Axis {
-  const [, factor] = axis.unit === "%" ? ["", 0.01] : axis.unit === "" ? ["", 1] : axisPrefix(to);
-  const isLog = axis.scale === "log";
-  const decades = isLog ? Math.log10(to / from) : 0;
+function axisOptions(axis: Axis, range: [number, number], theme: Theme, size: number): uPlot.Axis {
+  const isVertical = size > 40;
   return {
     stroke: theme.muted,
     size,
@@ -244,14 +242,13 @@ function axisOptions(axis: Axis, [from, to]: [number, number], theme: Theme, siz
     font: "11px system-ui, sans-serif",
     grid: { stroke: theme.grid, width: 1 },
     ticks: { show: false },
-    space: size > 40 ? 28 : 56,
-    values: (_, splits) =>
-      splits.map((value) => {
-        // On a wide logarithmic axis, only the powers of ten have room for their numbers.
-        if (isLog && decades > 1.5 && Math.abs(Math.log10(value) - Math.round(Math.log10(value))) > 1e-9) return "";
-        return isLog && axis.unit !== "" && axis.unit !== "%"
-          ? si(value, "")
-          : String(Number((value / factor).toPrecision(6)));
-      }),
+    // By default, a logarithmic axis leaves out the texts of some ticks.
+    filter: (_, splits) => splits,
+    // The same ticks as in files, a little fewer on narrow charts.
+    splits: (plot, _, low, high) => {
+      const length = (isVertical ? plot.bbox.height : plot.bbox.width) / devicePixelRatio;
+      return ticks(low, high, Math.max(2, Math.floor(length / (isVertical ? 34 : 68))), axis.scale);
+    },
+    values: (_, splits) => tickTexts(axis, splits, range, !isVertical),
   };
 }

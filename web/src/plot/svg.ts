@@ -1,8 +1,7 @@
 /** Writes figures as SVG, for files and, by way of the browser, as PNG. */
 
-import { axisPrefix } from "../base/quantity.ts";
 import { colourOf, type Theme } from "../base/colours.ts";
-import { type Axis, type Figure, type Line, type Panel, rangeOf, ticks } from "./figure.ts";
+import { type Axis, type Figure, type Line, type Panel, prefixOf, rangeOf, ticks, tickTexts } from "./figure.ts";
 
 const PANEL_WIDTH = 420;
 const PANEL_HEIGHT = 190;
@@ -111,22 +110,19 @@ function scaled(axis: Axis, [from, to]: [number, number], start: number, end: nu
 
 function grid(
   axis: Axis,
-  [from, to]: [number, number],
+  range: [number, number],
   count: number,
   write: (at: number, text: string) => string,
 ): string[] {
-  const [, factor] = prefixOf(axis, to);
-  return ticks(from, to, count, axis.scale).map((at) => write(at, String(Number((at / factor).toPrecision(6)))));
+  const at = ticks(range[0], range[1], count, axis.scale);
+  const texts = tickTexts(axis, at, range, false);
+  return at.map((value, index) => write(value, texts[index]!));
 }
 
-function prefixOf(axis: Axis, to: number): readonly [string, number] {
-  return axis.unit === "" || axis.unit === "%" ? ["", axis.unit === "%" ? 0.01 : 1] : axisPrefix(to);
-}
-
-/** The label of an axis with the unit of its ticks. */
-export function labelOf(axis: Axis, [, to]: [number, number]): string {
-  const [prefix] = prefixOf(axis, to);
-  return axis.unit ? `${axis.label} (${prefix}${axis.unit})` : axis.label;
+/** The label of an axis with the unit of its ticks. Ticks of a logarithmic axis have their units. */
+function labelOf(axis: Axis, range: [number, number]): string {
+  const [prefix] = prefixOf(axis, range);
+  return axis.unit && axis.scale === "linear" ? `${axis.label} (${prefix}${axis.unit})` : axis.label;
 }
 
 function shape(line: Line, toX: (x: number) => number, toY: (y: number) => number, theme: Theme): string {

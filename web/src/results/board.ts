@@ -1,8 +1,8 @@
 /** Draws a figure on the page: rows of charts with a title and a legend, and a shared cursor and zoom. */
 
 import { colourOf, type Theme } from "../base/colours.ts";
-import { axisPrefix, si } from "../base/quantity.ts";
-import { type Figure, type Line, type Panel, rangeOf } from "../plot/figure.ts";
+import { si } from "../base/quantity.ts";
+import { type Figure, type Line, type Panel, prefixOf, rangeOf } from "../plot/figure.ts";
 import { Chart, Group } from "../plot/screen.ts";
 
 export interface BoardOptions {
@@ -29,7 +29,12 @@ export class Board {
     const longest = Math.max(...figure.rows.map((row) => row.length), 1);
     this.element.dataset.columns = String(Math.min(4, longest));
     if (options.columns.length > 1 && longest === options.columns.length) this.element.append(head(options.columns));
-    for (const row of figure.rows) this.element.append(this.#row(row, options));
+    figure.rows.forEach((row, index) => {
+      const previous = figure.rows[index - 1];
+      // The legend of the row above holds for this one, too.
+      const hasLegend = !previous || labelsOf(previous) !== labelsOf(row);
+      this.element.append(this.#row(row, options, hasLegend));
+    });
   }
 
   clear(): void {
@@ -44,11 +49,11 @@ export class Board {
     for (const chart of this.#charts) chart.mark(x);
   }
 
-  #row(row: readonly Panel[], options: BoardOptions): HTMLElement {
+  #row(row: readonly Panel[], options: BoardOptions, hasLegend: boolean): HTMLElement {
     const { theme, height } = options;
     const element = make("section", "row");
     const isSame = row.every(({ title }) => title === row[0]?.title);
-    if (isSame) element.append(caption(row[0]!, row, theme));
+    if (isSame) element.append(caption(row[0]!, row, theme, hasLegend));
     const charts = make("div", "charts");
     const y = rangeOf(row, "y");
     row.forEach((panel, column) => {
@@ -84,20 +89,30 @@ function head(columns: readonly string[]): HTMLElement {
 }
 
 /** The title of a row with the unit of its axis, and the legend. */
-function caption(panel: Panel, row: readonly Panel[], theme: Theme): HTMLElement {
+function caption(panel: Panel, row: readonly Panel[], theme: Theme, hasLegend = true): HTMLElement {
   const element = make("header", "caption");
   const title = make("h3");
   title.textContent = panel.title;
   const unit = make("span", "unit");
-  const [prefix] = panel.y.unit === "%" || panel.y.unit === "" ? [""] : axisPrefix(rangeOf(row, "y")[1]);
-  // Ticks of a logarithmic axis have prefixes of their own.
-  const y = panel.y.scale === "log" ? panel.y.unit : `${prefix}${panel.y.unit}`;
-  unit.textContent = y;
+  const [prefix] = prefixOf(panel.y, rangeOf(row, "y"));
+  // Ticks of a logarithmic axis have their units.
+  unit.textContent = panel.y.scale === "log" ? "" : `${prefix}${panel.y.unit}`;
   title.append(unit);
   element.append(title);
-  const lines = [...new Map(row.flatMap((one) => one.lines).map((line) => [line.label, line])).values()];
-  if (lines.length > 1 || (lines[0] && lines[0].label !== "")) element.append(legend(lines, theme));
+  const lines = linesOf(row);
+  if (hasLegend && lines.some(({ label }) => label !== "")) element.append(legend(lines, theme));
   return element;
+}
+
+/** The different series of a row. */
+function linesOf(row: readonly Panel[]): Line[] {
+  return [...new Map(row.flatMap((one) => one.lines).map((line) => [line.label, line])).values()];
+}
+
+function labelsOf(row: readonly Panel[]): string {
+  return linesOf(row)
+    .map(({ label }) => label)
+    .join("\n");
 }
 
 export function legend(lines: readonly Line[], theme: Theme): HTMLElement {

@@ -91,7 +91,7 @@ export function words(results: readonly RunResults[]): unknown {
         ${
           sentences.length > FIRST_SENTENCES
             ? html`<details>
-              <summary>${sentences.length - FIRST_SENTENCES} more differences</summary>
+              <summary>${sentences.length - FIRST_SENTENCES} more</summary>
               <p>${sentences.slice(FIRST_SENTENCES).join(" ")}</p>
             </details>`
             : nothing
