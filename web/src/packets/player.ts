@@ -100,7 +100,7 @@ export class Player {
     const element = document.createElement("section");
     element.className = "part";
     if (this.#shown.length > 1) {
-      const title = document.createElement("h3");
+      const title = document.createElement("h2");
       title.textContent = results.label;
       element.append(title);
     }
@@ -141,7 +141,8 @@ export class Player {
     const panel = sequencePanel(part.packets, this.#flow, theme, part.results.label);
     const caption = document.createElement("header");
     caption.className = "caption";
-    const title = document.createElement("h3");
+    const title = document.createElement("p");
+    title.className = "title";
     title.textContent = `Packets of flow ${this.#flow}`;
     caption.append(title, legend(panel.lines, theme));
     if (panel.lines.length > 0) {

@@ -146,7 +146,7 @@ export class App {
                 <button type="button" class="quiet" data-action="download" @click=${() => this.#openDownloads()}>Download</button>
               `
           }
-          <button type="button" class="quiet" data-action="theme" aria-label=${`Theme: ${this.#theme.choice}`} title="Light, dark, or as the system" @click=${() => this.#theme.next()}>
+          <button type="button" class="quiet" data-action="theme" title="Light, dark, or as the system" @click=${() => this.#theme.next()}>
             ${this.#theme.choice === "system" ? "Auto" : this.#theme.choice === "light" ? "Light" : "Dark"}
           </button>
         </div>

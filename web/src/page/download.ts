@@ -38,7 +38,7 @@ export function downloads(session: Session, fail: (message: string) => void): Te
   };
   const hasResults = results.length > 0;
   return html`<div class="downloads">
-    <h3>Scenario</h3>
+    <h3>Scenarios</h3>
     <p>The files run unchanged with <code>sparelane run</code>, and have the same digest.</p>
     <ul>
       ${session.variants.map(

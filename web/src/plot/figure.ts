@@ -110,6 +110,8 @@ function* iterate(values: ArrayLike<number>, isLog: boolean): Iterable<number> {
 
 /** Round positions of ticks in a range, about `count` of them. */
 export function ticks(from: number, to: number, count: number, scale: "linear" | "log"): number[] {
+  // A chart without data has no range.
+  if (!Number.isFinite(from) || !Number.isFinite(to) || to <= from || (scale === "log" && from <= 0)) return [];
   if (scale === "log") {
     const all: number[] = [];
     const decades = Math.log10(to / from);
@@ -123,7 +125,6 @@ export function ticks(from: number, to: number, count: number, scale: "linear" |
     return all;
   }
   const rough = (to - from) / Math.max(1, count);
-  if (!(rough > 0)) return [from];
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((part) => part * power).find((one) => one >= rough * 0.999) ?? 10 * power;
   const all: number[] = [];

@@ -91,7 +91,7 @@ function head(columns: readonly string[]): HTMLElement {
 /** The title of a row with the unit of its axis, and the legend. */
 function caption(panel: Panel, row: readonly Panel[], theme: Theme, hasLegend = true): HTMLElement {
   const element = make("header", "caption");
-  const title = make("h3");
+  const title = make("h2");
   title.textContent = panel.title;
   const unit = make("span", "unit");
   const [prefix] = prefixOf(panel.y, rangeOf(row, "y"));
