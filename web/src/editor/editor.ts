@@ -72,7 +72,11 @@ export class Editor {
             ...defaultKeymap,
             ...historyKeymap,
           ]),
-          EditorView.contentAttributes.of({ "aria-label": "Scenario as TOML text", spellcheck: "false", tabindex: "0" }),
+          EditorView.contentAttributes.of({
+            "aria-label": "Scenario as TOML text",
+            spellcheck: "false",
+            tabindex: "0",
+          }),
           EditorView.updateListener.of((update) => {
             const isByUser = update.transactions.some((one) => one.annotation(Transaction.userEvent) !== undefined);
             if (update.docChanged && isByUser) onChange(update.state.doc.toString());

@@ -22,6 +22,8 @@ import { ThemeSwitch } from "./theme.ts";
 
 const CHART_HEIGHT = 150;
 const COMPLETION_HEIGHT = 280;
+const NO_COMPLETION =
+  'No flow has finished, so there are no completion times. Flows of the size "unlimited" have no end.';
 
 export class App {
   readonly #root: HTMLElement;
@@ -39,6 +41,7 @@ export class App {
   #isWaiting = false;
   /** What the board shows, so that charts are drawn again only if it changes. */
   #drawn: readonly unknown[] = [];
+  #missing: string | null = null;
   #page: SystemPage | null = null;
 
   constructor(root: HTMLElement, engine: Engine, catalogue: Catalogue, version: string) {
@@ -227,17 +230,15 @@ export class App {
       return null;
     }
     const key = [session.view, theme, ...finished, ...finished.map(({ label }) => label)];
-    const figure = session.view === "time" ? overTime(finished) : completionTimes(finished);
-    if (!figure)
-      return 'No flow has finished, so there are no completion times. Flows of the size "unlimited" have no end.';
-    if (key.length === this.#drawn.length && key.every((one, index) => one === this.#drawn[index])) return null;
+    if (key.length === this.#drawn.length && key.every((one, index) => one === this.#drawn[index]))
+      return this.#missing;
     this.#drawn = key;
-    const height = session.view === "time" ? CHART_HEIGHT : COMPLETION_HEIGHT;
-    this.#board.show(figure, {
-      theme,
-      height,
-      columns: session.view === "time" ? finished.map(({ label }) => label) : [],
-    });
+    const isOverTime = session.view === "time";
+    const figure = isOverTime ? overTime(finished) : completionTimes(finished);
+    this.#missing = figure ? null : NO_COMPLETION;
+    if (!figure) return this.#missing;
+    const height = isOverTime ? CHART_HEIGHT : COMPLETION_HEIGHT;
+    this.#board.show(figure, { theme, height, columns: isOverTime ? finished.map(({ label }) => label) : [] });
     return null;
   }
 

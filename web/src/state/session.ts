@@ -99,7 +99,9 @@ export class Session {
   /** True if changes are followed by a run at once. */
   get isQuick(): boolean {
     const seconds = this.variants.reduce((sum, { results }) => sum + (results?.elapsedS ?? 0), 0);
-    return seconds < QUICK_S && this.variants.every(({ run }) => run.type !== "stopped");
+    // A reader who has cancelled a run does not want the next one at once.
+    const hasEnded = this.variants.every(({ run }) => run.type !== "stopped" && run.type !== "cancelled");
+    return seconds < QUICK_S && hasEnded;
   }
 
   /** Shows a question of the gallery and runs it. */
