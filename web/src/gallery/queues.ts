@@ -8,8 +8,8 @@ export const QUEUES: readonly Question[] = [
     topic: "Bufferbloat",
     title: "Why does an upload make the web slow, and how does CoDel help?",
     text:
-      "An upload shares 10 Mb/s with short web flows. In a deep FIFO queue, it adds hundreds of milliseconds to each round trip. " +
-      "CoDel drops packets as soon as the delay stays above 5 ms. " +
+      "An upload shares 10 Mb/s with short web flows. A full FIFO queue of 1000 packets takes 1.2 s to drain, and web flows lose packets, too. " +
+      "CoDel drops a packet once the delay has stayed above 5 ms for 100 ms. " +
       "FQ-CoDel also gives each flow a queue of its own, so the web flows overtake the upload.",
     next: "Look at the completion times by size, then set the limit of the FIFO to 1 BDP.",
     view: "completion",
@@ -104,7 +104,7 @@ flows = 2
     title: "Can low latency and classic traffic share a link?",
     text:
       "A scalable flow with ECT(1) packets and a CUBIC flow share 40 Mb/s. DualPI2 has a queue for each kind, and couples their marks and drops. " +
-      "The scalable flow waits less than a millisecond, and the CUBIC flow about 15 ms. In one FIFO queue, both wait equally long.",
+      "The scalable flow waits less than a millisecond, and the CUBIC flow 15 to 20 ms. In one FIFO queue, both wait equally long.",
     next: "Compare the shares of both flows if the delay of the bottleneck is 50 ms.",
     view: "time",
     toml: `# A scalable flow (DCTCP with ECT(1)) and a CUBIC flow share a link of 40 Mb/s.
@@ -149,8 +149,8 @@ pairs = [["left1", "right1"]]
     text:
       "Each of 40 servers sends 64 kB to one client at the same time. With NewReno, the queue of the client's port overflows. " +
       "Flows that lose their last packets wait for a timeout of 200 ms. With a shorter least timeout, they repair losses sooner. " +
-      "DCTCP keeps the queue short, but its smallest window still limits it.",
-    next: "Set the limit of the queue to 1000 packets: no packet is lost.",
+      "DCTCP helps little here: the first windows of 40 flows exceed the queue before any mark arrives.",
+    next: "Set the limit of the queue to 2000 packets: no packet is lost.",
     view: "completion",
     toml: `# 40 servers send 64 kB each to one client (h1) at once, over a switch of 1 Gb/s.
 duration = "2s"
@@ -165,21 +165,16 @@ delay = "25us"
 [queue]
 kind = "fifo"
 limit = "100packets"
-mark_at = "20packets"
 
 [transport]
 min_rto = "200ms"
 
-[scheme.newreno]
+[scheme.flow]
 controller = "newreno"
-
-[scheme.dctcp]
-controller = "dctcp"
-transport = { ecn = "dctcp" }
 
 [workload]
 kind = "bulk"
-scheme = "newreno"
+scheme = "flow"
 pairs = "incast"
 size = "64kB"
 spread = "100us"
@@ -187,7 +182,10 @@ spread = "100us"
     variants: [
       variant("NewReno"),
       variant("least timeout of 10 ms", { "transport.min_rto": "10ms" }),
-      variant("DCTCP", { "workload.scheme": "dctcp" }),
+      variant("DCTCP", {
+        "scheme.flow": { controller: "dctcp", transport: { ecn: "dctcp" } },
+        "queue.mark_at": "20packets",
+      }),
     ],
   },
 ];

@@ -95,8 +95,8 @@ pairs = [["left1", "right1"]]
     text:
       "Two flows share 50 Mb/s. The round trip of the first one is 20 ms, that of the second one 100 ms. " +
       "NewReno grows by one segment in each round trip, so the flow with the short round trip wins. " +
-      "CUBIC grows with time instead, so the difference is smaller.",
-    next: "Add a variant with fq-codel, which gives both flows the same rate.",
+      "It also wins with CUBIC. FQ-CoDel serves the flows in turn, so both have about the same rate.",
+    next: "Set the delay of the second sender's cable to 1 ms in the section Cable: both flows are equal.",
     view: "time",
     toml: `# Two flows with round trips of 20 ms and 100 ms share a link of 50 Mb/s.
 duration = "40s"
@@ -119,23 +119,24 @@ delay = "41ms"
 kind = "fifo"
 limit = "1bdp"
 
-[scheme.newreno]
+[scheme.flow]
 controller = "newreno"
-
-[scheme.cubic]
-controller = "cubic"
 
 [[workload]]
 kind = "bulk"
-scheme = "newreno"
+scheme = "flow"
 pairs = [["left0", "right0"]]
 
 [[workload]]
 kind = "bulk"
-scheme = "newreno"
+scheme = "flow"
 pairs = [["left1", "right1"]]
 `,
-    variants: [variant("NewReno"), variant("CUBIC", { "workload.0.scheme": "cubic", "workload.1.scheme": "cubic" })],
+    variants: [
+      variant("NewReno"),
+      variant("CUBIC", { "scheme.flow.controller": "cubic" }),
+      variant("NewReno, FQ-CoDel", { "queue.kind": "fq-codel" }),
+    ],
   },
   {
     id: "lte",

@@ -29,18 +29,15 @@ bottleneck_delay = "18ms"
 kind = "priority"
 limit = "5MB"
 
-[scheme.tcp]
+[scheme.flow]
 controller = "newreno"
-
-[scheme.rc3]
-controller = "rc3"
 
 [workload]
 kind = "bulk"
-scheme = "tcp"
+scheme = "flow"
 size = "300packets"
 `,
-    variants: [variant("TCP"), variant("RC3", { "workload.scheme": "rc3" })],
+    variants: [variant("TCP", { "queue.kind": "fifo" }), variant("RC3", { "scheme.flow.controller": "rc3" })],
   },
   {
     id: "rc3-sizes",
@@ -67,32 +64,31 @@ bottleneck_delay = "18ms"
 kind = "priority"
 limit = "5MB"
 
-[scheme.tcp]
+[scheme.flow]
 controller = "newreno"
 initial_window = 4
 
-[scheme.rc3]
-controller = "rc3"
-inner = { controller = "newreno", initial_window = 4 }
-
 [workload]
 kind = "poisson"
-scheme = "tcp"
+scheme = "flow"
 load = 0.3
 load_on = "busiest-core"
 sizes = { kind = "rc3" }
 `,
-    variants: [variant("TCP"), variant("RC3", { "workload.scheme": "rc3" })],
+    variants: [
+      variant("TCP", { "queue.kind": "fifo" }),
+      variant("RC3", { "scheme.flow": { controller: "rc3", inner: { controller: "newreno", initial_window: 4 } } }),
+    ],
   },
   {
     id: "rc3-harm",
     topic: "RC3 and others",
     title: "Does RC3 slow other traffic down?",
     text:
-      "Long CUBIC flows and short flows share 100 Mb/s. In the second variant, the short flows use RC3. " +
-      "Routers with priorities serve the tail of RC3 last, so the long flows keep their share. " +
-      "A FIFO queue treats the tail like all packets, and the long flows lose throughput.",
-    next: "Compare the retransmissions of both schemes with a FIFO queue.",
+      "Long CUBIC flows and short flows share 100 Mb/s. In two variants, the short flows use RC3. " +
+      "Routers with priorities serve the tail of RC3 last, so the long flows keep their rate. They leave no free capacity, so RC3 gains nothing. " +
+      "A FIFO queue treats the tail like all packets. Then the short flows end sooner, and the long flows pay for it.",
+    next: "Remove one of the long flows from its pairs, and limit the other one to 10 MB.",
     view: "time",
     toml: `# Two long CUBIC flows share 100 Mb/s with short flows, which use TCP or RC3.
 duration = "10s"
@@ -107,7 +103,7 @@ bottleneck_rate = "100Mbps"
 bottleneck_delay = "18ms"
 
 [queue]
-kind = "priority"
+kind = "fifo"
 limit = "1bdp"
 
 [scheme.long]
@@ -130,8 +126,8 @@ sizes = { kind = "fixed", size = "300kB" }
 `,
     variants: [
       variant("short flows use CUBIC"),
-      variant("RC3, priorities", { "scheme.short.controller": "rc3" }),
-      variant("RC3, FIFO", { "scheme.short.controller": "rc3", "queue.kind": "fifo" }),
+      variant("RC3, priorities", { "scheme.short.controller": "rc3", "queue.kind": "priority" }),
+      variant("RC3, FIFO", { "scheme.short.controller": "rc3" }),
     ],
   },
   {
@@ -140,12 +136,12 @@ sizes = { kind = "fixed", size = "300kB" }
     title: "Can RAPID use what bursty traffic leaves?",
     text:
       "One transfer shares 10 Gb/s with bursty traffic that does not react, 2.5 Gb/s on average. " +
-      "RAPID measures the free capacity with the gaps between its packets, and hardly needs a queue. " +
-      "CUBIC needs losses to find the capacity. Scalable grows fast and fills the queue again and again.",
+      "RAPID measures the free capacity with the gaps between its packets, and has no timeout. " +
+      "CUBIC needs losses to find the capacity. Scalable grows fast, loses many packets, and waits for timeouts.",
     next: "Set the peak rate of the bursts to 260 Mb/s, which makes the traffic smoother.",
     view: "time",
     toml: `# One transfer and bursty cross traffic share 10 Gb/s. The frames are jumbo frames of 9 kB.
-duration = "400ms"
+duration = "2s"
 seed = 1
 
 [topology]
@@ -163,19 +159,13 @@ limit = "2MB"
 mss = "8948B"
 receive_window = "39MB"
 
-[scheme.rapid]
+[scheme.transfer]
 controller = "rapid"
 initial_rate = "4Gbps"
 
-[scheme.cubic]
-controller = "cubic"
-
-[scheme.scalable]
-controller = "scalable"
-
 [workload]
 kind = "bulk"
-scheme = "rapid"
+scheme = "transfer"
 pairs = [["left0", "right0"]]
 
 [[cross_traffic]]
@@ -190,8 +180,8 @@ shape = 1.2
 `,
     variants: [
       variant("RAPID"),
-      variant("CUBIC", { "workload.scheme": "cubic" }),
-      variant("Scalable", { "workload.scheme": "scalable" }),
+      variant("CUBIC", { "scheme.transfer": { controller: "cubic" } }),
+      variant("Scalable", { "scheme.transfer": { controller: "scalable" } }),
     ],
   },
   {
@@ -200,7 +190,8 @@ shape = 1.2
     title: "How do weights share a link under RTCP?",
     text:
       "Two RTCP flows share 1 Gb/s. A larger weight keeps the counter of a flow higher, so the flow yields later. " +
-      "With equal weights both have about the same rate. With weights of 4 and 1, the first flow has almost the whole link.",
+      "With equal weights, both have the same rate. With weights of 4 and 1, the first flow has most of the link. " +
+      "Windows alternate between one segment and their bound, so the link is not always full.",
     next: "Open the page on RTCP's counter to see the variable behind this.",
     view: "time",
     toml: `# Two RTCP flows with weights share a switch of 1 Gb/s.

@@ -126,7 +126,7 @@ export function ticks(from: number, to: number, count: number, scale: "linear" |
   }
   const rough = (to - from) / Math.max(1, count);
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((part) => part * power).find((one) => one >= rough * 0.999) ?? 10 * power;
+  const step = [1, 2, 5, 10].map((part) => part * power).find((one) => one >= rough / 1.4) ?? 10 * power;
   const all: number[] = [];
   // Adding 0 makes a zero of "-0".
   for (let index = Math.ceil(from / step - 1e-9) + 0; index * step <= to + step * 1e-9; index += 1)

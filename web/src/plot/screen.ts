@@ -247,7 +247,7 @@ function axisOptions(axis: Axis, range: [number, number], theme: Theme, size: nu
     // The same ticks as in files, a little fewer on narrow charts.
     splits: (plot, _, low, high) => {
       const length = (isVertical ? plot.bbox.height : plot.bbox.width) / devicePixelRatio;
-      return ticks(low, high, Math.max(2, Math.floor(length / (isVertical ? 34 : 68))), axis.scale);
+      return ticks(low, high, Math.max(2, Math.floor(length / (isVertical ? 26 : 68))), axis.scale);
     },
     values: (_, splits) => tickTexts(axis, splits, range, !isVertical),
   };

@@ -4,8 +4,9 @@ import { html, nothing, type TemplateResult } from "lit-html";
 import { percent, si, whole } from "../base/quantity.ts";
 import { compare, NO_INTERVAL, type RunResults, type SchemeSummary } from "../engine/index.ts";
 
-/** The number of sentences that are shown without a click. */
+/** The number of sentences of a comparison that are shown without a click, and the same with many comparisons. */
 const FIRST_SENTENCES = 3;
+const FIRST_OF_MANY = 1;
 
 interface Column {
   title: string;
@@ -82,17 +83,18 @@ export function numbersTable(results: readonly RunResults[]): TemplateResult {
 export function words(results: readonly RunResults[]): unknown {
   if (results.length < 2) return nothing;
   const all = compare(results);
+  const first = all.length > 2 ? FIRST_OF_MANY : FIRST_SENTENCES;
   return html`<div class="words">
     ${all.map(
       ({ sentences, scheme }) => html`<div class="difference">
         <p>
-          ${scheme ? html`<span class="scheme">${scheme}</span> ` : nothing}${sentences.slice(0, FIRST_SENTENCES).join(" ")}
+          ${scheme ? html`<span class="scheme">${scheme}</span> ` : nothing}${joined(sentences.slice(0, first))}
         </p>
         ${
-          sentences.length > FIRST_SENTENCES
+          sentences.length > first
             ? html`<details>
-              <summary>${sentences.length - FIRST_SENTENCES} more</summary>
-              <p>${sentences.slice(FIRST_SENTENCES).join(" ")}</p>
+              <summary>${sentences.length - first} more</summary>
+              <p>${joined(sentences.slice(first))}</p>
             </details>`
             : nothing
         }
@@ -100,4 +102,9 @@ export function words(results: readonly RunResults[]): unknown {
     )}
     <p class="note">${NO_INTERVAL}</p>
   </div>`;
+}
+
+/** Sentences as text, in which a number and its percent sign stay on one line. */
+function joined(sentences: readonly string[]): string {
+  return sentences.join(" ").replaceAll(" %", "\u00a0%");
 }

@@ -34,7 +34,7 @@ export interface Example<Values extends Record<string, number>> {
   id: string;
   title: string;
   lead: string;
-  /** The values of the paper. */
+  /** The values at the start. */
   values: Values;
   knobs: readonly Knob<Values>[];
   scenarios(values: Values): Scenario[];
@@ -151,7 +151,7 @@ export class ExamplePage<Values extends Record<string, number>> {
           <div class="knobs" role="group" aria-label="Parameters">
             ${knobs.map((knob) => this.#knob(knob))}
             <div class="buttons">
-              <button type="button" data-action="reset" ?disabled=${isPaper} @click=${() => this.#reset()}>The paper's example</button>
+              <button type="button" data-action="reset" ?disabled=${isPaper} @click=${() => this.#reset()}>Reset</button>
               <button type="button" data-action="playground" @click=${() => this.#open(this.#example.scenarios(this.#values))}>
                 Open in the playground
               </button>

@@ -172,7 +172,7 @@ export const RAPID: Example<Values> = {
   lead:
     "RAPID chooses the gap before each packet. A p-stream of 64 packets probes four rates, 16 packets each. " +
     "If the gaps of a rate grow on the path, that rate exceeds the available bandwidth, and RAPID follows the highest rate below.",
-  values: { cross: 2.5, more: 1.5, start: 4, tau: 10, eta: 3, stream: 40 },
+  values: { cross: 2.5, more: 1.5, start: 4, tau: 10, eta: 3, stream: 80 },
   knobs: [
     { key: "cross", label: "Cross traffic", steps: range(0, 8, 0.5), write: gbps },
     { key: "more", label: "More from 90 to 130 ms", steps: range(0, 5, 0.5), write: gbps },

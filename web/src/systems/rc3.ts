@@ -18,8 +18,9 @@ function toml(values: Values, scheme: string): string {
   // transmissions of a packet and two of an acknowledgment. The paper's path of 50 packets has delays of 11.98 ms.
   const delay = ((values.path * PACKET_MS - 2.08) / 4).toFixed(3);
   const lost = range(FIRST_LOST, FIRST_LOST + values.lost - 1).filter((number) => number <= values.size);
+  // The path of the example loses packets of low priority only, and TCP has none.
   const drop =
-    lost.length === 0
+    lost.length === 0 || scheme === "tcp"
       ? ""
       : `
 [[drop]]
@@ -67,32 +68,35 @@ ${drop}`;
 
 interface Timing {
   startS: number;
-  /** The time at which the receiver has every packet. */
+  /** The time at which the sender has the acknowledgment of every packet. */
   endS: number;
   sent: number;
 }
 
-function timing(packets: Packets): Timing | null {
+function timing(packets: Packets, size: number): Timing | null {
   let startS = Number.POSITIVE_INFINITY;
+  let endS = Number.POSITIVE_INFINITY;
   let sent = 0;
-  const first = new Map<number, number>();
   for (let packet = 0; packet < packets.count; packet += 1) {
-    if (packets.kind[packet] !== PacketKind.Data) continue;
-    sent += 1;
-    startS = Math.min(startS, leftHost(packets, packet));
-    if (packets.fate[packet] !== 0) continue;
-    const segment = packets.segment[packet]!;
-    first.set(segment, Math.min(first.get(segment) ?? Number.POSITIVE_INFINITY, packets.endS[packet]!));
+    if (packets.kind[packet] === PacketKind.Data) {
+      sent += 1;
+      startS = Math.min(startS, leftHost(packets, packet));
+    } else if (packets.kind[packet] === PacketKind.Acknowledgment && packets.segment[packet]! >= size) {
+      endS = Math.min(endS, packets.endS[packet]!);
+    }
   }
-  return first.size > 0 ? { startS, endS: Math.max(...first.values()), sent } : null;
+  return Number.isFinite(endS) ? { startS, endS, sent } : null;
 }
 
-function panelOf(results: RunResults, label: string, theme: Parameters<typeof sequencePanel>[2]): Panel | null {
-  const { packets } = results;
-  const times = packets && timing(packets);
+function panelOf(results: RunResults, { size }: Values, theme: Parameters<typeof sequencePanel>[2]): Panel | null {
+  const { packets, label } = results;
+  const times = packets && timing(packets, size);
   if (!packets || !times) return null;
+  const panel = sequencePanel(packets, 0, theme, label, times.startS);
   return {
-    ...sequencePanel(packets, 0, theme, label, times.startS),
+    ...panel,
+    // TCP has one class, and the legend of both panels is the same.
+    lines: panel.lines.map((line) => (line.label === "sent" ? { ...line, label: "priority 0" } : line)),
     title: "Packets of the flow by the time at which they leave the sender",
   };
 }
@@ -110,7 +114,7 @@ export const RC3: Example<Values> = {
     { key: "path", label: "Path holds", steps: range(10, 150, 5), write: (value) => `${value} packets` },
     {
       key: "lost",
-      label: "Lost on the path",
+      label: "Lost at low priority",
       steps: range(0, 12),
       write: (value) => (value === 0 ? "none" : value === 1 ? "packet 21" : `packets 21 to ${20 + value}`),
     },
@@ -121,7 +125,7 @@ export const RC3: Example<Values> = {
   ],
   options: () => ({ series: null, packets: { most: 20_000 } }),
   outcome: (results, values, theme) => {
-    const panels = results.flatMap((one) => panelOf(one, one.label, theme) ?? []);
+    const panels = results.flatMap((one) => panelOf(one, values, theme) ?? []);
     // Both panels have the same axes, so that times can be compared.
     const to = Math.max(...panels.map(({ x }) => x.to ?? 0));
     const shared = panels.map((panel) => ({ ...panel, x: { ...panel.x, from: 0, to } }));
@@ -155,7 +159,7 @@ export const RC3: Example<Values> = {
 };
 
 function verdict(results: readonly RunResults[], { path, size }: Values): string {
-  const [rc3, tcp] = results.map(({ packets }) => packets && timing(packets));
+  const [rc3, tcp] = results.map(({ packets }) => packets && timing(packets, size));
   if (!rc3 || !tcp) return "The flow has not finished.";
   const trips = (times: Timing): number => Math.floor((times.endS - times.startS) / ((path * PACKET_MS) / 1000)) + 1;
   const words = (times: Timing): string => `${si(times.endS - times.startS, "s")}, in round trip ${trips(times)}`;
@@ -165,5 +169,5 @@ function verdict(results: readonly RunResults[], { path, size }: Values): string
       ? "RC3 gains nothing."
       : `RC3 takes ${Math.abs(100 * gain).toFixed(0)} % ${gain > 0 ? "less" : "more"} time.`;
   const copies = rc3.sent > size ? ` RC3 sends ${rc3.sent} packets for ${size}, TCP ${tcp.sent}.` : "";
-  return `The receiver has all packets after ${words(rc3)} with RC3, and after ${words(tcp)} with TCP. ${compared}${copies}`;
+  return `All packets are acknowledged after ${words(rc3)} with RC3, and after ${words(tcp)} with TCP. ${compared}${copies}`;
 }

@@ -136,7 +136,7 @@ export const RTCP: Example<Values> = {
     { key: "startMs", label: "Start of the urgent flow", steps: range(0, 6, 0.5), write: (value) => `${value} ms` },
   ],
   scenarios: (values): Scenario[] =>
-    READINGS.map((counter) => ({ label: `counter ${counter}`, toml: toml(values, counter) })),
+    READINGS.map((counter) => ({ label: `${counter} counter`, toml: toml(values, counter) })),
   options: () => ({ series: { samples: 801, flows: [0, 1] } }),
   outcome: (results, values) => {
     const shown = results.flatMap(({ series, label }) => (series ? [{ series, label }] : []));
@@ -194,9 +194,8 @@ function verdict(results: readonly RunResults[], { startMs }: Values): string {
         ? rows.reduce((sum, row) => sum + (Number.isFinite(rate[row]!) ? rate[row]! : 0), 0) / Math.max(1, rows.length)
         : NaN;
     });
-    return [
-      `${label}: ${rates.map((rate, index) => `${percent(rate / 1e9, 0)} of the link for the ${FLOWS[index]} flow`).join(" and ")}.`,
-    ];
+    const [other, urgent] = rates.map((rate) => percent(rate / 1e9, 0));
+    return [`With the ${label}, the urgent flow has ${urgent} of the link and the high-volume flow ${other}.`];
   });
-  return `Payload once both flows are open. ${words.join(" ")}`;
+  return `${words.join(" ")} This is payload, from half a millisecond after the start of the urgent flow.`;
 }
