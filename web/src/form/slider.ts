@@ -22,7 +22,7 @@ export function scaleFor(type: KeyType, name: string, text: unknown): Scale | nu
     if (name.includes("delay")) return units(TIME, 1e-6, 0.5);
     return name === "duration" ? units(TIME, 1e-3, 600) : units(TIME, 1e-6, 100);
   }
-  if (type !== "size" && type !== "limit") return null;
+  if (type !== "size" && type !== "limit" && type !== "volume") return null;
   const unit = parseQuantity(text)?.unit;
   if (unit === "bdp") return inUnit("bdp", 0.05, 20);
   if (unit === "packets" || unit === "packet") return inUnit("packets", 1, 10_000);
