@@ -74,7 +74,7 @@ async function buildPage() {
   if (!existsSync(wasm)) fail("the engine is missing: run web/build-engine.sh first, or make web");
   // The generated code mentions the address of its module, but the worker never loads from it.
   const define = { "import.meta.url": '""' };
-  const worker = await esbuild.build({ ...COMMON, define, entryPoints: ["src/engine/worker.ts"], format: "iife" });
+  const worker = await esbuild.build({ ...COMMON, define, entryPoints: ["src/engine/worker.ts"], format: "iife", outdir: "dist" });
   const page = await esbuild.build({ ...COMMON, entryPoints: ["src/main.ts"], format: "esm", outdir: "dist" });
   const text = (result, end) => result.outputFiles.find(({ path }) => path.endsWith(end))?.text ?? "";
   const [script, style] = [text(page, ".js"), text(page, ".css")];
