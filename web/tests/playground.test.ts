@@ -41,11 +41,11 @@ async function show(page: Page, side: "form" | "text"): Promise<void> {
   await press(page, `#scenario-tab-${side}`);
 }
 
-test("the first result is there within two seconds of opening", { skip }, async () => {
+test("the page opens with a result, and prints its time", { skip }, async () => {
   const page = await open();
   await finished(page);
   const elapsed = await page.evaluate(() => performance.now());
-  // The number is reported, not asserted: other programs may use the machine at the same time.
+  // Other programs may use the machine at the same time, so the time is no condition.
   console.log(`first result after ${Math.round(elapsed)} ms`);
   assert.ok((await page.$$(".chart canvas")).length >= 4);
   assert.equal((await digests(page)).length, 1);
@@ -146,7 +146,7 @@ test("a run can be cancelled at once", { skip }, async () => {
 test("a scenario that the browser cannot run is refused with the command for a terminal", { skip }, async () => {
   const page = await open();
   await finished(page);
-  await enter(page, '[data-path="duration"] input[type="text"]', "20000000s");
+  await enter(page, '[data-path="duration"] input[type="text"]', "900000s");
   await page.waitForSelector(".problem");
   assert.match(await page.$eval(".problem", (element) => element.textContent ?? ""), /sparelane run/);
 });
@@ -166,7 +166,8 @@ test("the animation draws packets that move", { skip }, async () => {
   );
   await press(page, ".controls .primary");
   const paused = await picture();
-  await press(page, ".controls .buttons button:nth-child(2)");
+  // One event may move packets by less than a pixel.
+  for (let step = 0; step < 30; step += 1) await press(page, ".controls .buttons button:nth-child(2)");
   assert.notEqual(await picture(), paused);
 });
 

@@ -131,7 +131,7 @@ function kinds(
   { key, names, chosen }: { key: string; names: string[]; chosen: string | null },
 ): TemplateResult {
   const id = idOf(state, [...path, key]);
-  return html`<div class="field">
+  return html`<div class="field" data-path=${dotted([...path, key])}>
     <label for=${id}>${words(key)}${differs(state, [...path, key])}</label>
     <select id=${id} @change=${(event: Event) => state.edit(changeOfKind(state, name, path, values, key, inputValue(event)))}>
       ${names.map((one) => html`<option value=${one} ?selected=${one === chosen}>${one}</option>`)}

@@ -4,7 +4,18 @@
  * The text of each variant is the only source: the form shows the parsed text and changes it key by key.
  */
 
-import type { Json, JsonObject, Mistake, Parsed, Path, Progress, RunResults, Engine } from "../engine/index.ts";
+import type {
+  Engine,
+  Json,
+  JsonObject,
+  Mistake,
+  PacketOptions,
+  Parsed,
+  Path,
+  Progress,
+  Refusal,
+  RunResults,
+} from "../engine/index.ts";
 import type { Question, View } from "../gallery/index.ts";
 import { at, differences, dotted, isEqual } from "../base/values.ts";
 import { MOST_LABEL, MOST_VARIANTS, type Shared } from "./share.ts";
@@ -43,6 +54,8 @@ export interface Edit {
 const MOST_PACKETS = 60_000;
 /** A run that took less real time than this is repeated after each change, seconds. */
 const QUICK_S = 1.5;
+/** A run that takes longer is estimated, and ended if it would take too long, seconds. */
+const ESTIMATE_AFTER_S = 1;
 /** The pause after a change before a run starts, milliseconds. */
 const PAUSE_MS = 180;
 
@@ -260,33 +273,46 @@ export class Session {
     const packets = this.view === "packets" ? { fromS: this.packetsFromS, most: MOST_PACKETS } : null;
     for (const variant of variants) variant.run = { type: "running", progress: null };
     this.#changed();
-    await Promise.all(
-      variants.map(async (variant) => {
-        const { toml, label } = variant;
-        const run = this.engine.run(toml, { label, packets }, (progress) => {
-          if (round !== this.#round) return;
-          variant.run = { type: "running", progress };
-          this.#changed();
-        });
-        this.#running.push(run);
-        const outcome = await run.outcome;
-        if (round !== this.#round) return;
-        if (outcome.type === "done") {
-          variant.results = outcome.results;
-          variant.isStale = variant.toml !== toml;
-          variant.run = { type: "done" };
-        } else if (outcome.type === "refused") {
-          variant.run = { type: "stopped", message: outcome.refusal.reason, command: outcome.refusal.command };
-        } else if (outcome.type === "cancelled") {
-          variant.run = { type: "cancelled" };
-        } else {
-          const message = outcome.type === "failed" ? outcome.message : (outcome.mistakes[0]?.text ?? "");
-          variant.run = { type: "stopped", message, command: null };
-        }
-        this.#changed();
-      }),
-    );
+    await Promise.all(variants.map((variant) => this.#runOne(variant, round, packets)));
     if (round === this.#round) this.#running = [];
+  }
+
+  async #runOne(variant: Variant, round: number, packets: PacketOptions | null): Promise<void> {
+    const { toml, label } = variant;
+    let refusal: Promise<Refusal | null> | null = null;
+    const run = this.engine.run(toml, { label, packets }, (progress) => {
+      if (round !== this.#round) return;
+      // An estimate takes a trial run, so only runs that are not over soon get one.
+      if (progress.elapsedS > ESTIMATE_AFTER_S) refusal ??= this.#refusal(toml, () => run.cancel());
+      variant.run = { type: "running", progress };
+      this.#changed();
+    });
+    this.#running.push(run);
+    const outcome = await run.outcome;
+    const refused = await refusal;
+    if (round !== this.#round) return;
+    if (outcome.type === "done") {
+      variant.results = outcome.results;
+      variant.isStale = variant.toml !== toml;
+      variant.run = { type: "done" };
+    } else if (outcome.type === "refused" || refused) {
+      const { reason, command } = outcome.type === "refused" ? outcome.refusal : refused!;
+      variant.run = { type: "stopped", message: reason, command };
+    } else if (outcome.type === "cancelled") {
+      variant.run = { type: "cancelled" };
+    } else {
+      const message = outcome.type === "failed" ? outcome.message : (outcome.mistakes[0]?.text ?? "");
+      variant.run = { type: "stopped", message, command: null };
+    }
+    this.#changed();
+  }
+
+  /** The reason for not running a scenario in a browser; `cancel` is called if there is one. */
+  async #refusal(toml: string, cancel: () => void): Promise<Refusal | null> {
+    const estimate = await this.engine.estimate(toml);
+    const refusal = "refusal" in estimate ? estimate.refusal : null;
+    if (refusal) cancel();
+    return refusal;
   }
 
   /** Ends all runs at once. */
