@@ -440,6 +440,14 @@ REQUIREMENTS: dict[str, dict[str, Any]] = {
     "table [transport]: receive_batch_timeout": {"transport.receive_batch": 8},
     "table [transport]: pacing_catch_up": {"scheme.x.controller": "bbr", "host.timer_error": "1ms"},
     "table [transport]: ecn": {"queue.mark_at": "5packets"},
+    "table [transport]: peer_ecn": {"transport.ecn": "accurate", "queue.mark_at": "5packets"},
+    # Acknowledgments of eight segments or more are unusual at first, and then make the counter of three bits ambiguous.
+    "table [transport]: ecn_option": {
+        "transport.ecn": "accurate",
+        "transport.delayed_ack": {"every": 16, "timeout": "40ms"},
+        "scheme.x.controller": "dctcp",
+        "queue.mark_at": "5packets",
+    },
     "table [[workload]]: mix_by": {"workload.mix": {"x": 0.5, "y": 0.5}},
 }
 

@@ -3,7 +3,10 @@
 use super::bytes::Bytes;
 use sparelane_cc::{Blueprint, Registry, Values};
 use sparelane_core::{Domain, Dur, Rate, Stream, Time};
-use sparelane_transport::{AckSegment, Acknowledgment, Ecn, Extras, SackBlock, Sender, Transmit, TransportConfig};
+use sparelane_transport::{
+    AccEcnOption, AccurateEcho, AckSegment, Acknowledgment, CounterOrder, Ecn, Extras, SackBlock, Sender, Transmit,
+    TransportConfig,
+};
 
 const MSS: u64 = 1_000;
 /// The largest number of segments written.
@@ -36,7 +39,10 @@ pub fn check(bytes: &[u8]) {
                     }
                 }
             }
-            3 => sender.handle_syn_ack(now, bytes.coin().then(|| Rate::from_bps(bytes.scaled().max(1)))),
+            3 => {
+                sender.handle_syn_ack_flags(bytes.byte());
+                sender.handle_syn_ack(now, bytes.coin().then(|| Rate::from_bps(bytes.scaled().max(1))));
+            }
             4 => {
                 now += Dur::from_us(bytes.scaled() >> 40);
                 if sender.next_timer() <= now {
@@ -77,7 +83,7 @@ fn sender(bytes: &mut Bytes<'_>) -> Option<Sender> {
         timestamps: flag(5),
         sack_survives_timeout: flag(6),
         undo_spurious: flag(7),
-        ecn: [Ecn::Off, Ecn::Classic, Ecn::Dctcp, Ecn::Classic][(flags >> 8 & 3) as usize],
+        ecn: [Ecn::Off, Ecn::Classic, Ecn::Dctcp, Ecn::Accurate][(flags >> 8 & 3) as usize],
         send_batch: if flag(10) { 1 } else { 10 },
         receive_window_bytes: flag(11).then_some(100 * MSS),
         send_buffer_bytes: flag(12).then_some(50 * MSS),
@@ -87,6 +93,13 @@ fn sender(bytes: &mut Bytes<'_>) -> Option<Sender> {
     let (values, inner) = (Values::default(), Values::default());
     let cc = controller.build(&values, &Blueprint::of_any(MSS, &inner)).ok()?;
     Some(Sender::new(config, cc, Stream::new(flags, Domain::Controller, 0)))
+}
+
+/// Draws accurate ECN feedback, with counters beyond their 24 bits.
+fn feedback(bytes: &mut Bytes<'_>) -> AccurateEcho {
+    let [ect0_bytes, ce_bytes, ect1_bytes] = [(); 3].map(|()| bytes.any() as u32);
+    let option = AccEcnOption { order: CounterOrder::Ect0First, ect0_bytes, ce_bytes, ect1_bytes };
+    AccurateEcho { ace: bytes.byte(), option: bytes.coin().then_some(option) }
 }
 
 fn acknowledge(sender: &mut Sender, now: Time, bytes: &mut Bytes<'_>) {
@@ -108,6 +121,8 @@ fn acknowledge(sender: &mut Sender, now: Time, bytes: &mut Bytes<'_>) {
         explicit_rate: bytes.coin().then(|| Rate::from_bps(bytes.scaled().max(1))),
         one_way_delay: bytes.coin().then(|| Dur::from_ps(bytes.scaled())),
         received_at: bytes.coin().then(|| Time::ZERO + Dur::from_ps(bytes.scaled())),
+        host_delay: bytes.coin().then(|| Dur::from_ps(bytes.scaled())),
+        accurate_ecn: bytes.coin().then(|| feedback(bytes)),
         window_segments: bytes.coin().then(|| (bytes.scaled() >> 32) as u32),
         nic_backlog_bytes: bytes.scaled() >> 40,
     });

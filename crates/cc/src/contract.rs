@@ -48,15 +48,21 @@ pub struct Needs {
     /// Requests [`Ack::received`]. An acknowledgment has room for either this or the one-way delay, so a controller
     /// must not request both.
     pub receive_time: bool,
+    /// Requests [`Ack::host_delay`]. An acknowledgment has room for one time only, so a controller must not request
+    /// this together with the one-way delay or the receive time.
+    pub host_delay: bool,
     /// Requests [`Ack::nic_backlog_bytes`].
     pub nic_backlog: bool,
     /// Requests [`CongestionControl::on_timer`].
     pub timer: bool,
     /// Requests [`CongestionControl::on_tail_delivered`].
     pub tail: bool,
-    /// Requests exact [`Ack::ecn_echo`]: set on the acknowledgments of marked data and on no others (RFC 8257 section
-    /// 3.2). Both ends must be configured for it.
+    /// Requests exact [`Ack::ecn_echo`] and [`Ack::marked_bytes`] (RFC 8257 section 3.2, RFC 9768). Both ends must be
+    /// configured for it.
     pub exact_marks: bool,
+    /// The controller is scalable (RFC 9331 section 4): its rate falls with the reciprocal of the marked share. If both
+    /// ends negotiate accurate ECN, its packets are ECT(1).
+    pub scalable: bool,
 }
 
 /// The rate sample that a delivered segment yields (draft-cheng-iccrg-delivery-rate-estimation-02). Volumes are class-0
@@ -165,8 +171,14 @@ pub struct Ack {
     pub cwnd_limited: bool,
     /// The state of loss recovery.
     pub phase: Phase,
-    /// True if the receiver echoes congestion experienced (ECN).
+    /// True if the receiver echoes congestion experienced (ECN). With exact or accurate feedback it is set on the
+    /// acknowledgments of marked data and on no others.
     pub ecn_echo: bool,
+    /// The number of segments that this acknowledgment reports as marked for the first time. With exact feedback, these
+    /// are all delivered segments of an acknowledgment with an echo; with classic ECN it is zero.
+    pub marked_segments: u64,
+    /// Payload bytes of these segments.
+    pub marked_bytes: u64,
     /// The lowest rate that the routers on the path granted, as echoed by the receiver. Present for controllers that
     /// [request a rate](CongestionControl::desired_rate).
     pub explicit_rate: Option<Rate>,
@@ -179,6 +191,10 @@ pub struct Ack {
     /// The number and arrival time of that segment, for controllers that [request](Needs::receive_time) them; `None` if
     /// the segment was sent more than once.
     pub received: Option<Received>,
+    /// The part of the round-trip time that was spent inside the two hosts, for controllers that
+    /// [request](Needs::host_delay) it: from the arrival of that segment at the receiver's interface to the departure
+    /// of this acknowledgment, and from its arrival at the sender's interface to now. `None` on real networks.
+    pub host_delay: Option<Dur>,
     /// Bytes queued at the sender's interface, for controllers that [request](Needs::nic_backlog) them; zero for
     /// others.
     pub nic_backlog_bytes: u64,
@@ -197,10 +213,13 @@ impl Ack {
             cwnd_limited: true,
             phase: Phase::Open,
             ecn_echo: false,
+            marked_segments: 0,
+            marked_bytes: 0,
             explicit_rate: None,
             delivery: None,
             one_way_delay: None,
             received: None,
+            host_delay: None,
             nic_backlog_bytes: 0,
         }
     }
@@ -263,7 +282,8 @@ pub enum RestartRule {
 /// The window and the pace that a controller allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Congestion window: class-0 bytes that may be in flight.
+    /// Congestion window: class-0 bytes that may be in flight. A window below one segment lets one segment out while
+    /// nothing is in flight. Only a controller that paces may report such a window; its pace then sets the rate.
     pub cwnd_bytes: u64,
     /// Pacing rate of class-0 segments, counted with 40 bytes of header each, whatever their header on the wire. With
     /// `None`, segments leave as soon as the window opens. A controller either paces for the whole connection or never.
@@ -333,7 +353,7 @@ impl Permit {
 ///
 /// The transport calls [`on_ack`](Self::on_ack) once per class-0 acknowledgment and
 /// [`on_congestion`](Self::on_congestion) once per episode, and reads [`limits`](Self::limits) after each. The window
-/// never falls below one segment, and a pacing rate is above zero.
+/// of a controller that does not pace never falls below one segment. Other windows, and pacing rates, are above zero.
 ///
 /// Every controller is [`Any`]: downcast `&mut dyn CongestionControl` to `&mut dyn Any` to reach the concrete type, as
 /// a learning agent does that drives a connection from outside.
@@ -365,6 +385,12 @@ pub trait CongestionControl: Any + Debug + Send {
     /// [`on_established`](Self::on_established), if at all. Controllers without a threshold ignore it.
     fn start_at_threshold(&mut self, bytes: u64) {
         let _ = bytes;
+    }
+
+    /// Reports the number of routers on the path to the receiver, before [`on_established`](Self::on_established). Real
+    /// networks do not report it.
+    fn on_path(&mut self, routers: u32) {
+        let _ = routers;
     }
 
     /// Reports that the handshake is complete. Nothing has been sent yet. `explicit_rate` is as in
@@ -429,6 +455,13 @@ pub trait CongestionControl: Any + Debug + Send {
 
     /// Returns the current window and pacing rate.
     fn limits(&self) -> Limits;
+
+    /// Returns true if a change of the pace also moves the departure of the next segment. Otherwise a segment keeps the
+    /// departure time that followed from the pace when the segment before it was sent. Controllers whose pace may leave
+    /// many round trips between two segments need this. Read once per connection.
+    fn repaces(&self) -> bool {
+        false
+    }
 
     /// Returns true if this controller decides about each segment in [`poll_send`](Self::poll_send). Otherwise the
     /// transport itself enforces the window and the pace of [`limits`](Self::limits). Read once per connection.
@@ -505,7 +538,9 @@ pub trait CongestionControl: Any + Debug + Send {
 #[inline(always)]
 pub fn permit_by_window(limits: Limits, offer: &Offer) -> Permit {
     match offer.head_bytes {
-        Some(bytes) if offer.in_flight_bytes + bytes <= limits.cwnd_bytes + offer.allowance_bytes => Permit::HEAD,
+        Some(bytes) if offer.in_flight_bytes + bytes <= limits.cwnd_bytes.max(bytes) + offer.allowance_bytes => {
+            Permit::HEAD
+        }
         _ => Permit::Blocked,
     }
 }

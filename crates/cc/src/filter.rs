@@ -33,6 +33,12 @@ impl<T: Copy + PartialOrd> WindowedExtreme<T> {
         WindowedExtreme { extreme: Extreme::Min, ..WindowedExtreme::max(window) }
     }
 
+    /// Changes the length of the window from the next update on. Samples that a shorter window has dropped stay
+    /// dropped.
+    pub fn set_window(&mut self, window: u64) {
+        self.window = window;
+    }
+
     /// Adds a sample taken at `now`, no earlier than the last one, and drops samples that are too old.
     pub fn update(&mut self, now: u64, value: T) {
         let extreme = self.extreme;
@@ -85,6 +91,19 @@ mod tests {
             let recent = || all.iter().filter(|(at, _)| now - at <= 10).map(|&(_, value)| value);
             assert_eq!((max.best(), min.best()), (recent().max(), recent().min()));
         }
+    }
+
+    #[test]
+    fn a_shorter_window_drops_older_samples_at_the_next_update() {
+        let mut min = WindowedExtreme::min(100);
+        min.update(0, 1);
+        min.update(50, 2);
+        min.set_window(20);
+        min.update(60, 3);
+        assert_eq!(min.best(), Some(2));
+        min.set_window(100);
+        min.update(140, 4);
+        assert_eq!(min.best(), Some(2), "the sample taken at 50 is 90 old");
     }
 
     #[test]

@@ -121,13 +121,16 @@ impl Connection {
             }
         }
         let limits = self.cc.limits();
-        assert!(limits.cwnd_bytes >= MSS, "{}: a window of {} bytes", self.name, limits.cwnd_bytes);
+        // A controller that paces may have a window below one segment.
+        let least_bytes = if self.is_paced { 1 } else { MSS };
+        assert!(limits.cwnd_bytes >= least_bytes, "{}: a window of {} bytes", self.name, limits.cwnd_bytes);
         assert_ne!(limits.pacing, Some(Rate::from_bps(0)), "{}: a pace of zero", self.name);
         assert_eq!(limits.pacing.is_some(), self.is_paced, "{}: pacing changed during the connection", self.name);
     }
 
     fn acknowledge(&mut self) {
         let acked_bytes = self.some(100) * MSS;
+        let marked_segments = if self.events.below(20) == 0 { 1 + self.some(acked_bytes / MSS + 1) } else { 0 };
         let rtt = self.coin().then(|| Dur::from_ps(1 + self.now.as_ps() % 500_000_000_000));
         let ack = Ack {
             acked_bytes,
@@ -137,12 +140,15 @@ impl Connection {
             in_flight_bytes: self.some(10_000) * MSS,
             cwnd_limited: self.coin(),
             phase: self.phase,
-            ecn_echo: self.events.below(20) == 0,
+            ecn_echo: marked_segments > 0 || self.events.below(50) == 0,
+            marked_segments,
+            marked_bytes: marked_segments * MSS,
             explicit_rate: (self.wants_rate && self.coin()).then(|| Rate::from_bps(self.some(1_000_000_000))),
             delivery: (self.needs.segments && self.coin()).then(|| self.delivery(acked_bytes)),
             one_way_delay: (self.needs.one_way_delay && self.coin())
                 .then(|| Dur::from_ps(self.some(1_000_000_000_000))),
             received: (self.needs.receive_time && self.coin()).then(|| self.receipt()),
+            host_delay: (self.needs.host_delay && self.coin()).then(|| Dur::from_ps(self.some(1_000_000_000_000))),
             nic_backlog_bytes: if self.needs.nic_backlog { self.some(1_000_000) } else { 0 },
         };
         let rtt = (self.now > Time::ZERO).then_some(Dur::from_ms(30));
@@ -206,7 +212,7 @@ impl Connection {
 
     /// An event that the transport could report in this phase.
     fn congestion(&mut self) -> Congestion {
-        let flight_bytes = self.some(2 * self.cc.limits().cwnd_bytes / MSS) * MSS;
+        let flight_bytes = self.some((2 * self.cc.limits().cwnd_bytes / MSS).max(1)) * MSS;
         match (self.events.below(5), self.phase) {
             (4, Phase::Open) => Congestion::LostSyn,
             (0, Phase::Open) => Congestion::Marked { flight_bytes, by_ecn: self.coin() },

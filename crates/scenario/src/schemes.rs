@@ -9,6 +9,7 @@ use sparelane_catalogue::schema::{Field, Section};
 use sparelane_cc::{Blueprint, Controller, DefaultValue, Registry, Value, Values};
 use sparelane_core::Rate;
 use sparelane_sim::{CLASSES, Scheme};
+use sparelane_transport::Ecn;
 use std::sync::Arc;
 
 /// The keys of every scheme; the parameters of its controller are added.
@@ -112,10 +113,20 @@ fn read_scheme(
         ..Blueprint::of_any(transport.mss_bytes, &inner)
     };
     let built = controller.build(&values, &plan).map_err(|error| section.whole_table().error(error.to_string()))?;
-    if built.needs().exact_marks && !transport.ecn.is_exact() {
-        let named = section.need("controller")?;
-        return Err(named
-            .error("needs receivers that echo every mark; allowed: with ecn = \"dctcp\" or \"l4s\" in [transport]"));
+    if built.needs().exact_marks {
+        let lacks = match transport.ecn {
+            Ecn::Accurate if transport.peer_ecn != Ecn::Accurate => {
+                Some("needs receivers that report every mark; allowed: peer_ecn = \"accurate\" in [transport]")
+            }
+            ecn if !ecn.reports_every_mark() => Some(
+                "needs receivers that report every mark; allowed: with ecn = \"dctcp\", \"l4s\" or \"accurate\" in \
+                 [transport]",
+            ),
+            _ => None,
+        };
+        if let Some(message) = lacks {
+            return Err(section.need("controller")?.error(message));
+        }
     }
     let class = section.need("class")?.whole()? as u8;
     let lowest_class = class + built.lowest_class();

@@ -16,9 +16,10 @@ const TIMEOUT: Kind = Kind::Time { min: Dur::from_us(1), max: Dur::from_secs(360
 const FLOOR: Kind = Kind::Time { min: Dur::ZERO, max: Dur::from_secs(3600) };
 /// The number of segments in a chunk.
 const BATCH: Kind = Kind::Whole { min: 1, max: 65_535 };
+const ECN_KINDS: [&str; 5] = ["off", "classic", "dctcp", "l4s", "accurate"];
 const ECN: Kind = Kind::Special(
-    "\"off\" or false, \"classic\" or true, \"dctcp\", \"l4s\"",
-    &Shape::Either(&[Shape::Of(Kind::Flag), Shape::Of(Kind::Choice(&["off", "classic", "dctcp", "l4s"]))]),
+    "\"off\" or false, \"classic\" or true, \"dctcp\", \"l4s\", \"accurate\"",
+    &Shape::Either(&[Shape::Of(Kind::Flag), Shape::Of(Kind::Choice(&ECN_KINDS))]),
 );
 /// The tick of a clock.
 pub const TICK: Kind = Kind::Special(
@@ -215,10 +216,25 @@ pub static TRANSPORT: &[Key] = &[
         "ecn",
         ECN,
         Fallback::Value("off"),
-        "explicit congestion notification: none, marks echoed until the window is cut, each mark echoed once, or the same \
-         with packets that are ECT(1), for the L queue of dualpi2",
+        "explicit congestion notification: none, marks echoed until the window is cut, each mark echoed once, the same \
+         with packets that are ECT(1), for the L queue of dualpi2, or counters of marks, which both ends negotiate, with \
+         ECT(1) for scalable controllers",
     )
-    .from("RFC 3168 for classic, RFC 8257 for dctcp, RFC 9331 for l4s"),
+    .from("RFC 3168 for classic, RFC 8257 for dctcp, RFC 9331 for l4s, RFC 9768 for accurate"),
+    Key::new(
+        "peer_ecn",
+        Kind::Choice(&PEER_KINDS),
+        Fallback::Value("accurate"),
+        "the ECN that the receiver supports if the sender requests \"accurate\"; the handshake decides between the two",
+    )
+    .from("RFC 9768 section 3.1"),
+    Key::new(
+        "ecn_option",
+        Kind::Flag,
+        Fallback::Value("true"),
+        "the AccECN option with counters of bytes on acknowledgments of \"accurate\" ECN; otherwise a counter of three bits",
+    )
+    .from("RFC 9768 section 3.2.3"),
     Key::new(
         "send_batch",
         BATCH,
@@ -314,6 +330,8 @@ pub fn read(field: Field<'_>, base: Transport) -> Result<Transport, ScenarioErro
     config.pacing_catch_up = time("pacing_catch_up", base.pacing_catch_up)?;
     config.restart_after_idle = section.maybe("restart_after_idle", restart)?.unwrap_or(base.restart_after_idle);
     config.ecn = section.maybe("ecn", ecn)?.unwrap_or(base.ecn);
+    config.peer_ecn = section.maybe("peer_ecn", peer_ecn)?.unwrap_or(base.peer_ecn);
+    config.ecn_option = section.maybe("ecn_option", |field| field.flag())?.unwrap_or(base.ecn_option);
     let batch = |name: &str, base: u32| section.maybe(name, Field::whole).map(|given| given.map_or(base, |n| n as u32));
     config.send_batch = batch("send_batch", base.send_batch)?;
     config.receive_batch = batch("receive_batch", base.receive_batch)?;
@@ -393,10 +411,22 @@ fn ecn(field: &Field<'_>) -> Result<Ecn, ScenarioError> {
     if let Item::Flag(on) = field.item() {
         return Ok(if *on { Ecn::Classic } else { Ecn::Off });
     }
-    match field.word(["off", "classic", "dctcp", "l4s"].into_iter())? {
+    match field.word(ECN_KINDS.into_iter())? {
         "classic" => Ok(Ecn::Classic),
         "dctcp" => Ok(Ecn::Dctcp),
         "l4s" => Ok(Ecn::L4s),
+        "accurate" => Ok(Ecn::Accurate),
+        _ => Ok(Ecn::Off),
+    }
+}
+
+/// The kinds of ECN that a receiver may support beside a sender with accurate ECN.
+const PEER_KINDS: [&str; 3] = ["off", "classic", "accurate"];
+
+fn peer_ecn(field: &Field<'_>) -> Result<Ecn, ScenarioError> {
+    match field.word(PEER_KINDS.into_iter())? {
+        "accurate" => Ok(Ecn::Accurate),
+        "classic" => Ok(Ecn::Classic),
         _ => Ok(Ecn::Off),
     }
 }
@@ -462,7 +492,7 @@ mod tests {
              min_rto = \"1s\"\nmax_rto = \"9s\"\nrto_variance_floor = \"9ms\"\nsyn_timeout = \"3s\"\n\
              rtt_from_handshake = false\n\
              sack_survives_timeout = false\nundo_spurious = true\nsyn_loss_resets_window = false\nreceive_window = \"1MB\"\nread_rate = \"5Mbps\"\n\
-             pacing_catch_up = \"1ms\"\nrestart_after_idle = \"linux\"\nrtt_granularity = \"1ms\"\nresent_rtt_tick = \"1ms\"\nrack_timer_delay = \"1ms\"\nsend_buffer = \"1MB\"\necn = true\nsend_batch = 3\n\
+             pacing_catch_up = \"1ms\"\nrestart_after_idle = \"linux\"\nrtt_granularity = \"1ms\"\nresent_rtt_tick = \"1ms\"\nrack_timer_delay = \"1ms\"\nsend_buffer = \"1MB\"\necn = true\npeer_ecn = \"classic\"\necn_option = false\nsend_batch = 3\n\
              receive_batch = 3\nreceive_batch_timeout = \"5us\"\n",
         )
         .expect("valid settings");
@@ -502,13 +532,14 @@ mod tests {
     }
 
     #[test]
-    fn ecn_is_off_or_one_of_three_kinds_and_a_flag_means_one_of_the_first_two() {
+    fn ecn_is_off_or_one_of_four_kinds_and_a_flag_means_one_of_the_first_two() {
         let ecn = |text: &str| parse(text).map(|config| config.ecn);
         assert_eq!([ecn("ecn = \"off\""), ecn("ecn = false"), ecn("")], [const { Ok(Ecn::Off) }; 3]);
         assert_eq!([ecn("ecn = \"classic\""), ecn("ecn = true")], [const { Ok(Ecn::Classic) }; 2]);
         assert_eq!(ecn("ecn = \"dctcp\""), Ok(Ecn::Dctcp));
-        assert_eq!(ecn("ecn = \"l4s\""), Ok(Ecn::L4s));
-        let message = "t.toml:1: ecn = \"dtcp\": unknown; allowed: off, classic, dctcp, l4s; did you mean \"dctcp\"?";
+        assert_eq!([ecn("ecn = \"l4s\""), ecn("ecn = \"accurate\"")], [Ok(Ecn::L4s), Ok(Ecn::Accurate)]);
+        let message =
+            "t.toml:1: ecn = \"dtcp\": unknown; allowed: off, classic, dctcp, l4s, accurate; did you mean \"dctcp\"?";
         assert_eq!(ecn("ecn = \"dtcp\""), Err(message.to_owned()));
     }
 

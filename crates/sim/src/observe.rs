@@ -24,7 +24,7 @@ pub use self::view::{FlowView, View};
 use crate::records::Records;
 use crate::routing::network::NodeId;
 use sparelane_core::{Dur, Time};
-use sparelane_transport::MAX_SACK_BLOCKS;
+use sparelane_transport::{AccEcnOption, EcnFlags, MAX_SACK_BLOCKS};
 use std::collections::BTreeSet;
 
 /// A set of flows.
@@ -182,6 +182,15 @@ pub enum Step {
     Dropped,
 }
 
+/// The TCP fields of a packet on a connection that requests accurate ECN (RFC 9768).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccurateFields {
+    /// The flags AE, CWR and ECE as a number of three bits: negotiation on the handshake, then ACE.
+    pub flags: EcnFlags,
+    /// The AccECN option, on acknowledgments that have one.
+    pub option: Option<AccEcnOption>,
+}
+
 /// A step of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketEvent {
@@ -206,6 +215,8 @@ pub struct PacketEvent {
     pub is_l4s: bool,
     /// Data: the window was reduced (CWR). Acknowledgment: the receiver echoes a mark (ECE).
     pub has_ecn_answer: bool,
+    /// The TCP flags for ECN, on connections that request accurate ECN.
+    pub accurate_ecn: Option<AccurateFields>,
     /// The step.
     pub step: Step,
 }

@@ -5,6 +5,7 @@
 //! section 3.10.7.4 and RFC 2018 only require the sender to ignore an acknowledgment of data that was never sent. Here
 //! it is also an error, so that the caller can count it or close the connection.
 
+use crate::accurate_ecn::AccurateEcho;
 use crate::scoreboard::Scoreboard;
 use crate::segment::{AckSegment, MAX_SACK_BLOCKS, SackBlock};
 use sparelane_core::{Dur, Rate, Seq, Time};
@@ -31,6 +32,11 @@ pub struct Extras {
     pub one_way_delay: Option<Dur>,
     /// The arrival time of that segment on the receiver's clock.
     pub received_at: Option<Time>,
+    /// The time that the triggering segment and this acknowledgment spent inside the two hosts. This value is known in
+    /// a simulation only.
+    pub host_delay: Option<Dur>,
+    /// The accurate ECN feedback (RFC 9768), on connections that have agreed to it.
+    pub accurate_ecn: Option<AccurateEcho>,
     /// The advertised receive window in segments, counted from the cumulative acknowledgment. With `None`, the
     /// configured window applies.
     pub window_segments: Option<u32>,
@@ -44,6 +50,8 @@ impl Extras {
         explicit_rate: None,
         one_way_delay: None,
         received_at: None,
+        host_delay: None,
+        accurate_ecn: None,
         window_segments: None,
         nic_backlog_bytes: 0,
     };

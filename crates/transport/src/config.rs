@@ -56,6 +56,9 @@ pub enum Ecn {
     /// The same echo, from a sender whose packets are ECT(1), so that coupled dual queues (RFC 9332) give them low
     /// latency. RFC 9331 section 4 has the requirements on its congestion control.
     L4s,
+    /// RFC 9768 (AccECN): both ends negotiate it, and the receiver reports counters of marked packets and bytes.
+    /// Packets of [scalable](sparelane_cc::Needs::scalable) controllers are ECT(1).
+    Accurate,
 }
 
 impl Ecn {
@@ -63,6 +66,12 @@ impl Ecn {
     #[inline(always)]
     pub const fn is_exact(self) -> bool {
         matches!(self, Ecn::Dctcp | Ecn::L4s)
+    }
+
+    /// Returns true if the sender learns of every mark, by an echo or by counters.
+    #[inline(always)]
+    pub const fn reports_every_mark(self) -> bool {
+        matches!(self, Ecn::Dctcp | Ecn::L4s | Ecn::Accurate)
     }
 }
 
@@ -167,6 +176,11 @@ pub struct TransportConfig {
     pub restart_after_idle: Option<RestartRule>,
     /// Explicit congestion notification.
     pub ecn: Ecn,
+    /// The ECN that the receiver supports, if the sender requests [`Ecn::Accurate`]: that, [`Ecn::Classic`] or
+    /// [`Ecn::Off`].
+    pub peer_ecn: Ecn,
+    /// Send the AccECN option (RFC 9768 section 3.2.3). If disabled, acknowledgments have the three flags only.
+    pub ecn_option: bool,
     /// The number of segments per chunk passed to the interface (segmentation offload, TSO). 1 disables chunks.
     pub send_batch: u32,
     /// The largest number of segments that the receiving host merges into one chunk (large receive offload, LRO). 1
@@ -236,6 +250,8 @@ impl Default for TransportConfig {
             pacing_catch_up: Dur::ZERO,
             restart_after_idle: None,
             ecn: Ecn::Off,
+            peer_ecn: Ecn::Accurate,
+            ecn_option: true,
             send_batch: 1,
             receive_batch: 1,
             receive_batch_timeout: Dur::from_us(100),

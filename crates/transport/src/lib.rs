@@ -38,6 +38,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod accurate_ecn;
 pub mod acknowledgment;
 mod cached_threshold;
 pub mod config;
@@ -51,6 +52,7 @@ mod segment_ring;
 pub mod send_buffer;
 pub mod sender;
 
+pub use accurate_ecn::{AccEcnOption, AccurateEcho, CounterOrder, EcnField, EcnFlags};
 pub use acknowledgment::{AckError, Acknowledgment, Extras};
 pub use cached_threshold::{CachedThreshold, LastWindow};
 pub use config::{

@@ -4,11 +4,13 @@
 //! returns. It stores no payload, only the ranges of segments that have arrived.
 //!
 //! Sources: RFC 5681 section 4.2 (delayed acknowledgments), RFC 2018 (SACK), RFC 3168 and RFC 8257 section 3.2 (ECN
-//! echo). A low-priority segment is acknowledged immediately in its own class (RC3, NSDI 2014 section 4.1.2).
+//! echo), RFC 9768 (accurate ECN). A low-priority segment is acknowledged immediately in its own class (RC3, NSDI 2014
+//! section 4.1.2).
 
+use crate::accurate_ecn::{self, AccurateEcho, EcnField, EcnFlags, MarkCounts};
 use crate::config::{DelayedAck, Ecn, MAX_WINDOW_SEGMENTS, TransportConfig};
 use crate::segment::{AckSegment, Chunk, MAX_SACK_BLOCKS, SackBlock, Segment};
-use sparelane_core::{Seq, Time, prefetch_start};
+use sparelane_core::{Dur, Seq, Time, prefetch_start};
 use std::collections::VecDeque;
 
 /// The receiver of one connection.
@@ -40,7 +42,7 @@ pub struct Receiver {
     edge: Seq,
     /// Segments that arrived out of order or were refused; `None` before the first one.
     disorder: Option<Box<Disorder>>,
-    /// Delayed acknowledgments, if enabled.
+    /// Delayed acknowledgments, if enabled, and the counters of accurate ECN.
     delayed: Option<Box<Delayed>>,
 }
 
@@ -60,12 +62,21 @@ struct Disorder {
     refused: u64,
 }
 
-/// Delayed acknowledgments of a connection.
+/// Delayed acknowledgments of a connection, and its counters of accurate ECN.
 #[derive(Clone, Copy, Debug)]
 struct Delayed {
     settings: DelayedAck,
     pending: Option<PendingAck>,
+    /// The counters, on connections that have agreed to accurate ECN.
+    marks: Option<MarkCounts>,
+    /// The kind of ECN that the receiver supports, if the sender may request accurate ECN.
+    supports: Ecn,
+    /// Acknowledgments may carry the AccECN option.
+    sends_option: bool,
 }
+
+/// The settings of a receiver that acknowledges every segment immediately.
+const AT_ONCE: DelayedAck = DelayedAck { every_segments: 1, timeout: Dur::ZERO };
 
 /// A pending delayed acknowledgment.
 #[derive(Clone, Copy, Debug)]
@@ -79,9 +90,20 @@ struct PendingAck {
 impl Receiver {
     /// Creates a receiver that expects segment 0.
     pub fn new(config: &TransportConfig) -> Receiver {
+        // The counters of accurate ECN share the box, so that the receiver stays within its cache line.
+        let counts_marks = config.ecn == Ecn::Accurate;
+        let delayed = (config.delayed_ack.is_some() || counts_marks).then(|| {
+            Box::new(Delayed {
+                settings: config.delayed_ack.unwrap_or(AT_ONCE),
+                pending: None,
+                marks: None,
+                supports: config.peer_ecn,
+                sends_option: config.ecn_option,
+            })
+        });
         Receiver {
             next: 0,
-            fast_path: config.delayed_ack.is_none(),
+            fast_path: delayed.is_none(),
             held_bytes: 0,
             sack: config.sack,
             range_count: 0,
@@ -91,7 +113,7 @@ impl Receiver {
             has_set_window: false,
             has_fin: false,
             disorder: None,
-            delayed: config.delayed_ack.map(|settings| Box::new(Delayed { settings, pending: None })),
+            delayed,
             echo_ce: false,
             ecn: config.ecn,
             ce_state: false,
@@ -161,6 +183,51 @@ impl Receiver {
         if !self.has_fin && seq >= self.next {
             (self.has_fin, self.edge) = (true, seq + 1);
         }
+    }
+
+    /// Handles a SYN with these flags from a sender with [`Ecn::Accurate`]. Returns the flags of the SYN-ACK. The kind
+    /// of ECN that results holds from then on.
+    pub fn handle_syn(&mut self, flags: EcnFlags) -> EcnFlags {
+        let Some(delayed) = &mut self.delayed else { return 0 };
+        let (answer, agreed) = accurate_ecn::answer(delayed.supports, flags);
+        self.ecn = agreed;
+        delayed.marks = (agreed == Ecn::Accurate).then(MarkCounts::new);
+        answer
+    }
+
+    /// Accepts a data segment that arrived with this IP-ECN field, as [`handle_data`](Self::handle_data) does, and
+    /// counts it on a connection with accurate ECN.
+    pub fn handle_counted_data(&mut self, now: Time, segment: Segment, field: EcnField) -> Option<AckSegment> {
+        let is_urgent = self.count_marks(field, 1, segment.payload_bytes);
+        let marked = field == EcnField::Ce && self.ecn != Ecn::Accurate;
+        let ack = self.handle_data(now, segment, marked);
+        if is_urgent { ack.or_else(|| self.take_pending()) } else { ack }
+    }
+
+    /// Accepts a chunk of segments that arrived with this IP-ECN field, as [`handle_chunk`](Self::handle_chunk) does,
+    /// and counts them on a connection with accurate ECN.
+    pub fn handle_counted_chunk(&mut self, now: Time, chunk: Chunk, field: EcnField) -> Option<AckSegment> {
+        let Chunk { segments, payload_bytes, last_payload_bytes, .. } = chunk;
+        let bytes = payload_bytes.wrapping_mul(segments.saturating_sub(1)).wrapping_add(last_payload_bytes);
+        let is_urgent = self.count_marks(field, u64::from(segments), bytes);
+        let marked = field == EcnField::Ce && self.ecn != Ecn::Accurate;
+        let ack = self.handle_chunk(now, Chunk { marked, ..chunk });
+        if is_urgent { ack.or_else(|| self.take_pending()) } else { ack }
+    }
+
+    /// Counts packets on a connection with accurate ECN. Returns true if their acknowledgment must not be delayed.
+    fn count_marks(&mut self, field: EcnField, packets: u64, payload_bytes: u32) -> bool {
+        let marks = self.delayed.as_mut().and_then(|delayed| delayed.marks.as_mut());
+        marks.is_some_and(|marks| marks.count(field, packets, payload_bytes))
+    }
+
+    /// Returns the accurate ECN feedback of the acknowledgment that was returned last, if the connection has agreed to
+    /// it.
+    pub fn accurate_echo(&mut self) -> Option<AccurateEcho> {
+        // Four SACK blocks leave four bytes for other options.
+        let has_room = self.sack_blocks().len() < MAX_SACK_BLOCKS;
+        let Delayed { marks, sends_option, .. } = self.delayed.as_deref_mut()?;
+        marks.as_mut().map(|marks| marks.report(*sends_option && has_room))
     }
 
     /// Sets the initial sequence number, as [`Sender::set_initial_seq`](crate::Sender::set_initial_seq) does. Call it

@@ -30,7 +30,8 @@ mod sack_report;
 mod scheduler;
 mod transmit;
 
-use crate::config::TransportConfig;
+use crate::accurate_ecn::{self, EcnFlags, MarkFeedback};
+use crate::config::{Ecn, TransportConfig};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::segment_ring::SegmentRing;
@@ -208,7 +209,7 @@ impl Sender {
             batch: Batch::of(config.send_batch),
             recovery: RecoveryState::default(),
             last_reports: None,
-            delivery_tracker: features.needs.segments.then(|| Box::new(DeliveryTracker::new())),
+            delivery_tracker: features.needs_segments.then(|| Box::new(DeliveryTracker::new())),
             rack: features.rack_tlp.then(|| Box::new(Rack::new())),
             reordering: features.adaptive_reordering.then(Box::default),
             scheduler: cc.schedules_departures().then(Box::default),
@@ -255,8 +256,8 @@ impl Sender {
                 && !self.buffer.is_blocked())
     }
 
-    /// Returns true if the receiver has everything by the reports of a tail, though not by cumulative acknowledgments: no
-    /// timer then sends a segment again.
+    /// Returns true if the receiver has everything by the reports of a tail, though not by cumulative acknowledgments:
+    /// no timer then sends a segment again.
     fn has_all_reported(&self) -> bool {
         self.features.uses_tail && self.state == State::Established && self.is_done()
     }
@@ -410,7 +411,7 @@ impl Sender {
 
     /// Returns the optional input that the controller needs.
     pub fn needs(&self) -> Needs {
-        self.features.needs
+        self.cc.needs()
     }
 
     /// Returns the scheduled departure time of the last segment sent, or `None` if departures are not scheduled.
@@ -437,6 +438,31 @@ impl Sender {
         }
     }
 
+    /// Returns the flags AE, CWR and ECE of the SYN.
+    pub fn syn_flags(&self) -> EcnFlags {
+        match self.config.ecn {
+            Ecn::Off => 0,
+            Ecn::Classic | Ecn::Dctcp | Ecn::L4s => accurate_ecn::SYN_CLASSIC,
+            Ecn::Accurate => accurate_ecn::SYN_ACCURATE,
+        }
+    }
+
+    /// Handles the flags AE, CWR and ECE of the SYN-ACK, before [`handle_syn_ack`](Self::handle_syn_ack). They decide
+    /// about ECN only if the SYN requested accurate ECN.
+    pub fn handle_syn_ack_flags(&mut self, flags: EcnFlags) {
+        if self.config.ecn == Ecn::Accurate && self.state != State::Established {
+            self.features.ecn = accurate_ecn::agreed(flags);
+            if self.features.ecn == Ecn::Accurate {
+                self.recovery.repairs_mut().marks = Some(Box::new(MarkFeedback::new()));
+            }
+        }
+    }
+
+    /// Returns the ECN in use, which differs from the settings if the receiver does not support accurate ECN.
+    pub fn ecn(&self) -> Ecn {
+        self.features.ecn
+    }
+
     /// Passes a congestion event to the controller.
     fn report_congestion(&mut self, now: Time, event: Congestion) {
         self.cc.on_congestion(event, &mut context!(self, now));
@@ -447,6 +473,9 @@ impl Sender {
     fn refresh(&mut self) {
         self.limits = self.cc.limits();
         self.pacing.may_delay_head = self.limits.pacing.is_some() || self.pacing.late.is_some();
+        if self.features.repaces {
+            self.repace();
+        }
         if self.features.has_auxiliary_timers {
             self.set_auxiliary_timer();
         }
@@ -456,7 +485,7 @@ impl Sender {
     /// Sets `auxiliary_at` to the earliest of the controller's, RACK-TLP's and the persist timer.
     #[inline(never)]
     fn set_auxiliary_timer(&mut self) {
-        if self.features.needs.timer {
+        if self.features.needs_timer {
             self.timers.controller_at = self.cc.next_timer();
         }
         let of_losses = self.rack.as_ref().map_or(Time::NEVER, |rack| rack.next_timer());

@@ -109,9 +109,9 @@ fn scheme(name: &str, rng: &mut Stream) -> Scheme {
         cached_ssthresh: rng.below(2) == 0,
         undo_spurious: rng.below(2) == 0,
         ecn: if name == "dctcp" {
-            [Ecn::Dctcp, Ecn::L4s][rng.below(2) as usize]
+            [Ecn::Dctcp, Ecn::L4s, Ecn::Accurate][rng.below(3) as usize]
         } else {
-            [Ecn::Off, Ecn::Classic, Ecn::Dctcp, Ecn::L4s][rng.below(4) as usize]
+            [Ecn::Off, Ecn::Classic, Ecn::Dctcp, Ecn::L4s, Ecn::Accurate][rng.below(5) as usize]
         },
         send_buffer_bytes: (rng.below(4) == 0).then_some(30_000),
         receive_window_bytes: (rng.below(4) == 0).then_some(40_000),

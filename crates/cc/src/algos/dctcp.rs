@@ -3,9 +3,10 @@
 //! Source: RFC 8257; Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010.
 //!
 //! DCTCP needs queues that mark from a threshold on (K in the paper: about 65 packets at 10 Gb/s, 20 at 1 Gb/s) and
-//! receivers that echo every mark (`ecn = "dctcp"`). Once per window of data, the marked share F of the acknowledged
-//! bytes moves the estimate: alpha = (1 - g) alpha + g F (section 3.3). A mark cuts the window to cwnd (1 - alpha/2).
-//! The transport reports marks at most once per window. A loss halves the volume in flight, and growth is NewReno's.
+//! receivers that report every mark (`ecn = "dctcp"`, or `"accurate"`). Once per window of data, the marked share F of
+//! the acknowledged bytes moves the estimate: alpha = (1 - g) alpha + g F (section 3.3). A mark cuts the window to cwnd
+//! (1 - alpha/2). The transport reports marks at most once per window. A loss halves the volume in flight, and growth
+//! is NewReno's.
 //!
 //! Differences from Linux: the transport reports a mark before the law counts it, so that a cut uses alpha as it was
 //! before the acknowledgment that causes the cut. An acknowledgment that echoes a mark does not grow the window (RFC
@@ -70,7 +71,8 @@ impl Dctcp {
 
     /// Section 3.3: updates the estimate at the end of a window of data.
     fn estimate(&mut self) {
-        let share = self.marked_bytes as f64 / self.delivered_bytes as f64;
+        // Accurate feedback may report the marks of one window in the next.
+        let share = (self.marked_bytes as f64 / self.delivered_bytes as f64).min(1.0);
         self.alpha = (1.0 - self.g) * self.alpha + self.g * share;
         (self.delivered_bytes, self.marked_bytes) = (0, 0);
     }
@@ -84,9 +86,7 @@ impl WindowLaw for Dctcp {
     #[inline]
     fn observe(&mut self, _window: &mut Window, ack: &Ack, _cx: &mut Cx<'_>) {
         self.delivered_bytes += ack.delivered_bytes;
-        if ack.ecn_echo {
-            self.marked_bytes += ack.delivered_bytes;
-        }
+        self.marked_bytes += ack.marked_bytes;
         if self.round.is_over(ack) {
             self.estimate();
         }
@@ -150,7 +150,10 @@ mod tests {
     /// Acknowledges one window of ten segments, the first `marked` of which are marked.
     fn acknowledge_window(controller: &mut Windowed<Dctcp>, marked: u64) {
         for segment in 0..10 {
-            let news = Ack { in_flight_bytes: 9 * MSS, ecn_echo: segment < marked, ..Ack::in_sequence(MSS) };
+            let (ecn_echo, marked_segments) = (segment < marked, u64::from(segment < marked));
+            let marked_bytes = marked_segments * MSS;
+            let in_flight_bytes = 9 * MSS;
+            let news = Ack { in_flight_bytes, ecn_echo, marked_segments, marked_bytes, ..Ack::in_sequence(MSS) };
             with_cx(|cx| controller.on_ack(&news, cx));
         }
     }

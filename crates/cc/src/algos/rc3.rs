@@ -182,6 +182,14 @@ impl CongestionControl for Rc3 {
         self.inner.start_at_threshold(bytes);
     }
 
+    fn on_path(&mut self, routers: u32) {
+        self.inner.on_path(routers);
+    }
+
+    fn repaces(&self) -> bool {
+        self.inner.repaces()
+    }
+
     fn on_established(&mut self, explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
         self.inner.on_established(explicit_rate, cx);
     }

@@ -157,8 +157,11 @@ fn scheme(rng: &mut Stream) -> String {
     }
     let exact_marks = names.iter().any(|name| ["dctcp", "rtcp"].contains(name));
     if exact_marks || one_in(rng, 6) {
-        let ecn =
-            if exact_marks { one_of(rng, &["dctcp", "l4s"]) } else { one_of(rng, &["off", "classic", "dctcp", "l4s"]) };
+        let ecn = if exact_marks {
+            one_of(rng, &["dctcp", "l4s", "accurate"])
+        } else {
+            one_of(rng, &["off", "classic", "dctcp", "l4s", "accurate"])
+        };
         let _ = writeln!(text, "transport = {{ ecn = \"{ecn}\" }}");
     }
     text
@@ -393,7 +396,7 @@ fn transport(rng: &mut Stream, table: &str) -> String {
         let _ = writeln!(text, "rack_timer_delay = {}", span(rng, Dur::from_us(1), Dur::from_ms(50)));
     }
     if one_in(rng, 4) {
-        let _ = writeln!(text, "ecn = \"{}\"", one_of(rng, &["off", "classic", "dctcp", "l4s"]));
+        let _ = writeln!(text, "ecn = \"{}\"", one_of(rng, &["off", "classic", "dctcp", "l4s", "accurate"]));
     }
     if one_in(rng, 6) {
         let (send, receive) = (whole(rng, 1, 64), whole(rng, 1, 64));

@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 
 pub(super) fn check(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
     transport(facts, warnings)?;
+    scalable_schemes(facts, warnings);
     marking(facts, warnings)?;
     dual_queues(facts, warnings)?;
     selectors(facts, warnings)?;
@@ -56,6 +57,9 @@ fn without_use(facts: &Facts<'_>, scheme: &Scheme, key: &str) -> Option<&'static
         "pacing_catch_up" if is_own_clock => Some("the controller has a send clock of its own"),
         "send_batch" if is_scheduled => Some("the controller schedules each segment"),
         "ecn" if !facts.any_queue_marks() => Some("no queue marks packets"),
+        "peer_ecn" | "ecn_option" if config.ecn != Ecn::Accurate => Some("ecn is not \"accurate\""),
+        "peer_ecn" | "ecn_option" if !facts.any_queue_marks() => Some("no queue marks packets"),
+        "ecn_option" if config.peer_ecn != Ecn::Accurate => Some("the receiver does not support accurate ECN"),
         _ => None,
     }
 }
@@ -113,9 +117,42 @@ fn marking(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> 
     })
 }
 
+/// Returns true if the packets of a scheme are ECT(1).
+fn sends_ect_1(scheme: &Scheme) -> bool {
+    match (scheme.transport.ecn, scheme.transport.peer_ecn) {
+        (Ecn::L4s, _) => true,
+        (Ecn::Accurate, Ecn::Accurate) => scheme.any_controller().is_ok_and(|cc| cc.needs().scalable),
+        _ => false,
+    }
+}
+
+/// Schemes whose ECN does not suit their controller.
+fn scalable_schemes(facts: &Facts<'_>, warnings: &Warnings) {
+    for (_, scheme) in facts.used() {
+        let needs = scheme.any_controller().map(|cc| cc.needs()).unwrap_or_default();
+        let (name, controller) = (&scheme.name, scheme.controller.name);
+        let is_scalable = needs.scalable || needs.exact_marks;
+        if scheme.transport.ecn == Ecn::L4s && !is_scalable {
+            warnings.add(format!(
+                "scheme.{name}: transport.ecn = \"l4s\" sends ECT(1), which RFC 9331 reserves for controllers that react to \
+                 the share of marks; \"{controller}\" does not, so it can fill the L queue"
+            ));
+        }
+        if needs.scalable && !scheme.transport.ecn.reports_every_mark() {
+            let lacks = "without reports of every mark, it reacts to marks as to losses";
+            warnings.add(format!("scheme.{name}: {lacks}; transport.ecn = \"accurate\" reports them"));
+        } else if scheme.transport.ecn == Ecn::Accurate && scheme.transport.peer_ecn != Ecn::Accurate {
+            let peer = if scheme.transport.peer_ecn == Ecn::Off { "without ECN" } else { "with classic ECN" };
+            warnings.add(format!(
+                "scheme.{name}: transport.ecn = \"accurate\" is not negotiated, because peer_ecn names a receiver {peer}"
+            ));
+        }
+    }
+}
+
 /// Selectors of packets with ECT(1) where no packet can be selected.
 fn selectors(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
-    let is_scalable = facts.schemes.all.iter().any(|scheme| scheme.transport.ecn == Ecn::L4s);
+    let is_scalable = facts.schemes.all.iter().any(sends_ect_1);
     each_queue_table(facts, |section| {
         if section.given("ce_threshold").is_none() {
             idle(section, "ce_threshold_selector", "ce_threshold is not given", warnings);
@@ -127,7 +164,7 @@ fn selectors(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError
 
 /// Coupled dual queues without traffic of low latency, and their settings that others replace.
 fn dual_queues(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
-    let is_scalable = facts.schemes.all.iter().any(|scheme| scheme.transport.ecn == Ecn::L4s);
+    let is_scalable = facts.schemes.all.iter().any(sends_ect_1);
     each_queue_table(facts, |section| {
         if let (Some(kind), false) = (section.own("kind").filter(|kind| kind.is_text("dualpi2")), is_scalable) {
             let remark = "no scheme sends ECT(1), so none can use the L queue; transport.ecn = \"l4s\" lets one use it";

@@ -10,9 +10,9 @@ use std::path::Path;
 /// for a queue.
 const OTHERS: [&str; 7] = ["constant", "dctcp", "rcp", "rapid", "rtcp", "rc3", "nv"];
 
-/// Controllers that back off on a path of 20 ms with any chunk size: TIMELY from delays above those of a data centre,
-/// TCP-LP from its own queue.
-const GIVE_WAY: [&str; 2] = ["timely", "lp"];
+/// Controllers that back off on a path of 20 ms with any chunk size: TIMELY and Swift from delays above those of a data
+/// centre, TCP-LP from its own queue.
+const GIVE_WAY: [&str; 3] = ["timely", "swift", "lp"];
 
 /// The utilization of a link of `mbps` by a single flow. The path has a delay of 20 ms and a queue of the same length.
 fn link_use(controller: &str, mbps: u64, send_batch: u32, duration_ms: u64) -> f64 {

@@ -17,13 +17,18 @@ struct Path {
 impl Path {
     /// Runs both flows. `ecn` is the setting of DCTCP, and `queue` has the keys of the bottleneck's queue.
     fn run(self, ecn: &str, queue: &str) -> Records {
+        self.run_beside_cubic("dctcp", ecn, queue)
+    }
+
+    /// Runs a flow of `controller` with this setting of ECN beside one of CUBIC.
+    fn run_beside_cubic(self, controller: &str, ecn: &str, queue: &str) -> Records {
         let Path { mbps, rtt_ms } = self;
         let delay_us = rtt_ms * 500.0;
         run(&format!(
             "duration = \"{SECONDS}s\"\nseed = 1\nmeasure = {{ delays = true, from = \"{WARM_UP_S}s\" }}\n[topology]\n\
              kind = \"dumbbell\"\npairs = 2\naccess_rate = \"1Gbps\"\naccess_delay = \"0s\"\nbottleneck_rate = \
              \"{mbps}Mbps\"\nbottleneck_delay = \"{delay_us}us\"\n[queue]\n{queue}\nlimit = \"10000packets\"\n\
-             [scheme.l]\ncontroller = \"dctcp\"\ntransport = {{ ecn = \"{ecn}\" }}\n[scheme.c]\ncontroller = \"cubic\"\n\
+             [scheme.l]\ncontroller = \"{controller}\"\ntransport = {{ ecn = \"{ecn}\" }}\n[scheme.c]\ncontroller = \"cubic\"\n\
              [[workload]]\nkind = \"bulk\"\nscheme = \"l\"\npairs = [[\"left0\", \"right0\"]]\nsize = \"unlimited\"\n\
              [[workload]]\nkind = \"bulk\"\nscheme = \"c\"\npairs = [[\"left1\", \"right1\"]]\nsize = \"unlimited\"\n"
         ))
@@ -66,8 +71,8 @@ struct Measure {
 }
 
 /// PI2 has an integral part, so the mean delay of C settles at its target. With windows W_L = 2 / p_CL of DCTCP (RFC
-/// 9332 appendix C.1), W_C = 1.68 / sqrt(p_C) of CUBIC at short round trips (RFC 9438 section 4.3) and k = 2, W_L / W_C =
-/// 0.6; the test allows a factor of two. The rates differ more, since the delay of C is part of its round trip only.
+/// 9332 appendix C.1), W_C = 1.68 / sqrt(p_C) of CUBIC at short round trips (RFC 9438 section 4.3) and k = 2, W_L / W_C
+/// = 0.6; the test allows a factor of two. The rates differ more, since the delay of C is part of its round trip only.
 #[test]
 fn the_coupling_balances_windows_and_the_integral_part_holds_the_classic_target() {
     for (mbps, rtt_ms) in [(12.0, 5.0), (12.0, 10.0), (40.0, 5.0), (40.0, 10.0), (120.0, 5.0), (200.0, 5.0)] {
@@ -95,6 +100,19 @@ fn only_ect_1_gives_low_latency() {
     assert!(l4s.mean_ms < 1.0 && dctcp.mean_ms > 8.0, "{l4s:?}, {dctcp:?}");
 }
 
+/// The aim of RFC 9332 with its scalable controller: rates within a factor of two, below 1 ms in L, and 15 ms in C.
+#[test]
+fn prague_with_accurate_ecn_shares_the_link_with_cubic_and_keeps_its_delay_below_a_millisecond() {
+    for (mbps, rtt_ms) in [(40.0, 5.0), (40.0, 10.0), (120.0, 5.0)] {
+        let path = Path { mbps, rtt_ms };
+        let [l, c] = path.measure(&path.run_beside_cubic("prague", "accurate", "kind = \"dualpi2\""));
+        let case = format!("{mbps} Mb/s, {rtt_ms} ms: {l:?}, {c:?}");
+        assert!((0.5..2.0).contains(&(l.packets / c.packets)), "{case}");
+        assert!(l.p99_ms < 1.0 && (c.mean_ms - 15.0).abs() < 2.0, "{case}");
+        assert!((l.packets + c.packets) * 12e-3 / (mbps * (SECONDS - WARM_UP_S)) > 0.99, "{case}");
+    }
+}
+
 /// Queues that do not distinguish ECT(0) from ECT(1) treat them alike.
 #[test]
 fn l4s_is_dctcp_on_other_queues() {
@@ -106,9 +124,9 @@ fn l4s_is_dctcp_on_other_queues() {
     }
 }
 
-/// At 15 Mb/s on a link of 10 Mb/s, traffic that ignores marks and losses must lose a third of its packets for the delay
-/// to settle at the target of 15 ms. Datagrams without ECN lose them in C. In L, marks alone would not reduce the delay:
-/// from p_C = 1/4 on, L drops, too. Retransmissions are not ECN-capable, so C has the older head then.
+/// At 15 Mb/s on a link of 10 Mb/s, traffic that ignores marks and losses must lose a third of its packets for the
+/// delay to settle at the target of 15 ms. Datagrams without ECN lose them in C. In L, marks alone would not reduce the
+/// delay: from p_C = 1/4 on, L drops, too. Retransmissions are not ECN-capable, so C has the older head then.
 #[test]
 fn unresponsive_traffic_is_dropped_down_to_the_target_in_either_queue() {
     let datagrams =
@@ -147,17 +165,33 @@ fn flows_end_under_a_target_that_no_queue_can_meet() {
 
 #[test]
 fn a_warning_says_if_no_scheme_can_use_the_low_latency_queue() {
-    let warnings = |ecn| {
+    let warnings = |controller, ecn| {
         let text = format!(
             "duration = \"1s\"\n[topology]\nkind = \"dumbbell\"\npairs = 1\nbottleneck_rate = \"10Mbps\"\n\
-             bottleneck_delay = \"5ms\"\n[queue]\nkind = \"dualpi2\"\n[transport]\necn = \"{ecn}\"\n[scheme.x]\n\
-             controller = \"newreno\"\n[workload]\nkind = \"bulk\"\nsize = \"1MB\"\n"
+             bottleneck_delay = \"5ms\"\n[queue]\nkind = \"dualpi2\"\n[transport]\n{ecn}\n[scheme.x]\n\
+             controller = \"{controller}\"\n[workload]\nkind = \"bulk\"\nsize = \"1MB\"\n"
         );
         let scenario = Scenario::parse(&text, &Source::at(std::path::Path::new("x.toml")), &[]).expect("a scenario");
         scenario.warnings().to_vec()
     };
-    assert_eq!(warnings("l4s").len(), 0);
+    assert_eq!(warnings("dctcp", "ecn = \"l4s\"").len(), 0);
     let expected = "queue.kind = \"dualpi2\": no scheme sends ECT(1), so none can use the L queue; \
                     transport.ecn = \"l4s\" lets one use it";
-    assert_eq!(warnings("classic"), [expected]);
+    assert_eq!(warnings("newreno", "ecn = \"classic\""), [expected]);
+    // Accurate ECN without a scalable controller sends ECT(0).
+    assert_eq!(warnings("newreno", "ecn = \"accurate\""), [expected]);
+    let refused =
+        "scheme.x: transport.ecn = \"accurate\" is not negotiated, because peer_ecn names a receiver with classic ECN";
+    assert_eq!(warnings("newreno", "ecn = \"accurate\"\npeer_ecn = \"classic\""), [refused, expected]);
+}
+
+#[test]
+fn a_warning_says_if_a_controller_in_the_low_latency_queue_does_not_react_to_the_share_of_marks() {
+    let text = "duration = \"1s\"\n[topology]\nkind = \"dumbbell\"\npairs = 1\nbottleneck_rate = \"10Mbps\"\n\
+                bottleneck_delay = \"5ms\"\n[queue]\nkind = \"dualpi2\"\n[transport]\necn = \"l4s\"\n[scheme.x]\n\
+                controller = \"copa\"\n[workload]\nkind = \"bulk\"\nsize = \"1MB\"\n";
+    let scenario = Scenario::parse(text, &Source::at(std::path::Path::new("x.toml")), &[]).expect("a scenario");
+    let expected = "scheme.x: transport.ecn = \"l4s\" sends ECT(1), which RFC 9331 reserves for controllers that react to \
+                    the share of marks; \"copa\" does not, so it can fill the L queue";
+    assert_eq!(scenario.warnings(), [expected]);
 }

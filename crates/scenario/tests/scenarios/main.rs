@@ -2,6 +2,7 @@
 //!
 //! They share one program, since linking one for each file takes longer than the tests.
 
+mod accurate_ecn;
 mod bbr3;
 mod cached_ssthresh;
 mod chunks;

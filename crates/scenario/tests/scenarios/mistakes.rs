@@ -755,7 +755,18 @@ fn mistakes_in_schemes_and_transport() {
         (
             newreno,
             "controller = \"dctcp\"",
-            "x.toml:8: scheme.tcp.controller = \"dctcp\": needs receivers that echo every mark; allowed: with ecn = \"dctcp\" or \"l4s\" in [transport]",
+            "x.toml:8: scheme.tcp.controller = \"dctcp\": needs receivers that report every mark; allowed: with ecn = \"dctcp\", \"l4s\" or \"accurate\" in [transport]",
+        ),
+        (
+            newreno,
+            "controller = \"dctcp\"\ntransport = { ecn = \"accurate\", peer_ecn = \"classic\" }",
+            "x.toml:8: scheme.tcp.controller = \"dctcp\": needs receivers that report every mark; allowed: peer_ecn = \"accurate\" in [transport]",
+        ),
+        (newreno, "controller = \"dctcp\"\ntransport = { ecn = \"accurate\" }", "no mistake"),
+        (
+            newreno,
+            "controller = \"newreno\"\ntransport = { peer_ecn = \"dctcp\" }",
+            "x.toml:9: scheme.tcp.transport.peer_ecn = \"dctcp\": unknown; allowed: off, classic, accurate",
         ),
         (newreno, "controller = \"dctcp\"\ntransport = { ecn = \"dctcp\" }", "no mistake"),
         (

@@ -250,3 +250,95 @@ fn bbr3_halves_the_data_in_flight_every_five_seconds() {
     assert_eq!(begins.len(), 4, "{begins:?}");
     assert!(begins.windows(2).all(|pair| (5_000.0..5_500.0).contains(&(pair[1] - pair[0]))), "{begins:?}");
 }
+
+const COPA: &str = "controller = \"copa\"";
+/// Copa in its default mode. Flows alone would sometimes compete by mistake, as Jiang et al. (Copa+, INFOCOM 2022) report.
+const COPA_ALONE: &str = "controller = \"copa\"\nmode_switching = false";
+
+/// With one flow, the queue varies between 0 and 2.5 / delta = 5 packets of 1500 bytes (NSDI 2018, section 3).
+#[test]
+fn copa_alone_fills_the_link_and_keeps_a_few_packets_in_the_queue() {
+    let seen = Seen::of(COPA_ALONE, WAN, &["0s"], 10_000, 40_000);
+    assert!(seen.bps[0] > 0.95 * WAN_BPS, "{:?}", seen.bps);
+    assert!(seen.mean_backlog() < 5.0 * 1500.0, "{}", seen.mean_backlog());
+    assert_eq!(seen.records.flows.retransmissions, [0]);
+}
+
+/// With two flows, the queue varies between 0 and 10 packets (section 3).
+#[test]
+fn two_copa_flows_share_the_link_with_a_short_queue() {
+    let seen = Seen::of(COPA_ALONE, WAN, &["0s", "5s"], 15_000, 45_000);
+    assert!(seen.bps.iter().all(|bps| (0.4..0.6).contains(&(bps / WAN_BPS))), "{:?}", seen.bps);
+    assert!(seen.bps.iter().sum::<f64>() > 0.95 * WAN_BPS, "{:?}", seen.bps);
+    assert!(seen.mean_backlog() < 10.0 * 1500.0, "{}", seen.mean_backlog());
+}
+
+/// NewReno fills the queue. Copa gets its share in the competitive mode only.
+#[test]
+fn copa_competes_with_newreno_only_in_its_competitive_mode() {
+    let share_of_newreno = |copa: &str| {
+        let reno = format!(
+            "{WAN}[scheme.reno]\ncontroller = \"newreno\"\n[[workload]]\nkind = \"bulk\"\nscheme = \"reno\"\n\
+             pairs = [[\"left1\", \"right1\"]]\nsize = \"unlimited\"\n"
+        );
+        // The workload of NewReno comes first, and its flow is flow 0.
+        Seen::of(copa, &reno, &["0s"], 20_000, 120_000).bps[0] / WAN_BPS
+    };
+    let (switching, constant) = (share_of_newreno(COPA), share_of_newreno(COPA_ALONE));
+    assert!((0.3..0.7).contains(&switching) && constant > 0.9, "{switching}, {constant}");
+}
+
+const SWIFT: &str = "controller = \"swift\"\nbase_target = \"60us\"";
+
+#[test]
+fn swift_alone_takes_the_line_with_a_queue_below_its_target() {
+    let seen = Seen::of(SWIFT, DATACENTRE, &["0s"], 20, 60);
+    assert!(seen.bps[0] > 0.98 * 10e9 * 1460.0 / 1500.0, "{:?}", seen.bps);
+    // The target of 66 us is 46 us above the empty path: 57,500 bytes.
+    assert!(seen.most_backlog() < 1.5 * 57_500.0, "{}", seen.most_backlog());
+    assert_eq!(seen.records.flows.retransmissions, [0]);
+}
+
+#[test]
+fn swift_flows_share_the_link() {
+    let seen = Seen::of(SWIFT, DATACENTRE, &["0s"; 4], 50, 150);
+    let total: f64 = seen.bps.iter().sum();
+    assert!(total > 0.97 * 10e9 * 1460.0 / 1500.0, "{:?}", seen.bps);
+    assert!(seen.bps.iter().all(|bps| (0.2..0.3).contains(&(bps / total))), "{:?}", seen.bps);
+}
+
+/// Runs 1000 flows of Swift to one host for 100 ms. Returns the retransmissions of the second half, the share of the
+/// line that it used, and the smallest final window in bytes.
+fn incast(min_window: &str) -> (u64, f64, f64) {
+    let text = |ms: u64| {
+        format!(
+            "duration = \"{ms}ms\"\n[topology]\nkind = \"star\"\nhosts = 1001\nrate = \"10Gbps\"\ndelay = \"5us\"\n\
+             [queue]\nlimit = \"1MB\"\n[transport]\nmin_rto = \"1ms\"\n[scheme.it]\ncontroller = \"swift\"\n\
+             min_window = {min_window}\n[[workload]]\nkind = \"bulk\"\npairs = \"incast\"\nsize = \"unlimited\"\n\
+             [sample]\ninterval = \"1ms\"\nflows = [0, 1, 2, 3]\n"
+        )
+    };
+    let run = |ms| {
+        let scenario =
+            Scenario::parse(&text(ms), &Source::at(Path::new("x.toml")), &[]).unwrap_or_else(|e| panic!("{e}"));
+        scenario.simulate().expect("a run").run().expect("lawful physics")
+    };
+    let (before, after) = (run(50), run(100));
+    let sum = |values: &[u64]| values.iter().sum::<u64>();
+    let delivered = sum(&after.flows.delivered_bytes) - sum(&before.flows.delivered_bytes);
+    let series = &after.series;
+    let windows =
+        (0..series.value.len()).filter(|&row| series.quantity[row] == "cwnd_bytes").map(|row| series.value[row]);
+    let lost = sum(&after.flows.retransmissions) - sum(&before.flows.retransmissions);
+    (lost, delivered as f64 * 8.0 / 0.05 / (10e9 * 1460.0 / 1500.0), windows.fold(f64::INFINITY, f64::min))
+}
+
+/// A thousand windows of one segment are 1.5 MB, more than queue and path hold. Windows below one segment fit.
+#[test]
+fn swift_survives_an_incast_of_a_thousand_flows_by_windows_below_one_segment() {
+    let (lost, used, least_window) = incast("0.001");
+    assert!(least_window < 0.5 * 1460.0, "{least_window}");
+    assert!(lost == 0 && used > 0.9, "{lost} lost, {used} of the line");
+    let (lost, ..) = incast("1");
+    assert!(lost > 1000, "{lost}");
+}

@@ -51,7 +51,7 @@ impl Offload {
                 most: config.receive_batch,
                 timeout: config.receive_batch_timeout,
                 full_bytes: config.mss_bytes as u32,
-                splits_at_marks: exact_marks,
+                splits_at_marks: config.ecn.reports_every_mark(),
                 waiting: None,
                 deadline: Time::NEVER,
             })

@@ -212,6 +212,7 @@ mod tests {
             is_ecn_capable: false,
             is_l4s: false,
             has_ecn_answer: false,
+            accurate_ecn: None,
             step: Step::Received { delay: Dur::from_ns(u64::from(delay_ns)) },
         });
     }

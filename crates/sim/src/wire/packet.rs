@@ -5,6 +5,7 @@
 //! rate header in fields that data packets do not use (`rate_header`).
 
 use sparelane_core::Time;
+use sparelane_transport::EcnField;
 
 /// The kind of a packet, and its one-bit fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +54,16 @@ impl Flags {
     #[inline(always)]
     pub(crate) const fn is_marked(self) -> bool {
         self.0 & Flags::CE.0 == Flags::CE.0
+    }
+
+    /// Returns the ECN field.
+    pub(crate) const fn ecn_field(self) -> EcnField {
+        match (self.has(Flags::ECT_0), self.has(Flags::ECT_1)) {
+            (false, false) => EcnField::NotEct,
+            (true, false) => EcnField::Ect0,
+            (false, true) => EcnField::Ect1,
+            (true, true) => EcnField::Ce,
+        }
     }
 
     /// Returns true if the ECN field is ECT(1) or CE, by which RFC 9332 section 2.3 selects the L queue.
@@ -121,6 +132,11 @@ impl Template {
     /// The template of packets of this kind and class.
     pub(crate) const fn new(flags: Flags, class: u8) -> Template {
         Template(pair((flags.0 as u32) << FLAGS_SHIFT | (class as u32) << CLASS_SHIFT, NO_BLOCKS))
+    }
+
+    /// The flags of the packets.
+    pub(crate) const fn flags(self) -> Flags {
+        Flags((self.0 >> FLAGS_SHIFT) as u8)
     }
 }
 

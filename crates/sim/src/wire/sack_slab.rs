@@ -4,7 +4,7 @@
 
 use crate::wire::packet::NO_BLOCKS;
 use sparelane_core::prefetch;
-use sparelane_transport::{MAX_SACK_BLOCKS, SackBlock};
+use sparelane_transport::{AccurateEcho, MAX_SACK_BLOCKS, SackBlock};
 
 /// The blocks of one acknowledgment, and further values that it echoes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,6 +17,8 @@ pub(crate) struct Entry {
     echo_ns: u32,
     /// The advertised window, in segments.
     window: u32,
+    /// The accurate ECN feedback.
+    accurate: Option<AccurateEcho>,
 }
 
 /// The slab.
@@ -40,6 +42,7 @@ impl BlockSlab {
         });
         let entry = &mut self.entries[index as usize];
         entry.count = blocks.len() as u8;
+        entry.accurate = None;
         for (place, block) in entry.blocks.iter_mut().zip(blocks) {
             *place = *block;
         }
@@ -87,6 +90,19 @@ impl BlockSlab {
         let index = if index == NO_BLOCKS { self.store_some(&[]) } else { index };
         self.entries[index as usize].window = segments;
         index
+    }
+
+    /// Adds accurate ECN feedback to the entry at `index`, or to a new entry without blocks. Returns the index.
+    #[inline(never)]
+    pub(crate) fn with_accurate(&mut self, index: u32, echo: AccurateEcho) -> u32 {
+        let index = if index == NO_BLOCKS { self.store_some(&[]) } else { index };
+        self.entries[index as usize].accurate = Some(echo);
+        index
+    }
+
+    /// The accurate ECN feedback in the entry at `index`, if there is any.
+    pub(crate) fn accurate_at(&self, index: u32) -> Option<AccurateEcho> {
+        self.entries.get(index as usize).and_then(|entry| entry.accurate)
     }
 
     /// The advertised window in the entry at `index`, segments.

@@ -18,6 +18,12 @@ impl<F: Fabric> World<F> {
             packet.set_blocks(self.blocks.with_window(packet.blocks(), flow.receiver.window_segments() as u32));
             self.await_reader(slot);
         }
+        let flow = &mut self.flows[slot as usize];
+        if flow.traits.requests_accurate_ecn
+            && let Some(echo) = flow.receiver.accurate_echo()
+        {
+            packet.set_blocks(self.blocks.with_accurate(packet.blocks(), echo));
+        }
         let flow = &self.flows[slot as usize];
         let host = flow.hosts[1];
         let leaves = match flow.echoes.ack_cost {
@@ -63,6 +69,8 @@ impl Flow {
     /// The echo of an acknowledgment that leaves at `leaves`, nanoseconds.
     fn echo_ns_at(&self, leaves: Time) -> u32 {
         match (&self.offload, self.echoes.kind) {
+            (None, Echo::HostDelay) => nanoseconds(leaves).wrapping_sub(self.echoes.ns),
+            (Some(offload), Echo::HostDelay) => (leaves.saturating_since(offload.stamps.sent).as_ps() / 1000) as u32,
             (None, _) => self.echoes.ns,
             (Some(offload), Echo::ReceiveTime) => nanoseconds(offload.stamps.receive_time(leaves)),
             (Some(offload), _) => (offload.stamps.delay(leaves).as_ps() / 1000) as u32,

@@ -4,14 +4,14 @@
 //! template replaces tests of every field. The functions on that path are inlined into the event loop; all others are
 //! kept out of line, so that the loop stays small in the instruction cache.
 
-use super::World;
 use super::flow::{Border, Echo, control_packet};
+use super::{World, nanoseconds};
 use crate::engine::fabric::Fabric;
 use crate::physics::PhysicsViolation;
 use crate::wire::packet::{Flags, NO_BLOCKS, Packet};
 use crate::wire::rate_header::decode_rate;
 use sparelane_core::{Time, widen};
-use sparelane_transport::{AckSegment, Acknowledgment, Segment};
+use sparelane_transport::{AckSegment, Acknowledgment, EcnFlags, Segment};
 
 impl<F: Fabric> World<F> {
     /// Delivers a packet that its host's interface held back.
@@ -61,6 +61,9 @@ impl<F: Fabric> World<F> {
     fn deliver_syn_ack(&mut self, packet: Packet) {
         let flow = &mut self.flows[packet.flow() as usize];
         let explicit_rate = packet.flags().has(Flags::RATE_HEADER).then(|| decode_rate(packet.trigger()));
+        if flow.traits.requests_accurate_ecn {
+            flow.agree_on_ecn(packet.seq() as EcnFlags);
+        }
         flow.sender.handle_syn_ack(self.now, explicit_rate);
         self.send_allowed(packet.flow());
     }
@@ -86,7 +89,11 @@ impl<F: Fabric> World<F> {
         let flow = &mut self.flows[packet.flow() as usize];
         let now_ns = self.now.as_ps() / 1000;
         let delay_ns = (now_ns as u32).wrapping_sub(packet.blocks());
-        flow.echoes.ns = if flow.echoes.kind == Echo::ReceiveTime { now_ns as u32 } else { delay_ns };
+        flow.echoes.ns = match flow.echoes.kind {
+            Echo::ReceiveTime => now_ns as u32,
+            Echo::HostDelay => nanoseconds(packet.at),
+            Echo::Delay | Echo::Nothing => delay_ns,
+        };
         if self.observers.wants_receipts || flow.traits.is_followed {
             self.report_receipt(&packet, delay_ns);
         }
@@ -224,7 +231,9 @@ impl<F: Fabric> World<F> {
     fn send_syn_ack(&mut self, syn: Packet) {
         let flow = &mut self.flows[syn.flow() as usize];
         flow.wire.in_network += 1;
-        let mut packet = control_packet(syn.flow(), flow.wire.reverse, Flags::SYN_ACK, flow);
+        let ecn_flags =
+            if flow.traits.requests_accurate_ecn { flow.receiver.handle_syn(syn.seq() as EcnFlags) } else { 0 };
+        let mut packet = control_packet(syn.flow(), flow.wire.reverse, Flags::SYN_ACK, ecn_flags, flow);
         if syn.flags().has(Flags::RATE_HEADER) {
             packet.set(Flags::RATE_HEADER);
             packet.set_trigger(syn.trigger());

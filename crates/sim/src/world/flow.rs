@@ -16,7 +16,7 @@ use crate::wire::rate_header::decode_rate;
 use crate::wire::sack_slab::BlockSlab;
 use sparelane_cc::Needs;
 use sparelane_core::{Dur, Seq, Time, prefetch_start};
-use sparelane_transport::{AckSegment, Extras, Receiver, Segment, Sender};
+use sparelane_transport::{AckSegment, EcnFlags, Extras, Receiver, Segment, Sender};
 use std::mem::offset_of;
 
 /// One open flow. Fields that every packet touches come first, so that a plain packet touches few cache lines.
@@ -102,8 +102,11 @@ pub(super) struct PathTraits {
     pub(super) is_followed: bool,
     /// True if its receiver's application reads slowly, so that acknowledgments advertise a window.
     pub(super) reads_slowly: bool,
-    /// True if data takes time at its receiver: in the host (`offload`), or until the application reads it.
+    /// True if data takes time at its receiver: in the host (`offload`), or until the application reads it. Also true
+    /// if the receiver counts marks.
     pub(super) takes_time: bool,
+    /// True if its SYN requests accurate ECN.
+    pub(super) requests_accurate_ecn: bool,
 }
 
 /// The earliest live entries of its two ends in the timer heap.
@@ -180,15 +183,18 @@ pub(super) enum Echo {
     /// The one-way delay of the trigger.
     Delay,
     ReceiveTime,
+    /// The time inside the receiving host, from the arrival of the trigger to the departure of the acknowledgment.
+    HostDelay,
 }
 
 impl Echo {
     pub(super) fn of(needs: Needs) -> Echo {
-        match (needs.one_way_delay, needs.receive_time) {
-            (false, false) => Echo::Nothing,
-            (true, false) => Echo::Delay,
-            (false, true) => Echo::ReceiveTime,
-            (true, true) => unreachable!("no controller needs both delays and receive times"),
+        match (needs.one_way_delay, needs.receive_time, needs.host_delay) {
+            (false, false, false) => Echo::Nothing,
+            (true, false, false) => Echo::Delay,
+            (false, true, false) => Echo::ReceiveTime,
+            (false, false, true) => Echo::HostDelay,
+            _ => unreachable!("no controller needs two of one-way delays, receive times and host delays"),
         }
     }
 }
@@ -226,8 +232,15 @@ impl Flow {
             let echo_ns = blocks.echo_at(packet.blocks());
             match self.echoes.kind {
                 Echo::ReceiveTime => extras.received_at = Some(latest_instant(now, echo_ns)),
+                // The acknowledgment itself may have waited at its host.
+                Echo::HostDelay => {
+                    extras.host_delay = Some(Dur::from_ns(u64::from(echo_ns)) + now.saturating_since(packet.at));
+                }
                 _ => extras.one_way_delay = Some(Dur::from_ns(u64::from(echo_ns))),
             }
+        }
+        if self.traits.requests_accurate_ecn {
+            extras.accurate_ecn = blocks.accurate_at(packet.blocks());
         }
         if self.traits.reads_slowly {
             extras.window_segments = Some(blocks.window_at(packet.blocks()));
@@ -325,8 +338,10 @@ impl Flow {
     }
 }
 
-/// Builds a packet of the handshake.
-pub(super) fn control_packet(slot: u32, route: u32, flags: Flags, flow: &Flow) -> Packet {
+/// Builds a packet of the handshake. Its sequence number has the flags AE, CWR and ECE of connections that request
+/// accurate ECN.
+pub(super) fn control_packet(slot: u32, route: u32, flags: Flags, ecn_flags: EcnFlags, flow: &Flow) -> Packet {
     let (wire_bytes, class) = (u16::from(flow.wire.header_bytes), flow.wire.base_class);
-    Packet::new(Fields { flow: slot, seq: 0, trigger: 0, route, blocks: NO_BLOCKS, wire_bytes, flags, class })
+    let seq = u32::from(ecn_flags);
+    Packet::new(Fields { flow: slot, seq, trigger: 0, route, blocks: NO_BLOCKS, wire_bytes, flags, class })
 }

@@ -1,7 +1,7 @@
 //! Packets inside a receiving host: interrupt coalescing, receive offload, and the processor's time.
 
 use super::flow::Echo;
-use super::{World, latest_instant};
+use super::{World, latest_instant, nanoseconds};
 use crate::engine::fabric::Fabric;
 use crate::engine::timers::{Entry, TimerOwner};
 use crate::hosts::{Next, Received, Work};
@@ -64,19 +64,29 @@ impl<F: Fabric> World<F> {
         }
     }
 
-    /// Merges a segment that arrived at its host into a chunk, or passes it to a receiver whose application reads slowly.
+    /// Merges a segment that arrived at its host into a chunk, or passes it to a receiver whose application reads
+    /// slowly.
     #[cold]
     #[inline(never)]
     pub(super) fn take_in(&mut self, packet: Packet, segment: Segment, marked: bool) -> Result<(), PhysicsViolation> {
         let slot = packet.flow();
         let flow = &mut self.flows[slot as usize];
         let Some(offload) = &mut flow.offload else {
-            let ack = flow.receiver.handle_data(self.now, segment, marked);
+            let ack = if flow.traits.requests_accurate_ecn {
+                flow.receiver.handle_counted_data(self.now, segment, packet.flags().ecn_field())
+            } else {
+                flow.receiver.handle_data(self.now, segment, marked)
+            };
             self.read_more(slot);
             return self.answer(slot, ack);
         };
         let before = offload.deadline();
-        let complete = offload.take(self.now, segment, marked, packet.blocks());
+        // Delays count from the sending of a segment, or from its arrival at the interface.
+        let from_ns = match flow.echoes.kind {
+            Echo::HostDelay => nanoseconds(packet.at),
+            _ => packet.blocks(),
+        };
+        let complete = offload.take(self.now, segment, marked, from_ns);
         let at = offload.deadline();
         if at != before && at != Time::NEVER {
             let entry = Entry { at, flow: flow.id, owner: TimerOwner::Offload, slot };
@@ -143,7 +153,12 @@ impl<F: Fabric> World<F> {
         {
             (offload.stamps.sent, offload.stamps.taken) = (latest_instant(now, received.sent_ns), now);
         }
-        let ack = flow.receiver.handle_chunk(now, received.chunk);
+        let ack = if flow.traits.requests_accurate_ecn {
+            let field = flow.field_of(&received.chunk);
+            flow.receiver.handle_counted_chunk(now, received.chunk, field)
+        } else {
+            flow.receiver.handle_chunk(now, received.chunk)
+        };
         if flow.traits.reads_slowly {
             self.read_more(slot);
         }

@@ -50,7 +50,8 @@ impl<F: Fabric> World<F> {
         let packet = match transmit {
             Transmit::Syn => {
                 flow.wire.in_network += 1;
-                control_packet(slot, flow.wire.forward, Flags::SYN, flow)
+                let ecn_flags = if flow.traits.requests_accurate_ecn { flow.sender.syn_flags() } else { 0 };
+                control_packet(slot, flow.wire.forward, Flags::SYN, ecn_flags, flow)
             }
             Transmit::Data(segment) => flow.data_packet(slot, segment, self.now),
             Transmit::Probe => flow.window_probe(slot, self.now),

@@ -16,7 +16,7 @@ use crate::wire::link::PlannedDrop;
 use crate::wire::packet::{Flags, Template};
 use sparelane_cc::{Blueprint, CongestionControl, Needs};
 use sparelane_core::{Domain, Dur, Rate, Seq, Stream, Time};
-use sparelane_transport::{Ecn, Sender, TransportConfig};
+use sparelane_transport::{Chunk, Ecn, EcnField, EcnFlags, Sender, TransportConfig};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
@@ -33,12 +33,37 @@ pub(super) struct Demands {
     stamps: bool,
 }
 
-/// Returns `flags` with the ECN field of the data packets of a sender.
-fn ecn_field(ecn: Ecn, flags: Flags) -> Flags {
+/// Returns `flags` with the ECN field of the data packets of a sender. With accurate ECN, only a scalable controller
+/// may use ECT(1) (RFC 9331 section 4.3).
+fn ecn_field(ecn: Ecn, is_scalable: bool, flags: Flags) -> Flags {
     match ecn {
         Ecn::Off => flags,
         Ecn::Classic | Ecn::Dctcp => flags.with_if(true, Flags::ECT_0),
         Ecn::L4s => flags.with_if(true, Flags::ECT_1),
+        Ecn::Accurate => flags.with_if(true, if is_scalable { Flags::ECT_1 } else { Flags::ECT_0 }),
+    }
+}
+
+impl Flow {
+    /// Handles the flags of the SYN-ACK of a flow that requests accurate ECN: they decide about the ECN field of its
+    /// data.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn agree_on_ecn(&mut self, flags: EcnFlags) {
+        self.sender.handle_syn_ack_flags(flags);
+        let is_scalable = self.sender.needs().scalable;
+        let stamp = Flags::DATA.with_if(self.traits.stamps, Flags::STAMPED);
+        self.wire.data = Template::new(ecn_field(self.sender.ecn(), is_scalable, stamp), self.wire.base_class);
+    }
+
+    /// Returns the ECN field that the segments of a chunk arrived with. A chunk has only marked or only unmarked
+    /// segments.
+    pub(super) fn field_of(&self, chunk: &Chunk) -> EcnField {
+        if chunk.marked {
+            return EcnField::Ce;
+        }
+        // Retransmissions are not ECN-capable.
+        if chunk.retransmission { EcnField::NotEct } else { self.wire.data.flags().ecn_field() }
     }
 }
 
@@ -143,7 +168,8 @@ impl<F: Fabric> World<F> {
     pub(super) fn controller(&self, spec: &FlowSpec, there: &[u32]) -> Box<dyn CongestionControl> {
         let plan = self.settings.blueprint(spec, self.line_rate(there));
         let cc = self.settings.schemes[usize::from(spec.scheme)].controller_for(plan);
-        let Ok(cc) = cc else { unreachable!("schemes were checked before the run: {cc:?}") };
+        let Ok(mut cc) = cc else { unreachable!("schemes were checked before the run: {cc:?}") };
+        cc.on_path(there.len() as u32 - 1);
         cc
     }
 
@@ -193,8 +219,13 @@ impl<F: Fabric> World<F> {
         let (from, to) = (*self.hosts.specs.spec(spec.src), *self.hosts.specs.spec(spec.dst));
         let (receiver, reader) = reading(&transport);
         let reads_slowly = reader.is_some();
-        let acks_carry_extras =
-            requests_rate || echo != Echo::Nothing || !to.ack_cost.is_zero() || is_followed || reads_slowly;
+        let requests_accurate_ecn = transport.ecn == Ecn::Accurate;
+        let acks_carry_extras = requests_accurate_ecn
+            || requests_rate
+            || echo != Echo::Nothing
+            || !to.ack_cost.is_zero()
+            || is_followed
+            || reads_slowly;
         let offload = Offload::of(&from, &to, &transport, echo != Echo::Nothing);
         let stamp = Flags::DATA.with_if(stamps, Flags::STAMPED);
         let wire = OnWire {
@@ -203,7 +234,7 @@ impl<F: Fabric> World<F> {
             reverse,
             base_class,
             header_bytes: transport.header_bytes as u8,
-            data: Template::new(ecn_field(transport.ecn, stamp), base_class),
+            data: Template::new(ecn_field(transport.ecn, needs.scalable, stamp), base_class),
             ack: Template::new(Flags::ACK, base_class),
             sent: [0; CLASSES],
             route_lengths: [there.len() as u32, back.len() as u32],
@@ -211,7 +242,12 @@ impl<F: Fabric> World<F> {
         // These decide which fast paths the flow's packets may use.
         let traits = PathTraits {
             receives_plainly: !acks_carry_extras && offload.is_none(),
-            reads_extras: requests_rate || echo != Echo::Nothing || needs.nic_backlog || is_followed || reads_slowly,
+            reads_extras: requests_accurate_ecn
+                || requests_rate
+                || echo != Echo::Nothing
+                || needs.nic_backlog
+                || is_followed
+                || reads_slowly,
             waits_for_interface: uses_tail || self.waiting.queueing.is_some(),
             sends_slow: requests_rate || is_followed,
             acks_carry_extras,
@@ -219,7 +255,8 @@ impl<F: Fabric> World<F> {
             requests_rate,
             is_followed,
             reads_slowly,
-            takes_time: reads_slowly || offload.is_some(),
+            takes_time: reads_slowly || offload.is_some() || requests_accurate_ecn,
+            requests_accurate_ecn,
         };
         let flow = Flow {
             wire,

@@ -3,12 +3,15 @@
 use super::flow::{Flow, Span};
 use super::{World, latest_instant};
 use crate::engine::fabric::{Alarm, Crossing, Fabric};
-use crate::observe::{FlowView, Inside, Kind, Observers, PacketEvent, SackRanges, Step, View};
+use crate::observe::{AccurateFields, FlowView, Inside, Kind, Observers, PacketEvent, SackRanges, Step, View};
 use crate::routing::network::NodeId;
 use crate::wire::link::LinkCounts;
 use crate::wire::packet::{DATAGRAMS, Flags, Packet};
+use crate::wire::sack_slab::BlockSlab;
 use sparelane_cc::CongestionControl;
 use sparelane_core::{Dur, Rate, Time, widen};
+use sparelane_transport::accurate_ecn::{NO_MARKS, handshake_flags};
+use sparelane_transport::{Ecn, EcnField, EcnFlags};
 
 impl<F: Fabric> World<F> {
     /// Reports that `packet` of a flow reached `step` at `now`.
@@ -71,6 +74,11 @@ impl<F: Fabric> World<F> {
             is_ecn_capable: flags.is_ecn_capable(),
             is_l4s: flags.is_l4s(),
             has_ecn_answer: flags.has(Flags::ECN_ANSWER),
+            accurate_ecn: flow
+                .traits
+                .requests_accurate_ecn
+                .then(|| flow.accurate_fields(packet, &self.blocks))
+                .flatten(),
             step,
         });
     }
@@ -166,6 +174,26 @@ impl<F: Fabric> World<F> {
 }
 
 impl Flow {
+    /// Returns the TCP fields for accurate ECN of a packet; `None` if the connection has agreed to classic ECN or to
+    /// none.
+    #[cold]
+    fn accurate_fields(&self, packet: &Packet, blocks: &BlockSlab) -> Option<AccurateFields> {
+        match packet.flags().kind() {
+            // The first data packet also acknowledges the SYN-ACK, and reports its ECN field. Later ones report that no
+            // data was marked on the way back.
+            Flags::DATA => {
+                let (is_first, agreed) = (packet.seq() == 0, self.sender.ecn() == Ecn::Accurate);
+                let flags = if is_first { handshake_flags(EcnField::NotEct) } else { NO_MARKS };
+                agreed.then_some(AccurateFields { flags, option: None })
+            }
+            Flags::ACK => {
+                let echo = blocks.accurate_at(packet.blocks())?;
+                Some(AccurateFields { flags: echo.ace, option: echo.option })
+            }
+            _ => Some(AccurateFields { flags: packet.seq() as EcnFlags, option: None }),
+        }
+    }
+
     /// Returns true if `number` is that of the connection or of the flow that it carries.
     fn is(&self, number: u32) -> bool {
         self.id == number || self.row() == number

@@ -5,6 +5,7 @@
 
 use super::sack_report::SackReports;
 use super::{Sender, State, context};
+use crate::accurate_ecn::{AccurateEcho, Marks};
 use crate::acknowledgment::{AckError, Acknowledgment, Checked, Extras, SentState};
 use crate::config::Ecn;
 use crate::segment::{AckSegment, SackBlock};
@@ -103,6 +104,7 @@ impl Sender {
         let received_at = extras.received_at.filter(|_| !ack.trigger_retransmitted);
         // Eifel detection needs the state before the acknowledgment is applied.
         let spurious = self.features.undo_spurious && self.is_spurious_retransmission(&ack);
+        let is_old = ack.cumulative < self.una;
         let flight_before = self.flight();
         let missing_before = self.missing();
         // Karn's algorithm: only first transmissions give an ordinary sample.
@@ -135,14 +137,16 @@ impl Sender {
         let delivered = missing_before - self.missing();
         let delivered_bytes = u64::from(delivered) * self.mss_bytes;
         let delivery =
-            if self.features.needs.segments { self.sample_delivery_rate(now, delivered_bytes) } else { None };
+            if self.features.needs_segments { self.sample_delivery_rate(now, delivered_bytes) } else { None };
         if spurious {
             self.undo_losses(now);
         } else {
             self.detect_losses(now, &ack, acked, delivered);
         }
+        let marks = self.new_marks(&ack, extras, is_old, delivered);
+        let ecn_echo = ack.ecn_echo || marks.segments > 0;
         // RFC 3168 section 6.1.2: react to ECE at most once per window.
-        if ack.ecn_echo && self.config.ecn != Ecn::Off && self.may_reduce_window() {
+        if ecn_echo && self.features.ecn != Ecn::Off && self.may_reduce_window() {
             self.note_reduction();
             self.report_mark(now, true);
         }
@@ -154,11 +158,14 @@ impl Sender {
             in_flight_bytes: self.in_flight_bytes(),
             cwnd_limited: self.cwnd_limited,
             phase: self.phase,
-            ecn_echo: ack.ecn_echo,
+            ecn_echo,
+            marked_segments: marks.segments,
+            marked_bytes: marks.bytes,
             explicit_rate: extras.explicit_rate,
             delivery,
             one_way_delay: extras.one_way_delay,
             received: received_at.map(|at| Received { segment: ack.trigger, at }),
+            host_delay: extras.host_delay,
             nic_backlog_bytes: extras.nic_backlog_bytes,
         };
         // A pure window-based controller returns its window directly, which saves two calls.
@@ -176,6 +183,28 @@ impl Sender {
         // PRR needs the controller's new window.
         if self.phase == Phase::Recovery && self.recovery.prr().is_some() {
             self.update_prr(delivered, acked > 0);
+        }
+    }
+
+    /// Returns the marks that `ack` reports for the first time, among `delivered` segments that it newly acknowledges.
+    #[inline(always)]
+    fn new_marks(&mut self, ack: &AckSegment, extras: &Extras, is_old: bool, delivered: u32) -> Marks {
+        if let Some(echo) = &extras.accurate_ecn {
+            return self.read_counters(echo, is_old, delivered);
+        }
+        if ack.ecn_echo && self.features.ecn.is_exact() {
+            let segments = u64::from(delivered);
+            return Marks { segments, bytes: segments * self.mss_bytes };
+        }
+        Marks::default()
+    }
+
+    /// Reads the counters of accurate ECN. Those of an acknowledgment that was overtaken are ignored.
+    #[inline(never)]
+    fn read_counters(&mut self, echo: &AccurateEcho, is_old: bool, delivered: u32) -> Marks {
+        match &mut self.recovery.repairs_mut().marks {
+            Some(feedback) if !is_old => feedback.update(echo, u64::from(delivered), self.mss_bytes),
+            _ => Marks::default(),
         }
     }
 
@@ -239,7 +268,7 @@ impl Sender {
             self.note_rack_arrival(now, ack, rtt);
         }
         self.note_reordering(ack);
-        if self.features.needs.segments {
+        if self.features.needs_segments {
             self.capture_trigger(ack.trigger, ack.trigger_retransmitted);
         }
     }
@@ -265,7 +294,7 @@ impl Sender {
         if self.features.sack {
             self.handle_low_priority_ack(ack, blocks);
         }
-        if self.features.needs.tail {
+        if self.features.needs_tail {
             let segments = (self.board.sacked() - before).max(1);
             self.cc.on_tail_delivered(segments, &mut context!(self, now));
         }

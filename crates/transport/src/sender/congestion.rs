@@ -40,7 +40,8 @@ impl Sender {
     /// section 3.3 keeps that rule for DCTCP, although DCTCP receivers ignore the flag.
     pub(super) fn note_reduction(&mut self) {
         self.recovery.repairs_mut().reduced_at = Some(self.nxt);
-        self.window_reduced = self.config.ecn != Ecn::Off;
+        // Accurate ECN uses the flag for its counter (RFC 9768 section 3.2.2).
+        self.window_reduced = !matches!(self.features.ecn, Ecn::Off | Ecn::Accurate);
     }
 
     /// Handles a full queue of the host's interface. If a new class-0 segment could be sent now, congestion is reported

@@ -45,10 +45,13 @@ impl Sender {
             cwnd_limited: self.cwnd_limited,
             phase: Phase::Open,
             ecn_echo: false,
+            marked_segments: 0,
+            marked_bytes: 0,
             explicit_rate: None,
             delivery: None,
             one_way_delay: None,
             received: None,
+            host_delay: None,
             nic_backlog_bytes: 0,
         };
         // A window-based controller never starts to pace, so only the window can change.
@@ -118,7 +121,8 @@ impl Sender {
         // The division is skipped while the window has the same number of whole segments.
         let above = self.limits.cwnd_bytes.wrapping_sub(u64::from(self.cwnd_segments) * mss_bytes);
         if above >= mss_bytes {
-            self.cwnd_segments = u32::try_from(self.limits.cwnd_bytes / mss_bytes).unwrap_or(u32::MAX);
+            // A window below one segment counts as one; the pace then limits the sender.
+            self.cwnd_segments = u32::try_from((self.limits.cwnd_bytes / mss_bytes).max(1)).unwrap_or(u32::MAX);
         }
         let window = self.cwnd_segments.min(self.receive_window_segments);
         self.send_limit = (self.una + Seq::from(window)).min(self.buffer.end());

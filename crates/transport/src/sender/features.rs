@@ -1,7 +1,7 @@
 //! The features of a connection, derived once from its settings and its controller so that the hot path reads single
 //! flags.
 
-use crate::config::TransportConfig;
+use crate::config::{Ecn, TransportConfig};
 use sparelane_cc::{CongestionControl, Needs};
 
 /// The features of one connection.
@@ -34,7 +34,14 @@ pub(super) struct Features {
     pub(super) low_acks_only_sack: bool,
     /// There are timers other than the retransmission timer and pacing.
     pub(super) has_auxiliary_timers: bool,
-    pub(super) needs: Needs,
+    /// A change of the pace moves the departure of the next segment.
+    pub(super) repaces: bool,
+    /// The ECN in use. With accurate ECN, the handshake decides.
+    pub(super) ecn: Ecn,
+    /// Some of the needs of the controller.
+    pub(super) needs_segments: bool,
+    pub(super) needs_timer: bool,
+    pub(super) needs_tail: bool,
 }
 
 impl Features {
@@ -58,14 +65,18 @@ impl Features {
             tracks_arrivals: rack_tlp || adaptive_reordering || needs.segments,
             low_acks_only_sack: config.sack && !needs.tail,
             has_auxiliary_timers: rack_tlp || needs.timer,
-            needs,
+            repaces: cc.repaces(),
+            ecn: config.ecn,
+            needs_segments: needs.segments,
+            needs_timer: needs.timer,
+            needs_tail: needs.tail,
         }
     }
 
     /// Decides on the fast path when the connection opens.
     pub(super) fn open(&mut self, cc: &dyn CongestionControl) {
-        let Needs { segments, one_way_delay, receive_time, timer, .. } = self.needs;
-        let wants_more = segments || one_way_delay || receive_time || timer;
+        let Needs { segments, one_way_delay, receive_time, host_delay, timer, .. } = cc.needs();
+        let wants_more = segments || one_way_delay || receive_time || host_delay || timer;
         let sends_by_its_own = self.owns_send_clock || cc.schedules_departures();
         let is_more = wants_more || sends_by_its_own || self.uses_tail || self.rack_tlp;
         self.is_window_only = !is_more && cc.desired_rate().is_none() && cc.limits().pacing.is_none();

@@ -103,6 +103,17 @@ impl Sender {
         }
     }
 
+    /// Moves the departure of the next segment to the current pace, counted from the departure of the last one.
+    /// Segments count as full ones.
+    #[inline(never)]
+    pub(super) fn repace(&mut self) {
+        if let Some(rate) = self.limits.pacing
+            && self.pacing.last_due > Time::ZERO
+        {
+            self.pacing.paced_until = self.pacing.last_due + rate.time_for(self.config.packet_bytes());
+        }
+    }
+
     #[inline(never)]
     fn paced_from_earlier(&self, now: Time, late: &LateTimers) -> Time {
         // A simulated delay does not lower the rate: continue from the exact time.

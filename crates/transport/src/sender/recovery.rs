@@ -4,6 +4,7 @@
 use super::prr::Prr;
 use super::retransmission_times::RetransmissionTimes;
 use super::{Sender, SenderCounts, State, context};
+use crate::accurate_ecn::MarkFeedback;
 use crate::scoreboard::DUP_THRESH;
 use crate::segment::AckSegment;
 use sparelane_cc::{Congestion, Cx, Phase};
@@ -29,7 +30,7 @@ pub(super) struct RecoveryState {
     pub(super) reduced_window: bool,
     /// Proportional rate reduction is in progress.
     has_prr: bool,
-    /// `None` before the first retransmission, timeout or reduction of the window.
+    /// `None` before the first retransmission, timeout or reduction of the window, without accurate ECN.
     repairs: Option<Box<Repairs>>,
 }
 
@@ -49,6 +50,8 @@ pub(super) struct Repairs {
     /// The number of retransmissions before this recovery.
     resent_before: u64,
     pub(super) counts: SenderCounts,
+    /// The counters of marks, on connections that have agreed to accurate ECN.
+    pub(super) marks: Option<Box<MarkFeedback>>,
 }
 
 impl Repairs {
@@ -130,9 +133,9 @@ impl Sender {
     /// original copy triggered it (Eifel detection, RFC 3522).
     ///
     /// A delayed acknowledgment has the last of its segments as trigger, but echoes the timestamp of the first one (RFC
-    /// 7323 section 4.2). It is not marked as triggered by a retransmission if all its segments are first transmissions.
-    /// It acknowledges segments in order, so its trigger is its last segment. Segments below `recover` were sent before
-    /// the retransmission.
+    /// 7323 section 4.2). It is not marked as triggered by a retransmission if all its segments are first
+    /// transmissions. It acknowledges segments in order, so its trigger is its last segment. Segments below `recover`
+    /// were sent before the retransmission.
     pub(super) fn is_spurious_retransmission(&self, ack: &AckSegment) -> bool {
         let is_delayed = || ack.cumulative == ack.trigger + 1 && ack.trigger < self.recovery.recover;
         self.phase != Phase::Open

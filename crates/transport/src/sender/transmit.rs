@@ -239,8 +239,8 @@ impl Sender {
         u64::from(self.recovery.dup_acks.max(self.board.arrived_out_of_order()).min(self.recovery.dup_thresh - 1))
     }
 
-    /// Restarts the retransmission timer if it stopped when the receiver had everything, more data was written since, and
-    /// nothing may be sent now because acknowledgments are missing.
+    /// Restarts the retransmission timer if it stopped when the receiver had everything, more data was written since,
+    /// and nothing may be sent now because acknowledgments are missing.
     fn restart_stopped_timer(&mut self, now: Time) {
         if self.timers.rto_deadline == Time::NEVER && self.outstanding() > 0 && !self.is_done() {
             self.timers.rto_deadline = now + self.rtt.rto();
@@ -310,7 +310,7 @@ impl Sender {
             self.note_transmission(now, seq, segment.retransmission);
             self.refresh();
         }
-        if self.features.needs.segments {
+        if self.features.needs_segments {
             self.note_sent(now, seq, segment.retransmission);
         }
         segment

@@ -5,8 +5,8 @@ use sparelane_cc::{Blueprint, Registry};
 use sparelane_cc::{Value, Values, build};
 use sparelane_core::{Domain, Dur, Rate, Seq, Stream, Time};
 use sparelane_transport::{
-    AckError, AckSegment, Acknowledgment, Chunk, DelayedAck, Ecn, Extras, Receiver, SackBlock, Segment, Sender,
-    Transmit, TransportConfig,
+    AccEcnOption, AccurateEcho, AckError, AckSegment, Acknowledgment, Chunk, CounterOrder, DelayedAck, Ecn, Extras,
+    Receiver, SackBlock, Segment, Sender, Transmit, TransportConfig,
 };
 
 /// The number of random acknowledgments per sender.
@@ -26,7 +26,11 @@ fn config(rng: &mut Stream) -> TransportConfig {
         timestamps: coin(),
         sack_survives_timeout: coin(),
         undo_spurious: coin(),
-        ecn: if coin() { Ecn::Classic } else { Ecn::Dctcp },
+        ecn: match (coin(), coin()) {
+            (true, true) => Ecn::Classic,
+            (true, false) => Ecn::Dctcp,
+            (false, _) => Ecn::Accurate,
+        },
         send_batch: if coin() { 1 } else { 10 },
         receive_window_bytes: Some(2_000 * MSS),
         ..TransportConfig::default()
@@ -83,6 +87,8 @@ impl Victim {
             explicit_rate: (rng.below(2) == 0).then(|| Rate::from_bps((rng.next_u64() >> rng.below(63)).max(1))),
             one_way_delay: (rng.below(2) == 0).then(|| Dur::from_ps(rng.next_u64() >> rng.below(64))),
             received_at: (rng.below(2) == 0).then(|| any_time(rng)),
+            host_delay: (rng.below(2) == 0).then(|| Dur::from_ps(rng.next_u64() >> rng.below(64))),
+            accurate_ecn: (rng.below(2) == 0).then(|| any_feedback(rng)),
             window_segments: (rng.below(6) == 0).then(|| rng.next_u64() as u32 >> rng.below(32)),
             nic_backlog_bytes: rng.below(1_000_000),
         };
@@ -93,6 +99,13 @@ impl Victim {
             assert!(!error.to_string().is_empty());
         }
     }
+}
+
+fn any_feedback(rng: &mut Stream) -> AccurateEcho {
+    let mut counter = || rng.next_u64() as u32 >> rng.below(32);
+    let [ect0_bytes, ce_bytes, ect1_bytes] = [counter(), counter(), counter()];
+    let option = AccEcnOption { order: CounterOrder::Ect1First, ect0_bytes, ce_bytes, ect1_bytes };
+    AccurateEcho { ace: rng.below(256) as u8, option: (rng.below(2) == 0).then_some(option) }
 }
 
 /// A peer sends random acknowledgments to each controller under random settings. The sender does not panic, with
@@ -121,6 +134,7 @@ fn no_peer_can_break_a_sender() {
             victim.acknowledge_at_random(&mut rng);
             assert_eq!((victim.handled, victim.rejected), (1, 1), "rejected before the connection is open");
             victim.now += Dur::from_ms(20);
+            victim.sender.handle_syn_ack_flags(rng.below(256) as u8);
             victim.sender.handle_syn_ack(victim.now, Some(Rate::from_mbps(10)));
             for _ in 0..ACKNOWLEDGMENTS {
                 victim.now += Dur::from_us(rng.below(2_000));

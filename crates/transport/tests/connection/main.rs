@@ -1,5 +1,6 @@
 //! Tests of a sender and a receiver on a simulated path: the segments sent, their times, and the window.
 
+mod accurate_ecn;
 mod batch;
 mod controller_input;
 mod ecn;

@@ -246,3 +246,66 @@ fn with_catch_up_timers_late_by_60_us_do_not_slow_bbr() {
         assert!(lost < exact / 5.0, "{name}: {lost}: late timers must matter without catch-up");
     }
 }
+
+/// A window of `share` of a segment, which becomes whole with the third acknowledgment.
+#[derive(Debug)]
+struct Fraction {
+    share: f64,
+    acks: u32,
+    repaces: bool,
+}
+
+impl CongestionControl for Fraction {
+    fn on_ack(&mut self, _ack: &Ack, _cx: &mut Cx<'_>) {
+        self.acks += 1;
+    }
+
+    fn on_congestion(&mut self, _event: Congestion, _cx: &mut Cx<'_>) {}
+
+    fn repaces(&self) -> bool {
+        self.repaces
+    }
+
+    /// The round-trip time is 100 ms, so the pace is a segment every 100 ms / share.
+    fn limits(&self) -> Limits {
+        let cwnd = if self.acks < 3 { self.share } else { 1.0 };
+        let pace = cwnd * (MSS + HEADER_BYTES) as f64 * 8.0 / 0.1;
+        Limits { cwnd_bytes: (cwnd * MSS as f64) as u64, pacing: Some(Rate::from_bps(pace as u64)) }
+    }
+}
+
+/// Returns the gaps between segments in milliseconds under a window of a quarter of a segment.
+fn gaps_of_a_quarter(repaces: bool, config: TransportConfig, lost: &[u64]) -> (Vec<u64>, u64) {
+    let mut wire = Wire::new(config, Box::new(Fraction { share: 0.25, acks: 0, repaces }), lose(lost));
+    wire.write(6);
+    wire.run();
+    let ms = gaps(&wire).iter().map(|gap| (gap.as_secs_f64() * 1e3).round() as u64).collect();
+    (ms, wire.sender.counts().timeouts)
+}
+
+#[test]
+fn a_window_below_one_segment_sends_a_segment_in_several_round_trips() {
+    let (gaps, timeouts) = gaps_of_a_quarter(false, with_sack(), &[]);
+    // The fourth segment keeps the departure time that followed from the old pace.
+    assert_eq!((gaps, timeouts), (vec![400, 400, 400, 100, 100], 0));
+}
+
+#[test]
+fn a_controller_that_repaces_moves_the_departure_of_the_segment_that_waits() {
+    let (gaps, timeouts) = gaps_of_a_quarter(true, with_sack(), &[]);
+    // The third acknowledgment arrives 100 ms after its segment, and the new pace is a segment per 100 ms.
+    assert_eq!((gaps, timeouts), (vec![400, 400, 100, 100, 100], 0));
+}
+
+/// The pace leaves more than a retransmission timeout between segments, which is no reason for a timeout.
+#[test]
+fn pauses_of_the_pace_cause_no_timeout_and_losses_are_repaired() {
+    let short = TransportConfig {
+        rto: sparelane_transport::RtoConfig { min: Dur::from_ms(1), ..with_sack().rto },
+        ..with_sack()
+    };
+    let (_, timeouts) = gaps_of_a_quarter(false, short, &[]);
+    assert_eq!(timeouts, 0);
+    let (gaps, timeouts) = gaps_of_a_quarter(false, with_sack(), &[1]);
+    assert_eq!((gaps.len(), timeouts), (6, 1), "one segment is sent twice");
+}

@@ -7,7 +7,8 @@ use sparelane_cc::Blueprint;
 use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Offer, Permit, TailOffer, Value, Values, build};
 use sparelane_core::{Domain, Dur, Rate, Stream, Time};
 use sparelane_transport::{
-    AckSegment, Acknowledgment, Extras, HEADER_BYTES, Receiver, SackBlock, Segment, Sender, Transmit, TransportConfig,
+    AccurateEcho, AckSegment, Acknowledgment, Ecn, EcnField, EcnFlags, Extras, HEADER_BYTES, Receiver, SackBlock,
+    Segment, Sender, Transmit, TransportConfig,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -81,6 +82,7 @@ struct InFlight {
     marked: bool,
     blocks: Vec<SackBlock>,
     window: Option<u32>,
+    accurate: Option<AccurateEcho>,
 }
 
 /// The fate of a packet.
@@ -150,6 +152,12 @@ pub struct Wire {
     pub last_ack: Option<(AckSegment, Vec<SackBlock>)>,
     /// Acknowledgments advertise the receive window.
     pub advertises: bool,
+    /// Both ends negotiate accurate ECN.
+    accurate: bool,
+    /// The flags AE, CWR and ECE of the SYN and of the SYN-ACK.
+    pub handshake_flags: [EcnFlags; 2],
+    /// The accurate ECN feedback of each acknowledgment that arrived at the sender.
+    pub feedback: Vec<AccurateEcho>,
     /// The delay of the sender's timers.
     pub lateness: Dur,
     /// Both ends try their fast paths first.
@@ -179,6 +187,9 @@ impl Wire {
             was_reset: false,
             last_ack: None,
             advertises: false,
+            accurate: config.ecn == Ecn::Accurate,
+            handshake_flags: [0; 2],
+            feedback: Vec::new(),
             lateness: Dur::ZERO,
             fast_paths: true,
             fast_path_counts: [0; 2],
@@ -252,16 +263,28 @@ impl Wire {
     }
 
     fn arrive(&mut self, packet: &InFlight) {
-        let InFlight { item, marked, blocks, window } = packet;
+        let InFlight { item, marked, blocks, window, accurate } = packet;
         let (item, marked) = (*item, *marked);
         match item {
-            Item::Syn => self.send(Item::SynAck),
-            Item::SynAck => self.sender.handle_syn_ack(self.now, self.explicit_rate),
+            Item::Syn => {
+                if self.accurate {
+                    let syn = self.sender.syn_flags();
+                    self.handshake_flags = [syn, self.receiver.handle_syn(syn)];
+                }
+                self.send(Item::SynAck);
+            }
+            Item::SynAck => {
+                self.sender.handle_syn_ack_flags(self.handshake_flags[1]);
+                self.sender.handle_syn_ack(self.now, self.explicit_rate);
+            }
             Item::Data(segment) => {
                 let Segment { seq, payload_bytes, .. } = segment;
                 let plain = Segment { seq, payload_bytes, class: 0, retransmission: false, window_reduced: false };
                 let fast_paths = self.fast_paths && segment == plain && !marked && payload_bytes > 0;
-                let ack = if fast_paths && self.receiver.handle_data_fast(seq as u32, payload_bytes) {
+                let ack = if self.accurate {
+                    let field = if marked { EcnField::Ce } else { EcnField::Ect1 };
+                    self.receiver.handle_counted_data(self.now, segment, field)
+                } else if fast_paths && self.receiver.handle_data_fast(seq as u32, payload_bytes) {
                     self.fast_path_counts[0] += 1;
                     Some(AckSegment::plain(self.receiver.next_expected(), seq))
                 } else {
@@ -274,12 +297,15 @@ impl Wire {
             Item::Ack(ack) => {
                 let AckSegment { cumulative, trigger, .. } = ack;
                 let is_plain = blocks.is_empty() && ack == AckSegment::plain(cumulative, trigger);
-                let fast_paths = self.fast_paths && self.explicit_rate.is_none() && window.is_none() && is_plain;
+                let has_extras = self.explicit_rate.is_some() || window.is_some() || accurate.is_some();
+                let fast_paths = self.fast_paths && !has_extras && is_plain;
                 if fast_paths && self.sender.handle_ack_fast(self.now, cumulative as u32, trigger as u32) {
                     self.fast_path_counts[1] += 1;
                 } else {
+                    self.feedback.extend(accurate);
+                    let (explicit_rate, window_segments) = (self.explicit_rate, *window);
                     let extras =
-                        Extras { explicit_rate: self.explicit_rate, window_segments: *window, ..Extras::default() };
+                        Extras { explicit_rate, window_segments, accurate_ecn: *accurate, ..Extras::default() };
                     let acknowledgment = Acknowledgment { segment: ack, blocks, extras: Some(&extras) };
                     let result = self.sender.handle_ack_slow(self.now, &acknowledgment);
                     let ended = self.sender.ending().is_some();
@@ -347,8 +373,10 @@ impl Wire {
         let is_ack = matches!(item, Item::Ack(_));
         let blocks = if is_ack { self.receiver.sack_blocks().to_vec() } else { Vec::new() };
         let window = (is_ack && self.advertises).then(|| self.receiver.window_segments() as u32);
+        let accurate = if is_ack { self.receiver.accurate_echo() } else { None };
+        let packet = InFlight { item, marked, blocks, window, accurate };
         self.order += 1;
-        self.in_flight.insert((self.now + self.one_way + late, self.order), InFlight { item, marked, blocks, window });
+        self.in_flight.insert((self.now + self.one_way + late, self.order), packet);
     }
 
     /// Returns the send times in milliseconds of the packets that `pick` selects.

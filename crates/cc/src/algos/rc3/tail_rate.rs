@@ -109,6 +109,14 @@ impl CongestionControl for BoundedRc3 {
         self.rc3.start_at_threshold(bytes);
     }
 
+    fn on_path(&mut self, routers: u32) {
+        self.rc3.on_path(routers);
+    }
+
+    fn repaces(&self) -> bool {
+        self.rc3.repaces()
+    }
+
     fn on_established(&mut self, explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
         self.rc3.on_established(explicit_rate, cx);
     }

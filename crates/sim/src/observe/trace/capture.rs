@@ -71,10 +71,13 @@ fn goes_back(kind: Kind) -> bool {
 
 /// Builds the frame of a packet.
 fn frame<'a>(packet: &PacketEvent, ends: &'a Ends, id: u16) -> Frame<'a> {
-    let answer = |bit: u8| if packet.has_ecn_answer { bit } else { 0 };
+    // Accurate ECN uses all three flags as a number; classic ECN sets single ones.
+    let accurate = packet.accurate_ecn;
+    let answer = |bit: u8| if packet.has_ecn_answer && accurate.is_none() { bit } else { 0 };
+    let ecn_flags = accurate.map_or(0, |fields| fields.flags);
     let header_bytes = ends.header_bytes as u32;
     let none = SackRanges::default();
-    let capable = if ends.uses_ecn { ECE | CWR } else { 0 };
+    let capable = if ends.uses_ecn && accurate.is_none() { ECE | CWR } else { 0 };
     let (sequence, acknowledgment, flags, sack, payload_bytes) = match packet.kind {
         Kind::Data { offset_bytes, .. } => {
             let payload_bytes = packet.wire_bytes.saturating_sub(header_bytes);
@@ -94,7 +97,9 @@ fn frame<'a>(packet: &PacketEvent, ends: &'a Ends, id: u16) -> Frame<'a> {
         _ => 0,
     };
     let goes_back = goes_back(packet.kind);
-    Frame { ends, goes_back, sequence, acknowledgment, flags, sack, payload_bytes, class: packet.class, ecn, id }
+    let option = accurate.and_then(|fields| fields.option);
+    let class = packet.class;
+    Frame { ends, goes_back, sequence, acknowledgment, flags, ecn_flags, option, sack, payload_bytes, class, ecn, id }
 }
 
 impl Observer for Capture {

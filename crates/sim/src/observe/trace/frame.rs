@@ -3,6 +3,7 @@
 
 use super::super::SackRanges;
 use crate::routing::network::NodeId;
+use sparelane_transport::{AccEcnOption, EcnFlags};
 use std::net::Ipv4Addr;
 
 /// TCP flags (RFC 9293 section 3.1, RFC 3168).
@@ -66,6 +67,10 @@ pub(super) struct Frame<'a> {
     pub(super) sequence: u32,
     pub(super) acknowledgment: u32,
     pub(super) flags: u8,
+    /// The flags AE, CWR and ECE of accurate ECN as a number of three bits (RFC 9768).
+    pub(super) ecn_flags: EcnFlags,
+    /// The AccECN option.
+    pub(super) option: Option<AccEcnOption>,
     pub(super) sack: SackRanges,
     pub(super) payload_bytes: usize,
     pub(super) class: u8,
@@ -90,6 +95,10 @@ impl Frame<'_> {
                 options.extend_from_slice(&sequence_of(start).to_be_bytes());
                 options.extend_from_slice(&sequence_of(end).to_be_bytes());
             }
+        }
+        if let Some(option) = self.option {
+            options.push(NOP);
+            options.extend_from_slice(&option.to_bytes());
         }
         let simulated = (self.ends.header_bytes as usize).saturating_sub(IP_HEADER + TCP_HEADER);
         let length = options.len().max(simulated).next_multiple_of(4).min(MOST_OPTIONS);
@@ -119,7 +128,10 @@ impl Frame<'_> {
         bytes.extend_from_slice(&far.to_be_bytes());
         bytes.extend_from_slice(&self.sequence.to_be_bytes());
         bytes.extend_from_slice(&self.acknowledgment.to_be_bytes());
-        bytes.extend_from_slice(&[((tcp_length / 4) << 4) as u8, self.flags]);
+        // AE is the last bit before the flags of RFC 3168; CWR and ECE are the first two of those.
+        let accurate_flag = self.ecn_flags >> 2;
+        let flags = self.flags | (self.ecn_flags & 0b11) << 6;
+        bytes.extend_from_slice(&[((tcp_length / 4) << 4) as u8 | accurate_flag, flags]);
         bytes.extend_from_slice(&WINDOW.to_be_bytes());
         bytes.extend_from_slice(&[0; 4]);
         bytes.extend_from_slice(&options);
@@ -155,6 +167,7 @@ fn checksum(sum: u32, bytes: &[u8]) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sparelane_transport::CounterOrder;
 
     #[test]
     fn the_checksum_is_that_of_rfc_1071() {
@@ -172,6 +185,8 @@ mod tests {
             sequence: 1,
             acknowledgment: sequence_of(1460),
             flags: ACK | ECE,
+            ecn_flags: 0,
+            option: None,
             sack,
             payload_bytes: 0,
             class: 1,
@@ -186,6 +201,12 @@ mod tests {
         assert_eq!(checksum(pseudo, &bytes[20..]), 0);
         assert_eq!(bytes[40..44], [NOP, NOP, SACK, 10]);
         assert_eq!(bytes[44..48], 2921u32.to_be_bytes());
+        let option = AccEcnOption { order: CounterOrder::Ect1First, ect0_bytes: 1, ce_bytes: 1460, ect1_bytes: 2921 };
+        let accurate = Frame { flags: ACK, ecn_flags: 0b110, option: Some(option), ..frame };
+        let (length, bytes) = accurate.bytes(u32::MAX);
+        assert_eq!((length as usize, length), (bytes.len(), 64));
+        assert_eq!(bytes[32..34], [11 << 4 | 1, ACK | CWR]);
+        assert_eq!(bytes[52..64], [NOP, 174, 11, 0, 11, 105, 0, 5, 180, 0, 0, 1]);
         let (length, snapped) = Frame { payload_bytes: 1460, sack: SackRanges::default(), ..frame }.bytes(64);
         assert_eq!((length, snapped.len()), (1500, 64));
     }
