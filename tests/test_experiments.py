@@ -61,7 +61,7 @@ SAVED_QUICKLY = {"rapid/fig7-bass", "rc3/model", "rtcp/coexistence"}
 
 # The minimum number of seeds by paper. A run of RAPID is one transfer of thousands of round trips; others have many
 # flows.
-REPEATED = {"rapid": 3, "rc3": 10, "rtcp": 10}
+REPEATED = {"l4s": 3, "rapid": 3, "rc3": 10, "rtcp": 10}
 
 
 @pytest.fixture(scope="module")
