@@ -72,6 +72,12 @@ test("a figure as SVG has its axes and data, and its texts are no markup", () =>
   assert.equal(/<path d="([^"]+)"/.exec(svg)?.[1]?.match(/M/g)?.length, 2);
 });
 
+test("panels with other titles have axes of their own in files", () => {
+  const other = { ...PANEL, title: "other", lines: [{ ...PANEL.lines[0]!, x: [0, 1000, 2000] }] };
+  const svg = toSvg({ title: "Figure", rows: [[PANEL, other]] }, PRINT_THEME);
+  assert.ok(svg.includes("time (s)") && svg.includes("time (ks)"));
+});
+
 test("a linear axis begins at zero, and a logarithmic one at its data", () => {
   assert.equal(rangeOf([PANEL], "y")[0], 0);
   assert.deepEqual(rangeOf([{ ...PANEL, y: { ...PANEL.y, scale: "log" } }], "y"), [1e6, 3e6]);

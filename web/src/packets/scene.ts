@@ -13,6 +13,8 @@ const DATA_WIDTH = 6;
 const ACKNOWLEDGMENT_WIDTH = 3;
 /** The least length of a packet, so that it can be seen. */
 const LEAST_LENGTH = 3;
+/** With more links than this, thick lines would cover each other. */
+const MANY_LINKS = 40;
 /** The place of a queue: cells of this size, in rows beside the node. */
 const CELL = 5;
 const CELLS_IN_ROW = 10;
@@ -86,7 +88,7 @@ export class Scene {
 
   #drawLinks(context: CanvasRenderingContext2D): void {
     context.strokeStyle = this.theme.grid;
-    context.lineWidth = DATA_WIDTH + 1;
+    context.lineWidth = this.#lines.length > MANY_LINKS ? 2 : DATA_WIDTH + 1;
     context.beginPath();
     for (const { x0, y0, length, dx, dy } of this.#lines) {
       context.moveTo(x0, y0);

@@ -61,10 +61,15 @@ export interface Panel {
   description: string;
 }
 
-/** Panels in rows; those of a row have the same scale. */
+/** Panels in rows. */
 export interface Figure {
   title: string;
   rows: readonly (readonly Panel[])[];
+}
+
+/** Returns true if the panels of a row show the same quantities, and so share their axes. */
+export function haveSameAxes(row: readonly Panel[]): boolean {
+  return row.every(({ title }) => title === row[0]?.title);
 }
 
 /** The smallest and largest finite value, or `null` without any. */
@@ -115,7 +120,7 @@ export function ticks(from: number, to: number, count: number, scale: "linear" |
   if (scale === "log") {
     const all: number[] = [];
     const decades = Math.log10(to / from);
-    const parts = decades > 2.5 ? [1] : [1, 2, 5];
+    const parts = decades > 2.5 ? [1] : decades > 1.2 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 7];
     for (let power = Math.floor(Math.log10(from)); power <= Math.ceil(Math.log10(to)); power += 1) {
       for (const part of parts) {
         const value = part * 10 ** power;

@@ -1,7 +1,17 @@
 /** Writes figures as SVG, for files and, by way of the browser, as PNG. */
 
 import { colourOf, type Theme } from "../base/colours.ts";
-import { type Axis, type Figure, type Line, type Panel, prefixOf, rangeOf, ticks, tickTexts } from "./figure.ts";
+import {
+  type Axis,
+  type Figure,
+  haveSameAxes,
+  type Line,
+  type Panel,
+  prefixOf,
+  rangeOf,
+  ticks,
+  tickTexts,
+} from "./figure.ts";
 
 const PANEL_WIDTH = 420;
 const PANEL_HEIGHT = 190;
@@ -33,8 +43,12 @@ export function toSvg(figure: Figure, theme: Theme): string {
   figure.rows.forEach((row, index) => {
     parts.push(legend(legends[index]!, 14, y + 12, theme));
     const top = y + (legends[index]!.length > 0 ? LEGEND_ROW : 0);
-    const ranges = { x: rangeOf(row, "x"), y: rangeOf(row, "y") };
-    parts.push(...row.map((panel, column) => draw(panel, ranges, column * PANEL_WIDTH, top, theme)));
+    const isShared = haveSameAxes(row);
+    for (const [column, panel] of row.entries()) {
+      const panels = isShared ? row : [panel];
+      const ranges = { x: rangeOf(panels, "x"), y: rangeOf(panels, "y") };
+      parts.push(draw(panel, ranges, column * PANEL_WIDTH, top, theme));
+    }
     y += heights[index]!;
   });
   parts.push("</svg>");

@@ -2,7 +2,7 @@
 
 import { colourOf, type Theme } from "../base/colours.ts";
 import { si } from "../base/quantity.ts";
-import { type Figure, type Line, type Panel, prefixOf, rangeOf } from "../plot/figure.ts";
+import { type Figure, haveSameAxes, type Line, type Panel, prefixOf, rangeOf } from "../plot/figure.ts";
 import { Chart, Group } from "../plot/screen.ts";
 
 export interface BoardOptions {
@@ -52,7 +52,7 @@ export class Board {
   #row(row: readonly Panel[], options: BoardOptions, hasLegend: boolean): HTMLElement {
     const { theme, height } = options;
     const element = make("section", "row");
-    const isSame = row.every(({ title }) => title === row[0]?.title);
+    const isSame = haveSameAxes(row);
     if (isSame) element.append(caption(row[0]!, row, theme, hasLegend));
     const charts = make("div", "charts");
     const y = rangeOf(row, "y");
