@@ -15,7 +15,7 @@ import {
 
 const PANEL_WIDTH = 420;
 const PANEL_HEIGHT = 190;
-const LEFT = 62;
+const LEFT = 74;
 const RIGHT = 14;
 const TOP = 26;
 const BOTTOM = 42;
