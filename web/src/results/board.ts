@@ -21,11 +21,12 @@ export class Board {
     this.element.className = "board";
   }
 
-  /** Shows a figure. The zoom stays if the range of the horizontal axis is the same. */
+  /** Shows a figure. The zoom stays if the horizontal axis still has its range. */
   show(figure: Figure, options: BoardOptions): void {
     const { zoom } = this.#group;
     this.clear();
-    this.#group.zoom = zoom;
+    const [from, to] = rangeOf(figure.rows[0] ?? [], "x");
+    if (zoom && zoom[0] >= from && zoom[1] <= to) this.#group.zoom = zoom;
     const longest = Math.max(...figure.rows.map((row) => row.length), 1);
     this.element.dataset.columns = String(Math.min(4, longest));
     if (options.columns.length > 1 && longest === options.columns.length) this.element.append(head(options.columns));
