@@ -59,8 +59,8 @@ sizes = { kind = "fixed", size = "30kB" }
     title: "Where should a switch start to mark for DCTCP?",
     text:
       "Two DCTCP flows share a port of 10 Gb/s with a round trip of 80 µs. The queue marks packets above a length of K. " +
-      "With a small K, the queue runs empty after each reduction, and the link idles. " +
-      "With a large K, the link is always busy, but each packet waits longer.",
+      "A small K ends slow start early: with 5 packets, the flows need 3 ms to fill the link. " +
+      "A large K only adds delay: with 100 packets, throughput is that of 20 packets, and queueing takes four times as long.",
     next: "Set K to 65 packets, the value that the DCTCP paper uses at 10 Gb/s.",
     view: "time",
     toml: `# Two DCTCP flows share a port of 10 Gb/s. mark_at is K, the queue length above which packets are marked.

@@ -88,7 +88,7 @@ sizes = { kind = "rc3" }
       "Long CUBIC flows and short flows share 100 Mb/s. In two variants, the short flows use RC3. " +
       "Routers with priorities serve the tail of RC3 last, so the long flows keep their rate. They leave no free capacity, so RC3 gains nothing. " +
       "A FIFO queue treats the tail like all packets. Then the short flows end sooner, and the long flows pay for it.",
-    next: "Remove one of the long flows from its pairs, and limit the other one to 10 MB.",
+    next: "Set the size of the long flows to 20 MB: RC3 has free capacity once they have ended.",
     view: "time",
     toml: `# Two long CUBIC flows share 100 Mb/s with short flows, which use TCP or RC3.
 duration = "10s"
@@ -190,7 +190,7 @@ shape = 1.2
     title: "How do weights share a link under RTCP?",
     text:
       "Two RTCP flows share 1 Gb/s. A larger weight keeps the counter of a flow higher, so the flow yields later. " +
-      "With equal weights, both have the same rate. With weights of 4 and 1, the first flow has most of the link. " +
+      "With equal weights, both have the same rate. With weights of 2 and 1, the difference is small. With weights of 4 and 1, the first flow has most of the link. " +
       "Windows alternate between one segment and their bound, so the link is not always full.",
     next: "Open the page on RTCP's counter to see the variable behind this.",
     view: "time",

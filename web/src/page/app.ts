@@ -119,6 +119,7 @@ export class App {
       this.#editor.setMistakes(mistakesOf(current));
     }
     const missing = this.#page ? null : this.#drawView();
+    document.title = this.#title();
     render(
       html`
         ${this.#header()}
@@ -128,6 +129,12 @@ export class App {
       `,
       this.#root,
     );
+  }
+
+  #title(): string {
+    const page = SYSTEM_PAGES.find(({ id }) => id === this.#page?.id)?.name;
+    const shown = page ?? this.#session.question?.title;
+    return shown ? `${shown} · sparelane playground` : "sparelane playground";
   }
 
   #header(): unknown {

@@ -50,8 +50,14 @@ function runBar(session: Session): TemplateResult {
         : html`<button type="button" class="primary" data-action="run" ?disabled=${!session.isValid} @click=${() => void session.run()}>Run</button>`
     }
     <div class="status" role="status">${status(session)}</div>
+    <button type="button" class="quiet to-settings" @click=${toSettings}>To the settings</button>
     ${session.isRunning ? html`<progress max="1" .value=${share} aria-label="Share of the runs that is done"></progress>` : nothing}
   </div>`;
+}
+
+/** On narrow screens, the settings are below the results. */
+function toSettings(): void {
+  document.querySelector(".settings")?.scrollIntoView();
 }
 
 function status(session: Session): string {

@@ -68,7 +68,7 @@ export class Chart {
     const options: uPlot.Options = {
       width: 300,
       height: look.height,
-      padding: [8, 18, 0, 0],
+      padding: [8, 24, 0, 0],
       legend: { show: false },
       cursor: {
         sync: { key: group.sync.key, setSeries: false, scales: ["x", null] },
