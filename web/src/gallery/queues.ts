@@ -11,7 +11,7 @@ export const QUEUES: readonly Question[] = [
       "An upload shares 10 Mb/s with short web flows. A full FIFO queue of 1000 packets takes 1.2 s to drain, and web flows lose packets, too. " +
       "CoDel drops a packet once the delay has stayed above 5 ms for 100 ms. " +
       "FQ-CoDel also gives each flow a queue of its own, so the web flows overtake the upload.",
-    next: "Look at the completion times by size, then set the limit of the FIFO to 1 BDP.",
+    next: "Set the limit of the queue to 50 packets, and compare FIFO with CoDel again.",
     view: "completion",
     toml: `# A long upload and short web flows share a link of 10 Mb/s.
 duration = "20s"
