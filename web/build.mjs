@@ -146,6 +146,7 @@ async function runTests(part = "") {
 
 /** A block of data, which browsers do not run. */
 function block(id, type, text) {
+  if (text === "") fail(`the block "${id}" is empty`);
   // These would end the block, or make the HTML parser treat later scripts as a part of it.
   if (/<\/script|<!--/i.test(text)) fail(`the block "${id}" contains markup`);
   return `<script type="${type}" id="${id}">${text}</script>`;
