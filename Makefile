@@ -204,6 +204,8 @@ check: build
 	$(BIN)/ruff check python tests benches docs
 	$(BIN)/mypy
 	$(BIN)/python tests/prose.py
+	@if [ -e $(ENGINE) ]; then cd web && npm run --silent check; \
+		else echo "the TypeScript of the playground is not checked, because make web has not run"; fi
 
 ## make results: copy saved results into results/ and write its pages (FULL=out/full)
 # Copies rows, curves, figures and manifests, and writes the pages. Then fails if a claim fails.
