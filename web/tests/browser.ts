@@ -89,10 +89,11 @@ export async function press(page: Page, selector: string): Promise<void> {
   await page.$eval(selector, (element) => (element as HTMLElement).click());
 }
 
+/** Asks a question of the gallery, and waits until it replaces the one before. */
 export async function ask(page: Page, id: string): Promise<void> {
   await press(page, '[data-action="gallery"]');
   await press(page, `[data-question="${id}"]`);
-  await page.waitForFunction((wanted) => location.hash === `#${wanted}`, {}, id);
+  await page.waitForSelector(`.banner[data-shown="${id}"]`);
 }
 
 /** The text of the editor, which is in a shadow tree. */

@@ -30,15 +30,10 @@ test("the gallery has a dozen questions, each with known digests", () => {
   assert.deepEqual(Object.keys(KNOWN).sort(), QUESTIONS.map(({ id }) => id).sort());
 });
 
-for (const { id, variants } of QUESTIONS) {
+for (const { id } of QUESTIONS) {
   test(`${id} gives the digests of native runs`, { skip }, async () => {
     const { page } = opened;
     await ask(page, id);
-    await page.waitForFunction(
-      (title) => document.querySelectorAll(".variants li").length === title,
-      {},
-      variants.length,
-    );
     await finished(page);
     assert.deepEqual(await digests(page), KNOWN[id]);
     await screenshot(page, `question-${id}`);

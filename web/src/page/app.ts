@@ -201,7 +201,7 @@ export class App {
   #banner(asked: Question | null): unknown {
     if (!asked) return html`<div class="banner"><h1>Your scenario</h1></div>`;
     const following = QUESTIONS[(QUESTIONS.indexOf(asked) + 1) % QUESTIONS.length]!;
-    return html`<div class="banner">
+    return html`<div class="banner" data-shown=${asked.id}>
       <p class="topic">${asked.topic}</p>
       <h1>${asked.title}</h1>
       <p class="text">${asked.text}</p>
