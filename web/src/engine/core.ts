@@ -217,8 +217,13 @@ export function tomlOf(value: Json): string {
     return isFloat && /^-?\d+$/.test(text) ? `${text}.0` : text.replace("Infinity", "inf").replace("NaN", "nan");
   }
   if (Array.isArray(value)) return `[${value.map(tomlOf).join(", ")}]`;
-  const entries = Object.entries(value).map(([key, entry]) => `${quoted(key)} = ${tomlOf(entry)}`);
+  const entries = Object.entries(value).map(([key, entry]) => `${keyOf(key)} = ${tomlOf(entry)}`);
   return entries.length === 0 ? "{}" : `{ ${entries.join(", ")} }`;
+}
+
+/** A key as people write it: in quotes only if TOML requires them. */
+function keyOf(key: string): string {
+  return /^[A-Za-z0-9_-]+$/.test(key) ? key : quoted(key);
 }
 
 function quoted(text: string): string {

@@ -102,7 +102,7 @@ test("strings become TOML whatever they contain", async () => {
   const parsed = await client.parse(edited.toml);
   assert.ok(parsed.ok, JSON.stringify(parsed));
   assert.equal(parsed.scenario["title"], title);
-  assert.equal(tomlOf({ a: [1, 1.5, true], "b c": {} }), '{ "a" = [1, 1.5, true], "b c" = {} }');
+  assert.equal(tomlOf({ a: [1, 1.5, true], "b c": {} }), '{ a = [1, 1.5, true], "b c" = {} }');
 });
 
 test("measurements change no digest", () => {
