@@ -144,6 +144,8 @@ def controller(name: str) -> Case:
     match name:
         case "dctcp":
             more |= {"transport.ecn": "dctcp", "queue.mark_at": "5packets"}
+        case "prague":
+            more |= {"transport.ecn": "accurate", "queue.mark_at": "5packets"}
         case "rcp":
             more |= {"queue.rcp": {}}
         case "rapid":
@@ -384,6 +386,15 @@ REQUIREMENTS: dict[str, dict[str, Any]] = {
     "controller rapid: min_rate": {"scheme.x.initial_rate": "50Mbps"},
     "controller newreno: beta_ecn": {"transport.ecn": "classic", "queue.mark_at": "5packets"},
     "controller cubic: beta_ecn": {"transport.ecn": "classic", "queue.mark_at": "5packets"},
+    "controller prague: virtual_rtt": {"scheme.x.transition": 0},
+    # Only a long queue with large variations of its delay counts as a classic one, after many round trips.
+    "controller prague: classic_detection": {
+        "queue.limit": "300packets",
+        "queue.mark_at": "100packets",
+        "workload.1.size": "40MB",
+        "duration": "30s",
+    },
+    "controller swift: host_target": {"host.receive_cost": "100us"},
     "controller cubic: hystart_divisor": {"scheme.x.hystart": True},
     "controller cubic: hystart_least_rise": {"scheme.x.hystart": True},
     "controller westwood: tick": {"scheme.x.like": "linux"},

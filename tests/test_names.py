@@ -20,12 +20,12 @@ def named(paper: str) -> list[str]:
     return sorted(path.stem for path in (PLACE / paper).glob("*.toml") if path.name != SHARED)
 
 
-LINUX, RAPID, RC3, RTCP = (named(paper) for paper in ("linux", "rapid", "rc3", "rtcp"))
+L4S, LINUX, RAPID, RC3, RTCP = (named(paper) for paper in ("l4s", "linux", "rapid", "rc3", "rtcp"))
 
 
 def test_every_experiment_is_found() -> None:
     assert {"rc3/fig8-load", "rc3/example-66", "rc3/drops", "rtcp/example"} <= set(registry())
-    papers = {"linux": LINUX, "rapid": RAPID, "rc3": RC3, "rtcp": RTCP}
+    papers = {"l4s": L4S, "linux": LINUX, "rapid": RAPID, "rc3": RC3, "rtcp": RTCP}
     assert list(registry()) == [f"{paper}/{name}" for paper, names in papers.items() for name in names]
 
 

@@ -165,6 +165,44 @@ def test_each_reduction_after_a_mark_is_a_new_segment_with_cwr(ecn: str, control
     assert cuts > 2
 
 
+def accurate_fields(path: Path) -> list[tuple[int, int, int, bytes]]:
+    """Returns port, flags, the number of AE, CWR and ECE (RFC 9768), and the options of each segment of a trace."""
+    content, at, found = path.read_bytes(), 0, []
+    while at < len(content):
+        kind, length = struct.unpack_from("<II", content, at)
+        if kind == 6:
+            header = at + 28 + 4 * (content[at + 28] & 15)
+            port, _, _, _, offset, flags = struct.unpack_from(">HHIIBB", content, header)
+            options = content[header + 20 : header + 4 * (offset >> 4)]
+            found.append((port, flags, (offset & 1) << 2 | flags >> 6, options))
+        at += length
+    return found
+
+
+def test_accurate_ecn_has_its_flags_and_its_option(tmp_path: Path) -> None:
+    trace(tmp_path, "flow=0", **{**ECN, "transport.ecn": "accurate"})
+    everything = accurate_fields(tmp_path / "flow-0.pcapng")
+    handshake = [number for _, flags, number, _ in everything if flags & SYN]
+    # The handshake agrees to accurate ECN; the answer reports a SYN that was not ECN-capable.
+    assert handshake == [0b111, 0b010]
+    sender = everything[0][0]
+    data = [number for port, flags, number, _ in everything if port == sender and not flags & SYN]
+    # The first segment reports a SYN-ACK that was not ECN-capable. Later ones report that no data was marked.
+    assert data[0] == 0b010
+    assert set(data[1:]) <= {0b101, 0b010}
+    assert data.count(0b101) > 600
+    reports = []
+    for port, flags, number, options in everything:
+        place = options.find(bytes([172, 11]))
+        if port != sender and not flags & SYN and place >= 0:
+            counters = [int.from_bytes(options[place + 2 + 3 * n : place + 5 + 3 * n], "big") for n in range(3)]
+            reports.append((number, *counters))
+    # Payload that arrived with ECT(0), CE and ECT(1), and five plus the number of marked segments modulo 8.
+    assert len(reports) > 500
+    assert all(number == (5 + marked // 1460) % 8 and scalable == 1 for number, _, marked, scalable in reports)
+    assert reports[-1][2] > 5 * 1460
+
+
 def test_without_ecn_no_segment_has_its_flags(tmp_path: Path) -> None:
     result = trace(tmp_path, "flow=0")
     assert result.flows["retransmissions"][0] > 0
