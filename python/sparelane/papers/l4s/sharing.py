@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -83,11 +84,12 @@ class Case:
     def ratio(self, outcome: Outcome, _cell: Cell) -> float:
         """Returns the mean rate of the first group's flows over that of the second group's."""
         first, second = (self.bytes_of(outcome, group) for group in self.groups[:2])
-        return sum(first) / len(first) / (sum(second) / len(second))
+        return sum(first) / len(first) / (sum(second) / len(second)) if sum(second) else math.nan
 
     def fairness(self, outcome: Outcome, _cell: Cell) -> float:
         """Returns Jain's index of the rates of all flows."""
-        return jain([one for group in self.groups for one in self.bytes_of(outcome, group)])
+        rates = [one for group in self.groups for one in self.bytes_of(outcome, group)]
+        return jain(rates) if sum(rates) else math.nan
 
     def use(self, outcome: Outcome, cell: Cell) -> float:
         """Returns the share of the bottleneck that all flows used, with headers, in percent."""
@@ -100,18 +102,19 @@ class Case:
         delays = outcome.delays.filter(pl.col("scheme").cast(pl.String) == self.groups[0])
         found = percentiles.weighted(delays["delay_s"].to_numpy(), delays["packets"].to_numpy(), 0.99)
         on_cables_ms = PACKET_BYTES * 8e3 * (1 / (self.rate_mbps * 1e6) + 2 / ACCESS_BPS)
-        return float("nan") if found is None else found * 1e3 - self.empty_ms - on_cables_ms
+        return math.nan if found is None else found * 1e3 - self.empty_ms - on_cables_ms
 
     def resent(self, outcome: Outcome, _cell: Cell) -> float:
         """Returns the share of sent packets that were retransmissions, in percent."""
         flows = outcome.flows
-        return 100 * float(flows["retransmissions"].sum()) / float(flows["sent_packets_0"].sum())
+        sent = float(flows["sent_packets_0"].sum())
+        return 100 * float(flows["retransmissions"].sum()) / sent if sent else math.nan
 
     def least_window(self, outcome: Outcome, cell: Cell) -> float:
         """Returns the least window of the sampled flows after the warm-up, in packets."""
         counted = (pl.col("quantity") == "cwnd_bytes") & (pl.col("time_s") > cell.from_s)
         least = outcome.series.filter(counted)["value"].to_list()
-        return min(least) / PAYLOAD_BYTES
+        return min(least) / PAYLOAD_BYTES if least else math.nan
 
     def rows(self, runs: Runs) -> list[Row]:
         """Returns the rows of the case."""
@@ -121,7 +124,9 @@ class Case:
             metric = METRICS[name]
             average = P99 if metric == DELAY else ""
             values = [STATISTICS[name](self, outcome, cell) for outcome in runs.of(cell)]
-            found.append(measured(cell.key(metric, average), None, values))
+            # Very short runs deliver nothing that could be measured.
+            known = [value for value in values if not math.isnan(value)]
+            found.append(measured(cell.key(metric, average), None, known))
         return found
 
 
