@@ -269,7 +269,7 @@ SEARCHES: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = [
     ("on-off", ("aggregate", "web-users"), ()),
     ("tahoe", ("not built in",), ("timeout",)),
     ("initial window", ("initial_window", "cubic"), ()),
-    ("prague", ("not built in", "dctcp"), ()),
+    ("prague", ("L4S", "virtual_rtt"), ()),
     ("rtt", ("[[link]]", "delay"), ()),
 ]
 
