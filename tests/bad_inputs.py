@@ -75,6 +75,22 @@ pairs = [["right0", "left1"]]
 users = 1
 largest_file = "1MB"
 
+[[workload]]
+kind = "all-reduce"
+scheme = "tcp"
+name = "gradients"
+size = "10kB"
+algorithm = "tree"
+hosts = ["left0", "right0"]
+repeat = 2
+compute = "1ms"
+
+[[workload]]
+kind = "all-to-all"
+scheme = "tcp"
+after = ["gradients"]
+size = "1kB"
+
 [[cross_traffic]]
 kind = "constant"
 from = ["left0"]
@@ -204,6 +220,13 @@ VALUES: dict[str, list[str]] = {
     "workload.3.users": WHOLE[:3],
     "workload.3.pairs": ["[]", '[["right0"]]', '"all"'],
     "workload.3.tail_alpha": ["0", '"thick"'],
+    "workload.4.size": [*SIZES[:3], '"0B"', '"unlimited"'],
+    "workload.4.algorithm": WORDS,
+    "workload.4.hosts": [*LISTS, '["nobody"]', "[]", '["left0"]', '["left0", "left0"]'],
+    "workload.4.repeat": [*WHOLE, "0"],
+    "workload.4.compute": TIMES[:3],
+    "workload.4.name": ["3", '""'],
+    "workload.5.after": ["3", '["nobody"]', "[1]"],
     "cross_traffic": TABLES,
     "cross_traffic.0.from": ["3", "[]", '["nobody"]'],
     "cross_traffic.0.rate": [*RATES[:3], '"9Gbps"'],

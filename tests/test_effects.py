@@ -226,6 +226,7 @@ def cross(table: str) -> Case:
 HOSTS = ["left0", "left1", "right0", "right1"]
 SMALL_PACKETS = {"kind": "constant", "from": ["left0"], "to": ["right0"], "rate": "1Mbps", "packet": "300B"}
 ECN = {"transport.ecn": "classic"}
+LOAD = {"kind": "bulk", "flows": 2, "size": "200KB", "scheme": "x"}
 CLASSES = {"scheme.low": {"controller": "newreno", "class": 1}, "workload.0.scheme": "x", "workload.1.scheme": "low"}
 SAMPLED = {"sample.interval": "10ms"}
 
@@ -242,6 +243,8 @@ CASES: dict[tuple[str, str], Case] = {
     ("workload", "poisson"): workload(POISSON),
     ("workload", "bulk"): workload('kind = "bulk"\nflows = 5\nsize = "200KB"\n'),
     ("workload", "requests"): workload(POISSON.replace("poisson", "requests")),
+    ("workload", "all-reduce"): workload('kind = "all-reduce"\nsize = "100KB"\n'),
+    ("workload", "all-to-all"): workload('kind = "all-to-all"\nsize = "20KB"\n'),
     ("workload", "web-users"): workload(WEB, {"duration": "4s"}),
     ("sizes", "fixed"): sizes('kind = "fixed", size = "20KB"'),
     ("sizes", "points"): sizes('kind = "points", bytes = [1460, 29200], probability = [0.5, 0.5]'),
@@ -460,6 +463,9 @@ REQUIREMENTS: dict[str, dict[str, Any]] = {
         "queue.mark_at": "5packets",
     },
     "table [[workload]]: mix_by": {"workload.mix": {"x": 0.5, "y": 0.5}},
+    "table [[workload]]: after": {"workload": [LOAD | {"name": "load"}, LOAD]},
+    "workload all-reduce: compute": {"workload.repeat": 2},
+    "workload all-to-all: compute": {"workload.repeat": 2},
 }
 
 # Values for keys whose declarations do not imply any.
@@ -560,6 +566,8 @@ TOGETHER: dict[str, dict[str, Any]] = {
     "workload requests: clients": {"workload.clients": ["right0"]},
     "workload requests: servers": {"workload.servers": ["right0"]},
     "workload requests: fan_out": {"workload.fan_out": [{"flows": 2, "share": 1.0}]},
+    "workload all-reduce: hosts": {"workload.hosts": ["left0", "right0", "left1"]},
+    "workload all-to-all: hosts": {"workload.hosts": ["left0", "right0", "left1"]},
     "workload web-users: pairs": {"workload.pairs": [["left1", "right0"]]},
     "workload web-users: servers": {
         "workload": tomllib.loads(
@@ -575,6 +583,7 @@ TOGETHER: dict[str, dict[str, Any]] = {
     "table [[link]]: between": {"link": {"between": ["left0", "west"], "loss": 0.001}},
     "table [[link]]: loss_from": {"link.loss_from": "east"},
     "table [[link]]: pause": {"link": {"select": "all", "pause": {"xoff": "9packets", "xon": "4packets"}}},
+    "table [[workload]]: after": {"workload": [LOAD | {"name": "load"}, LOAD | {"after": ["load"]}]},
     "table [[workload]]: writes": {"workload.writes": {"first": "1KB", "then": "1KB", "every": "5ms"}},
     "table [[workload]]: traffic_classes": {
         "workload.traffic_classes": [{"name": "urgent", "below": "30KB"}, {"name": "bulk"}]
@@ -607,6 +616,7 @@ INSIDE: dict[str, tuple[str, str]] = {
 # Keys that do not affect simulations, with the reason.
 NOT_SIMULATED: dict[str, str] = {
     "table (top level): title": "text for people",
+    "table [[workload]]: name": "after of another workload refers to it",
     "table (top level): source": "text for people",
     "table (top level): threads": "results do not depend on the number of threads",
 }
@@ -664,6 +674,12 @@ def test_every_key_has_an_effect(kind: str, name: str, key: str) -> None:
 
 # Changes of a scenario, the path of a key that then has no effect, and the reason.
 WITHOUT_EFFECT: tuple[tuple[dict[str, Any], str, str], ...] = (
+    ({"workload.0.name": "load"}, "workload.0.name", "no workload is after it"),
+    (
+        {"workload": {"kind": "all-reduce", "size": "1MB", "compute": "1ms"}},
+        "workload.compute",
+        "there is one round",
+    ),
     ({"routing": "ecmp"}, "routing", "there is one path between any two nodes"),
     ({"transport.rack_timer_delay": "2ms"}, "transport.rack_timer_delay", "rack_tlp is off"),
     ({"transport.receive_batch_timeout": "1ms"}, "transport.receive_batch_timeout", "receive_batch is 1"),

@@ -5,14 +5,17 @@
 
 mod bulk;
 mod classes;
+mod collective;
 mod core_load;
 mod demand;
 mod draws;
 mod ends;
 mod error;
+mod graph;
 pub mod list;
 mod merge;
 mod mix;
+mod order;
 mod paced;
 mod poisson;
 mod pooled;
@@ -32,6 +35,7 @@ pub use error::WorkloadError;
 pub use list::FlowList;
 pub use merge::Merge;
 pub use mix::{Mix, MixBy, Mixed, UNDECIDED};
+pub use order::read_order;
 pub use paced::{Paced, WRITES};
 pub use poisson::{ArrivalRate, LoadOn, Poisson, PoissonSpec};
 pub use pooled::Pooled;
@@ -72,6 +76,11 @@ pub trait Workload: Debug + Send + Sync {
     fn schemes(&self) -> Vec<u16> {
         Vec::new()
     }
+
+    /// Returns true if it has a last flow, and each of its flows has an end, so that other workloads may wait for it.
+    fn ends(&self) -> bool {
+        true
+    }
 }
 
 /// The form of a workload in a scenario.
@@ -81,7 +90,15 @@ pub type WorkloadForm = Form<&'static ReadWorkload>;
 pub type ReadWorkload = dyn Fn(&Reader<'_>) -> Result<Arc<dyn Workload>, ScenarioError> + Sync;
 
 /// Every form of `[[workload]]`.
-pub static WORKLOADS: &[&WorkloadForm] = &[&poisson::FORM, &bulk::FORM, &requests::FORM, &web_users::FORM, &list::FORM];
+pub static WORKLOADS: &[&WorkloadForm] = &[
+    &poisson::FORM,
+    &bulk::FORM,
+    &requests::FORM,
+    &web_users::FORM,
+    &list::FORM,
+    &collective::ALL_REDUCE,
+    &collective::ALL_TO_ALL,
+];
 
 /// The keys of every form of `[[workload]]`.
 pub static WORKLOAD: &[Key] = &[
@@ -95,6 +112,8 @@ pub static WORKLOAD: &[Key] = &[
     MIX_BY,
     WRITES_KEY,
     pooled::CONNECTIONS,
+    order::NAME,
+    order::AFTER,
     Key::new(
         "traffic_class",
         Kind::Special("the name of a class", &Shape::Of(Kind::Text)),
@@ -146,6 +165,8 @@ pub struct Found {
     pub first_start: Option<Time>,
     /// True if it has no second flow that starts by itself.
     pub is_single: bool,
+    /// True if other workloads may wait for it.
+    pub ends: bool,
 }
 
 /// Reads workload number `number`, in one of these forms. `classes` are the traffic classes of the run; those of this
@@ -171,6 +192,7 @@ pub fn read(
     };
     let reader = Reader { section: &section, context, number, scheme, first_scheme };
     let mut workload = (form.read)(&reader)?;
+    let ends = workload.ends();
     workload.demand(context.network, context.duration).check(section.whole_table())?;
     let writes = section.maybe("writes", |field| paced::read(field, reader.mss_bytes(), context.bdp_bytes))?;
     let mut used: BTreeSet<_> = match &mix {
@@ -194,12 +216,12 @@ pub fn read(
     let first_start = tried.next_flow().map(|flow| flow.start);
     let is_single = tried.next_flow().is_none();
     let (Some(mix), Some(field)) = (mix, section.given("mix")) else {
-        return Ok(Found { workload, schemes, first_start, is_single });
+        return Ok(Found { workload, schemes, first_start, is_single, ends });
     };
     let workload = MixedWorkload(workload, mix, number);
     let tried = workload.flows(context.network, context.seed);
     tried.map_err(|error| field.error(error.message))?;
-    Ok(Found { workload: Arc::new(workload), schemes, first_start, is_single })
+    Ok(Found { workload: Arc::new(workload), schemes, first_start, is_single, ends })
 }
 
 /// Returns the scheme of a workload: the one it names, or the only one.

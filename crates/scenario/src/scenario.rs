@@ -112,7 +112,7 @@ pub static SCENARIO: &[Key] = &[
     Key::new(
         "workload",
         Kind::Special(
-            "a table with kind = poisson, bulk, requests, web-users or flows, or several as [[workload]]",
+            "a table with kind = poisson, bulk, requests, web-users, flows, all-reduce or all-to-all, or several as [[workload]]",
             &Shape::Tables("workload"),
         ),
         Fallback::Required,
@@ -168,6 +168,8 @@ pub struct Scenario {
     hosts_at: Vec<HostAt>,
     schemes: Schemes,
     workloads: Vec<Arc<dyn Workload>>,
+    /// For each workload, the places of those that it waits for.
+    order: Vec<Vec<usize>>,
     demand: Demand,
     cross_traffic: Vec<CrossTraffic>,
     drops: Vec<Drop>,
@@ -234,7 +236,7 @@ impl Scenario {
             host: self.host,
             hosts_at: self.hosts_at.clone(),
             schemes: self.schemes.all.clone(),
-            flows: Box::new(Merge::new(flows)),
+            flows: Box::new(Merge::in_order(flows, &self.order)),
             cross_traffic: self.cross_traffic.clone(),
             drops: self.drops.clone(),
             changes: self.changes.clone(),
@@ -394,7 +396,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
         warnings: &warnings,
     };
     let mut traffic_classes = Vec::new();
-    let (found, demand) = read_workloads(&section, &catalogue.workloads, context, &mut traffic_classes)?;
+    let (found, order, demand) = read_workloads(&section, &catalogue.workloads, context, &mut traffic_classes)?;
     let cross_traffic = cross_traffic::read_all(&section.need("cross_traffic")?, &network, duration)?;
     let drops = section.need("drop")?;
     let drops = drops.tables()?.into_iter().map(|field| drops::read(field, &network)).collect::<Result<_, _>>()?;
@@ -459,6 +461,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
         hosts_at,
         schemes,
         workloads: found.into_iter().map(|found| found.workload).collect(),
+        order,
         demand,
         cross_traffic,
         drops,
@@ -511,7 +514,7 @@ fn read_workloads(
     forms: &[&'static WorkloadForm],
     context: Context<'_>,
     classes: &mut Vec<String>,
-) -> Result<(Vec<Found>, Demand), ScenarioError> {
+) -> Result<(Vec<Found>, Vec<Vec<usize>>, Demand), ScenarioError> {
     let field = section.need("workload")?;
     let tables = field.tables()?;
     if tables.is_empty() {
@@ -522,5 +525,6 @@ fn read_workloads(
     let demands = all.iter().map(|found| found.workload.demand(context.network, context.duration));
     let demand = demands.fold(Demand::default(), Demand::and);
     demand.check(&field)?;
-    Ok((all, demand))
+    let order = workload::read_order(&tables, &all)?;
+    Ok((all, order, demand))
 }

@@ -94,13 +94,13 @@ pub trait FlowSource: Send {
         false
     }
 
-    /// Called when the flow that `waiter` waited for completes at `now`. Returns the flow that follows from it, which
-    /// starts no earlier than `now`, if there is one.
+    /// Called when the flow that `waiter` waited for completes at `now`. Returns the flows that follow from it, in order.
+    /// Each starts no earlier than `now`.
     ///
     /// Following flows are separate from the stream of [`next_flow`](FlowSource::next_flow), which may already have
     /// been read beyond their start.
-    fn follow(&mut self, waiter: u64, now: Time) -> Option<FlowSpec> {
+    fn follow(&mut self, waiter: u64, now: Time) -> Vec<FlowSpec> {
         let _ = (waiter, now);
-        None
+        Vec::new()
     }
 }

@@ -65,7 +65,7 @@ FLOWS: Columns = (
     Column("connection", "UInt32", "The flow that opened the connection: the flow itself, unless it reused one."),
     Column("request", "UInt64", "The number of the request that the flow belongs to.", is_optional=True),
     Column("src", "Categorical", "The host that sends."),
-    Column("dst", "Categorical", "The host that receives."),
+    Column("dst", "Categorical", "The host that receives the first flow."),
     Column("size_bytes", "UInt64", "Payload; null for a flow without end.", "bytes", is_optional=True),
     Column(
         "start_s", "Float64", "When the flow started: with its SYN, or with the first write on an open connection.", "s"

@@ -1,4 +1,4 @@
-"""The table of requests: groups of flows that a client requested together."""
+"""The table of requests: groups of flows that a client requested together, and rounds of collectives."""
 
 from __future__ import annotations
 

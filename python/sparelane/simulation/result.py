@@ -75,7 +75,8 @@ class Result:
     def requests(self) -> pl.DataFrame:
         """One row per request, in order of start; empty unless a workload makes requests.
 
-        A request is a group of flows that a client requested together. It finishes with its last flow.
+        A request is a group of flows that a client requested together, or one round of an all-reduce or all-to-all. It
+        finishes with its last flow.
         """
         from sparelane.simulation.requests import request_table
 

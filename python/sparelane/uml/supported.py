@@ -81,8 +81,9 @@ def check(scenario: Description) -> None:
     for path, table in tables(scenario, "workload"):
         # The kernel opens flows at planned times, and its sockets are written at once.
         check_table(scenario, path, table, kind=("bulk", "requests"))
-        if "writes" in table:
-            raise refusal(scenario, f"{path}.writes", "workloads without it")
+        for key in ("writes", "after"):
+            if key in table:
+                raise refusal(scenario, f"{path}.{key}", "workloads without it")
     for path, table in tables(scenario, "link"):
         check_table(scenario, path, table, ("select", "between", "loss"), select=("core",))
     for path, table in tables(scenario, "change"):

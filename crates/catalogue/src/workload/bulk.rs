@@ -284,6 +284,10 @@ fn start(starts: Starts, number: u32, stream: &mut Stream) -> Result<Time, Workl
 }
 
 impl Workload for BulkSpec {
+    fn ends(&self) -> bool {
+        self.sizes.is_some()
+    }
+
     fn flows(&self, network: &Network, seed: u64) -> Result<Box<dyn FlowSource>, WorkloadError> {
         Ok(Box::new(Bulk::new(network, self.clone(), seed)?))
     }

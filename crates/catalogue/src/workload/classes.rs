@@ -60,8 +60,9 @@ impl FlowSource for Classed {
         self.source.is_open_loop()
     }
 
-    fn follow(&mut self, waiter: u64, now: Time) -> Option<FlowSpec> {
-        self.source.follow(waiter, now).map(|flow| self.classed(flow))
+    fn follow(&mut self, waiter: u64, now: Time) -> Vec<FlowSpec> {
+        let flows = self.source.follow(waiter, now);
+        flows.into_iter().map(|flow| self.classed(flow)).collect()
     }
 }
 

@@ -4,8 +4,10 @@
 //! Neutral: `<start ns> <src> <dst> <bytes>` per line, with hosts by number and 0 bytes for an unlimited flow. The start
 //! may have a fraction of up to three decimals. Empty lines and lines that begin with `#` are ignored.
 //!
-//! CSV: a header with the columns `start`, `src`, `dst`, `size` and optionally `scheme`, in any order. Starts and sizes
-//! have units, `unlimited` is an unlimited flow, hosts are given by name or number, and schemes by name.
+//! CSV: a header with the columns `start`, `src`, `dst`, `size` and optionally `scheme`, `name` and `after`, in any order.
+//! Starts and sizes have units, `unlimited` is an unlimited flow, hosts are given by name or number, and schemes by name.
+//! A flow with `after` starts once the flows that it names, separated by spaces, are complete. Its start counts from that
+//! instant.
 //!
 //! The formats of other simulators are described in the modules that read them.
 
@@ -14,22 +16,26 @@ pub mod hpcc;
 pub mod htsim;
 mod numbered;
 
+use super::graph::{Dependents, FlowGraph};
 use super::{Reader, Workload, WorkloadForm};
-use crate::schema::{Fallback, FileFormat, Form, Key, Kind, Purpose, ScenarioError, units, volume::max_flow_bytes};
+use crate::schema::{
+    Fallback, FileFormat, Form, Key, Kind, Purpose, ScenarioError, did_you_mean, units, volume::max_flow_bytes,
+};
 use crate::workload::Demand;
 use crate::workload::{WorkloadError, ends};
 use sparelane_core::Dur;
 use sparelane_core::Time;
 use sparelane_sim::{FlowSource, FlowSpec};
 use sparelane_sim::{Network, NodeId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
 
 /// The form in a scenario.
 pub static FORM: WorkloadForm = Form {
     name: "flows",
-    summary: "flows of a file: .flows (start in ns, src, dst, bytes), .csv (start, src, dst, size, scheme), flow.txt of \
-              HPCC, .cm of htsim, or a packet capture",
+    summary: "flows of a file: .flows (start in ns, src, dst, bytes), .csv (start, src, dst, size, scheme, name, \
+              after), flow.txt of HPCC, .cm of htsim, or a packet capture",
     source: "sparelane; the simulators of HPCC (SIGCOMM 2019) and htsim",
     keys: &[Key::new(
         "path",
@@ -72,12 +78,19 @@ fn read(reader: &Reader<'_>) -> Result<Arc<dyn Workload>, ScenarioError> {
 const MAX_START_NS: u64 = u64::MAX / 1000 - 1;
 /// The required columns of a CSV list.
 const REQUIRED: [&str; 4] = ["start", "src", "dst", "size"];
-/// The optional column.
+/// The optional columns.
 const SCHEME: &str = "scheme";
+const NAME: &str = "name";
+const AFTER: &str = "after";
 
-/// Listed flows in order of start; simultaneous ones in the order of the list.
-#[derive(Clone, Debug)]
-pub struct FlowList(std::vec::IntoIter<FlowSpec>);
+/// Listed flows in order of start; simultaneous ones in the order of the list. Flows may wait for others of the list.
+#[derive(Clone)]
+pub struct FlowList {
+    /// The flows that start by themselves.
+    roots: std::vec::IntoIter<FlowSpec>,
+    /// All flows, if some of them wait for others.
+    dependents: Option<Dependents>,
+}
 
 impl FlowList {
     /// Reads the neutral format. All flows use `scheme`, under which a flow has at most `max_bytes`.
@@ -126,43 +139,137 @@ impl FlowList {
         let columns = columns(reader.headers().map_err(|error| csv_error(&error))?)?;
         let names = network.nodes.iter().zip(0..).map(|(node, id)| (node.name.as_str(), NodeId(id))).collect();
         let table = Table { network, names, columns, schemes, scheme };
-        let mut flows = Vec::new();
+        let (mut flows, mut labels) = (Vec::new(), Labels::default());
         for record in reader.records() {
             let record = record.map_err(|error| csv_error(&error))?;
             let line = record.position().map(|position| position.line() as usize);
-            flows.push(table.flow(&record).map_err(|message| WorkloadError { line, message })?);
+            let refuse = |message| WorkloadError { line, message };
+            flows.push(table.flow(&record).map_err(refuse)?);
+            labels.add(line, table.field(&record, NAME), table.field(&record, AFTER)).map_err(refuse)?;
         }
-        Ok(FlowList::sorted(flows))
+        if labels.after.iter().all(String::is_empty) {
+            return Ok(FlowList::sorted(flows));
+        }
+        Ok(FlowList::of_graph(labels.graph(&flows)?))
     }
 
-    /// Returns the number of remaining flows.
+    /// Creates a list from flows that may wait for others. There must be no cycle.
+    pub(super) fn of_graph(graph: FlowGraph) -> FlowList {
+        let (roots, dependents) = graph.split();
+        FlowList { roots: roots.into_iter(), dependents: Some(dependents).filter(|dependents| !dependents.is_empty()) }
+    }
+
+    /// Returns the number of flows: the remaining ones, and all that wait for others.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.flows().count()
     }
 
-    /// Returns true if no flow remains.
+    /// Returns true if no flow remains that starts by itself.
     pub fn is_empty(&self) -> bool {
-        self.0.len() == 0
+        self.roots.len() == 0
     }
 
-    /// Returns the schemes of the remaining flows.
+    /// Returns the schemes of these flows.
     pub fn schemes(&self) -> impl Iterator<Item = u16> {
-        self.0.as_slice().iter().map(|flow| flow.scheme)
+        self.flows().map(|flow| flow.scheme)
+    }
+
+    fn flows(&self) -> impl Iterator<Item = &FlowSpec> {
+        let roots = self.roots.as_slice().iter().filter(|_| self.dependents.is_none());
+        roots.chain(self.dependents.iter().flat_map(Dependents::flows))
     }
 
     fn sorted(mut flows: Vec<FlowSpec>) -> FlowList {
         flows.sort_by_key(|flow| flow.start);
-        FlowList(flows.into_iter())
+        FlowList { roots: flows.into_iter(), dependents: None }
+    }
+}
+
+/// The columns `name` and `after` of a CSV list.
+#[derive(Default)]
+struct Labels {
+    by_name: BTreeMap<String, u32>,
+    names: Vec<String>,
+    after: Vec<String>,
+    lines: Vec<Option<usize>>,
+}
+
+impl Labels {
+    /// Adds those of the next flow.
+    fn add(&mut self, line: Option<usize>, name: &str, after: &str) -> Result<(), String> {
+        if name.contains(char::is_whitespace) {
+            return Err(format!("name is `{name}`; allowed: one word"));
+        }
+        if !name.is_empty() && self.by_name.insert(name.to_owned(), self.names.len() as u32).is_some() {
+            return Err(format!("name is `{name}`, as that of another flow; allowed: each name once"));
+        }
+        self.names.push(name.to_owned());
+        self.after.push(after.to_owned());
+        self.lines.push(line);
+        Ok(())
+    }
+
+    /// Resolves the names.
+    fn graph(&self, flows: &[FlowSpec]) -> Result<FlowGraph, WorkloadError> {
+        let mut graph = FlowGraph::default();
+        for (place, flow) in flows.iter().enumerate() {
+            let refuse = |message| WorkloadError { line: self.lines[place], message };
+            let after: BTreeSet<_> = self.after[place].split_whitespace().collect();
+            let after = after.into_iter().map(|name| self.find(name, flows));
+            let after = after.collect::<Result<Vec<_>, _>>().map_err(refuse)?;
+            graph.add_flow(*flow, after);
+        }
+        match graph.cycle() {
+            None => Ok(graph),
+            Some(cycle) => {
+                let message = in_circle(cycle.iter().map(|&flow| self.names[flow as usize].as_str()));
+                Err(WorkloadError { line: self.lines[cycle[0] as usize], message })
+            }
+        }
+    }
+
+    /// Returns the number of the flow that has this name, for which others may wait.
+    fn find(&self, name: &str, flows: &[FlowSpec]) -> Result<u32, String> {
+        let Some(&number) = self.by_name.get(name) else {
+            let hint = did_you_mean(name, self.by_name.keys().map(String::as_str));
+            return Err(format!("after names `{name}`, but no flow has this name{hint}"));
+        };
+        match flows[number as usize].size_bytes {
+            Some(_) => Ok(number),
+            None => Err(format!("after names `{name}`, a flow without end; allowed: flows of a size")),
+        }
+    }
+}
+
+/// The message about names each of which waits for the next one, and the last for the first.
+pub(super) fn in_circle<'n>(names: impl Iterator<Item = &'n str> + Clone) -> String {
+    let circle: Vec<_> = names.clone().chain(names.take(1)).map(|name| format!("`{name}`")).collect();
+    format!("after leads in a circle: {}; allowed: nothing that waits for itself", circle.join(" after "))
+}
+
+impl fmt::Debug for FlowList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut tuple = f.debug_tuple("FlowList");
+        tuple.field(&self.roots);
+        // Stored results are found by this text, so that of a plain list has nothing else.
+        if let Some(dependents) = &self.dependents {
+            tuple.field(dependents);
+        }
+        tuple.finish()
     }
 }
 
 impl FlowSource for FlowList {
     fn next_flow(&mut self) -> Option<FlowSpec> {
-        self.0.next()
+        self.roots.next()
     }
 
     fn is_open_loop(&self) -> bool {
-        true
+        self.dependents.is_none()
+    }
+
+    fn follow(&mut self, waiter: u64, now: Time) -> Vec<FlowSpec> {
+        self.dependents.as_mut().map_or_else(Vec::new, |dependents| dependents.follow(waiter, now))
     }
 }
 
@@ -219,8 +326,13 @@ struct Table<'a> {
 }
 
 impl Table<'_> {
+    /// Returns the text in a column, which is empty if there is no such column.
+    fn field<'r>(&self, record: &'r csv::StringRecord, name: &str) -> &'r str {
+        self.columns.get(name).and_then(|&place| record.get(place)).unwrap_or("")
+    }
+
     fn flow(&self, record: &csv::StringRecord) -> Result<FlowSpec, String> {
-        let field = |name: &str| self.columns.get(name).and_then(|&place| record.get(place)).unwrap_or("");
+        let field = |name: &str| self.field(record, name);
         let (start, size) = (field("start"), field("size"));
         let src = self.host("src", field("src"))?;
         let dst = self.host("dst", field("dst"))?;
@@ -265,12 +377,12 @@ impl Table<'_> {
 }
 
 fn columns(header: &csv::StringRecord) -> Result<BTreeMap<String, usize>, WorkloadError> {
-    const ALLOWED: &str = "allowed: start, src, dst, size, each once, and optionally scheme";
+    const ALLOWED: &str = "allowed: start, src, dst, size, each once, and optionally scheme, name, after";
     let line = header.position().map(|position| position.line() as usize);
     let refuse = |what: String| WorkloadError { line, message: format!("{what}; {ALLOWED}") };
     let mut columns = BTreeMap::new();
     for (place, name) in header.iter().enumerate() {
-        if !REQUIRED.contains(&name) && name != SCHEME {
+        if !REQUIRED.contains(&name) && ![SCHEME, NAME, AFTER].contains(&name) {
             return Err(refuse(format!("column `{name}` is not known")));
         }
         if columns.insert(name.to_owned(), place).is_some() {
@@ -306,6 +418,10 @@ impl Workload for FlowList {
     fn schemes(&self) -> Vec<u16> {
         FlowList::schemes(self).collect()
     }
+
+    fn ends(&self) -> bool {
+        self.flows().all(|flow| flow.size_bytes.is_some())
+    }
 }
 
 #[cfg(test)]
@@ -340,7 +456,7 @@ mod tests {
         let list = neutral("# start src dst bytes\n20 0 1 1460\n\n5 1 0 0\n20 1 0 7\n").unwrap();
         assert_eq!(list.len(), 3);
         let expected = [flow(5, 1, 0, None, 4), flow(20, 0, 1, Some(1460), 4), flow(20, 1, 0, Some(7), 4)];
-        assert_eq!(list.0.collect::<Vec<_>>(), expected);
+        assert_eq!(list.roots.collect::<Vec<_>>(), expected);
         assert!(neutral("").unwrap().is_empty());
     }
 
@@ -350,14 +466,51 @@ mod tests {
         flows[1].start = Time::from_ps(20_125);
         let text = write_neutral(&flows);
         assert_eq!(text, "5 1 0 0\n20.125 0 1 1460\n");
-        assert_eq!(neutral(&text).unwrap().0.collect::<Vec<_>>(), flows);
+        assert_eq!(neutral(&text).unwrap().roots.collect::<Vec<_>>(), flows);
     }
 
     #[test]
     fn csv_accepts_names_numbers_units_and_schemes_in_any_column_order() {
         let list = csv("size, scheme, src, dst, start\n64kB, rc3, a, 1, 5ms\n\nunlimited,, b, a, 2ms\n").unwrap();
         let expected = [flow(2_000_000, 1, 0, None, 0), flow(5_000_000, 0, 1, Some(64_000), 1)];
-        assert_eq!(list.0.collect::<Vec<_>>(), expected);
+        assert_eq!(list.roots.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn csv_flows_wait_for_the_flows_that_they_name() {
+        let rows = "1ms,a,b,1kB,first,\n2ms,b,a,2kB,,first second\n3ms,a,b,3kB,second,first\n";
+        let mut list = csv(&format!("start,src,dst,size,name,after\n{rows}")).unwrap();
+        assert_eq!((list.len(), list.is_open_loop(), list.ends()), (3, false, true));
+        let first = list.next_flow().unwrap();
+        assert_eq!((first.size_bytes, list.next_flow()), (Some(1_000), None));
+        let second = list.follow(first.waiter.unwrap(), Time::from_ns(7));
+        assert_eq!((second.len(), second[0].start), (1, Time::from_ns(3_000_007)));
+        let third = list.follow(second[0].waiter.unwrap(), Time::from_ns(9));
+        assert_eq!((third[0].size_bytes, third[0].start), (Some(2_000), Time::from_ns(2_000_009)));
+    }
+
+    #[test]
+    fn csv_flows_that_can_never_start_are_refused() {
+        let circle = |line: usize, names: &str| {
+            format!("line {line}: after leads in a circle: {names}; allowed: nothing that waits for itself")
+        };
+        for (rows, expected) in [
+            ("a,c\nb,a\nc,b", circle(2, "`a` after `c` after `b` after `a`")),
+            ("a,a", circle(2, "`a` after `a`")),
+            (
+                "first,\nb,fist",
+                "line 3: after names `fist`, but no flow has this name; did you mean \"first\"?".to_owned(),
+            ),
+            ("a,\na,", "line 3: name is `a`, as that of another flow; allowed: each name once".to_owned()),
+            ("a b,", "line 2: name is `a b`; allowed: one word".to_owned()),
+        ] {
+            let rows: String = rows.lines().map(|row| format!("0s,a,b,1kB,{row}\n")).collect();
+            let text = format!("start,src,dst,size,name,after\n{rows}");
+            assert_eq!(csv(&text).unwrap_err().to_string(), expected);
+        }
+        let endless = "start,src,dst,size,name,after\n0s,a,b,unlimited,a,\n0s,a,b,1kB,,a\n";
+        let expected = "line 3: after names `a`, a flow without end; allowed: flows of a size";
+        assert_eq!(csv(endless).unwrap_err().to_string(), expected);
     }
 
     #[test]
@@ -378,7 +531,7 @@ mod tests {
 
     #[test]
     fn each_error_in_csv_states_its_line_and_the_allowed_values() {
-        const COLUMNS: &str = "allowed: start, src, dst, size, each once, and optionally scheme";
+        const COLUMNS: &str = "allowed: start, src, dst, size, each once, and optionally scheme, name, after";
         for (header, expected) in [
             ("start,src,dst", format!("line 1: column `size` is missing; {COLUMNS}")),
             ("start,src,dst,size,colour", format!("line 1: column `colour` is not known; {COLUMNS}")),

@@ -96,8 +96,9 @@ impl FlowSource for Mixed {
         self.inner.is_open_loop()
     }
 
-    fn follow(&mut self, waiter: u64, now: Time) -> Option<FlowSpec> {
-        self.inner.follow(waiter, now).map(|flow| self.decided(flow))
+    fn follow(&mut self, waiter: u64, now: Time) -> Vec<FlowSpec> {
+        let flows = self.inner.follow(waiter, now);
+        flows.into_iter().map(|flow| self.decided(flow)).collect()
     }
 }
 

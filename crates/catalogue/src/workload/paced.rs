@@ -29,8 +29,9 @@ impl FlowSource for Paced {
         self.source.next_flow().map(|flow| FlowSpec { writes: Some(self.writes), ..flow })
     }
 
-    fn follow(&mut self, waiter: u64, now: Time) -> Option<FlowSpec> {
-        self.source.follow(waiter, now).map(|flow| FlowSpec { writes: Some(self.writes), ..flow })
+    fn follow(&mut self, waiter: u64, now: Time) -> Vec<FlowSpec> {
+        let flows = self.source.follow(waiter, now);
+        flows.into_iter().map(|flow| FlowSpec { writes: Some(self.writes), ..flow }).collect()
     }
 }
 

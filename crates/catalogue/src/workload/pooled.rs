@@ -35,8 +35,9 @@ impl FlowSource for Pooled {
         self.source.next_flow().map(|flow| FlowSpec { pool: Some(self.pool), ..flow })
     }
 
-    fn follow(&mut self, waiter: u64, now: Time) -> Option<FlowSpec> {
-        self.source.follow(waiter, now).map(|flow| FlowSpec { pool: Some(self.pool), ..flow })
+    fn follow(&mut self, waiter: u64, now: Time) -> Vec<FlowSpec> {
+        let flows = self.source.follow(waiter, now);
+        flows.into_iter().map(|flow| FlowSpec { pool: Some(self.pool), ..flow }).collect()
     }
 }
 

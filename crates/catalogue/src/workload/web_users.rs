@@ -294,7 +294,7 @@ impl FlowSource for WebUsers {
         Some(self.object(number, start))
     }
 
-    fn follow(&mut self, waiter: u64, now: Time) -> Option<FlowSpec> {
+    fn follow(&mut self, waiter: u64, now: Time) -> Vec<FlowSpec> {
         let user = &mut self.users[waiter as usize];
         let pause = if user.left > 0 {
             user.left -= 1;
@@ -305,11 +305,15 @@ impl FlowSource for WebUsers {
             pause
         };
         let start = now.saturating_add(pause);
-        (start < self.end).then(|| self.object(waiter as u32, start))
+        (start < self.end).then(|| self.object(waiter as u32, start)).into_iter().collect()
     }
 }
 
 impl Workload for WebUsersSpec {
+    fn ends(&self) -> bool {
+        false
+    }
+
     fn flows(&self, network: &Network, seed: u64) -> Result<Box<dyn FlowSource>, WorkloadError> {
         Ok(Box::new(WebUsers::new(network, self.clone(), seed)?))
     }
@@ -357,7 +361,7 @@ mod tests {
         assert!(flows.is_sorted_by_key(|flow| flow.start));
         let mut place = 0;
         while let Some(&flow) = flows.get(place) {
-            flows.extend(flow.waiter.and_then(|waiter| source.follow(waiter, flow.start + takes)));
+            flows.extend(flow.waiter.into_iter().flat_map(|waiter| source.follow(waiter, flow.start + takes)));
             place += 1;
         }
         flows

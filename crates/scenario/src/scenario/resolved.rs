@@ -32,6 +32,7 @@ impl Scenario {
             hosts_at,
             schemes,
             workloads,
+            order,
             demand: _,
             cross_traffic,
             drops,
@@ -47,7 +48,12 @@ impl Scenario {
         let nodes = (network, changes, queues, switch, differing, host, hosts_at);
         let traffic = (schemes, workloads, traffic_classes, cross_traffic, drops);
         let observers = (sampling, measure, packets);
-        format!("{run:?}\n{nodes:?}\n{traffic:?}\n{observers:?}\n")
+        let mut text = format!("{run:?}\n{nodes:?}\n{traffic:?}\n{observers:?}\n");
+        // Settings that most scenarios lack are left out, so that the texts of those do not change.
+        if order.iter().any(|after| !after.is_empty()) {
+            text.push_str(&format!("{order:?}\n"));
+        }
+        text
     }
 }
 

@@ -6,11 +6,36 @@ use crate::emulate::EMULATE;
 use crate::sampling::SAMPLE;
 use sparelane_catalogue::schema::{Field, Kind, ScenarioError, Warnings};
 use sparelane_core::{Dur, Time};
+use std::collections::BTreeSet;
 
 pub(super) fn check(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
     let end = facts.duration;
     let field = facts.root.need("workload")?;
-    for (table, found) in field.tables()?.into_iter().zip(facts.workloads) {
+    let tables = field.tables()?;
+    let mut awaited = BTreeSet::new();
+    for table in &tables {
+        if let Ok(after) = table.entry("after", Kind::Text) {
+            awaited.extend(
+                after
+                    .list(Kind::Text)?
+                    .iter()
+                    .map(|name| name.text().map(str::to_owned))
+                    .collect::<Result<Vec<_>, _>>()?,
+            );
+        }
+    }
+    for (table, found) in tables.into_iter().zip(facts.workloads) {
+        if let Ok(name) = table.entry("name", Kind::Text)
+            && !awaited.contains(name.text()?)
+        {
+            warnings.add(name.without_effect("no workload is after it"));
+        }
+        let is_repeated = table.entry("repeat", Kind::Whole { min: 1, max: u64::MAX }).and_then(|field| field.whole());
+        if is_repeated.map_or(true, |rounds| rounds < 2)
+            && let Ok(compute) = table.entry("compute", Kind::MOMENT)
+        {
+            warnings.add(compute.without_effect("there is one round"));
+        }
         match found.first_start.map(|start| start - Time::ZERO) {
             None => warnings.add(format!("{} has no flows", table.path)),
             Some(start) if start >= end => warnings.add(format!(

@@ -6,6 +6,7 @@ mod accurate_ecn;
 mod bbr3;
 mod cached_ssthresh;
 mod chunks;
+mod collectives;
 mod cross_traffic;
 mod dual_queue;
 mod edits;

@@ -7,17 +7,18 @@ use sparelane_core::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A flow that is going to start, and the number of the flow that it follows from, which orders flows that start at the
-/// same time.
+/// A flow that is going to start. The number of the flow that it follows from, and its place among the flows that do,
+/// order flows that start at the same time.
 #[derive(Debug)]
 struct Follower {
     spec: FlowSpec,
     after: u32,
+    place: u32,
 }
 
 impl Follower {
-    fn key(&self) -> (Time, u32) {
-        (self.spec.start, self.after)
+    fn key(&self) -> (Time, u32, u32) {
+        (self.spec.start, self.after, self.place)
     }
 }
 
@@ -41,7 +42,7 @@ impl Ord for Follower {
     }
 }
 
-/// Following flows that have not started yet: at most one per waiter.
+/// Following flows that have not started yet.
 #[derive(Debug, Default)]
 pub(super) struct Followers(BinaryHeap<Reverse<Follower>>);
 
@@ -73,14 +74,19 @@ impl Arrivals {
 }
 
 impl<F: Fabric> World<F> {
-    /// Calls the source for the flow in `slot`, which is complete, and schedules the flow that follows.
+    /// Calls the source for the flow in `slot`, which is complete, and schedules the flows that follow.
     #[cold]
     #[inline(never)]
     pub(super) fn follow(&mut self, slot: u32, waiter: u64) {
         let after = self.flows[slot as usize].row();
-        let Some(spec) = self.arrivals.source.follow(waiter, self.now) else { return };
-        debug_assert!(spec.start >= self.now, "a flow that follows starts at {}, before {}", spec.start, self.now);
-        self.arrivals.followers.0.push(Reverse(Follower { spec, after }));
+        let specs = self.arrivals.source.follow(waiter, self.now);
+        if specs.is_empty() {
+            return;
+        }
+        for (spec, place) in specs.into_iter().zip(0..) {
+            debug_assert!(spec.start >= self.now, "a flow that follows starts at {}, before {}", spec.start, self.now);
+            self.arrivals.followers.0.push(Reverse(Follower { spec, after, place }));
+        }
         self.fabric.arm(Alarm::FlowStart, self.arrivals.next_start());
     }
 }

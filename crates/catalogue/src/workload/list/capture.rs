@@ -382,7 +382,7 @@ mod tests {
     fn flows(file: Vec<u8>, network: &Network) -> Result<(Vec<FlowSpec>, Vec<String>), String> {
         let warnings = Warnings::new();
         let list = parse(Box::new(std::io::Cursor::new(file)), network, 0, 1_000_000, &warnings);
-        list.map(|list| (list.0.collect(), warnings.list())).map_err(|error| error.to_string())
+        list.map(|list| (list.roots.collect(), warnings.list())).map_err(|error| error.to_string())
     }
 
     fn flow(start_us: u64, src: u32, dst: u32, bytes: u64) -> FlowSpec {

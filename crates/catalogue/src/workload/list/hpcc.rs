@@ -112,7 +112,7 @@ mod tests {
 
     fn read(text: &str, numbered: bool) -> Result<Vec<FlowSpec>, String> {
         let list = parse(text, &network(numbered), 2, 1_000_000).map_err(|error| error.to_string())?;
-        Ok(list.0.collect())
+        Ok(list.roots.collect())
     }
 
     fn flow(start_us: u64, src: u32, dst: u32, bytes: u64) -> FlowSpec {

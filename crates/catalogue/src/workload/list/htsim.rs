@@ -154,7 +154,7 @@ mod tests {
         });
         let warnings = Warnings::new();
         let list = parse(text, &network, 0, 2_000_000, &warnings).map_err(|error| error.to_string())?;
-        Ok((list.0.collect(), warnings.list()))
+        Ok((list.roots.collect(), warnings.list()))
     }
 
     fn flow(start_ps: u64, src: u32, dst: u32, bytes: u64) -> FlowSpec {
