@@ -43,6 +43,8 @@ pub enum Domain {
     Reordering = 37,
     /// Packets that one link doubles.
     Duplication = 38,
+    /// The path of each packet of a flow.
+    Spraying = 40,
     /// Random tests and generated scenarios.
     Test = 5,
 }

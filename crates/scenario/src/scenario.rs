@@ -64,11 +64,12 @@ pub static SCENARIO: &[Key] = &[
     Key::new("seed", Kind::Whole { min: 0, max: u64::MAX }, Fallback::Value("1"), "seed of every random draw"),
     Key::new(
         "routing",
-        Kind::Choice(&["single-path", "first-cable", "ecmp"]),
+        Kind::Choice(&["single-path", "first-cable", "ecmp", "spray"]),
         Fallback::Value("single-path"),
         "the choice among equally short paths: one path per pair of routers, the same both ways, by the lowest \
          router numbers (single-path); at each router the exit whose cable comes first in the topology, in each \
-         direction separately, as in ns-3's global routing (first-cable); or a random one for each flow (ecmp)",
+         direction separately, as in ns-3's global routing (first-cable); a random one for each flow (ecmp); or a random one for each \
+         packet (spray)",
     ),
     Key::new(
         "threads",
@@ -168,8 +169,7 @@ pub struct Scenario {
     hosts_at: Vec<HostAt>,
     schemes: Schemes,
     workloads: Vec<Arc<dyn Workload>>,
-    /// For each workload, the places of those that it waits for.
-    order: Vec<Vec<usize>>,
+    order: Order,
     demand: Demand,
     cross_traffic: Vec<CrossTraffic>,
     drops: Vec<Drop>,
@@ -380,6 +380,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
     // A load on the core depends on the routing, so workloads come after it.
     let routing = match section.need("routing")?.choice()? {
         "ecmp" => Routing::PerFlowEcmp,
+        "spray" => Routing::Spray,
         "first-cable" => Routing::FirstCable,
         _ => Routing::SinglePath,
     };
@@ -421,6 +422,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
     let facts = Facts {
         root: &section,
         duration,
+        routing,
         network: &network,
         schemes: &schemes,
         kinds: &catalogue.queues,
@@ -509,12 +511,15 @@ fn distances(network: &Network, topology: &Field<'_>) -> Result<Distances, Scena
     })
 }
 
+/// For each workload, the places of those that it waits for.
+type Order = Vec<Vec<usize>>;
+
 fn read_workloads(
     section: &Section<'_>,
     forms: &[&'static WorkloadForm],
     context: Context<'_>,
     classes: &mut Vec<String>,
-) -> Result<(Vec<Found>, Vec<Vec<usize>>, Demand), ScenarioError> {
+) -> Result<(Vec<Found>, Order, Demand), ScenarioError> {
     let field = section.need("workload")?;
     let tables = field.tables()?;
     if tables.is_empty() {

@@ -29,7 +29,7 @@ use sparelane_catalogue::queue::Queues as Kinds;
 use sparelane_catalogue::schema::{Document, ScenarioError, Section, Warnings};
 use sparelane_catalogue::workload::Found;
 use sparelane_core::Dur;
-use sparelane_sim::{CrossTraffic, Discipline, Network, NodeId, NodeKind, QueueSpec, Scheme};
+use sparelane_sim::{CrossTraffic, Discipline, Network, NodeId, NodeKind, QueueSpec, Routing, Scheme};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The settings that the rules compare.
@@ -38,6 +38,8 @@ pub(crate) struct Facts<'a> {
     pub root: &'a Section<'a>,
     /// The length of the run.
     pub duration: Dur,
+    /// The choice among equal-cost paths.
+    pub routing: Routing,
     /// The network.
     pub network: &'a Network,
     /// The schemes.

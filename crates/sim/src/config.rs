@@ -212,6 +212,9 @@ pub enum Routing {
     /// Each flow picks a next hop at every router by a hash of the run's seed and the flow's number, in each direction
     /// separately.
     PerFlowEcmp,
+    /// Each packet picks a next hop at random at every router, in each direction. Packets of a flow overtake each other.
+    /// A flow uses at most [`MAX_SPRAYED_PATHS`](crate::MAX_SPRAYED_PATHS) paths in each direction.
+    Spray,
 }
 
 /// The response of a host to its interface queue having no room for a full packet. Acknowledgments and cross traffic

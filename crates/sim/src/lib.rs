@@ -46,7 +46,7 @@ pub use records::{CLASSES, CrossTable, DelayTable, FlowTable, LinkTable, PacketT
 pub use routing::network::{Cable, Limit, Loss, Network, Node, NodeId, NodeKind};
 pub use routing::partition;
 pub use routing::paths::{Hop, RouterPaths};
-pub use routing::routes::Routes;
+pub use routing::routes::{MAX_SPRAYED_PATHS, Routes};
 pub use simulation::{BuildError, Division, MAX_PACKET_BYTES, Progress, Simulation};
 pub use wire::effects;
 pub use wire::fault::Drop;

@@ -8,7 +8,7 @@
 //! Time never goes back. Everything that happens between two calls is computed at its exact instant. A late call
 //! therefore delays a packet once, at its host, and not at every queue along its path.
 
-use crate::config::{Change, RunConfig};
+use crate::config::{Change, Routing, RunConfig};
 use crate::engine::fabric::{AT_HOST, Alarm, Event, Fabric, StageEvent, TreeFabric};
 use crate::hosts::Hosts;
 use crate::records::{LinkColumns, LinkTable};
@@ -112,7 +112,7 @@ impl LiveNetwork {
             network: config.network.clone(),
             specs,
             routes,
-            is_spread: config.routing == crate::config::Routing::PerFlowEcmp,
+            is_spread: matches!(config.routing, Routing::PerFlowEcmp | Routing::Spray),
             starts: BTreeMap::new(),
             end: 0,
             seed: config.seed,

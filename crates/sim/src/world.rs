@@ -19,6 +19,7 @@ mod positions;
 mod reading;
 mod receive;
 mod send;
+mod spray;
 mod start;
 #[cfg(test)]
 mod tests;
@@ -380,8 +381,8 @@ impl<F: Fabric> World<F> {
         let id = flow.id;
         self.forget_drops(id, slot);
         let flow = &self.flows[slot as usize];
-        for (at, links) in [flow.wire.forward, flow.wire.reverse].into_iter().zip(flow.wire.route_lengths) {
-            self.layout.positions.give_back(at, links as usize + 1);
+        for (at, entries) in [flow.wire.forward, flow.wire.reverse].into_iter().zip(flow.wire.route_entries) {
+            self.layout.positions.give_back(at, entries as usize);
         }
         self.free_slots.push(Reverse(slot));
         self.tally.open_flows -= 1;

@@ -165,7 +165,7 @@ mod tests {
     fn hosts_are_two_four_or_six_links_apart_whatever_the_routing() {
         let network = tree(4).build().unwrap();
         let hosts = network.hosts();
-        for routing in [Routing::SinglePath, Routing::FirstCable, Routing::PerFlowEcmp] {
+        for routing in [Routing::SinglePath, Routing::FirstCable, Routing::PerFlowEcmp, Routing::Spray] {
             let routes = Routes::of(&network, routing, 1);
             for (i, &src) in hosts.iter().enumerate() {
                 for (j, &dst) in hosts.iter().enumerate().filter(|&(j, _)| j != i) {

@@ -30,8 +30,8 @@ pub(super) fn check(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), Scenar
         {
             warnings.add(name.without_effect("no workload is after it"));
         }
-        let is_repeated = table.entry("repeat", Kind::Whole { min: 1, max: u64::MAX }).and_then(|field| field.whole());
-        if is_repeated.map_or(true, |rounds| rounds < 2)
+        let repeat = table.entry("repeat", Kind::Whole { min: 1, max: u64::MAX }).and_then(|field| field.whole());
+        if repeat.unwrap_or(1) < 2
             && let Ok(compute) = table.entry("compute", Kind::MOMENT)
         {
             warnings.add(compute.without_effect("there is one round"));

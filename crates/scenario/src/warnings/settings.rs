@@ -7,7 +7,7 @@ use crate::rcp_rates::wants_rate;
 use crate::scenario::SCENARIO;
 use crate::transport::TRANSPORT;
 use sparelane_catalogue::schema::{Field, Kind, ScenarioError, Section, Warnings};
-use sparelane_sim::{Limit, Scheme};
+use sparelane_sim::{Limit, Routing, Scheme};
 use sparelane_transport::Ecn;
 use std::collections::BTreeSet;
 
@@ -21,6 +21,7 @@ pub(super) fn check(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), Scenar
     hosts(facts, warnings)?;
     buckets(facts, warnings)?;
     byte_limits(facts, warnings)?;
+    reordering(facts, warnings)?;
     // A connected network with one cable fewer than nodes is a tree.
     if facts.network.cables.len() + 1 == facts.network.nodes.len() {
         let root = facts.root.whole_table().clone().section(&[SCENARIO])?;
@@ -29,6 +30,25 @@ pub(super) fn check(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), Scenar
     let emulate = facts.root.need("emulate")?.section(&[EMULATE])?;
     for key in ["classes", "delay_error"] {
         idle(&emulate, key, "sparelane emulate alone uses it", warnings);
+    }
+    Ok(())
+}
+
+/// Schemes that take packets for lost that others have overtaken, although packets are sprayed.
+fn reordering(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
+    if facts.routing != Routing::Spray {
+        return Ok(());
+    }
+    let root = facts.root.whole_table().clone().section(&[SCENARIO])?;
+    let field = root.need("routing")?;
+    let tolerates = |scheme: &Scheme| scheme.transport.rack_tlp || scheme.transport.adaptive_reordering;
+    for (_, scheme) in facts.used().filter(|(_, scheme)| !tolerates(scheme)) {
+        warnings.add(format!(
+            "{} = \"spray\" lets packets overtake each other, and scheme {} takes a segment for lost after three later \
+             arrivals: it retransmits and reduces its window without loss; rack_tlp or adaptive_reordering of \
+             [transport] tolerate reordering",
+            field.path, scheme.name
+        ));
     }
     Ok(())
 }

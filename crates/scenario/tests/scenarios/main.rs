@@ -31,6 +31,7 @@ mod reuse;
 mod runs;
 mod shipped;
 mod slow_reader;
+mod spray;
 mod standing_queues;
 mod web;
 

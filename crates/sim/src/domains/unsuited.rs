@@ -1,6 +1,6 @@
 //! The runs that need a single domain.
 
-use crate::config::{Discipline, RunConfig, Scheme};
+use crate::config::{Discipline, Routing, RunConfig, Scheme};
 use sparelane_transport::TransportConfig;
 use thiserror::Error;
 
@@ -32,6 +32,9 @@ pub enum Unsuited {
     /// Packets pass stages with random delays or duplicates.
     #[error("links delay packets at random or duplicate them")]
     Stages,
+    /// Packets are sprayed.
+    #[error("each packet of a flow takes a path of its own")]
+    Spraying,
     /// Cables have PAUSE.
     #[error("cables have PAUSE")]
     Pause,
@@ -64,6 +67,7 @@ impl Unsuited {
             (!config.drops.is_empty(), Unsuited::ScriptedDrops),
             (!config.changes.is_empty(), Unsuited::Changes),
             (config.stages() > 0, Unsuited::Stages),
+            (config.routing == Routing::Spray, Unsuited::Spraying),
             (config.network.has_pause(), Unsuited::Pause),
             (config.schemes.iter().any(Scheme::schedules_departures), Unsuited::SlowSenders),
             (waits_at_receivers(config), Unsuited::SlowReceivers),

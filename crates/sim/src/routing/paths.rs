@@ -181,6 +181,30 @@ impl RouterPaths {
         Some(hops)
     }
 
+    /// All shortest paths from `from` to `to`, with the share of packets that takes each if every router divides them
+    /// evenly. `None` if there are more than `most`, and under the conditions of [`between`](Self::between).
+    pub(crate) fn all(&self, from: NodeId, to: NodeId, most: usize) -> Option<Vec<(Vec<Hop>, f64)>> {
+        let (first, last, distances) = (self.place(from)?, self.place(to)?, self.distances(to)?);
+        let (mut open, mut complete) = (vec![(first, Vec::new(), 1.0)], Vec::new());
+        while let Some((at, hops, share)) = open.pop() {
+            if at == last {
+                complete.push((hops, share));
+            } else {
+                let choices = self.choices(at, distances);
+                let each = share / choices.clone().count() as f64;
+                for exit in choices {
+                    let hop = Hop { cable: exit.cable, from: self.nodes[at as usize] };
+                    let longer = hops.iter().copied().chain([hop]).collect();
+                    open.push((exit.to, longer, each));
+                }
+            }
+            if open.len() + complete.len() > most {
+                return None;
+            }
+        }
+        Some(complete)
+    }
+
     /// The share of many spread flows from `from` to `to` that takes each hop: at every router, flows divide evenly
     /// among the next hops. `None` under the conditions of [`between`](Self::between).
     pub fn shares(&self, from: NodeId, to: NodeId) -> Option<Vec<(Hop, f64)>> {

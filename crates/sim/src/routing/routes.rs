@@ -2,8 +2,11 @@
 
 use crate::config::Routing;
 use crate::routing::network::{Network, NodeId, NodeKind};
-use crate::routing::paths::RouterPaths;
+use crate::routing::paths::{Hop, RouterPaths};
 use sparelane_core::{Domain, Streams};
+
+/// The largest number of paths over which the packets of a flow are sprayed, in each direction.
+pub const MAX_SPRAYED_PATHS: usize = 256;
 
 /// Numbers the directed links of a network: cable `c` is link `2c` from its end a to b, and `2c + 1` from b to a.
 pub(crate) fn link_of(network: &Network, cable: usize, from: NodeId) -> u32 {
@@ -47,7 +50,7 @@ impl Routes {
         let hops = match self.routing {
             Routing::SinglePath => self.routers.both_ways(network, first, last)?,
             Routing::FirstCable => self.routers.by_first_cable(first, last)?,
-            Routing::PerFlowEcmp => {
+            Routing::PerFlowEcmp | Routing::Spray => {
                 let number = flow ^ (u64::from(src.0) << 32);
                 self.routers.spread(first, last, self.picks.of(number).next_u64())?
             }
@@ -55,5 +58,40 @@ impl Routes {
         links.extend(hops.iter().map(|hop| link_of(network, hop.cable, hop.from)));
         links.push(link_of(network, down, last));
         Some(links)
+    }
+
+    /// The paths from host `src` to host `dst` over which flow number `flow` is sprayed, with the share of each, if there
+    /// are several. If there are too many, the flow draws some of them.
+    pub(crate) fn sprayed(&self, network: &Network, src: NodeId, dst: NodeId, flow: u64) -> Vec<(Vec<u32>, f64)> {
+        if self.routing != Routing::Spray {
+            return Vec::new();
+        }
+        let (Some((up, first)), Some((down, last))) = (self.attachment[src.index()], self.attachment[dst.index()])
+        else {
+            return Vec::new();
+        };
+        if first == dst {
+            return Vec::new();
+        }
+        let all = self.routers.all(first, last, MAX_SPRAYED_PATHS).unwrap_or_else(|| {
+            // A path may be drawn twice, so that its share is that of all paths.
+            let hash = self.picks.of(flow ^ (u64::from(src.0) << 32)).next_u64();
+            let draw = |number: usize| self.routers.spread(first, last, hash.wrapping_add(number as u64));
+            (0..MAX_SPRAYED_PATHS).filter_map(draw).map(|hops| (hops, 1.0 / MAX_SPRAYED_PATHS as f64)).collect()
+        });
+        if all.len() < 2 {
+            return Vec::new();
+        }
+        let links = |(hops, share): (Vec<Hop>, f64)| {
+            let between = hops.iter().map(|hop| link_of(network, hop.cable, hop.from));
+            (
+                std::iter::once(link_of(network, up, src))
+                    .chain(between)
+                    .chain([link_of(network, down, last)])
+                    .collect(),
+                share,
+            )
+        };
+        all.into_iter().map(links).collect()
     }
 }

@@ -295,6 +295,11 @@ impl Packet {
         Packet { at: self.at, flow_seq, route_trigger, rest: self.rest }
     }
 
+    /// Advances the packet's position in the table of routes.
+    pub(crate) const fn advance_route(&mut self, entries: u32) {
+        self.route_trigger += entries as u64;
+    }
+
     pub(crate) const fn set_trigger(&mut self, trigger: u32) {
         self.route_trigger = pair(self.route(), trigger);
     }

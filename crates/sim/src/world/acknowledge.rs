@@ -13,6 +13,9 @@ impl<F: Fabric> World<F> {
     #[inline(never)]
     pub(super) fn send_ack_with_extras(&mut self, slot: u32, mut packet: Packet) {
         let flow = &mut self.flows[slot as usize];
+        if let Some(spray) = &mut flow.spray {
+            spray.place(&mut packet, true);
+        }
         if let Some(reader) = &mut flow.reader {
             reader.note_advertised();
             packet.set_blocks(self.blocks.with_window(packet.blocks(), flow.receiver.window_segments() as u32));

@@ -3,6 +3,7 @@
 
 use super::domain::Instant;
 use super::kept::Kept;
+use super::spray::Spray;
 use super::{latest_instant, nanoseconds};
 use crate::engine::fabric::{Ahead, Fabric};
 use crate::hosts::Offload;
@@ -50,6 +51,8 @@ pub(crate) struct Flow {
     pub(super) waiter: Option<u64>,
     /// Data packets that were dropped or lost.
     pub(super) lost: u64,
+    /// The paths of its packets, if they are sprayed.
+    pub(super) spray: Option<Box<Spray>>,
     /// The state of a flow whose packets cross domains.
     pub(super) border: Option<Box<Border>>,
     /// The connection's pool, and the state before its current flow, if the connection is kept for further flows. All
@@ -75,8 +78,8 @@ pub(super) struct OnWire {
     pub(super) ack: Template,
     /// Data packets sent, by class on the wire.
     pub(super) sent: [u64; CLASSES],
-    /// The number of links of its two routes.
-    pub(super) route_lengths: [u32; 2],
+    /// The number of entries of its two routes, or of all routes of each direction of a sprayed flow.
+    pub(super) route_entries: [u32; 2],
 }
 
 /// Properties of a flow that decide which fast paths its packets may take. They never change.
@@ -90,9 +93,9 @@ pub(super) struct PathTraits {
     pub(super) reads_extras: bool,
     /// True if sending depends on whether its interface is idle or has room.
     pub(super) waits_for_interface: bool,
-    /// True if it requests a rate, or is followed.
+    /// True if it requests a rate, is sprayed or is followed.
     pub(super) sends_slow: bool,
-    /// True if its acknowledgments echo something, leave late, or are followed.
+    /// True if its acknowledgments echo something, leave late, or are sprayed or followed.
     pub(super) acks_carry_extras: bool,
     /// True if its data packets carry their send time, because delays are echoed or measured.
     pub(super) stamps: bool,

@@ -110,14 +110,22 @@ impl<F: Fabric> World<F> {
         let (connection, last_row, first_segment) = (flow.id, flow.row(), flow.receiver.next_expected());
         self.forget_drops(last_row, slot);
         self.plan_drops(row, slot, first_segment as u32);
-        let [there, _] = self.paths(&spec, connection);
+        let paths = self.paths(&spec, connection);
+        let there = &paths[0];
         let scheme = &self.settings.schemes[usize::from(spec.scheme)];
         let transport = Arc::clone(&scheme.transport);
-        let plan = self.settings.blueprint(&spec, self.line_rate(&there));
+        let plan = self.settings.blueprint(&spec, self.line_rate(there));
         let sender = &mut self.flows[slot as usize].sender;
         sender.steer(&mut |cc| cc.on_next_flow(&scheme.values, &plan));
         let mut writing = Writing::begin(&spec, sender);
-        let (segments, ideal) = self.bounds(&spec, &mut writing, &there, Dur::ZERO, &transport);
+        let (segments, mut ideal) = self.bounds(&spec, &mut writing, there, Dur::ZERO, &transport);
+        if let Some(several) = self.sprayed_paths(&spec, &paths, connection) {
+            let at_once = |bytes| self.ideal_of_spray(&several[0], bytes, &transport);
+            ideal = spec.size_bytes.map(|bytes| if spec.writes.is_none() { at_once(bytes) } else { Dur::ZERO });
+            if let Some(application) = &mut writing.application {
+                application.first_least = Dur::ZERO;
+            }
+        }
         let flow = &mut self.flows[slot as usize];
         let (held_before_bytes, counts_before) = (flow.receiver.held_bytes(), flow.sender.counts());
         if let Some(kept) = &mut flow.kept {

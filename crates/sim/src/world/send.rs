@@ -64,14 +64,22 @@ impl<F: Fabric> World<F> {
         self.inject(packet);
     }
 
-    /// Sends a packet of a flow that requests a rate or whose packets are followed (never both).
+    /// Sends a packet of a flow whose packets are sprayed, request a rate or are followed. Packets that request a rate are
+    /// not followed.
     #[inline(never)]
     fn send_slow(&mut self, mut packet: Packet) {
-        let flow = &self.flows[packet.flow() as usize];
+        let flow = &mut self.flows[packet.flow() as usize];
+        if let Some(spray) = &mut flow.spray
+            && packet.flags().kind() == Flags::DATA
+        {
+            spray.place(&mut packet, false);
+        }
         if flow.traits.is_followed {
             return self.send_followed(packet);
         }
-        self.request_rate(&mut packet);
+        if flow.traits.requests_rate {
+            self.request_rate(&mut packet);
+        }
         self.inject(packet);
     }
 

@@ -190,12 +190,19 @@ impl<F: Fabric> World<F> {
         let demands = self.demands(id, &*cc);
         // Slots are reused, and with them the memory of the flow that ended.
         let slot = self.free_slots.pop().map_or(self.flows.len() as u32, |Reverse(slot)| slot);
-        let [forward, reverse] = self.set_routes(&spec, [&paths[0], &paths[1]], demands.is_followed);
+        let several = self.sprayed_paths(&spec, &paths, id);
+        let [forward, reverse] = match &several {
+            None => self.set_routes(&spec, [&paths[0], &paths[1]], demands.is_followed),
+            Some(several) => self.set_sprayed_routes(&spec, several, demands.is_followed),
+        };
         self.plan_drops(id, slot, 0);
         // Crossings refer to the slot's previous flow, so observers must get them before it is overwritten.
         self.report_crossings();
         let place = Place { id, slot, positions: [forward, reverse], border: None };
-        let ideal = self.open_at(&place, &spec, &paths, cc, demands);
+        let mut ideal = self.open_at(&place, &spec, &paths, cc, demands);
+        if let Some(several) = &several {
+            ideal = self.spray(slot, several, &spec);
+        }
         self.record_start(id, id, &spec, ideal);
         self.send_allowed(slot);
     }
@@ -237,7 +244,7 @@ impl<F: Fabric> World<F> {
             data: Template::new(ecn_field(transport.ecn, needs.scalable, stamp), base_class),
             ack: Template::new(Flags::ACK, base_class),
             sent: [0; CLASSES],
-            route_lengths: [there.len() as u32, back.len() as u32],
+            route_entries: [there.len() as u32 + 1, back.len() as u32 + 1],
         };
         // These decide which fast paths the flow's packets may use.
         let traits = PathTraits {
@@ -276,6 +283,7 @@ impl<F: Fabric> World<F> {
             reader,
             waiter: spec.waiter,
             lost: 0,
+            spray: None,
             border: border
                 .map(|sends| Box::new(Border { sends, is_reported: false, last: self.borders.instant(self.now) })),
             kept: Kept::of(spec, id),
@@ -357,11 +365,17 @@ impl<F: Fabric> World<F> {
     /// Sets the routes of a flow in both directions, and returns their positions.
     fn set_routes(&mut self, spec: &FlowSpec, [there, back]: [&[u32]; 2], is_followed: bool) -> [u32; 2] {
         let [forward, reverse] = [there, back].map(|links| self.layout.positions.take(links.len() + 1));
+        let [forward_end, reverse_end] = self.route_ends(spec, is_followed);
+        self.fabric.set_route(self.now, forward, there, forward_end);
+        self.fabric.set_route(self.now, reverse, back, reverse_end);
+        [forward, reverse]
+    }
+
+    /// The entries that end the routes of a flow, there and back.
+    pub(super) fn route_ends(&self, spec: &FlowSpec, is_followed: bool) -> [u32; 2] {
         // Packets of a followed flow arrive as events at the interface, so that their arrival can be observed.
         let forward_end = if is_followed { AT_INTERFACE } else { self.route_end(spec.dst) };
-        self.fabric.set_route(self.now, forward, there, forward_end);
-        self.fabric.set_route(self.now, reverse, back, self.route_end(spec.src));
-        [forward, reverse]
+        [forward_end, self.route_end(spec.src)]
     }
 
     /// Adds a flow to the records and totals, and notifies the observers. `connection` is the flow that opened its
@@ -412,7 +426,7 @@ impl<F: Fabric> World<F> {
     }
 
     /// The time that a packet takes to cross idle links.
-    fn cross(&self, links: &[u32], wire_bytes: u64) -> Dur {
+    pub(super) fn cross(&self, links: &[u32], wire_bytes: u64) -> Dur {
         links.iter().fold(Dur::ZERO, |sum, &link| {
             let (byte_time, delay) = self.changes.best(link);
             sum + delay + byte_time.of(wire_bytes)
@@ -420,7 +434,7 @@ impl<F: Fabric> World<F> {
     }
 
     /// The time that the slowest of `links` takes to send `segments` full segments.
-    fn queue(&self, links: &[u32], tcp: &TransportConfig, segments: u64) -> Dur {
+    pub(super) fn queue(&self, links: &[u32], tcp: &TransportConfig, segments: u64) -> Dur {
         let of = |&link: &u32| self.changes.best(link).0.of(tcp.packet_bytes()) * segments;
         links.iter().map(of).max().unwrap_or_default()
     }

@@ -1,0 +1,129 @@
+//! Packet spraying: each packet of a flow takes one of several shortest paths at random.
+//!
+//! The choice does not depend on the state of the network. The sending host therefore draws the whole path of a packet,
+//! with the same probabilities as if each router drew the next hop. The routes of a direction follow each other in the
+//! fabric's table. Packets of the handshake take the first one.
+
+use super::World;
+use crate::engine::fabric::Fabric;
+use crate::flow::FlowSpec;
+use crate::wire::packet::Packet;
+use sparelane_core::{Domain, Dur, Stream};
+use sparelane_transport::TransportConfig;
+use std::sync::Arc;
+
+/// The paths of a new flow in both directions, with the share of each: one path for each direction, or several for
+/// sprayed packets.
+pub(super) type Paths = [Vec<(Vec<u32>, f64)>; 2];
+
+/// The state of a flow whose packets are sprayed.
+#[derive(Debug)]
+pub(super) struct Spray {
+    stream: Stream,
+    ways: [Way; 2],
+}
+
+/// The paths of one direction.
+#[derive(Debug)]
+struct Way {
+    /// The sums of the shares.
+    sums: Vec<f64>,
+    /// The number of entries of each route.
+    entries: u32,
+}
+
+impl Spray {
+    fn new(paths: &Paths, seed: u64, id: u32) -> Spray {
+        let way = |paths: &Vec<(Vec<u32>, f64)>| {
+            let add = |sum: &mut f64, &(_, share): &(Vec<u32>, f64)| {
+                *sum += share;
+                Some(*sum)
+            };
+            Way { sums: paths.iter().scan(0.0, add).collect(), entries: paths[0].0.len() as u32 + 1 }
+        };
+        Spray { stream: Stream::new(seed, Domain::Spraying, u64::from(id)), ways: [way(&paths[0]), way(&paths[1])] }
+    }
+
+    /// Draws the path of a packet towards the receiver, or back.
+    pub(super) fn place(&mut self, packet: &mut Packet, goes_back: bool) {
+        let Way { sums, entries } = &self.ways[usize::from(goes_back)];
+        let point = self.stream.unit();
+        // Rounding may leave the last sum below one.
+        let path = sums.partition_point(|&sum| sum <= point).min(sums.len() - 1);
+        packet.advance_route(path as u32 * entries);
+    }
+}
+
+impl<F: Fabric> World<F> {
+    /// The paths of a new flow whose packets are sprayed; `None` if each direction has one path, that of `single`.
+    pub(super) fn sprayed_paths(&self, spec: &FlowSpec, single: &[Vec<u32>; 2], connection: u32) -> Option<Paths> {
+        let several = |from, to| self.layout.routes.sprayed(&self.layout.network, from, to, u64::from(connection));
+        let mut both = [several(spec.src, spec.dst), several(spec.dst, spec.src)];
+        if both.iter().all(Vec::is_empty) {
+            return None;
+        }
+        for (several, single) in both.iter_mut().zip(single) {
+            if several.is_empty() {
+                several.push((single.clone(), 1.0));
+            }
+        }
+        Some(both)
+    }
+
+    /// Sets the routes of a sprayed flow, and returns the positions of the first ones, there and back.
+    pub(super) fn set_sprayed_routes(&mut self, spec: &FlowSpec, paths: &Paths, is_followed: bool) -> [u32; 2] {
+        let ends = self.route_ends(spec, is_followed);
+        [0, 1].map(|way: usize| {
+            let first = self.layout.positions.take(entries(&paths[way]) as usize);
+            let mut at = first;
+            for (links, _) in &paths[way] {
+                self.fabric.set_route(self.now, at, links, ends[way]);
+                at += links.len() as u32 + 1;
+            }
+            first
+        })
+    }
+
+    /// Lets the packets of a new flow be sprayed over `paths`. Returns its least completion time, if it has an end.
+    #[cold]
+    pub(super) fn spray(&mut self, slot: u32, paths: &Paths, spec: &FlowSpec) -> Option<Dur> {
+        let transport = Arc::clone(&self.settings.schemes[usize::from(spec.scheme)].transport);
+        // Writes in pieces have bounds of their own, which do not know of several paths.
+        let at_once = spec.size_bytes.filter(|_| spec.writes.is_none());
+        let handshake = least_of(&paths[0], |links| self.cross(links, transport.header_bytes))
+            + least_of(&paths[1], |links| self.cross(links, transport.header_bytes));
+        let data = |bytes| self.ideal_of_spray(&paths[0], bytes, &transport);
+        let ideal = spec.size_bytes.map(|_| at_once.map_or(Dur::ZERO, |bytes| handshake + data(bytes)));
+        let flow = &mut self.flows[slot as usize];
+        flow.wire.route_entries = [entries(&paths[0]), entries(&paths[1])];
+        flow.traits.sends_slow = true;
+        flow.traits.acks_carry_extras = true;
+        flow.traits.receives_plainly = false;
+        flow.span.ideal = ideal.unwrap_or_default();
+        if let Some(application) = &mut flow.application {
+            application.first_least = Dur::ZERO;
+        }
+        flow.spray = Some(Box::new(Spray::new(paths, self.settings.seed, flow.id)));
+        ideal
+    }
+
+    /// The least completion time of data on an open connection whose packets are sprayed over `paths`: as on one path,
+    /// but only links of all paths are a bottleneck.
+    pub(super) fn ideal_of_spray(&self, paths: &[(Vec<u32>, f64)], bytes: u64, tcp: &TransportConfig) -> Dur {
+        let full_segments = (bytes - 1) / tcp.mss_bytes;
+        let last_bytes = bytes - full_segments * tcp.mss_bytes + tcp.header_bytes;
+        let mut common = paths[0].0.clone();
+        paths[1..].iter().for_each(|(links, _)| common.retain(|link| links.contains(link)));
+        least_of(paths, |links| self.cross(links, last_bytes)) + self.queue(&common, tcp, full_segments)
+    }
+}
+
+/// The number of entries of the routes of one direction.
+fn entries(paths: &[(Vec<u32>, f64)]) -> u32 {
+    paths.iter().map(|(links, _)| links.len() as u32 + 1).sum()
+}
+
+/// The least time over the paths.
+fn least_of(paths: &[(Vec<u32>, f64)], time: impl Fn(&[u32]) -> Dur) -> Dur {
+    paths.iter().map(|(links, _)| time(links)).min().unwrap_or_default()
+}
