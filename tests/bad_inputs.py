@@ -254,7 +254,7 @@ TEXTS: list[tuple[str, str, str]] = [
     ('sizes = { kind = "fixed", size = "10packets" }\n', "", "workload.0.sizes: missing"),
     ("users = 1\n", "", "workload.3.users: missing"),
     ("segments = [1]\n", "", "drop.0.segments: missing"),
-    ("loss = 0.0\n", "", "changes nothing; allowed: rate, trace, delay, limit, loss, pause, burst_loss"),
+    ("loss = 0.0\n", "", "changes nothing; allowed: rate, trace, delay, limit, loss, pause, pfc, burst_loss"),
     ('hosts = ["left0"]\n', "", "host_at.0.hosts: missing"),
     ("[sample]", "[sampel]", "unknown key"),
     ("[[drop]]", "[drops]", "unknown key"),

@@ -146,6 +146,8 @@ def controller(name: str) -> Case:
             more |= {"transport.ecn": "dctcp", "queue.mark_at": "5packets"}
         case "prague":
             more |= {"transport.ecn": "accurate", "queue.mark_at": "5packets"}
+        case "dcqcn":
+            more |= {"transport.ecn": "dctcp", "queue.mark_at": "5packets"}
         case "rcp":
             more |= {"queue.rcp": {}}
         case "rapid":
@@ -230,6 +232,37 @@ LOAD = {"kind": "bulk", "flows": 2, "size": "200KB", "scheme": "x"}
 CLASSES = {"scheme.low": {"controller": "newreno", "class": 1}, "workload.0.scheme": "x", "workload.1.scheme": "low"}
 SAMPLED = {"sample.interval": "10ms"}
 
+# Six hosts that send to one, over links without drops.
+LOSSLESS = """\
+duration = "60ms"
+[topology]
+kind = "star"
+hosts = 7
+rate = "1Gbps"
+delay = "5us"
+[queue]
+limit = "30packets"
+kind = "priority"
+[nic]
+kind = "priority"
+[link]
+select = "all"
+pfc = { xoff = "9KB" }
+[transport]
+ecn = "dctcp"
+[scheme.x]
+controller = "constant"
+window = 60
+[workload]
+kind = "bulk"
+pairs = "incast"
+size = "400KB"
+"""
+RAMP = {
+    "queue.mark_ramp": {"from": "3KB", "to": "20KB", "probability": 0.2},
+    "scheme.x": {"controller": "dctcp", "initial_window": 60},
+}
+
 # The case of each entry with keys, by its kind and name.
 CASES: dict[tuple[str, str], Case] = {
     ("topology", "dumbbell"): topology("dumbbell", 'pairs = 2\nbottleneck_rate = "20Mbps"'),
@@ -279,6 +312,8 @@ CASES: dict[tuple[str, str], Case] = {
         "link.1.pause",
         {"link.1.pause": {"xoff": "9packets", "xon": "4packets"}},
     ),
+    ("table", "pfc"): Case(LOSSLESS, "link.pfc", {"link.pfc": {"xoff": "9KB", "headroom": "6KB"}}),
+    ("table", "mark_ramp"): Case(LOSSLESS, "queue.mark_ramp", RAMP),
     ("table", "burst_loss"): Case(
         BASE, "link.burst_loss", {"link.burst_loss": {"p": "2%", "r": "20%", "1-h": "90%", "1-k": "0.1%"}}
     ),
@@ -463,6 +498,10 @@ REQUIREMENTS: dict[str, dict[str, Any]] = {
         "queue.mark_at": "5packets",
     },
     "table [[workload]]: mix_by": {"workload.mix": {"x": 0.5, "y": 0.5}},
+    "table [queue]: mark_ramp": {
+        "link": {"select": "all", "pfc": {"xoff": "900KB"}},
+        "transport.ecn": "classic",
+    },
     "table [[workload]]: after": {"workload": [LOAD | {"name": "load"}, LOAD]},
     "workload all-reduce: compute": {"workload.repeat": 2},
     "workload all-to-all: compute": {"workload.repeat": 2},
@@ -582,6 +621,12 @@ TOGETHER: dict[str, dict[str, Any]] = {
     "table [[link]]: select": {"link": {"select": "all", "loss": 0.001}},
     "table [[link]]: between": {"link": {"between": ["left0", "west"], "loss": 0.001}},
     "table [[link]]: loss_from": {"link.loss_from": "east"},
+    "table pfc: classes": {"link.pfc": {"xoff": "9KB", "headroom": "6KB", "classes": [1]}},
+    "table [[link]]: pfc": {"link": {"select": "all", "pfc": {"xoff": "9KB"}}},
+    "table [queue]: mark_ramp": {
+        "link": {"select": "all", "pfc": {"xoff": "900KB"}},
+        "queue.mark_ramp": {"from": "1KB", "to": "9KB", "probability": 0.5},
+    },
     "table [[link]]: pause": {"link": {"select": "all", "pause": {"xoff": "9packets", "xon": "4packets"}}},
     "table [[workload]]: after": {"workload": [LOAD | {"name": "load"}, LOAD | {"after": ["load"]}]},
     "table [[workload]]: writes": {"workload.writes": {"first": "1KB", "then": "1KB", "every": "5ms"}},

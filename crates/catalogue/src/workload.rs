@@ -32,6 +32,7 @@ pub use bulk::{Bulk, BulkSpec, Pairs, Starts};
 pub use classes::{Classed, TRAFFIC_CLASSES, TrafficClasses};
 pub use demand::Demand;
 pub use error::WorkloadError;
+pub use graph::cycle as find_cycle;
 pub use list::FlowList;
 pub use merge::Merge;
 pub use mix::{Mix, MixBy, Mixed, UNDECIDED};

@@ -8,6 +8,7 @@ pub mod compound;
 pub mod constant;
 pub mod copa;
 pub mod cubic;
+pub mod dcqcn;
 pub mod dctcp;
 pub mod fast;
 pub mod highspeed;

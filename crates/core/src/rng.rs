@@ -45,6 +45,8 @@ pub enum Domain {
     Duplication = 38,
     /// The path of each packet of a flow.
     Spraying = 40,
+    /// Marks by a probability that rises with the backlog.
+    Marking = 41,
     /// Random tests and generated scenarios.
     Test = 5,
 }

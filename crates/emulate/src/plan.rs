@@ -137,6 +137,7 @@ impl Plan {
             discipline: Discipline::Fifo,
             limit: Limit::Bytes(1 << 40),
             mark_at: None,
+            mark_ramp: None,
             bars_low_priority: false,
             push_out: false,
             room: RoomNeeded::Packet,

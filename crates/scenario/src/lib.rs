@@ -41,6 +41,7 @@ mod listing;
 mod measure;
 mod packet_log;
 mod pause;
+mod pfc;
 mod ports;
 mod preset;
 mod queue_at;

@@ -83,6 +83,13 @@ static WIRE: &[Key] = &[
         "PAUSE: a router at either end pauses the other end while one of its output queues is long",
     )
     .from("IEEE 802.3x"),
+    Key::new(
+        "pfc",
+        Kind::Special("a table such as { xoff = \"100kB\" }", &Shape::Table("pfc")),
+        Fallback::Nothing("no flow control"),
+        "priority-based flow control: a router at either end pauses a class while many bytes wait that came over the link",
+    )
+    .from("IEEE 802.1Qbb"),
 ];
 
 /// Applies rates, traces, delays and losses. This comes first, because the meaning of `"1bdp"` depends on them.
@@ -95,10 +102,10 @@ pub fn apply_wires(fields: &[Field<'_>], source: &Source, network: &mut Network)
         let trace = section.maybe("trace", |field| trace::read(field, source))?;
         effects::apply(&section, &cables, network)?;
         let given = |key| section.given(key).is_some();
-        let is_given = ["rate", "trace", "delay", "limit", "loss", "pause"].into_iter().any(given);
+        let is_given = ["rate", "trace", "delay", "limit", "loss", "pause", "pfc"].into_iter().any(given);
         if !is_given && !effects::are_given(&section) {
             return Err(field.error(format!(
-                "changes nothing; allowed: rate, trace, delay, limit, loss, pause, {}",
+                "changes nothing; allowed: rate, trace, delay, limit, loss, pause, pfc, {}",
                 effects::DETAILS.map(|(key, _)| key).join(", ")
             )));
         }
@@ -222,6 +229,7 @@ pub fn overridden(fields: &[Field<'_>], network: &Network) -> Result<Vec<(usize,
         ("loss", Some("loss_from")),
         ("delay", None),
         ("pause", None),
+        ("pfc", None),
     ]
     .into_iter()
     .chain(effects::DETAILS.map(|(key, _)| (key, Some("effects_from"))))

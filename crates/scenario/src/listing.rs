@@ -7,8 +7,8 @@ use crate::json_schema::TOP_LEVEL;
 use crate::queue_at::QUEUE_AT;
 use crate::queues::{NIC_QUEUE, QUEUE_KEYS, ROUTER_QUEUE};
 use crate::{
-    changes, cross_traffic, drops, effects, emulate, host, links, measure, packet_log, pause, rcp_rates, sampling,
-    scenario, schemes, switch, transport,
+    changes, cross_traffic, drops, effects, emulate, host, links, measure, packet_log, pause, pfc, queues, rcp_rates,
+    sampling, scenario, schemes, switch, transport,
 };
 use sparelane_catalogue::Catalogue;
 use sparelane_catalogue::schema::json::Json;
@@ -99,6 +99,8 @@ pub fn catalogue(catalogue: &Catalogue) -> Vec<Entry> {
         table("burst_loss", "losses in bursts on a link (Gilbert and Elliott)", effects::BURST_LOSS),
         table("policer", "a token bucket that drops, on a link", effects::POLICER),
         table("pause", "the thresholds of PAUSE on a cable", pause::PAUSE),
+        table("mark_ramp", "the probability of marks by the backlog", queues::RAMP),
+        table("pfc", "the thresholds of priority-based flow control on a cable", pfc::PFC),
         table("delayed_ack", "the details of delayed acknowledgments", transport::DELAYED_ACK),
         chosen(
             "[scheme.NAME]",

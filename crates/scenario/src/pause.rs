@@ -61,7 +61,7 @@ fn read(field: &Field<'_>, bdp: u64) -> Result<PauseSpec, ScenarioError> {
 /// Checks the kind of each queue that pauses a cable or is paused, that some queue can reach each XOFF, and that frames
 /// do not fill the cable.
 pub(crate) fn check(facts: &Facts<'_>) -> Result<(), ScenarioError> {
-    if !facts.network.has_pause() {
+    if facts.pauses.iter().all(Option::is_none) {
         return Ok(());
     }
     let field = facts.root.need("link")?;
@@ -110,7 +110,7 @@ pub(crate) fn check(facts: &Facts<'_>) -> Result<(), ScenarioError> {
 
 /// Adds a warning for each table with `pause` that leaves a queue without headroom.
 pub(crate) fn warn(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
-    if !facts.network.has_pause() {
+    if facts.pauses.iter().all(Option::is_none) {
         return Ok(());
     }
     let field = facts.root.need("link")?;
@@ -261,7 +261,7 @@ impl Facts<'_> {
     }
 
     /// The settings of the output queue of any node, except for its limit.
-    fn output_queue(&self, cable: usize, from: NodeId) -> &QueueSpec {
+    pub(crate) fn output_queue(&self, cable: usize, from: NodeId) -> &QueueSpec {
         match self.network.nodes[from.index()].kind {
             NodeKind::Host => &self.queues.nic,
             NodeKind::Router => self.queue_at(cable, from),
@@ -283,7 +283,7 @@ impl Facts<'_> {
     }
 
     /// The size of the largest packet of the run, bytes.
-    fn largest_packet_bytes(&self) -> u64 {
+    pub(crate) fn largest_packet_bytes(&self) -> u64 {
         let datagrams = self.cross_traffic.iter().map(|traffic| u64::from(traffic.packet_bytes));
         datagrams.chain([self.schemes.largest_packet_bytes()]).max().unwrap_or(0)
     }

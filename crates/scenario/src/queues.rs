@@ -7,7 +7,7 @@ use sparelane_catalogue::schema::ScenarioError;
 use sparelane_catalogue::schema::{Fallback, Key, Kind, Shape};
 use sparelane_catalogue::schema::{Field, Section};
 use sparelane_cc::Value;
-use sparelane_sim::{Discipline, FullInterface, Limit, Network, Node, NodeKind, QueueSpec, RoomNeeded};
+use sparelane_sim::{Discipline, FullInterface, Limit, MarkRamp, Network, Node, NodeKind, QueueSpec, RoomNeeded};
 
 const KIND: Key = Key::new(
     "kind",
@@ -21,6 +21,33 @@ const MARK_AT: Key = Key::new(
     Fallback::Nothing("never"),
     "mark ECN-capable packets that find this backlog or more, in all classes together; fifo and priority only",
 );
+
+const MARK_RAMP: Key = Key::new(
+    "mark_ramp",
+    Kind::Special("a table such as { from = \"5kB\", to = \"200kB\", probability = 0.01 }", &Shape::Table("mark_ramp")),
+    Fallback::Nothing("never"),
+    "mark ECN-capable packets with a probability that rises with the backlog of their class; routers with pfc only",
+)
+.from("DCQCN, SIGCOMM 2015");
+
+/// The keys of `mark_ramp = { .. }`.
+pub static RAMP: &[Key] = &[
+    Key::new("from", RAMP_SIZE, Fallback::Required, "backlog up to which no packet is marked; K_min"),
+    Key::new("to", RAMP_SIZE, Fallback::Required, "backlog above which every packet is marked; K_max"),
+    Key::new("probability", Kind::Share { max: 1.0 }, Fallback::Required, "probability of a mark at K_max; P_max"),
+];
+const RAMP_SIZE: Kind = Kind::Size { min: 0, max: 1_000_000_000_000 };
+
+/// Reads `mark_ramp = { .. }`.
+fn read_ramp(field: &Field<'_>) -> Result<MarkRamp, ScenarioError> {
+    let section = field.clone().section(&[RAMP])?;
+    let (from_bytes, to) = (section.need("from")?.size()?, section.need("to")?);
+    let to_bytes = to.size()?;
+    if to_bytes < from_bytes {
+        return Err(to.error("less than from; allowed: from or more"));
+    }
+    Ok(MarkRamp { from_bytes, to_bytes, probability: section.need("probability")?.share()? })
+}
 
 const AS_IN_QUEUE: Fallback = Fallback::Nothing("as in [queue]");
 const LOW_PRIORITY: Key = Key::new(
@@ -58,6 +85,7 @@ pub static ROUTER_QUEUE: &[Key] = &[
     KIND,
     Key::new("limit", Kind::Limit, Fallback::Value("1bdp"), HOLDS),
     MARK_AT,
+    MARK_RAMP,
     Key { default: Fallback::Value("carry"), ..LOW_PRIORITY },
     Key { default: Fallback::Value("true"), ..PUSH_OUT },
     Key { default: Fallback::Value("packet"), ..ROOM },
@@ -165,6 +193,7 @@ fn read_queue(section: &Section<'_>, kinds: &Kinds, schemes: &Schemes, bdp: u64)
         discipline: by_schemes,
         limit: read_limit(&section.need("limit")?, schemes, bdp)?,
         mark_at: None,
+        mark_ramp: section.maybe("mark_ramp", |field| read_ramp(field))?,
         bars_low_priority: false,
         push_out: true,
         room: RoomNeeded::Packet,
@@ -205,6 +234,9 @@ pub fn read_differing(
         return Err(field.error(format!("a {kind} queue marks by its own law; allowed: with kind = fifo or priority")));
     }
     let mark_at = section.maybe("mark_at", |field| read_mark(field, limit, schemes, bdp))?;
+    if let (Some(field), Some(_)) = (section.given("mark_at"), usual.mark_ramp) {
+        return Err(field.error("mark_ramp is also given; allowed: one of the two"));
+    }
     let low_priority = section.maybe("low_priority", Field::choice)?;
     let push_out = section.maybe("push_out", Field::flag)?;
     if let (Some(field), false) = (section.given("push_out"), discipline == Discipline::Priority) {
@@ -221,6 +253,7 @@ pub fn read_differing(
         discipline,
         limit,
         mark_at: mark_at.or(usual.mark_at).filter(|_| is_plain),
+        mark_ramp: usual.mark_ramp.filter(|_| is_plain),
         bars_low_priority: low_priority.map_or(usual.bars_low_priority, |word| word == "drop"),
         push_out: push_out.unwrap_or(usual.push_out),
         room: room.unwrap_or(usual.room),

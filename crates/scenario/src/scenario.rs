@@ -15,8 +15,8 @@ use crate::reach::{Distances, access_routers, bdp_bytes};
 use crate::schemes::Schemes;
 use crate::warnings::{self, Facts, Ports};
 use crate::{
-    changes, cross_traffic, drops, effects, host, links, measure, packet_log, pause, queue_at, rcp_rates, sampling,
-    switch,
+    changes, cross_traffic, drops, effects, host, links, measure, packet_log, pause, pfc, queue_at, rcp_rates,
+    sampling, switch,
     transport::{self, Transport},
 };
 use sparelane_catalogue::schema::ScenarioError;
@@ -361,6 +361,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
     let origins = links::apply_limits(&overrides, &mut network, &schemes, bdp_bytes)?;
     effects::check(&overrides, schemes.largest_packet_bytes())?;
     let pauses = pause::apply(&overrides, &mut network, bdp_bytes)?;
+    pfc::apply(&overrides, &mut network, schemes.largest_packet_bytes())?;
     queues.check(&network, &schemes, |cable| origins[cable].map_or(&topology, |place| &overrides[place]).clone())?;
 
     // A queue that differs has the keys of [queue] as defaults.
@@ -435,6 +436,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
         cross_traffic: &cross_traffic,
     };
     pause::check(&facts)?;
+    pfc::check(&facts)?;
     // Warnings of the topology apply to a simulation and to an emulation.
     for warning in warnings.list() {
         emulation_warnings.add(warning);

@@ -22,6 +22,7 @@ mod settings;
 
 use crate::links::LINK;
 use crate::pause;
+use crate::pfc;
 use crate::queue_at::{Differing, QUEUE_AT};
 use crate::queues::{NIC_QUEUE, QUEUE_KEYS, Queues, ROUTER_QUEUE};
 use crate::schemes::Schemes;
@@ -123,7 +124,7 @@ impl<'a> Facts<'a> {
 /// Returns true if a queue marks ECN-capable packets.
 fn marks(queue: &QueueSpec) -> bool {
     match &queue.discipline {
-        Discipline::Fifo | Discipline::Priority => queue.mark_at.is_some(),
+        Discipline::Fifo | Discipline::Priority => queue.mark_at.is_some() || queue.mark_ramp.is_some(),
         Discipline::Active(law) => law.marks(),
     }
 }
@@ -136,6 +137,7 @@ pub(crate) fn of_simulation(facts: &Facts<'_>, document: &Document, warnings: &W
     settings::check(facts, warnings)?;
     periods::check(facts, warnings)?;
     pause::warn(facts, warnings)?;
+    pfc::warn(facts, warnings)?;
     for path in document.unread() {
         warnings.add(format!("{path} has no effect: nothing in this scenario uses it"));
     }
@@ -146,6 +148,7 @@ pub(crate) fn of_simulation(facts: &Facts<'_>, document: &Document, warnings: &W
 pub(crate) fn of_emulation(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
     overridden::check(facts, warnings)?;
     pause::warn(facts, warnings)?;
+    pfc::warn(facts, warnings)?;
     for table in facts.root.need("link")?.tables()? {
         let reason = "sparelane emulate delivers the packets of real programs once";
         idle(&table.section(LINK)?, "duplicate", reason, warnings);

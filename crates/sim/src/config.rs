@@ -13,7 +13,7 @@ use crate::wire::memory::SwitchSpec;
 use crate::wire::qdisc::ActiveSpec;
 use sparelane_cc::Values;
 use sparelane_cc::{Blueprint, Built, Controller, Registry};
-use sparelane_core::{Dur, Rate, Time};
+use sparelane_core::{Dur, Rate, Stream, Time};
 use sparelane_transport::TransportConfig;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -100,6 +100,9 @@ pub struct QueueSpec {
     /// Marks packets of ECN-capable flows that find this backlog or more on arrival, summed over all classes (FIFO and
     /// priority only).
     pub mark_at: Option<Limit>,
+    /// Marks packets of ECN-capable flows with a probability that rises with the backlog of their class, at routers with
+    /// priority-based flow control.
+    pub mark_ramp: Option<MarkRamp>,
     /// Drops packets of class 1 and below on arrival, like a network border that refuses low-priority traffic.
     pub bars_low_priority: bool,
     /// If true, packets of lower classes make room for higher ones. If false, a packet that does not fit is dropped
@@ -118,11 +121,38 @@ impl QueueSpec {
             discipline: Discipline::Fifo,
             limit,
             mark_at: None,
+            mark_ramp: None,
             bars_low_priority: false,
             push_out: true,
             room: RoomNeeded::Packet,
             rcp: None,
         }
+    }
+}
+
+/// A probability of marks that rises with the backlog, as switches of DCQCN (SIGCOMM 2015 section 3.1) have it: RED without
+/// averaging.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MarkRamp {
+    /// The backlog up to which no packet is marked: Kmin.
+    pub from_bytes: u64,
+    /// The backlog above which every packet is marked: Kmax, at least Kmin.
+    pub to_bytes: u64,
+    /// The probability of a mark at Kmax: Pmax.
+    pub probability: f64,
+}
+
+impl MarkRamp {
+    /// Decides on the mark of a packet that finds this backlog.
+    pub(crate) fn marks(&self, backlog_bytes: u64, stream: &mut Stream) -> bool {
+        if backlog_bytes <= self.from_bytes {
+            return false;
+        }
+        if backlog_bytes > self.to_bytes {
+            return true;
+        }
+        let share = (backlog_bytes - self.from_bytes) as f64 / (self.to_bytes - self.from_bytes) as f64;
+        stream.unit() < self.probability * share
     }
 }
 

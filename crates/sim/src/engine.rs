@@ -6,6 +6,7 @@ pub(crate) mod event_tree;
 pub(crate) mod fabric;
 #[cfg(feature = "oracle")]
 pub mod oracle;
+pub(crate) mod pfc;
 #[cfg(feature = "oracle")]
 pub mod recorded;
 mod stages;

@@ -31,8 +31,8 @@ mod wire;
 mod world;
 
 pub use config::{
-    Change, Discipline, FullInterface, Machine, QueueAt, QueueSpec, RcpSpec, RoomNeeded, Routing, RunConfig, Scheme,
-    ScriptedChange, Threads,
+    Change, Discipline, FullInterface, Machine, MarkRamp, QueueAt, QueueSpec, RcpSpec, RoomNeeded, Routing, RunConfig,
+    Scheme, ScriptedChange, Threads,
 };
 pub use cross::{AggregateSpec, ConstantSpec, CrossTraffic, Pattern, TokenBucket};
 pub use domains::Unsuited;
@@ -51,6 +51,6 @@ pub use simulation::{BuildError, Division, MAX_PACKET_BYTES, Progress, Simulatio
 pub use wire::effects;
 pub use wire::fault::Drop;
 pub use wire::memory::SwitchSpec;
-pub use wire::pause::PauseSpec;
+pub use wire::pause::{PauseSpec, PfcSpec};
 pub use wire::qdisc;
 pub use wire::trace;

@@ -159,10 +159,15 @@ LINKS: Columns = (
     Column(
         "pause_frames",
         "UInt64",
-        "PAUSE frames that the sending node received for this direction, including those that end a pause.",
+        "PAUSE or PFC frames that the sending node received for this direction, including those that end a pause.",
         "frames",
     ),
-    Column("paused_s", "Float64", "Time for which PAUSE kept the transmitter silent.", "s"),
+    Column(
+        "paused_s",
+        "Float64",
+        "Time for which PAUSE kept the transmitter silent, or for which PFC paused some class.",
+        "s",
+    ),
     Column("duplicated_packets", "UInt64", "Packets that the link delivered twice.", "packets"),
     Column(
         "reordered_packets",

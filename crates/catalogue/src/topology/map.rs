@@ -197,6 +197,7 @@ fn network_of(
             limit: bundle.limit,
             loss: bundle.ways.map(|way| Loss::of_any(way.loss.unwrap_or(0.0))),
             pause: None,
+            pfc: None,
         });
     }
     // In the largest component every host has an edge; in the whole map this must be checked.

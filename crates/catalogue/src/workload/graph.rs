@@ -60,7 +60,7 @@ impl FlowGraph {
 }
 
 /// Returns the numbers of a cycle, each of which waits for the next one. `after` are the predecessors of each number.
-pub(super) fn cycle(after: &[&[u32]]) -> Option<Vec<u32>> {
+pub fn cycle(after: &[&[u32]]) -> Option<Vec<u32>> {
     // A depth-first search without recursion: 1 for a number on the path, 2 for one that is done.
     let mut state = vec![0u8; after.len()];
     for root in 0..after.len() {

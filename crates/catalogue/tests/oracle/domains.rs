@@ -3,7 +3,7 @@
 use super::{poisson, scenario};
 use sparelane_catalogue::workload::{Classed, Merge, TrafficClasses};
 use sparelane_core::{Domain, Dur, Stream, Time};
-use sparelane_sim::{Discipline, FlowSource, Loss, NodeId, Records, RunConfig, Simulation, Threads};
+use sparelane_sim::{Discipline, FlowSource, Loss, NodeId, Records, Routing, RunConfig, Simulation, Threads};
 use std::sync::Arc;
 
 /// A random scenario that is suited to several domains.
@@ -24,6 +24,9 @@ fn suited(seed: u64) -> RunConfig {
     }
     let hosts = config.hosts_at.iter_mut().map(|at| &mut at.spec);
     hosts.chain([&mut config.host]).for_each(|host| host.receive_cost = Dur::ZERO);
+    if config.routing == Routing::Spray {
+        config.routing = Routing::PerFlowEcmp;
+    }
     // RAPID's segments wait in the host, so CUBIC takes its place.
     let cubic = config.schemes.iter().find(|scheme| scheme.name == "cubic").expect("a scheme").clone();
     for scheme in &mut config.schemes {

@@ -24,9 +24,9 @@ use sparelane_sim::oracle::{Engine, Trial, try_run};
 use sparelane_sim::trace::Trace;
 use sparelane_sim::{
     AggregateSpec, Cable, Change, ConstantSpec, CrossTraffic, Discipline, Drop, FlowSource, FullInterface, HostAt,
-    HostSpec, Interrupts, Limit, Loss, Machine, Network, NodeId, NodeKind, PacketTable, Pattern, PauseSpec, QueueAt,
-    QueueSpec, RcpSpec, Records, RoomNeeded, Routing, RunConfig, Scheme, ScriptedChange, Stalls, SwitchSpec, Threads,
-    TimestampAt, TokenBucket, Writes,
+    HostSpec, Interrupts, Limit, Loss, Machine, MarkRamp, Network, NodeId, NodeKind, PacketTable, Pattern, PauseSpec,
+    PfcSpec, QueueAt, QueueSpec, RcpSpec, Records, RoomNeeded, Routing, RunConfig, Scheme, ScriptedChange, Stalls,
+    SwitchSpec, Threads, TimestampAt, TokenBucket, Writes,
 };
 use sparelane_transport::{DelayedAck, Ecn, TransportConfig};
 
@@ -191,6 +191,7 @@ fn queue(rng: &mut Stream) -> QueueSpec {
         discipline,
         limit: Limit::Bytes(5_000 + rng.below(100_000)),
         mark_at,
+        mark_ramp: None,
         bars_low_priority: rng.below(6) == 0,
         push_out: rng.below(3) != 0,
         room: [RoomNeeded::Packet, RoomNeeded::FullPacket][rng.below(2) as usize],
@@ -625,6 +626,42 @@ fn with_pause(mut config: RunConfig, rng: &mut Stream) -> RunConfig {
         cable.pause = (rng.below(3) != 0).then_some(PauseSpec { xoff, xon, quanta });
     }
     config
+}
+
+/// Gives random cables priority-based flow control, and some routers a ramp of marks.
+fn with_pfc(config: RunConfig, rng: &mut Stream) -> RunConfig {
+    let mut config = with_pause(config, &mut rng.clone());
+    config.switch = None;
+    if rng.below(2) == 0 {
+        config.router_queue.mark_ramp = Some(MarkRamp { from_bytes: 2_000, to_bytes: 9_000, probability: 0.5 });
+    }
+    for cable in &mut config.network.cables {
+        let xoff_bytes = 1_500 * (1 + rng.below(8));
+        let spec = PfcSpec {
+            classes: [u8::MAX, 1, 0b110][rng.below(3) as usize],
+            xoff_bytes,
+            xon_bytes: rng.below(xoff_bytes),
+            headroom_bytes: [1_000, 200_000, 2_000_000][rng.below(3) as usize],
+        };
+        (cable.pause, cable.pfc) = (None, (rng.below(4) != 0).then_some(spec));
+    }
+    config
+}
+
+#[test]
+fn random_scenarios_with_priority_flow_control_give_the_same_records_in_both_engines() {
+    let (mut frames, mut silent, mut marked) = (0, 0, 0);
+    for seed in 720..740 {
+        let config = || with_pfc(scenario(seed), &mut Stream::new(seed, Domain::Test, 3));
+        let [fast, plain] = [Engine::Fast, Engine::Plain].map(|engine| run_of(engine, config()));
+        assert_eq!(fast.links, plain.links, "seed {seed}");
+        assert_eq!(fast.flows, plain.flows, "seed {seed}");
+        assert_eq!(fast, plain, "seed {seed}");
+        frames += fast.links.pause_frames.iter().sum::<u64>();
+        silent += fast.links.paused_ps.iter().filter(|&&ps| ps > 0).count();
+        marked += fast.links.marked_packets.iter().sum::<u64>();
+    }
+    assert!(frames > 500 && silent > 50 && marked > 50, "{frames} frames, {silent} paused links, {marked} marks");
 }
 
 #[test]

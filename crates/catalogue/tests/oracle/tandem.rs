@@ -67,6 +67,7 @@ pub fn scenario(seed: u64) -> RunConfig {
         discipline: Discipline::Fifo,
         limit: Limit::Bytes(bytes + rng.below(60_000)),
         mark_at: [None, None, Some(Limit::Bytes(9_000)), Some(Limit::Packets(3))][rng.below(4) as usize],
+        mark_ramp: None,
         bars_low_priority: rng.below(9) == 0,
         push_out: false,
         room: RoomNeeded::Packet,

@@ -21,6 +21,7 @@ mod observe;
 mod own_kinds;
 mod packets;
 mod pause;
+mod pfc;
 mod presets;
 mod priorities;
 mod queues;

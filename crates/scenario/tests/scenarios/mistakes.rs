@@ -110,7 +110,7 @@ fn mistakes_of_form() {
         (
             "duration = \"5s\"",
             "duration = \"5s\"\nrouting = \"ecm\"",
-            "x.toml:2: routing = \"ecm\": unknown; allowed: single-path, first-cable, ecmp; did you mean \"ecmp\"?",
+            "x.toml:2: routing = \"ecm\": unknown; allowed: single-path, first-cable, ecmp, spray; did you mean \"ecmp\"?",
         ),
         (
             "[queue]",
@@ -300,7 +300,7 @@ fn mistakes_in_chosen_cables() {
         ("loss = 0.1", "x.toml:4: link: names no cable; allowed: between or select"),
         (
             "select = \"core\"",
-            "x.toml:4: link: changes nothing; allowed: rate, trace, delay, limit, loss, pause, \
+            "x.toml:4: link: changes nothing; allowed: rate, trace, delay, limit, loss, pause, pfc, \
              burst_loss, corrupt, policer, jitter, reorder, duplicate",
         ),
         ("select = \"edge\"", "x.toml:5: link.0.select = \"edge\": unknown; allowed: core, access, all"),
@@ -315,7 +315,7 @@ fn mistakes_in_chosen_cables() {
         (
             "select = \"all\"\nloss = \"2\"\nlos = 2",
             "x.toml:7: link.0.los: unknown key; allowed: between, select, rate, rate_from, trace, trace_from, delay, limit, \
-             loss, loss_from, loss_of, pause, burst_loss, corrupt, policer, jitter, jitter_distribution, \
+             loss, loss_from, loss_of, pause, pfc, burst_loss, corrupt, policer, jitter, jitter_distribution, \
              jitter_correlation, jitter_reorders, reorder, reorder_distance, reorder_within, duplicate, effects_from; did you mean \"loss\"?",
         ),
         (
@@ -1436,7 +1436,7 @@ fn mistakes_in_overrides_name_the_override() {
         ),
         (
             "workload.1.load=3",
-            "--set workload.1: unknown key; allowed: kind, scheme, mix, mix_by, writes, connections, traffic_class, traffic_classes, flows, pairs, size, sizes, start, \
+            "--set workload.1: unknown key; allowed: kind, scheme, mix, mix_by, writes, connections, name, after, traffic_class, traffic_classes, flows, pairs, size, sizes, start, \
              spread, gap",
         ),
         ("queue", "--set queue: an override is KEY=VALUE, as in duration=10s"),

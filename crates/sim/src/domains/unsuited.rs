@@ -35,8 +35,8 @@ pub enum Unsuited {
     /// Packets are sprayed.
     #[error("each packet of a flow takes a path of its own")]
     Spraying,
-    /// Cables have PAUSE.
-    #[error("cables have PAUSE")]
+    /// Cables have PAUSE or priority-based flow control.
+    #[error("cables have PAUSE or priority-based flow control")]
     Pause,
     /// Receivers answer after the other end of the flow has forgotten it.
     #[error("received data waits in hosts: to be processed, merged or read")]

@@ -18,8 +18,10 @@ use crate::config::Change;
 use crate::engine::calendar::Calendar;
 use crate::engine::event_queue::EventQueue;
 use crate::engine::event_tree::EventTree;
+use crate::engine::pfc::Pfc;
 use crate::engine::stages::Stage;
 use crate::engine::tandems::Tandems;
+use crate::records::CLASSES;
 use crate::routing::network::NodeId;
 use crate::wire::link::{Link, LinkCounts, LinkSpec, PlannedDrop, Turn};
 use crate::wire::memory::SharedMemory;
@@ -231,6 +233,8 @@ pub(crate) struct LinkFabric<Q> {
     delivered_by: u32,
     /// Some link has PAUSE.
     has_pause: bool,
+    /// The state of priority-based flow control, if some router has it.
+    pfc: Option<Box<Pfc>>,
     /// Events that are not arrivals of packets.
     other_events: u64,
     /// The end of the run.
@@ -253,6 +257,7 @@ impl<Q: EventQueue> LinkFabric<Q> {
         let memories: BTreeMap<u32, SharedMemory> = memories.collect();
         let mut sharers: BTreeMap<_, Vec<_>> = BTreeMap::new();
         memories.iter().for_each(|(&link, memory)| sharers.entry(memory.router).or_default().push(link));
+        let pfc = Pfc::of(links).map(Box::new);
         let links: Vec<_> =
             links.iter().zip(numbers).map(|(spec, &number)| Link::new(spec, seed, u64::from(number))).collect();
         LinkFabric {
@@ -263,6 +268,7 @@ impl<Q: EventQueue> LinkFabric<Q> {
                 .map(|(number, _)| number)
                 .collect(),
             has_pause: links.iter().any(|link| link.pauses().is_some()),
+            pfc,
             links,
             stages,
             first_alarm: leaves,
@@ -335,6 +341,14 @@ impl<Q: EventQueue> LinkFabric<Q> {
             for place in 1..links.len() {
                 if self.links[(links[place - 1] ^ 1) as usize].pauses().is_some() {
                     self.routes[start + place] |= SHARED;
+                }
+            }
+        }
+        if let Some(pfc) = &self.pfc {
+            // Packets from other routers and from hosts that such a router sends pass `pass_by_class`.
+            for entry in self.routes[start..end].iter_mut().skip(1).filter(|entry| **entry < SHARED) {
+                if pfc.router_of(*entry).is_some() {
+                    *entry |= SHARED;
                 }
             }
         }
@@ -582,6 +596,9 @@ impl<Q: EventQueue> LinkFabric<Q> {
     /// Passes a packet from the far end of link `from` to link `onward`, which may be a shared one.
     fn pass_on(&mut self, now: Time, from: usize, onward: u32, packet: Packet) {
         let to = onward & !SHARED;
+        if self.pfc.as_ref().is_some_and(|pfc| pfc.router_of(to).is_some()) && !packet.is_lost_on_wire() {
+            return self.pass_by_class(now, from as u32, to, &packet);
+        }
         match self.memories.get(&to) {
             Some(memory) if !packet.is_lost_on_wire() => {
                 // Thresholds depend on the other queues of the router, so these are brought up to `now` first.
@@ -676,7 +693,10 @@ impl<Q: EventQueue> LinkFabric<Q> {
     #[cold]
     fn apply_pause(&mut self, now: Time, link: usize, quanta: u16) {
         self.links[link].count_frame();
-        self.links[link ^ 1].pause(now, quanta);
+        match self.pfc {
+            Some(_) => self.links[link ^ 1].pause_classes(now, quanta as u8),
+            None => self.links[link ^ 1].pause(now, quanta),
+        }
         self.refresh(link ^ 1);
     }
 
@@ -684,7 +704,7 @@ impl<Q: EventQueue> LinkFabric<Q> {
     #[cold]
     #[inline(never)]
     fn take_turn(&mut self, now: Time, link: usize) -> bool {
-        let Some(Turn { released, repeats, wakes_host }) = self.links[link].turn(now) else { return true };
+        let Some(Turn { released, repeats, wakes_host, departs }) = self.links[link].turn(now) else { return true };
         for held in released {
             let back = (held ^ 1) as usize;
             let rate = self.links[held as usize].rate();
@@ -696,7 +716,100 @@ impl<Q: EventQueue> LinkFabric<Q> {
             self.links[link].send_frame(now, quanta, rate);
         }
         self.refresh(link);
+        if departs && let Some(router) = self.pfc.as_ref().and_then(|pfc| pfc.router_of(link as u32)) {
+            self.resume_classes(now, router);
+        }
         wakes_host
+    }
+
+    /// Passes a packet that came over link `from` to the port `to` of a router with priority-based flow control.
+    #[cold]
+    #[inline(never)]
+    fn pass_by_class(&mut self, now: Time, from: u32, to: u32, packet: &Packet) {
+        let Some(router) = self.pfc.as_ref().and_then(|pfc| pfc.router_of(to)) else { return };
+        self.settle_ports(now, router);
+        let (class, bytes) = (packet.class(), packet.wire_bytes());
+        let Some(pfc) = &mut self.pfc else { return };
+        let counted = pfc.entry(from).filter(|entry| entry.spec.is_lossless(class));
+        let is_counted = match counted {
+            Some(entry) if !entry.has_room(class, bytes) => {
+                return self.links[to as usize].refuse(*packet, &mut self.dropped);
+            }
+            Some(entry) => {
+                entry.bytes[usize::from(class)] += bytes;
+                true
+            }
+            None => false,
+        };
+        self.links[to as usize].send_by_class(now, packet, is_counted.then_some(from), &mut self.dropped);
+        self.refresh(to as usize);
+        self.settle_ports(now, router);
+        let Some(pfc) = &mut self.pfc else { return };
+        let Some(entry) = pfc.entry(from).filter(|_| is_counted) else { return };
+        if entry.bytes[usize::from(class)] >= entry.spec.xoff_bytes && entry.paused >> class & 1 == 0 {
+            entry.paused |= 1 << class;
+            let paused = entry.paused;
+            self.send_class_frame(now, from, paused);
+            self.watch_ports(now, router, true);
+        }
+    }
+
+    /// Brings the ports of a router up to `now`, and counts the packets that no longer wait there.
+    fn settle_ports(&mut self, now: Time, router: usize) {
+        let Some(pfc) = &mut self.pfc else { return };
+        for &port in &pfc.routers[router].ports {
+            let before = self.links[port as usize].next_event();
+            for departure in self.links[port as usize].take_departures(now) {
+                if let Some(entry) = pfc.entries[departure.from as usize].as_mut() {
+                    entry.bytes[usize::from(departure.class)] -= departure.bytes;
+                }
+            }
+            let after = self.links[port as usize].next_event();
+            if after != before {
+                self.events.set(port as usize, after);
+            }
+        }
+    }
+
+    /// Ends the pauses of classes that have few waiting bytes again.
+    fn resume_classes(&mut self, now: Time, router: usize) {
+        self.settle_ports(now, router);
+        let Some(pfc) = &mut self.pfc else { return };
+        let mut frames = Vec::new();
+        for &from in &pfc.routers[router].entries {
+            let Some(entry) = pfc.entries[from as usize].as_mut().filter(|entry| entry.paused != 0) else { continue };
+            let is_over = |class: &usize| entry.paused >> class & 1 == 1 && entry.bytes[*class] <= entry.spec.xon_bytes;
+            let over: u8 = (0..CLASSES).filter(is_over).map(|class| 1 << class).sum();
+            if over != 0 {
+                entry.paused &= !over;
+                frames.push((from, entry.paused));
+            }
+        }
+        let is_any = |&from: &u32| pfc.entries[from as usize].as_ref().is_some_and(|entry| entry.paused != 0);
+        let is_over = !frames.is_empty() && !pfc.routers[router].entries.iter().any(is_any);
+        for (from, paused) in frames {
+            self.send_class_frame(now, from, paused);
+        }
+        if is_over {
+            self.watch_ports(now, router, false);
+        }
+    }
+
+    /// Sends a frame that pauses these classes of the other end of link `from`.
+    fn send_class_frame(&mut self, now: Time, from: u32, paused: u8) {
+        let rate = self.links[from as usize].rate();
+        self.links[(from ^ 1) as usize].send_frame(now, u16::from(paused), rate);
+        self.refresh((from ^ 1) as usize);
+    }
+
+    /// Lets each beginning of a transmission of a router be an event, or no longer.
+    fn watch_ports(&mut self, now: Time, router: usize, is_watched: bool) {
+        let Some(pfc) = &self.pfc else { return };
+        for &port in &pfc.routers[router].ports {
+            let link = &mut self.links[port as usize];
+            link.watch_departures(now, is_watched);
+            self.events.set(port as usize, link.next_event());
+        }
     }
 }
 

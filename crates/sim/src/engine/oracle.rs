@@ -10,7 +10,7 @@ use crate::engine::fabric::{
 };
 use crate::physics::PhysicsViolation;
 use crate::records::{CLASSES, Records};
-use crate::routing::network::Limit;
+use crate::routing::network::{Limit, NodeId};
 use crate::routing::routes::Routes;
 use crate::wire::effects::Draws;
 use crate::wire::link::{Faults, LinkCounts, LinkSpec, PlannedDrop};
@@ -20,7 +20,7 @@ use crate::wire::qdisc::{ActiveQueue, PriorityQueue};
 use crate::wire::rcp_meter::RcpMeter;
 use crate::wire::trace::Follower;
 use crate::world::World;
-use sparelane_core::{Dur, Rate, Time};
+use sparelane_core::{Domain, Dur, Rate, Stream, Time};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
@@ -61,11 +61,14 @@ enum Waiting {
     Fifo(VecDeque<Packet>),
     Priority(Box<PriorityQueue>),
     Active(Box<ActiveQueue>),
+    /// A queue for each class, and the links for which packets are counted.
+    Classes(Box<[VecDeque<(Packet, Option<u32>)>; CLASSES]>),
 }
 
 impl Waiting {
     fn of(spec: &LinkSpec, seed: u64, number: u64) -> Waiting {
         match &spec.queue.discipline {
+            _ if spec.has_class_queues => Waiting::Classes(Box::default()),
             Discipline::Fifo => Waiting::Fifo(VecDeque::new()),
             Discipline::Priority => Waiting::Priority(Box::new(PriorityQueue::of(spec))),
             Discipline::Active(law) => Waiting::Active(Box::new(ActiveQueue::new(&**law, spec, seed, number))),
@@ -114,6 +117,14 @@ struct Port {
     holders: u32,
     repeat_at: Time,
     silent_from: Time,
+    /// Priority-based flow control: the paused classes, the time since which there is one, and a host that waits.
+    paused_classes: u8,
+    classes_paused_from: Time,
+    host_waits: bool,
+    /// The count of packets that came over this link, by class, and the classes that are paused for it.
+    counted: [u64; CLASSES],
+    pausing: u8,
+    marking: Stream,
 }
 
 impl Port {
@@ -130,7 +141,23 @@ impl Port {
             Waiting::Fifo(packets) => (packets.iter().map(Packet::wire_bytes).sum(), packets.len() as u64),
             Waiting::Priority(queue) => (queue.backlog_bytes(), queue.backlog_packets()),
             Waiting::Active(active) => active.backlog(),
+            Waiting::Classes(classes) => {
+                let packets = || classes.iter().flatten();
+                (packets().map(|(packet, _)| packet.wire_bytes()).sum(), packets().count() as u64)
+            }
         }
+    }
+
+    fn is_class_paused(&self, class: usize) -> bool {
+        self.paused_classes >> class & 1 == 1
+    }
+
+    /// Returns true if packets wait, all in paused classes.
+    fn is_stuck(&self) -> bool {
+        let Waiting::Classes(classes) = &self.waiting else { return false };
+        let waits = |class: &usize| !classes[*class].is_empty();
+        let mut waiting = (0..CLASSES).filter(waits).peekable();
+        waiting.peek().is_some() && waiting.all(|class| self.is_class_paused(class))
     }
 }
 
@@ -180,13 +207,28 @@ impl TwoEventFabric {
             let at = port.paused_until;
             return self.push(at, Kind::Resumes(link));
         }
+        let paused_classes = port.paused_classes;
+        let mut counted = None;
         let next = match &mut port.waiting {
+            Waiting::Classes(classes) => {
+                let free = (0..CLASSES).find(|&class| paused_classes >> class & 1 == 0 && !classes[class].is_empty());
+                free.and_then(|class| classes[class].pop_front()).map(|(packet, from)| {
+                    counted = from;
+                    packet
+                })
+            }
             Waiting::Fifo(packets) => packets.pop_front(),
             Waiting::Priority(queue) => queue.dequeue(),
             Waiting::Active(active) => active.dequeue(now),
         };
         self.take_victims(link);
+        if let (Some(from), Some(packet)) = (counted, &next) {
+            self.ports[from as usize].counted[usize::from(packet.class())] -= packet.wire_bytes();
+        }
         if let Some(mut packet) = next {
+            let router = self.ports[link as usize].spec.pfc_router;
+            let is_watched =
+                router.is_some() && self.entries(router).into_iter().any(|from| self.ports[from as usize].pausing != 0);
             let port = &mut self.ports[link as usize];
             if let Some(meter) = &mut port.meter {
                 meter.handle_departure(now, &mut packet);
@@ -198,7 +240,7 @@ impl TwoEventFabric {
             };
             let (at, has_holds) = (port.free_at, !port.holds.is_empty());
             self.push(at, Kind::TransmissionEnds(link));
-            if has_holds {
+            if has_holds || is_watched {
                 self.push(now, Kind::Turn(link));
             }
         }
@@ -225,12 +267,26 @@ impl TwoEventFabric {
         }
     }
 
+    /// The links into a router that have thresholds of priority-based flow control.
+    fn entries(&self, router: Option<NodeId>) -> Vec<u32> {
+        let of_router = |link: &u32| {
+            let back = &self.ports[*link as usize].spec;
+            back.pfc.is_some() && back.pfc_router == router
+        };
+        (0..self.ports.len() as u32).filter(of_router).map(|back| back ^ 1).collect()
+    }
+
     /// Queues a PAUSE frame on `link`, in place of one that waits.
     fn send_frame(&mut self, now: Time, link: u32, quanta: u16) {
         let rate = self.ports[(link ^ 1) as usize].spec.rate;
         let port = &mut self.ports[link as usize];
         port.frame = Some(quanta);
-        let Some(spec) = port.spec.pauses else { return };
+        let Some(spec) = port.spec.pauses else {
+            if !port.is_busy() {
+                self.start_transmission(now, link, false);
+            }
+            return;
+        };
         port.repeat_at = if quanta == 0 { Time::NEVER } else { now + PauseSpec::length(rate, spec.quanta) / 2 };
         let repeat_at = port.repeat_at;
         let is_busy = port.is_busy();
@@ -255,6 +311,18 @@ impl TwoEventFabric {
     }
 
     fn take_turn(&mut self, now: Time, link: u32) {
+        let router = self.ports[link as usize].spec.pfc_router;
+        for from in self.entries(router).into_iter().filter(|_| router.is_some()) {
+            let Some(spec) = self.ports[(from ^ 1) as usize].spec.pfc else { continue };
+            let port = &mut self.ports[from as usize];
+            let is_over = |class: &usize| port.pausing >> class & 1 == 1 && port.counted[*class] <= spec.xon_bytes;
+            let over: u8 = (0..CLASSES).filter(is_over).map(|class| 1 << class).sum();
+            if over != 0 {
+                port.pausing &= !over;
+                let classes = u16::from(port.pausing);
+                self.send_frame(now, from ^ 1, classes);
+            }
+        }
         let port = &mut self.ports[link as usize];
         let (bytes, packets) = port.backlog();
         let (over, kept) = port.holds.iter().partition(|(_, xon)| is_down_to(*xon, bytes, packets));
@@ -275,6 +343,24 @@ impl TwoEventFabric {
         let link = from ^ 1;
         let port = &mut self.ports[link as usize];
         port.counts.pause_frames += 1;
+        if port.spec.has_class_queues {
+            let classes = quanta as u8;
+            if port.paused_classes == 0 {
+                port.classes_paused_from = now;
+            } else if classes == 0 {
+                port.counts.silence += now.saturating_since(port.classes_paused_from);
+            }
+            let ends = port.paused_classes & !classes != 0;
+            port.paused_classes = classes;
+            let (is_busy, wakes) = (port.is_busy(), ends && std::mem::take(&mut port.host_waits));
+            if wakes {
+                self.wake_at(now, link);
+            }
+            if !is_busy {
+                self.start_transmission(now, link, false);
+            }
+            return;
+        }
         port.counts.silence += port.paused_until.min(now).saturating_since(port.silent_from);
         port.paused_until = now + PauseSpec::length(port.spec.rate, quanta);
         port.silent_from = if port.is_busy() { port.free_at.max(now) } else { now };
@@ -418,15 +504,42 @@ impl TwoEventFabric {
         match self.routes[packet.route() as usize] {
             AT_HOST => return Some(Event::Delivered(packet)),
             AT_INTERFACE => return Some(Event::AtInterface(packet)),
+            onward if self.ports[onward as usize].spec.pfc_router.is_some() => {
+                self.enter_counted(now, link, onward, packet)
+            }
             onward => {
-                self.enter(now, onward, packet);
+                self.enter(now, onward, packet, None);
                 self.hold(now, link, onward);
             }
         }
         None
     }
 
-    fn enter(&mut self, now: Time, link: u32, packet: Packet) {
+    /// Passes a packet to a port of a router with priority-based flow control.
+    fn enter_counted(&mut self, now: Time, from: u32, link: u32, packet: Packet) {
+        let (class, bytes) = (usize::from(packet.class()), packet.wire_bytes());
+        let Some(spec) = self.ports[(from ^ 1) as usize].spec.pfc.filter(|spec| spec.is_lossless(packet.class()))
+        else {
+            return self.enter(now, link, packet, None);
+        };
+        let entry = &self.ports[from as usize];
+        if entry.counted[class] + bytes > spec.xoff_bytes + spec.headroom_bytes {
+            let counts = &mut self.ports[link as usize].counts;
+            counts.arrived[class] += 1;
+            counts.dropped[class] += 1;
+            return self.dropped.push(packet.onward(packet.at));
+        }
+        self.enter(now, link, packet, Some(from));
+        let entry = &mut self.ports[from as usize];
+        if entry.counted[class] >= spec.xoff_bytes && entry.pausing >> class & 1 == 0 {
+            entry.pausing |= 1 << class;
+            let classes = u16::from(entry.pausing);
+            self.send_frame(now, from ^ 1, classes);
+        }
+    }
+
+    /// Passes a packet to a link. A packet that waits is counted for the link `from`.
+    fn enter(&mut self, now: Time, link: u32, packet: Packet, from: Option<u32>) {
         let mut packet = packet.onward(packet.at);
         let port = &mut self.ports[link as usize];
         port.counts.arrived[usize::from(packet.class())] += 1;
@@ -443,14 +556,35 @@ impl TwoEventFabric {
         }
         let planned = port.faults.drops(now, &mut packet);
         // An idle link transmits the packet at once, so neither the memory nor the queue's limit applies.
-        let idle = !port.is_busy() && !port.is_paused(now);
+        let idle = !port.is_busy() && !port.is_paused(now) && !port.is_class_paused(usize::from(packet.class()));
         let refused = !planned && !idle && !self.memory_admits(link, &packet, &mut victims);
+        let mut counted_bytes = 0;
         let port = &mut self.ports[link as usize];
         let (bytes, packets) = port.backlog();
         if planned || refused {
             victims.push(packet);
         } else {
             match &mut port.waiting {
+                Waiting::Classes(classes) => {
+                    let own = &mut classes[usize::from(packet.class())];
+                    let (bytes, packets) = (own.iter().map(|(packet, _)| packet.wire_bytes()).sum(), own.len() as u64);
+                    if !idle && from.is_none() && !port.spec.room().has_room(bytes, packets, packet.wire_bytes()) {
+                        victims.push(packet);
+                    } else {
+                        let is_reached = |mark_at: Limit| mark_at.is_reached(bytes, packets);
+                        let is_marked = !idle
+                            && match port.spec.queue.mark_ramp {
+                                Some(ramp) => ramp.marks(bytes, &mut port.marking),
+                                None => port.spec.queue.mark_at.is_some_and(is_reached),
+                            };
+                        if is_marked && packet.flags().is_ecn_capable() {
+                            packet.set(Flags::CE);
+                            port.counts.marked += 1;
+                        }
+                        own.push_back((packet, from));
+                        counted_bytes = packet.wire_bytes();
+                    }
+                }
                 Waiting::Priority(queue) if !idle => queue.enqueue(&packet, &mut victims),
                 Waiting::Priority(queue) => queue.enqueue(&packet, &mut Vec::new()),
                 Waiting::Active(active) => active.enqueue(now, packet, idle.then_some(port.free_at)),
@@ -474,6 +608,9 @@ impl TwoEventFabric {
             self.dropped.push(victim);
         }
         self.take_victims(link);
+        if let Some(from) = from {
+            self.ports[from as usize].counted[usize::from(packet.class())] += counted_bytes;
+        }
         if idle {
             self.start_transmission(now, link, false);
         }
@@ -506,6 +643,12 @@ impl Fabric for TwoEventFabric {
             holders: 0,
             repeat_at: Time::NEVER,
             silent_from: Time::ZERO,
+            paused_classes: 0,
+            classes_paused_from: Time::ZERO,
+            host_waits: false,
+            counted: [0; CLASSES],
+            pausing: 0,
+            marking: Stream::new(seed, Domain::Marking, number),
         };
         TwoEventFabric {
             ports: links.iter().zip(0..).map(port).collect(),
@@ -528,7 +671,7 @@ impl Fabric for TwoEventFabric {
     }
 
     fn send(&mut self, now: Time, packet: Packet) {
-        self.enter(now, self.routes[packet.route() as usize], packet);
+        self.enter(now, self.routes[packet.route() as usize], packet, None);
     }
 
     fn arm(&mut self, alarm: Alarm, at: Time) {
@@ -634,6 +777,10 @@ impl Fabric for TwoEventFabric {
 
     fn wake_when_idle(&mut self, now: Time, link: u32) {
         let port = &mut self.ports[link as usize];
+        if port.is_stuck() {
+            port.host_waits = true;
+            return;
+        }
         let at = if port.is_busy() { port.free_at.max(now) } else { now };
         let at = at.max(port.paused_until);
         self.wake_at(at, link);
@@ -642,12 +789,16 @@ impl Fabric for TwoEventFabric {
     fn has_room(&mut self, now: Time, link: u32, bytes: u64) -> bool {
         let port = &self.ports[link as usize];
         let (waiting_bytes, packets) = port.backlog();
-        let is_idle = !port.is_busy() && !port.is_paused(now);
+        let is_idle = !port.is_busy() && !port.is_paused(now) && !port.is_stuck();
         is_idle || port.spec.room().has_room(waiting_bytes, packets, bytes)
     }
 
     fn wake_when_room(&mut self, now: Time, link: u32, bytes: u64) {
-        let port = &self.ports[link as usize];
+        let port = &mut self.ports[link as usize];
+        if port.is_stuck() {
+            port.host_waits = true;
+            return;
+        }
         if port.spec.is_controlled {
             let at = if port.is_busy() { port.free_at.max(now) } else { now };
             let at = at.max(port.paused_until);
@@ -731,8 +882,11 @@ impl Fabric for TwoEventFabric {
         let port = &self.ports[link as usize];
         let mut counts = port.counts;
         counts.silence += port.paused_until.min(now).saturating_since(port.silent_from);
+        if port.paused_classes != 0 {
+            counts.silence += now.saturating_since(port.classes_paused_from);
+        }
         match &port.waiting {
-            Waiting::Fifo(_) => {}
+            Waiting::Fifo(_) | Waiting::Classes(_) => {}
             Waiting::Priority(queue) => counts.marked = queue.marked(),
             Waiting::Active(active) => counts.marked = active.fates.marked,
         }

@@ -1,7 +1,7 @@
 //! The static network: nodes and full-duplex cables.
 
 use crate::wire::effects::Effects;
-use crate::wire::pause::PauseSpec;
+use crate::wire::pause::{PauseSpec, PfcSpec};
 use crate::wire::trace::Trace;
 use sparelane_core::{Dur, Rate};
 use std::collections::BTreeSet;
@@ -132,6 +132,8 @@ pub struct Cable {
     pub loss: [Loss; 2],
     /// PAUSE, with which a router at either end pauses the other end; `None` disables it.
     pub pause: Option<PauseSpec>,
+    /// The thresholds of priority-based flow control at the routers at its ends, if it has that.
+    pub pfc: Option<PfcSpec>,
     /// The traces that the directions follow, from a to b and from b to a. The rate of such a direction must be the mean
     /// of its trace.
     pub traces: [Option<Arc<Trace>>; 2],
@@ -158,6 +160,11 @@ impl Cable {
     /// The rate of the slower direction.
     pub fn slowest(&self) -> Rate {
         self.rates[0].min(self.rates[1])
+    }
+
+    /// Returns true if the cable has PAUSE or priority-based flow control.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.pause.is_some() || self.pfc.is_some()
     }
 }
 
@@ -187,6 +194,7 @@ impl Network {
             limit: None,
             loss: [Loss::NONE; 2],
             pause: None,
+            pfc: None,
             traces: [None, None],
             effects: [None, None],
         });
@@ -194,18 +202,29 @@ impl Network {
         &mut self.cables[last]
     }
 
-    /// Returns true if any cable has PAUSE.
+    /// Returns true if any cable has PAUSE or priority-based flow control.
     pub fn has_pause(&self) -> bool {
-        self.cables.iter().any(|cable| cable.pause.is_some())
+        self.cables.iter().any(Cable::is_paused)
     }
 
-    /// Returns two flags per cable, for the output queues from a to b and from b to a: true if PAUSE affects the queue.
-    /// It affects both queues of a cable with PAUSE, and all output queues of the routers at its ends, which pause it.
+    /// Returns true if any cable has priority-based flow control.
+    pub fn has_pfc(&self) -> bool {
+        self.cables.iter().any(|cable| cable.pfc.is_some())
+    }
+
+    /// The routers at the ends of cables with priority-based flow control.
+    pub(crate) fn routers_with_pfc(&self) -> BTreeSet<NodeId> {
+        let ends = self.cables.iter().filter(|cable| cable.pfc.is_some()).flat_map(|cable| [cable.a, cable.b]);
+        ends.filter(|end| self.nodes[end.index()].kind == NodeKind::Router).collect()
+    }
+
+    /// Returns two flags per cable, for the output queues from a to b and from b to a: true if PAUSE or priority-based
+    /// flow control affects the queue. It affects both queues of a cable that has it, and all output queues of the routers at its ends, which pause it.
     pub fn queues_with_pause(&self) -> Vec<[bool; 2]> {
-        let with_pause = self.cables.iter().filter(|cable| cable.pause.is_some());
+        let with_pause = self.cables.iter().filter(|cable| cable.is_paused());
         let ends = with_pause.flat_map(|cable| [cable.a, cable.b]);
         let routers: BTreeSet<_> = ends.filter(|end| self.nodes[end.index()].kind == NodeKind::Router).collect();
-        let affected = |cable: &Cable| [cable.a, cable.b].map(|from| cable.pause.is_some() || routers.contains(&from));
+        let affected = |cable: &Cable| [cable.a, cable.b].map(|from| cable.is_paused() || routers.contains(&from));
         self.cables.iter().map(affected).collect()
     }
 

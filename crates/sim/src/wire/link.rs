@@ -150,7 +150,7 @@ impl Waiting {
         }
         match &spec.queue.discipline {
             Discipline::Fifo | Discipline::Priority if spec.is_controlled => {
-                Waiting::Controlled(Box::new(Controlled::new(spec)))
+                Waiting::Controlled(Box::new(Controlled::new(spec, seed, number)))
             }
             Discipline::Fifo => Waiting::InOrder(Cursor::default()),
             Discipline::Priority => Waiting::ByClass(Box::new(PriorityQueue::of(spec))),

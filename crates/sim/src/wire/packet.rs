@@ -120,6 +120,9 @@ pub(crate) const DATAGRAMS: u32 = 1 << 31;
 /// The flow field of a PAUSE frame.
 const PAUSE: u32 = u32::MAX;
 
+/// Added to the number of a link in the time of a waiting packet that is counted for it.
+const COUNTED_FROM: u64 = 1 << 63;
+
 /// The index of a packet without SACK blocks.
 pub(crate) const NO_BLOCKS: u32 = u32::MAX;
 
@@ -191,6 +194,21 @@ impl Packet {
     /// The quanta of a PAUSE frame; `None` for any other packet.
     pub(crate) fn pause_quanta(&self) -> Option<u16> {
         (self.flow() == PAUSE).then_some(self.seq() as u16)
+    }
+
+    /// The packet with the number of the link that it came over, for which a router with priority-based flow control
+    /// counts it while it waits. The number is in the field of the arrival time, which a waiting packet does not use, as a
+    /// time beyond every run.
+    pub(crate) const fn counted(&self, link: u32) -> Packet {
+        Packet { at: Time::from_ps(COUNTED_FROM + link as u64), ..*self }
+    }
+
+    /// The link for which a waiting packet is counted.
+    pub(crate) const fn counted_for(&self) -> Option<u32> {
+        match self.at.as_ps().checked_sub(COUNTED_FROM) {
+            Some(link) if link <= u32::MAX as u64 => Some(link as u32),
+            _ => None,
+        }
     }
 
     /// Returns true if the packet matches the template.

@@ -6,8 +6,14 @@
 //! its time.
 //!
 //! Frames are sent before waiting packets and after the packet in transmission, also by a paused transmitter, and take
-//! the delay of the cable. They have 64 bytes and are never lost. A pause stops all classes. With a time for each of
-//! the eight classes, frames would be those of priority-based flow control (IEEE 802.1Qbb).
+//! the delay of the cable. They have 64 bytes and are never lost. A pause stops all classes.
+//!
+//! Priority-based flow control (PFC, IEEE 802.1Qbb) pauses each class on its own. A router counts the waiting bytes of
+//! each class by the cable that they came over. A count that reaches XOFF pauses the class on that cable, and one that
+//! has fallen to XON ends the pause. A packet of a lossless class waits without regard to the limit of its output queue.
+//! It is dropped only if its count would exceed XOFF plus headroom. As in all queues, the packet in transmission does not
+//! count. The pause of a class lasts until a frame ends it: the repeated frames of real devices, which keep a pause from
+//! expiring, are left out.
 
 use crate::routing::network::Limit;
 use sparelane_core::{Dur, Rate};
@@ -27,6 +33,26 @@ pub struct PauseSpec {
     pub xon: Limit,
     /// The pause time of a frame in times of 512 bits, at least one.
     pub quanta: u16,
+}
+
+/// The thresholds of priority-based flow control on a cable, for each class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PfcSpec {
+    /// The lossless classes, one bit each.
+    pub classes: u8,
+    /// The waiting bytes of a class from one cable from which on the class is paused there.
+    pub xoff_bytes: u64,
+    /// The bytes down to which the pause lasts; below `xoff_bytes`.
+    pub xon_bytes: u64,
+    /// The room above `xoff_bytes` for packets that arrive until the other end has stopped.
+    pub headroom_bytes: u64,
+}
+
+impl PfcSpec {
+    /// Returns true if a class is lossless.
+    pub(crate) fn is_lossless(&self, class: u8) -> bool {
+        self.classes >> class & 1 == 1
+    }
 }
 
 impl PauseSpec {

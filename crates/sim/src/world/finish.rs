@@ -6,9 +6,11 @@ use super::flow::Flow;
 use super::layout::Layout;
 use crate::engine::fabric::Fabric;
 use crate::physics::{PhysicsViolation, check_conserved};
+use crate::records::CLASSES;
 use crate::records::{LinkColumns, LinkTable, Outcome, Records};
 use crate::routing::network::Limit;
 use crate::wire::link::{LinkCounts, LinkSpec};
+use crate::wire::pause::PfcSpec;
 use sparelane_core::Time;
 
 /// Picoseconds per second.
@@ -89,8 +91,8 @@ impl Layout {
         }
         let largest = spec.largest_bytes;
         // One packet may have ended its transmission within the last instant.
-        // A paused transmitter sends nothing but PAUSE frames, which are not counted.
-        let silent_bytes = if spec.changes { 0 } else { spec.rate.bytes_in(counts.silence) };
+        // A paused transmitter sends nothing but PAUSE frames, which are not counted, unless classes are paused alone.
+        let silent_bytes = if spec.changes || spec.has_class_queues { 0 } else { spec.rate.bytes_in(counts.silence) };
         let bits = changes.capacity(link, spec, now) / PS_PER_S;
         let allowed = ((bits / 8) as u64).saturating_sub(silent_bytes) + largest;
         if counts.delivered_bytes > allowed {
@@ -101,6 +103,7 @@ impl Layout {
             Limit::Bytes(bytes) => bytes,
             Limit::Packets(packets) => packets.saturating_mul(largest),
         };
+        let limit = if spec.has_class_queues { self.room_by_class(spec, limit) } else { limit };
         // The limit does not include the packet in transmission, and a packet is admitted while one still fits.
         if counts.peak_backlog_bytes > limit.saturating_add(2 * largest) {
             return Err(PhysicsViolation::QueueOverLimit { link: number, held: counts.peak_backlog_bytes, limit });
@@ -109,6 +112,15 @@ impl Layout {
         let (from, to) = if number.is_multiple_of(2) { (cable.a, cable.b) } else { (cable.b, cable.a) };
         table.add([from, to], changes.mean_rate(link, spec, now), counts, columns);
         Ok(())
+    }
+
+    /// The most bytes that a link with a queue for each class may hold: the limit for each class, and the room of the
+    /// lossless classes of each cable into its router.
+    fn room_by_class(&self, spec: &LinkSpec, limit: u64) -> u64 {
+        let of_router = |other: &&LinkSpec| spec.pfc_router.is_some() && other.pfc_router == spec.pfc_router;
+        let room = |pfc: PfcSpec| u64::from(pfc.classes.count_ones()) * (pfc.xoff_bytes + pfc.headroom_bytes);
+        let lossless: u64 = self.links.iter().filter(of_router).filter_map(|other| other.pfc).map(room).sum();
+        limit.saturating_mul(CLASSES as u64).saturating_add(lossless)
     }
 }
 

@@ -65,6 +65,7 @@ pub(crate) fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(
     let reordering = config.reordering_directions();
     let (router_queue, nic_queue) = (Arc::new(config.router_queue.clone()), Arc::new(config.nic_queue.clone()));
     let with_pause = config.network.queues_with_pause();
+    let (has_pfc, pfc_routers) = (config.network.has_pfc(), config.network.routers_with_pfc());
     let wants_rate = |scheme: &Scheme| scheme.any_controller().is_ok_and(|cc| cc.desired_rate().is_some());
     let some_want_rates = config.schemes.iter().any(wants_rate);
     let spec = |index: usize, cable: &Cable, from: NodeId| {
@@ -78,6 +79,8 @@ pub(crate) fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(
         let min_time = if is_host { hosts.spec(from).send_cost } else { Dur::ZERO };
         let is_watched = watched.contains(&(from, if from == cable.a { cable.b } else { cable.a }));
         let pauses = cable.pause.filter(|_| !is_host);
+        let pfc = cable.pfc.filter(|_| !is_host);
+        let pfc_router = pfc_routers.get(&from).copied();
         let grants_rates = queue.rcp.is_some() && some_want_rates;
         let is_controlled = with_pause[index][cable.direction_from(from)] || grants_rates;
         let changes = changing.contains(&(index, from));
@@ -95,6 +98,9 @@ pub(crate) fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(
             memory,
             is_watched,
             pauses,
+            pfc,
+            pfc_router,
+            has_class_queues: has_pfc && is_controlled,
             is_controlled,
             changes,
             reorders: reordering.contains(&(index, from)),

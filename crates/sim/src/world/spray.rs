@@ -28,29 +28,33 @@ pub(super) struct Spray {
 struct Way {
     /// The sums of the shares.
     sums: Vec<f64>,
-    /// The number of entries of each route.
-    entries: u32,
+    /// The place of each route behind the first one. Paths of equal delay may have different numbers of links.
+    places: Vec<u32>,
 }
 
 impl Spray {
     fn new(paths: &Paths, seed: u64, id: u32) -> Spray {
         let way = |paths: &Vec<(Vec<u32>, f64)>| {
-            let add = |sum: &mut f64, &(_, share): &(Vec<u32>, f64)| {
-                *sum += share;
-                Some(*sum)
-            };
-            Way { sums: paths.iter().scan(0.0, add).collect(), entries: paths[0].0.len() as u32 + 1 }
+            let (mut sum, mut place) = (0.0, 0);
+            let mut way = Way { sums: Vec::new(), places: Vec::new() };
+            for (links, share) in paths {
+                sum += share;
+                way.sums.push(sum);
+                way.places.push(place);
+                place += links.len() as u32 + 1;
+            }
+            way
         };
         Spray { stream: Stream::new(seed, Domain::Spraying, u64::from(id)), ways: [way(&paths[0]), way(&paths[1])] }
     }
 
     /// Draws the path of a packet towards the receiver, or back.
     pub(super) fn place(&mut self, packet: &mut Packet, goes_back: bool) {
-        let Way { sums, entries } = &self.ways[usize::from(goes_back)];
+        let Way { sums, places } = &self.ways[usize::from(goes_back)];
         let point = self.stream.unit();
         // Rounding may leave the last sum below one.
         let path = sums.partition_point(|&sum| sum <= point).min(sums.len() - 1);
-        packet.advance_route(path as u32 * entries);
+        packet.advance_route(places[path]);
     }
 }
 

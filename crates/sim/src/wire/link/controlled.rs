@@ -5,14 +5,19 @@
 //! not imply a packet on the wire, so the link requests events of its own: a *turn*. A turn is due when a transmission
 //! may begin and nothing is on the wire, at each beginning of a transmission while the queue holds other links, and when
 //! a frame must be repeated. An armed turn always fires; one that is no longer needed does nothing.
+//!
+//! With priority-based flow control, each class has a queue of its own. The highest class that is not paused is sent
+//! first. The queue's limit and its threshold for marks then hold for each class. While the router pauses any class of
+//! any port, each beginning of a transmission is a turn.
 
 use super::{Link, LinkCounts, LinkSpec, Waiting};
-use crate::config::Discipline;
+use crate::config::{Discipline, MarkRamp};
+use crate::records::CLASSES;
 use crate::routing::network::{Limit, Room};
 use crate::wire::packet::{Flags, Packet};
 use crate::wire::pause::{FRAME_BYTES, PauseSpec, is_down_to};
 use crate::wire::qdisc::PriorityQueue;
-use sparelane_core::{Dur, Rate, Time};
+use sparelane_core::{Domain, Dur, Rate, Stream, Time};
 use std::collections::VecDeque;
 
 /// The state of a link with PAUSE or RCP's meter.
@@ -39,6 +44,33 @@ pub(super) struct Controlled {
     holds: Vec<(u32, Limit)>,
     /// The pauses that this end orders, if the cable has PAUSE.
     pausing: Option<Pausing>,
+    /// The pauses of classes.
+    by_class: ByClass,
+}
+
+/// The state of a transmitter whose classes may be paused.
+#[derive(Debug, Default)]
+struct ByClass {
+    /// The paused classes, one bit each, and the time since which there is one.
+    paused: u8,
+    paused_from: Time,
+    /// The latest time at which the idle transmitter got something to send: a packet, or the end of a pause.
+    ready_from: Time,
+    /// A host waits until some class is no longer paused.
+    host_waits: bool,
+    /// Each beginning of a transmission is a turn.
+    is_watched: bool,
+    /// Counted packets that began transmission, or were dropped: the link, the class and the bytes.
+    departed: Vec<Departure>,
+}
+
+/// A counted packet that no longer waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Departure {
+    /// The link for which it was counted.
+    pub(crate) from: u32,
+    pub(crate) class: u8,
+    pub(crate) bytes: u64,
 }
 
 /// The pauses that one end of a cable orders.
@@ -53,13 +85,78 @@ struct Pausing {
 
 #[derive(Debug)]
 enum Held {
-    Fifo { packets: VecDeque<Packet>, bytes: u64, room: Room, mark_at: Option<Limit>, marked: u64 },
+    Fifo {
+        packets: VecDeque<Packet>,
+        bytes: u64,
+        room: Room,
+        mark_at: Option<Limit>,
+        marked: u64,
+    },
     ByClass(Box<PriorityQueue>),
+    /// A queue for each class, with the bytes in it.
+    Classes(Box<Classes>),
+}
+
+#[derive(Debug)]
+struct Classes {
+    queues: [(VecDeque<Packet>, u64); CLASSES],
+    room: Room,
+    mark_at: Option<Limit>,
+    mark_ramp: Option<(MarkRamp, Stream)>,
+    marked: u64,
+}
+
+impl Classes {
+    fn new(spec: &LinkSpec, seed: u64, number: u64) -> Classes {
+        Classes {
+            queues: Default::default(),
+            room: spec.room(),
+            mark_at: spec.queue.mark_at,
+            mark_ramp: spec.queue.mark_ramp.map(|ramp| (ramp, Stream::new(seed, Domain::Marking, number))),
+            marked: 0,
+        }
+    }
+
+    fn enqueue(&mut self, packet: &Packet, dropped: &mut Vec<Packet>) -> Option<Packet> {
+        let (packets, bytes) = &mut self.queues[usize::from(packet.class()) & (CLASSES - 1)];
+        let waiting = packets.len() as u64;
+        // Routers with priority-based flow control admit counted packets by their count.
+        if packet.counted_for().is_none() && !self.room.has_room(*bytes, waiting, packet.wire_bytes()) {
+            dropped.push(*packet);
+            return Some(*packet);
+        }
+        let mut packet = *packet;
+        let is_reached = self.mark_at.is_some_and(|mark_at| mark_at.is_reached(*bytes, waiting));
+        let is_marked = match &mut self.mark_ramp {
+            Some((ramp, stream)) => ramp.marks(*bytes, stream),
+            None => is_reached,
+        };
+        if is_marked && packet.flags().is_ecn_capable() {
+            packet.set(Flags::CE);
+            self.marked += 1;
+        }
+        *bytes += packet.wire_bytes();
+        packets.push_back(packet);
+        None
+    }
+
+    /// The highest class with packets, apart from `paused` ones.
+    fn next(&self, paused: u8) -> Option<usize> {
+        (0..CLASSES).find(|&class| paused >> class & 1 == 0 && !self.queues[class].0.is_empty())
+    }
+
+    fn dequeue(&mut self, paused: u8) -> Option<Packet> {
+        let (packets, bytes) = &mut self.queues[self.next(paused)?];
+        let packet = packets.pop_front()?;
+        *bytes -= packet.wire_bytes();
+        Some(packet)
+    }
 }
 
 impl Controlled {
-    pub(super) fn new(spec: &LinkSpec) -> Controlled {
+    pub(super) fn new(spec: &LinkSpec, seed: u64, number: u64) -> Controlled {
         let held = match &spec.queue.discipline {
+            _ if spec.has_class_queues => Held::Classes(Box::new(Classes::new(spec, seed, number))),
             Discipline::Priority => Held::ByClass(Box::new(PriorityQueue::of(spec))),
             _ => Held::Fifo {
                 packets: VecDeque::new(),
@@ -83,6 +180,7 @@ impl Controlled {
             check_at: Time::NEVER,
             holds: Vec::new(),
             pausing,
+            by_class: ByClass::default(),
         }
     }
 
@@ -90,6 +188,20 @@ impl Controlled {
         match &self.held {
             Held::Fifo { packets, bytes, .. } => (*bytes, packets.len() as u64),
             Held::ByClass(queue) => (queue.backlog_bytes(), queue.backlog_packets()),
+            Held::Classes(classes) => {
+                let add = |(bytes, packets): (u64, u64), queue: &(VecDeque<Packet>, u64)| {
+                    (bytes + queue.1, packets + queue.0.len() as u64)
+                };
+                classes.queues.iter().fold((0, 0), add)
+            }
+        }
+    }
+
+    /// Returns true if some packet waits whose class is not paused.
+    fn can_send(&self) -> bool {
+        match &self.held {
+            Held::Classes(classes) => classes.next(self.by_class.paused).is_some(),
+            _ => self.backlog().1 > 0,
         }
     }
 
@@ -97,6 +209,7 @@ impl Controlled {
         match &self.held {
             Held::Fifo { marked, .. } => *marked,
             Held::ByClass(queue) => queue.marked(),
+            Held::Classes(classes) => classes.marked,
         }
     }
 
@@ -116,19 +229,25 @@ impl Controlled {
 
     pub(super) fn push_out(&mut self, class: u8) -> Option<Packet> {
         match &mut self.held {
-            Held::Fifo { .. } => None,
+            Held::Fifo { .. } | Held::Classes(_) => None,
             Held::ByClass(queue) => queue.push_out(class),
         }
     }
 
     /// The time for which pauses kept the transmitter silent until `now`.
     fn silence(&self, now: Time) -> Dur {
-        self.silence + self.paused_until.min(now).saturating_since(self.silent_from)
+        let since = if self.by_class.paused == 0 { now } else { self.by_class.paused_from };
+        self.silence + self.paused_until.min(now).saturating_since(self.silent_from) + now.saturating_since(since)
     }
 
     fn enqueue(&mut self, packet: &Packet, dropped: &mut Vec<Packet>) {
         match &mut self.held {
             Held::ByClass(queue) => queue.enqueue(packet, dropped),
+            Held::Classes(classes) => {
+                if let Some(refused) = classes.enqueue(packet, dropped) {
+                    self.by_class.note(&refused);
+                }
+            }
             Held::Fifo { packets, bytes, room, mark_at, marked } => {
                 let waiting = packets.len() as u64;
                 if !room.has_room(*bytes, waiting, packet.wire_bytes()) {
@@ -149,12 +268,30 @@ impl Controlled {
     fn dequeue(&mut self) -> Option<Packet> {
         match &mut self.held {
             Held::ByClass(queue) => queue.dequeue(),
+            Held::Classes(classes) => {
+                let packet = classes.dequeue(self.by_class.paused)?;
+                self.by_class.note(&packet);
+                Some(packet)
+            }
             Held::Fifo { packets, bytes, .. } => {
                 let packet = packets.pop_front()?;
                 *bytes -= packet.wire_bytes();
                 Some(packet)
             }
         }
+    }
+}
+
+impl ByClass {
+    /// Notes that a packet no longer waits, if it is counted.
+    fn note(&mut self, packet: &Packet) {
+        if let Some(from) = packet.counted_for() {
+            self.departed.push(Departure { from, class: packet.class(), bytes: packet.wire_bytes() });
+        }
+    }
+
+    fn is_paused(&self, class: u8) -> bool {
+        self.paused >> class & 1 == 1
     }
 }
 
@@ -183,17 +320,94 @@ impl Link {
     #[inline(never)]
     pub(super) fn send_controlled(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
         self.commit(now);
-        if self.busy_until <= now && !self.waits {
-            return self.transmit_metered(now, *packet);
-        }
+        let is_free = self.busy_until <= now;
+        let is_idle = is_free && !self.waits;
         let before = dropped.len();
         let Some(control) = self.control_mut() else { return false };
+        if is_idle && !control.by_class.is_paused(packet.class()) {
+            control.by_class.note(packet);
+            return self.transmit_metered(now, *packet);
+        }
+        if is_free {
+            control.by_class.ready_from = now;
+        }
         control.enqueue(packet, dropped);
         let (bytes, _) = control.backlog();
         self.counts.peak_backlog_bytes = self.counts.peak_backlog_bytes.max(bytes);
         self.count_dropped(&dropped[before..]);
-        self.rearm(now);
+        // A packet of a class that is not paused may find the transmitter free although others wait.
+        if is_free {
+            self.commit_controlled(now);
+        } else {
+            self.rearm(now);
+        }
         true
+    }
+
+    /// Passes a packet to a port of a router with priority-based flow control. `from` is the link for which the packet is
+    /// counted.
+    pub(crate) fn send_by_class(&mut self, now: Time, packet: &Packet, from: Option<u32>, dropped: &mut Vec<Packet>) {
+        let mut packet = from.map_or(*packet, |link| packet.counted(link));
+        if packet.class() != 0 {
+            self.counts.arrived[usize::from(packet.class()) & (CLASSES - 1)] += 1;
+        }
+        let is_barred = packet.class() != 0 && self.bars_low_priority;
+        if is_barred {
+            self.drop(packet, dropped);
+        }
+        if is_barred || !self.passes_ingress(now, &mut packet, dropped) {
+            if let Some(control) = self.control_mut() {
+                control.by_class.note(&packet);
+            }
+            return;
+        }
+        self.send_controlled(now, &packet, dropped);
+    }
+
+    /// Drops a packet that exceeds the headroom of the port that it came by.
+    pub(crate) fn refuse(&mut self, packet: Packet, dropped: &mut Vec<Packet>) {
+        if packet.class() != 0 {
+            self.counts.arrived[usize::from(packet.class()) & (CLASSES - 1)] += 1;
+        }
+        self.drop(packet, dropped);
+    }
+
+    /// Takes the counted packets that no longer wait at `now`.
+    pub(crate) fn take_departures(&mut self, now: Time) -> Vec<Departure> {
+        self.commit(now);
+        self.control_mut().map(|control| std::mem::take(&mut control.by_class.departed)).unwrap_or_default()
+    }
+
+    /// Lets each beginning of a transmission be a turn, or no longer.
+    pub(crate) fn watch_departures(&mut self, now: Time, is_watched: bool) {
+        self.commit(now);
+        if let Some(control) = self.control_mut() {
+            control.by_class.is_watched = is_watched;
+        }
+        self.rearm(now);
+    }
+
+    /// Applies a frame that pauses these classes and no others. The end of a pause wakes a waiting host.
+    pub(crate) fn pause_classes(&mut self, now: Time, classes: u8) {
+        self.commit(now);
+        let is_free = self.busy_until <= now;
+        let Some(control) = self.control_mut() else { return };
+        control.frames_received += 1;
+        let by_class = &mut control.by_class;
+        match (by_class.paused, classes) {
+            (0, 1..) => by_class.paused_from = now,
+            (1.., 0) => control.silence += now.saturating_since(by_class.paused_from),
+            _ => {}
+        }
+        if is_free {
+            by_class.ready_from = now;
+        }
+        let ends = by_class.paused & !classes != 0;
+        by_class.paused = classes;
+        if ends && std::mem::take(&mut by_class.host_waits) {
+            control.host_wake = now;
+        }
+        self.commit_controlled(now);
     }
 
     /// Replays every transmission that began by `now`, frames first.
@@ -210,12 +424,12 @@ impl Link {
                 }
                 continue;
             }
-            let start = busy_until.max(control.paused_until);
+            let start = busy_until.max(control.paused_until).max(control.by_class.ready_from);
             if start > now {
                 break;
             }
             let Some(packet) = control.dequeue() else { break };
-            if !control.holds.is_empty() {
+            if !control.holds.is_empty() || control.by_class.is_watched {
                 control.check_at = control.check_at.min(now);
             }
             self.transmit_metered(start, packet);
@@ -236,12 +450,13 @@ impl Link {
         let (busy_until, wire_is_empty) = (self.busy_until, self.wire.is_empty());
         let Some(control) = self.control_mut() else { return };
         let has_packets = control.backlog().1 > 0;
-        let begins = match (&control.frame, has_packets) {
+        let begins = match (&control.frame, control.can_send()) {
             (Some(_), _) => busy_until,
             (None, true) => busy_until.max(control.paused_until),
             (None, false) => Time::NEVER,
         };
-        let turn = if wire_is_empty || !control.holds.is_empty() { begins } else { Time::NEVER };
+        let each_is_turn = !control.holds.is_empty() || control.by_class.is_watched;
+        let turn = if wire_is_empty || each_is_turn { begins } else { Time::NEVER };
         let repeat_at = control.pausing.as_ref().map_or(Time::NEVER, |pausing| pausing.repeat_at);
         let wake = turn.min(repeat_at).min(control.check_at).min(control.host_wake);
         let waits = has_packets || control.frame.is_some() || control.paused_until > now;
@@ -261,7 +476,12 @@ impl Link {
     /// Requests an event for a host at `at`.
     pub(super) fn wake_host_at(&mut self, now: Time, at: Time) {
         let Some(control) = self.control_mut() else { return };
-        control.host_wake = control.host_wake.min(at);
+        if control.backlog().1 > 0 && !control.can_send() {
+            // The end of the pause is not known yet.
+            control.by_class.host_waits = true;
+        } else {
+            control.host_wake = control.host_wake.min(at);
+        }
         self.rearm(now);
     }
 
@@ -277,7 +497,8 @@ impl Link {
         self.commit(now);
         let control = self.control_mut()?;
         let mut released = Vec::new();
-        if control.check_at <= now {
+        let departs = control.check_at <= now;
+        if departs {
             control.check_at = Time::NEVER;
             let (bytes, packets) = control.backlog();
             control.holds.retain(|&(link, xon)| {
@@ -300,7 +521,7 @@ impl Link {
             control.host_wake = Time::NEVER;
         }
         self.rearm(now);
-        Some(Turn { released, repeats, wakes_host })
+        Some(Turn { released, repeats, wakes_host, departs })
     }
 
     /// Lets the queue hold `link`, whose packet just arrived, if its backlog has reached XOFF. Returns true if it did
@@ -390,4 +611,6 @@ pub(crate) struct Turn {
     pub(crate) repeats: Option<u16>,
     /// A host waits for this time.
     pub(crate) wakes_host: bool,
+    /// A transmission began that is to be checked.
+    pub(crate) departs: bool,
 }

@@ -4,12 +4,12 @@ use crate::config::{Change, QueueSpec, RoomNeeded};
 #[cfg(test)]
 use crate::config::{Discipline, RcpSpec};
 use crate::records::CLASSES;
-use crate::routing::network::{Limit, Loss, Room};
+use crate::routing::network::{Limit, Loss, NodeId, Room};
 use crate::wire::effects::{Draws, Effects, Gate};
 use crate::wire::memory::SharedMemory;
 #[cfg(feature = "oracle")]
 use crate::wire::packet::Packet;
-use crate::wire::pause::PauseSpec;
+use crate::wire::pause::{PauseSpec, PfcSpec};
 use crate::wire::trace::Trace;
 use sparelane_core::{Dur, Rate};
 use std::sync::Arc;
@@ -35,6 +35,12 @@ pub(crate) struct LinkSpec {
     pub(crate) is_watched: bool,
     /// The thresholds at which the sending end pauses the other end, if it does.
     pub(crate) pauses: Option<PauseSpec>,
+    /// Priority-based flow control of the sending end, which pauses classes of the other end, if it has that.
+    pub(crate) pfc: Option<PfcSpec>,
+    /// The sending router, if it has priority-based flow control.
+    pub(crate) pfc_router: Option<NodeId>,
+    /// Each class has a queue of its own, which priority-based flow control may pause.
+    pub(crate) has_class_queues: bool,
     /// The link may be paused, its queue may pause others, or it writes RCP's rate into departing packets. Packets of a
     /// FIFO or priority queue then wait in the queue, because their departure is not known on arrival.
     pub(crate) is_controlled: bool,
@@ -63,6 +69,9 @@ impl LinkSpec {
             memory: None,
             is_watched: false,
             pauses: None,
+            pfc: None,
+            pfc_router: None,
+            has_class_queues: false,
             is_controlled: false,
             changes: false,
             reorders: false,
