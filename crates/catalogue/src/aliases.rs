@@ -53,7 +53,6 @@ pub static ALIASES: &[Alias] = &[
     lacking(&["sprout"], &[], "Sprout is not built in"),
     lacking(&["verus"], &[], "Verus is not built in"),
     lacking(&["hpcc"], &[], "HPCC is not built in"),
-    lacking(&["dcqcn"], &["dctcp"], "DCQCN is not built in; dctcp reacts to marks in datacentres, too"),
     lacking(&["xcp"], &["rcp"], "XCP is not built in; rcp is explicit control by routers, too"),
     lacking(&["remy", "remycc", "lola", "aurora", "orca", "indigo"], &[], "this controller is not built in"),
     // Queues.

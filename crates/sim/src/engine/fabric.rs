@@ -596,7 +596,7 @@ impl<Q: EventQueue> LinkFabric<Q> {
     /// Passes a packet from the far end of link `from` to link `onward`, which may be a shared one.
     fn pass_on(&mut self, now: Time, from: usize, onward: u32, packet: Packet) {
         let to = onward & !SHARED;
-        if self.pfc.as_ref().is_some_and(|pfc| pfc.router_of(to).is_some()) && !packet.is_lost_on_wire() {
+        if !packet.is_lost_on_wire() && self.pfc.as_ref().is_some_and(|pfc| pfc.router_of(to).is_some()) {
             return self.pass_by_class(now, from as u32, to, &packet);
         }
         match self.memories.get(&to) {

@@ -57,12 +57,15 @@ impl Kind {
     }
 }
 
+/// A waiting packet, and the link for which it is counted.
+type Counted = (Packet, Option<u32>);
+
 enum Waiting {
     Fifo(VecDeque<Packet>),
     Priority(Box<PriorityQueue>),
     Active(Box<ActiveQueue>),
     /// A queue for each class, and the links for which packets are counted.
-    Classes(Box<[VecDeque<(Packet, Option<u32>)>; CLASSES]>),
+    Classes(Box<[VecDeque<Counted>; CLASSES]>),
 }
 
 impl Waiting {
@@ -172,6 +175,8 @@ pub(crate) struct TwoEventFabric {
     alarms: [Time; Alarm::ALL.len()],
     dropped: Vec<Packet>,
     stage_event: Option<StageEvent>,
+    /// The transmission that begins is that of a packet that did not wait.
+    is_direct: bool,
     events: u64,
 }
 
@@ -240,7 +245,7 @@ impl TwoEventFabric {
             };
             let (at, has_holds) = (port.free_at, !port.holds.is_empty());
             self.push(at, Kind::TransmissionEnds(link));
-            if has_holds || is_watched {
+            if has_holds || is_watched && !self.is_direct {
                 self.push(now, Kind::Turn(link));
             }
         }
@@ -558,7 +563,7 @@ impl TwoEventFabric {
         // An idle link transmits the packet at once, so neither the memory nor the queue's limit applies.
         let idle = !port.is_busy() && !port.is_paused(now) && !port.is_class_paused(usize::from(packet.class()));
         let refused = !planned && !idle && !self.memory_admits(link, &packet, &mut victims);
-        let mut counted_bytes = 0;
+        let (mut counted_bytes, has_others) = (0, self.ports[link as usize].backlog().1 > 0);
         let port = &mut self.ports[link as usize];
         let (bytes, packets) = port.backlog();
         if planned || refused {
@@ -612,7 +617,9 @@ impl TwoEventFabric {
             self.ports[from as usize].counted[usize::from(packet.class())] += counted_bytes;
         }
         if idle {
+            self.is_direct = !has_others;
             self.start_transmission(now, link, false);
+            self.is_direct = false;
         }
     }
 }
@@ -659,6 +666,7 @@ impl Fabric for TwoEventFabric {
             alarms: [Time::NEVER; Alarm::ALL.len()],
             dropped: Vec::new(),
             stage_event: None,
+            is_direct: false,
             events: 0,
         }
     }
