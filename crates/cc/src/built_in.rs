@@ -1,12 +1,9 @@
 //! The list of built-in controllers. No other module depends on the files in [`algos`](crate::algos).
 
 use crate::algos::{
-    bbr, bbr3, bic, cdg, compound, constant, copa, cubic, dctcp, fast, highspeed, htcp, hybla, illinois, ledbat,
+    bbr, bbr3, bic, cdg, compound, constant, copa, cubic, dcqcn, dctcp, fast, highspeed, htcp, hybla, illinois, ledbat,
     ledbat_plus_plus, lp, newreno, nv, pcc_allegro, pcc_vivace, prague, rapid, rc3, rcp, rtcp, scalable, swift, timely,
     vegas, veno, westwood, yeah,
-    bbr, bbr3, bic, cdg, compound, constant, cubic, dcqcn, dctcp, fast, highspeed, htcp, hybla, illinois, ledbat,
-    ledbat_plus_plus, lp, newreno, nv, pcc_allegro, pcc_vivace, rapid, rc3, rcp, rtcp, scalable, timely, vegas, veno,
-    westwood, yeah,
 };
 use crate::pace::HEADER_BYTES;
 use crate::param::Values;
@@ -15,8 +12,7 @@ use sparelane_core::Rate;
 use std::sync::{Arc, LazyLock};
 
 /// The built-in controllers, in the order of listings: window laws first, then rate-based and two-level controllers.
-const BUILT_IN: [Controller; 33] = [
-const BUILT_IN: [Controller; 31] = [
+const BUILT_IN: [Controller; 34] = [
     newreno::CONTROLLER,
     cubic::CONTROLLER,
     bic::CONTROLLER,
