@@ -96,6 +96,7 @@ impl Case {
         let limit = Limit::Bytes(1 << 30);
         let (discipline, bars_low_priority) = (Discipline::Fifo, false);
         let queue = QueueSpec {
+            mark_ramp: None,
             discipline,
             limit,
             mark_at: None,
