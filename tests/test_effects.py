@@ -503,6 +503,7 @@ REQUIREMENTS: dict[str, dict[str, Any]] = {
         "transport.ecn": "classic",
     },
     "table [[workload]]: after": {"workload": [LOAD | {"name": "load"}, LOAD]},
+    "controller dcqcn: r_hai": {"scheme.x.byte_counter": "3KB", "scheme.x.fast_recovery": 1},
     "workload all-reduce: compute": {"workload.repeat": 2},
     "workload all-to-all: compute": {"workload.repeat": 2},
 }
