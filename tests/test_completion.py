@@ -69,7 +69,7 @@ def test_experiments_controllers_and_entries_are_completed() -> None:
         ("scheme.rc3.feed=", ["scheme.rc3.feed=pull", "scheme.rc3.feed=push"]),
         ("workload.scheme=", ["workload.scheme=tcp", "workload.scheme=rc3"]),
         ("transport.sack=", ["transport.sack=true", "transport.sack=false"]),
-        ("queue.kind=co", ["queue.kind=codel"]),
+        ("queue.kind=co", ["queue.kind=cobalt", "queue.kind=codel"]),
         ("nonsense.", []),
         ("seed=", []),
     ],

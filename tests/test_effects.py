@@ -449,6 +449,7 @@ REQUIREMENTS: dict[str, dict[str, Any]] = {
     "topology internet2: core_rate_max": {"topology.core_rate_max": "40Mbps", "topology.core_rate_min": "10Mbps"},
     "topology file: capacity_unit": {"topology.path": "{folder}/map.xml"},
     "queue pie: mark_ecn_threshold": {"queue.ecn": True},
+    "queue fq-pie: mark_ecn_threshold": {"queue.ecn": True},
     "queue dualpi2: t_shift": {"queue.scheduler": "ts-fifo"},
     "queue fq-codel: ce_threshold_selector": {"queue.ce_threshold": "1ms"},
     "table (top level): routing": {"topology.rate": "50Mbps"},
