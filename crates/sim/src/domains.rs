@@ -98,7 +98,7 @@ pub(crate) fn division_of(config: &mut RunConfig, routes: &Routes, threads: usiz
     partition(&loaded, threads, |cable| has_effects(&config.network.cables[cable]))
 }
 
-/// The number of full packets that the links of one of so many domains can send, on average, in a window of this length.
+/// The number of full packets that the links of a domain can send in a window of this length: the mean over `domains`.
 pub(crate) fn hops_in_window(network: &Network, domains: usize, window: Dur) -> u64 {
     let rates = network.cables.iter().flat_map(|cable| cable.rates).map(Rate::as_bps);
     let all = Rate::from_bps(rates.fold(0, u64::saturating_add) / domains as u64);

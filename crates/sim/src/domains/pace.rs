@@ -13,7 +13,7 @@ const FIRST: u64 = 4;
 /// A speed counts for less with every slice, so that one that was measured long ago does not decide.
 const FADING: f64 = 0.95;
 
-/// Of this number of slices, one is for the number of threads that was slower before.
+/// The number of slices from one trial to the next. A trial runs the number of threads that was slower before.
 const TRIALS: u64 = 32;
 
 /// The speeds of a run.
