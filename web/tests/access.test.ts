@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import axe from "axe-core";
 import type { Browser, Page } from "puppeteer-core";
-import { finished, launch, press, reasonToSkip, screenshot, visit } from "./browser.ts";
+import { eventually, finished, launch, press, reasonToSkip, screenshot, visit } from "./browser.ts";
 
 const skip = reasonToSkip();
 let browser: Browser;
@@ -35,25 +35,26 @@ async function violations(page: Page): Promise<string[]> {
   });
 }
 
-/** What is opened before the check, by name. */
+/** What is opened before the checks, by name. */
 const STATES: Record<string, { fragment: string; prepare(page: Page): Promise<void> }> = {
   settings: { fragment: "", prepare: finished },
-  text: { fragment: "", prepare: opened("#scenario-tab-text") },
+  text: { fragment: "", prepare: opened("#scenario-tab-text", ".editor") },
   variants: { fragment: "#rc3-harm", prepare: finished },
   completion: { fragment: "#bufferbloat", prepare: finished },
   packets: { fragment: "#rc3-first-round-trip", prepare: finished },
-  gallery: { fragment: "", prepare: opened('[data-action="gallery"]') },
-  download: { fragment: "", prepare: opened('[data-action="download"]') },
+  gallery: { fragment: "", prepare: opened('[data-action="gallery"]', "dialog[open] .gallery") },
+  download: { fragment: "", prepare: opened('[data-action="download"]', "dialog[open] .downloads") },
   rc3: { fragment: "#rc3", prepare: drawn },
   rapid: { fragment: "#rapid", prepare: drawn },
   rtcp: { fragment: "#rtcp", prepare: drawn },
 };
 
-/** Waits for the first results, and then clicks on an element. */
-function opened(selector: string): (page: Page) => Promise<void> {
+/** Waits for the first results, clicks on an element, and waits for what it shows. */
+function opened(selector: string, shown: string): (page: Page) => Promise<void> {
   return async (page) => {
     await finished(page);
     await press(page, selector);
+    await page.waitForSelector(shown);
   };
 }
 
@@ -61,36 +62,59 @@ async function drawn(page: Page): Promise<void> {
   await page.waitForSelector(".system .chart canvas");
 }
 
-for (const isDark of [false, true]) {
-  for (const [name, { fragment, prepare }] of Object.entries(STATES)) {
-    test(`${name} has no violation, ${isDark ? "dark" : "light"}`, { skip }, async () => {
-      const { page } = await visit(browser, { fragment, isDark });
-      await prepare(page);
-      assert.deepEqual(await violations(page), []);
-      await screenshot(page, `${name}-${isDark ? "dark" : "light"}`);
-      await page.close();
-    });
-  }
+/** Changes the theme of the system, and waits until the page has drawn in it. */
+async function choose(page: Page, theme: "light" | "dark"): Promise<void> {
+  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: theme }]);
+  await page.waitForFunction((theme) => document.documentElement.dataset["theme"] === theme, {}, theme);
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
 }
 
+// Each state is opened once for all three tests, since opening takes longer than the checks.
 for (const [name, { fragment, prepare }] of Object.entries(STATES)) {
-  test(`${name} fits a screen of 400 pixels`, { skip }, async () => {
-    const { page } = await visit(browser, { fragment, width: 400, height: 800 });
+  test(`${name} is for all readers`, { skip }, async (context) => {
+    const { page } = await visit(browser, { fragment });
     await prepare(page);
-    const width = await page.evaluate(() => document.documentElement.scrollWidth);
-    await screenshot(page, `${name}-400`);
-    assert.ok(width <= 400, `the page is ${width} pixels wide`);
+    for (const theme of ["light", "dark"] as const) {
+      await context.test(`${name} has no violation, ${theme}`, async () => {
+        await choose(page, theme);
+        assert.deepEqual(await violations(page), []);
+        await screenshot(page, `${name}-${theme}`);
+      });
+    }
+    await context.test(`${name} fits a screen of 400 pixels`, async () => {
+      await choose(page, "light");
+      await page.setViewport({ width: 400, height: 800 });
+      await eventually(async () => {
+        const width = await page.evaluate(() => document.documentElement.scrollWidth);
+        assert.ok(width <= 400, `the page is ${width} pixels wide`);
+      });
+      await screenshot(page, `${name}-400`);
+    });
     await page.close();
   });
 }
+
+test("the page opens in the theme of the system, and on a narrow screen", { skip }, async () => {
+  const { page } = await visit(browser, { isDark: true, width: 400, height: 800 });
+  await finished(page);
+  assert.equal(await page.evaluate(() => document.documentElement.dataset["theme"]), "dark");
+  await eventually(async () => {
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(width <= 400, `the page is ${width} pixels wide`);
+  });
+  await screenshot(page, "settings-dark-400");
+  await page.close();
+});
 
 test("tabs move by arrow keys", { skip }, async () => {
   const { page } = await visit(browser);
   await finished(page);
   await page.focus("#view-tab-time");
   await page.keyboard.press("ArrowRight");
-  assert.equal(await page.$eval("#view-tab-completion", (tab) => tab.getAttribute("aria-selected")), "true");
-  assert.equal(await page.evaluate(() => document.activeElement?.id), "view-tab-completion");
+  await eventually(async () => {
+    assert.equal(await page.$eval("#view-tab-completion", (tab) => tab.getAttribute("aria-selected")), "true");
+    assert.equal(await page.evaluate(() => document.activeElement?.id), "view-tab-completion");
+  });
 });
 
 test("a chart has a cursor and a zoom by keyboard", { skip }, async () => {

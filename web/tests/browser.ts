@@ -10,8 +10,17 @@ const ROOT = process.cwd();
 export const PAGE = join(ROOT, "dist/index.html");
 export const SCREENSHOTS = join(ROOT, "build/screenshots");
 const CHROMIUM = [process.env["CHROMIUM"], "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-/** The time after which a test that waits has failed, milliseconds. */
-export const HANG_MS = 60_000;
+/**
+ * How many times slower the page runs than this machine allows: Chromium throttles the processor by this factor, and
+ * frames come as late as on a busy machine. A test that reads the page before it is drawn then fails each time.
+ */
+const SLOWDOWN = Math.max(1, Number(process.env["SPARELANE_WEB_SLOWDOWN"]) || 1);
+/** The additional delay of a frame per unit of slowdown beyond 1, milliseconds. */
+const LATE_FRAME_MS = 50;
+/** The time after which a test that waits has failed, milliseconds: twenty times that of the slowest wait. */
+export const HANG_MS = 120_000 * SLOWDOWN;
+/** The time between two attempts of `eventually`, milliseconds. */
+const RETRY_MS = 50;
 
 /** The reason for skipping the tests of the page; `false` if they can run. */
 export function reasonToSkip(): string | false {
@@ -64,8 +73,38 @@ export async function visit(browser: Browser, options: Options = {}): Promise<Vi
     const isOwn = request.isNavigationRequest() && address.startsWith("file:");
     if (!isOwn && !/^(blob|data):/.test(address)) requests.push(address);
   });
+  if (SLOWDOWN > 1) await slowDown(page);
   await page.goto(`${pathToFileURL(PAGE)}${fragment}`);
   return { page, errors, requests };
+}
+
+async function slowDown(page: Page): Promise<void> {
+  await page.emulateCPUThrottling(SLOWDOWN);
+  await page.evaluateOnNewDocument(
+    (delay) => {
+      const inTime = globalThis.requestAnimationFrame;
+      globalThis.requestAnimationFrame = (callback) => setTimeout(() => inTime(callback), delay) as unknown as number;
+    },
+    LATE_FRAME_MS * (SLOWDOWN - 1),
+  );
+}
+
+/**
+ * Repeats a check until it passes. After `HANG_MS` it fails with the last error of the check.
+ *
+ * The page draws in the next frame after an input, so each test that reads the page after an input needs this, or
+ * `waitForFunction`.
+ */
+export async function eventually<Value>(check: () => Promise<Value>): Promise<Value> {
+  const end = performance.now() + HANG_MS;
+  for (;;) {
+    try {
+      return await check();
+    } catch (error) {
+      if (performance.now() > end) throw error;
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    }
+  }
 }
 
 /** Waits until all runs are over, and their results are shown. */
@@ -83,7 +122,7 @@ export async function digests(page: Page): Promise<string[]> {
   );
 }
 
-/** Clicks on an element by its selector, even if it is beyond the window. */
+/** Clicks on an element by its selector, even if it is beyond the window. The page draws the effect a frame later. */
 export async function press(page: Page, selector: string): Promise<void> {
   await page.waitForSelector(selector);
   await page.$eval(selector, (element) => (element as HTMLElement).click());
@@ -96,8 +135,9 @@ export async function ask(page: Page, id: string): Promise<void> {
   await page.waitForSelector(`.banner[data-shown="${id}"]`);
 }
 
-/** The text of the editor, which is in a shadow tree. */
+/** The text of the editor, which is in a shadow tree. Waits until the editor is shown. */
 export async function editorText(page: Page): Promise<string> {
+  await page.waitForSelector(".editor");
   return page.$eval(".editor", (element) => {
     const lines = element.shadowRoot?.querySelectorAll(".cm-line") ?? [];
     return Array.from(lines, (line) => line.textContent ?? "").join("\n");

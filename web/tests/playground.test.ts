@@ -3,7 +3,18 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser, Page } from "puppeteer-core";
-import { ask, digests, editorText, finished, launch, press, reasonToSkip, type Visit, visit } from "./browser.ts";
+import {
+  ask,
+  digests,
+  editorText,
+  eventually,
+  finished,
+  launch,
+  press,
+  reasonToSkip,
+  type Visit,
+  visit,
+} from "./browser.ts";
 
 const skip = reasonToSkip();
 let browser: Browser;
@@ -39,6 +50,7 @@ async function enter(page: Page, selector: string, value: string, event: "input"
 
 async function show(page: Page, side: "form" | "text"): Promise<void> {
   await press(page, `#scenario-tab-${side}`);
+  await page.waitForSelector(`.scenario[data-side="${side}"]`);
 }
 
 test("the page opens with a result, and prints its time", { skip }, async () => {
@@ -89,11 +101,13 @@ test("a slider changes the scenario, and a run follows", { skip }, async () => {
     {},
     before,
   );
-  const text = await page.$eval(
-    '[data-path="queue.limit"] input[type="text"]',
-    (element) => (element as HTMLInputElement).value,
-  );
-  assert.equal(text, "0.1bdp");
+  await eventually(async () => {
+    const text = await page.$eval(
+      '[data-path="queue.limit"] input[type="text"]',
+      (element) => (element as HTMLInputElement).value,
+    );
+    assert.equal(text, "0.1bdp");
+  });
 });
 
 test("a mistake is shown at its line and at its control, and can be corrected", { skip }, async () => {
@@ -101,10 +115,12 @@ test("a mistake is shown at its line and at its control, and can be corrected", 
   await finished(page);
   await enter(page, '[data-path="topology.bottleneck_rate"] input[type="text"]', "fast");
   await page.waitForSelector(".mistakes li");
-  const message = await page.$eval(".mistakes", (element) => element.textContent ?? "");
-  assert.match(message, /Line 10/);
-  assert.match(message, /bottleneck_rate/);
-  assert.ok(await page.$('[data-path="topology.bottleneck_rate"] .mistake'));
+  await eventually(async () => {
+    const message = await page.$eval(".mistakes", (element) => element.textContent ?? "");
+    assert.match(message, /Line 10/);
+    assert.match(message, /bottleneck_rate/);
+    assert.ok(await page.$('[data-path="topology.bottleneck_rate"] .mistake'));
+  });
   await press(page, ".mistakes button");
   const marked = await page.waitForFunction(
     () => document.querySelector(".editor")?.shadowRoot?.querySelector(".cm-lintRange-error")?.textContent,
@@ -121,6 +137,7 @@ test("variants are compared in words, and a change of one is marked", { skip }, 
   const page = await open();
   await finished(page);
   await press(page, ".variants .add");
+  await page.waitForFunction(() => document.querySelectorAll(".variants li").length === 2);
   await enter(page, '[data-path="scheme.cubic.controller"] select', "bbr");
   await page.waitForFunction(() => document.querySelectorAll("[data-digest]").length === 2);
   await finished(page);
@@ -168,7 +185,7 @@ test("the animation draws packets that move", { skip }, async () => {
   const paused = await picture();
   // One event may move packets by less than a pixel.
   for (let step = 0; step < 30; step += 1) await press(page, ".controls .buttons button:nth-child(2)");
-  assert.notEqual(await picture(), paused);
+  await eventually(async () => assert.notEqual(await picture(), paused));
 });
 
 test("an address restores scenarios, results and view", { skip }, async () => {
