@@ -148,6 +148,8 @@ def controller(name: str) -> Case:
             more |= {"transport.ecn": "accurate", "queue.mark_at": "5packets"}
         case "dcqcn":
             more |= {"transport.ecn": "dctcp", "queue.mark_at": "5packets"}
+        case "hpcc":
+            more |= {"queue.kind": "priority", "queue.limit": "100packets"}
         case "rcp":
             more |= {"queue.rcp": {}}
         case "rapid":
@@ -503,6 +505,8 @@ REQUIREMENTS: dict[str, dict[str, Any]] = {
         "link": {"select": "all", "pfc": {"xoff": "900KB"}},
         "transport.ecn": "classic",
     },
+    "table [queue]: telemetry": {"queue.kind": "priority", "nic.kind": "priority", "scheme.x.controller": "hpcc"} | CLASSES,
+    "table [[queue_at]]: telemetry": {"queue_at.kind": "fifo", "scheme.x.controller": "hpcc"},
     "table [[workload]]: after": {"workload": [LOAD | {"name": "load"}, LOAD]},
     "controller dcqcn: r_hai": {"scheme.x.byte_counter": "3KB", "scheme.x.fast_recovery": 1},
     "workload all-reduce: compute": {"workload.repeat": 2},

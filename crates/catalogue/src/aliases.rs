@@ -52,7 +52,12 @@ pub static ALIASES: &[Alias] = &[
     lacking(&["tahoe"], &[], "TCP Tahoe is not built in"),
     lacking(&["sprout"], &[], "Sprout is not built in"),
     lacking(&["verus"], &[], "Verus is not built in"),
-    lacking(&["hpcc"], &[], "HPCC is not built in"),
+    called(&["hpcc++", "hpccpp"], &["hpcc"], "HPCC is hpcc; HPCC++ is not built in"),
+    done_by(
+        &["int", "inbandtelemetry", "innetworktelemetry"],
+        &["[queue] telemetry"],
+        "routers write telemetry into packets of hpcc; telemetry of [queue] sets what the records count",
+    ),
     lacking(&["xcp"], &["rcp"], "XCP is not built in; rcp is explicit control by routers, too"),
     lacking(&["remy", "remycc", "lola", "aurora", "orca", "indigo"], &[], "this controller is not built in"),
     // Queues.

@@ -12,6 +12,7 @@ pub mod dcqcn;
 pub mod dctcp;
 pub mod fast;
 pub mod highspeed;
+pub mod hpcc;
 pub mod htcp;
 pub mod hybla;
 pub mod illinois;

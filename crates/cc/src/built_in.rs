@@ -1,9 +1,9 @@
 //! The list of built-in controllers. No other module depends on the files in [`algos`](crate::algos).
 
 use crate::algos::{
-    bbr, bbr3, bic, cdg, compound, constant, copa, cubic, dcqcn, dctcp, fast, highspeed, htcp, hybla, illinois, ledbat,
-    ledbat_plus_plus, lp, newreno, nv, pcc_allegro, pcc_vivace, prague, rapid, rc3, rcp, rtcp, scalable, swift, timely,
-    vegas, veno, westwood, yeah,
+    bbr, bbr3, bic, cdg, compound, constant, copa, cubic, dcqcn, dctcp, fast, highspeed, hpcc, htcp, hybla, illinois,
+    ledbat, ledbat_plus_plus, lp, newreno, nv, pcc_allegro, pcc_vivace, prague, rapid, rc3, rcp, rtcp, scalable, swift,
+    timely, vegas, veno, westwood, yeah,
 };
 use crate::pace::HEADER_BYTES;
 use crate::param::Values;
@@ -12,7 +12,7 @@ use sparelane_core::Rate;
 use std::sync::{Arc, LazyLock};
 
 /// The built-in controllers, in the order of listings: window laws first, then rate-based and two-level controllers.
-const BUILT_IN: [Controller; 34] = [
+const BUILT_IN: [Controller; 35] = [
     newreno::CONTROLLER,
     cubic::CONTROLLER,
     bic::CONTROLLER,
@@ -27,6 +27,7 @@ const BUILT_IN: [Controller; 34] = [
     timely::CONTROLLER,
     swift::CONTROLLER,
     dcqcn::CONTROLLER,
+    hpcc::CONTROLLER,
     vegas::CONTROLLER,
     nv::CONTROLLER,
     fast::CONTROLLER,

@@ -60,9 +60,51 @@ pub struct Needs {
     /// Requests exact [`Ack::ecn_echo`] and [`Ack::marked_bytes`] (RFC 8257 section 3.2, RFC 9768). Both ends must be
     /// configured for it.
     pub exact_marks: bool,
+    /// Requests [`CongestionControl::on_telemetry`]. Data packets then carry in-band telemetry, which takes
+    /// [`TELEMETRY_BYTES`] of every packet.
+    pub telemetry: bool,
     /// The controller is scalable (RFC 9331 section 4): its rate falls with the reciprocal of the marked share. If both
     /// ends negotiate accurate ECN, its packets are ECT(1).
     pub scalable: bool,
+}
+
+/// The bytes that in-band telemetry takes in every packet: 2 bytes for the number of hops and the path, and 8 bytes for
+/// each of 5 hops (HPCC, SIGCOMM 2019 section 4.1).
+pub const TELEMETRY_BYTES: u64 = 42;
+
+/// The path from a sender to its receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathFacts {
+    /// The number of routers.
+    pub routers: u32,
+    /// The time for a full packet to the receiver and an acknowledgment back, while nothing else is on the path.
+    pub base_rtt: Dur,
+}
+
+/// The state of an output port when a data packet left it, as in-band telemetry reports it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// The number of the port, which no other port has.
+    pub port: u32,
+    /// The rate of its link.
+    pub rate: Rate,
+    /// The time at which the transmission of the packet began.
+    pub at: Time,
+    /// Bytes that waited at this time, without the packet.
+    pub queue_bytes: u64,
+    /// Bytes that the port had sent before the packet.
+    pub sent_bytes: u64,
+}
+
+/// The telemetry that a segment collected on its path, as its acknowledgment returns it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Telemetry<'a> {
+    /// The segment's number, counted from 0 at the start of the connection.
+    pub segment: Seq,
+    /// The number of the next new segment (SND.NXT).
+    pub next: Seq,
+    /// The ports that wrote telemetry, in the order of the path.
+    pub hops: &'a [Hop],
 }
 
 /// The rate sample that a delivered segment yields (draft-cheng-iccrg-delivery-rate-estimation-02). Volumes are class-0
@@ -387,16 +429,22 @@ pub trait CongestionControl: Any + Debug + Send {
         let _ = bytes;
     }
 
-    /// Reports the number of routers on the path to the receiver, before [`on_established`](Self::on_established). Real
-    /// networks do not report it.
-    fn on_path(&mut self, routers: u32) {
-        let _ = routers;
+    /// Reports the path to the receiver, before [`on_established`](Self::on_established). Real networks do not report
+    /// it.
+    fn on_path(&mut self, path: PathFacts) {
+        let _ = path;
     }
 
     /// Reports that the handshake is complete. Nothing has been sent yet. `explicit_rate` is as in
     /// [`Ack::explicit_rate`].
     fn on_established(&mut self, explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
         let _ = (explicit_rate, cx);
+    }
+
+    /// Reports the telemetry that the next acknowledgment of class 0 returns, before [`on_ack`](Self::on_ack). Called
+    /// only if [`Needs::telemetry`] is set.
+    fn on_telemetry(&mut self, telemetry: &Telemetry<'_>, cx: &mut Cx<'_>) {
+        let _ = (telemetry, cx);
     }
 
     /// Reports an acknowledgment, after loss detection.

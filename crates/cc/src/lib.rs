@@ -26,8 +26,8 @@ pub mod window;
 pub mod wire;
 
 pub use contract::{
-    Ack, Congestion, CongestionControl, Cx, Delivery, Departure, Limits, Lost, Needs, Offer, Permit, Phase, Plan,
-    Received, Restart, RestartRule, Sent, TailOffer, WhichEnd,
+    Ack, Congestion, CongestionControl, Cx, Delivery, Departure, Hop, Limits, Lost, Needs, Offer, PathFacts, Permit,
+    Phase, Plan, Received, Restart, RestartRule, Sent, TELEMETRY_BYTES, TailOffer, Telemetry, WhichEnd,
 };
 pub use param::{DefaultValue, Kind, Param, ParamError, Reads, UNBOUNDED, Unit, Value, Values};
 pub use registry::{Blueprint, BuildError, Built, Controller, Registry, build};

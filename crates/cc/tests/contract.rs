@@ -1,8 +1,8 @@
 //! The contract that every registered controller keeps, alone and inside RC3.
 
 use sparelane_cc::{
-    Ack, BuildError, Built, Congestion, CongestionControl, Controller, Cx, Delivery, Departure, Kind, Lost, Needs,
-    Offer, Param, Permit, Phase, Received, Sent, TailOffer, Value, Values, WhichEnd, build,
+    Ack, BuildError, Built, Congestion, CongestionControl, Controller, Cx, Delivery, Departure, Hop, Kind, Lost, Needs,
+    Offer, Param, Permit, Phase, Received, Sent, TailOffer, Telemetry, Value, Values, WhichEnd, build,
 };
 use sparelane_cc::{Blueprint, Registry};
 use sparelane_core::{Domain, Dur, Rate, Stream, Time};
@@ -153,6 +153,18 @@ impl Connection {
         };
         let rtt = (self.now > Time::ZERO).then_some(Dur::from_ms(30));
         let mut cx = Cx { now: self.now, mss_bytes: MSS, srtt: rtt, min_rtt: rtt, rng: &mut self.rng };
+        if self.needs.telemetry {
+            let hops = [0, 1, 2].map(|port| Hop {
+                port,
+                rate: Rate::from_bps(1 + self.events.below(10_000_000_000)),
+                at: Time::from_ps(self.now.as_ps() - self.events.below(self.now.as_ps() / 2 + 1)),
+                queue_bytes: self.events.below(1_000_000),
+                sent_bytes: self.events.below(1_000_000_000),
+            });
+            let (segment, next) = (self.sent_segments.saturating_sub(self.events.below(100)), self.sent_segments);
+            let count = self.events.below(4) as usize;
+            self.cc.on_telemetry(&Telemetry { segment, next, hops: &hops[..count] }, &mut cx);
+        }
         self.cc.on_ack(&ack, &mut cx);
         if self.events.below(50) == 0 {
             self.phase = Phase::Open;

@@ -8,6 +8,7 @@ use sparelane_core::{Dur, Rate, Time};
 use sparelane_scenario::{Scenario, ScenarioError};
 use sparelane_sim::{
     Change, Discipline, HostSpec, Limit, Loss, NodeId, QueueSpec, RoomNeeded, Routes, RunConfig, SwitchSpec,
+    TelemetryKind,
 };
 use std::net::Ipv4Addr;
 use thiserror::Error;
@@ -142,6 +143,7 @@ impl Plan {
             push_out: false,
             room: RoomNeeded::Packet,
             rcp: None,
+            telemetry: TelemetryKind::Off,
         };
         (plan.config.router_queue, plan.config.nic_queue) = (queue.clone(), queue);
         plan.config.queues_at.clear();

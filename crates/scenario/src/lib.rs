@@ -55,6 +55,7 @@ mod schemes;
 mod size;
 mod switch;
 mod tables;
+mod telemetry;
 mod transport;
 mod warnings;
 

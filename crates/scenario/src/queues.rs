@@ -7,7 +7,9 @@ use sparelane_catalogue::schema::ScenarioError;
 use sparelane_catalogue::schema::{Fallback, Key, Kind, Shape};
 use sparelane_catalogue::schema::{Field, Section};
 use sparelane_cc::Value;
-use sparelane_sim::{Discipline, FullInterface, Limit, MarkRamp, Network, Node, NodeKind, QueueSpec, RoomNeeded};
+use sparelane_sim::{
+    Discipline, FullInterface, Limit, MarkRamp, Network, Node, NodeKind, QueueSpec, RoomNeeded, TelemetryKind,
+};
 
 const KIND: Key = Key::new(
     "kind",
@@ -70,6 +72,14 @@ const ROOM: Key = Key::new(
     "the free space that a packet needs under a limit in bytes: its own size, or the size of the largest packet of \
      the run, as in devices of ns-3; fifo and priority only",
 );
+const TELEMETRY: Key = Key::new(
+    "telemetry",
+    Kind::Choice(&["port", "class", "off"]),
+    AS_IN_QUEUE,
+    "the records that a router writes into packets of hpcc: about packets of all classes (port), about those of the \
+     packet's class and of higher ones (class), or none; fifo and priority only",
+)
+.from("HPCC, SIGCOMM 2019");
 const RCP: Key = Key::new(
     "rcp",
     Kind::Special("a table, possibly empty", &Shape::Table("queue.rcp")),
@@ -89,6 +99,7 @@ pub static ROUTER_QUEUE: &[Key] = &[
     Key { default: Fallback::Value("carry"), ..LOW_PRIORITY },
     Key { default: Fallback::Value("true"), ..PUSH_OUT },
     Key { default: Fallback::Value("packet"), ..ROOM },
+    Key { default: Fallback::Value("port"), ..TELEMETRY },
     RCP,
 ];
 
@@ -100,6 +111,7 @@ pub static QUEUE_KEYS: &[Key] = &[
     LOW_PRIORITY,
     PUSH_OUT,
     ROOM,
+    TELEMETRY,
 ];
 
 /// The keys of `[nic]`.
@@ -198,6 +210,7 @@ fn read_queue(section: &Section<'_>, kinds: &Kinds, schemes: &Schemes, bdp: u64)
         push_out: true,
         room: RoomNeeded::Packet,
         rcp: section.maybe("rcp", rcp_rates::read)?,
+        telemetry: TelemetryKind::Port,
     };
     read_differing(section, (&usual, None), kinds, schemes, bdp)
 }
@@ -249,6 +262,14 @@ pub fn read_differing(
     if let (Some(field), false) = (section.given("room"), is_plain) {
         return Err(field.error(format!("a {kind} queue admits by its own law; allowed: with kind = fifo or priority")));
     }
+    let telemetry = section.maybe("telemetry", Field::choice)?.map(|word| match word {
+        "off" => TelemetryKind::Off,
+        "class" => TelemetryKind::Class,
+        _ => TelemetryKind::Port,
+    });
+    if let (Some(field), false) = (section.given("telemetry"), is_plain || telemetry == Some(TelemetryKind::Off)) {
+        return Err(field.error(format!("a {kind} queue writes no telemetry; allowed: with kind = fifo or priority")));
+    }
     Ok(QueueSpec {
         discipline,
         limit,
@@ -258,6 +279,7 @@ pub fn read_differing(
         push_out: push_out.unwrap_or(usual.push_out),
         room: room.unwrap_or(usual.room),
         rcp: usual.rcp,
+        telemetry: telemetry.unwrap_or(usual.telemetry),
     })
 }
 

@@ -16,7 +16,7 @@ use crate::schemes::Schemes;
 use crate::warnings::{self, Facts, Ports};
 use crate::{
     changes, cross_traffic, drops, effects, host, links, measure, packet_log, pause, pfc, queue_at, rcp_rates,
-    sampling, switch,
+    sampling, switch, telemetry,
     transport::{self, Transport},
 };
 use sparelane_catalogue::schema::ScenarioError;
@@ -437,6 +437,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
     };
     pause::check(&facts)?;
     pfc::check(&facts)?;
+    telemetry::check(&facts)?;
     // Warnings of the topology apply to a simulation and to an emulation.
     for warning in warnings.list() {
         emulation_warnings.add(warning);

@@ -6,10 +6,10 @@ use sparelane_catalogue::schema::ScenarioError;
 use sparelane_catalogue::schema::document::Item;
 use sparelane_catalogue::schema::{Fallback, Key, Kind, Shape};
 use sparelane_catalogue::schema::{Field, Section};
-use sparelane_cc::{Blueprint, Controller, DefaultValue, Registry, Value, Values};
+use sparelane_cc::{Blueprint, Controller, DefaultValue, Registry, TELEMETRY_BYTES, Value, Values};
 use sparelane_core::Rate;
-use sparelane_sim::{CLASSES, Scheme};
-use sparelane_transport::Ecn;
+use sparelane_sim::{CLASSES, MAX_PACKET_BYTES, Scheme};
+use sparelane_transport::{Ecn, MAX_HEADER_BYTES};
 use std::sync::Arc;
 
 /// The keys of every scheme; the parameters of its controller are added.
@@ -104,7 +104,7 @@ fn read_scheme(
         Some(field) => transport::read(field, transport)?,
         None => transport,
     };
-    let Transport { preset, config: transport } = transport;
+    let Transport { preset, config: mut transport } = transport;
     let (values, inner) = values(controller, &section, registry, preset)?;
     let plan = Blueprint {
         line_rate,
@@ -126,6 +126,17 @@ fn read_scheme(
         };
         if let Some(message) = lacks {
             return Err(section.need("controller")?.error(message));
+        }
+    }
+    if built.needs().telemetry {
+        transport.header_bytes += TELEMETRY_BYTES;
+        if transport.header_bytes > MAX_HEADER_BYTES || transport.packet_bytes() > MAX_PACKET_BYTES {
+            return Err(section.need("controller")?.error(format!(
+                "telemetry adds {TELEMETRY_BYTES} bytes to each header, which makes {} bytes, and a packet {}; allowed: \
+                 headers up to {MAX_HEADER_BYTES}B and packets up to {MAX_PACKET_BYTES}B",
+                transport.header_bytes,
+                transport.packet_bytes()
+            )));
         }
     }
     let class = section.need("class")?.whole()? as u8;

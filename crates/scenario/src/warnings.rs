@@ -26,6 +26,7 @@ use crate::pfc;
 use crate::queue_at::{Differing, QUEUE_AT};
 use crate::queues::{NIC_QUEUE, QUEUE_KEYS, Queues, ROUTER_QUEUE};
 use crate::schemes::Schemes;
+use crate::telemetry;
 use sparelane_catalogue::queue::Queues as Kinds;
 use sparelane_catalogue::schema::{Document, ScenarioError, Section, Warnings};
 use sparelane_catalogue::workload::Found;
@@ -138,6 +139,7 @@ pub(crate) fn of_simulation(facts: &Facts<'_>, document: &Document, warnings: &W
     periods::check(facts, warnings)?;
     pause::warn(facts, warnings)?;
     pfc::warn(facts, warnings)?;
+    telemetry::warn(facts, warnings)?;
     for path in document.unread() {
         warnings.add(format!("{path} has no effect: nothing in this scenario uses it"));
     }
@@ -167,14 +169,14 @@ pub(crate) fn of_emulation(facts: &Facts<'_>, warnings: &Warnings) -> Result<(),
 }
 
 /// Warns that the key `name` of `section` has no effect, if it is given there and is not the default.
-fn idle(section: &Section<'_>, name: &str, reason: &str, warnings: &Warnings) {
+pub(crate) fn idle(section: &Section<'_>, name: &str, reason: &str, warnings: &Warnings) {
     if let Some(field) = section.changed(name) {
         warnings.add(field.without_effect(reason));
     }
 }
 
 /// Calls `act` with each table that is about queues: `[queue]`, `[nic]`, and every `[[queue_at]]`.
-fn each_queue_table(facts: &Facts<'_>, mut act: impl FnMut(&Section<'_>)) -> Result<(), ScenarioError> {
+pub(crate) fn each_queue_table(facts: &Facts<'_>, mut act: impl FnMut(&Section<'_>)) -> Result<(), ScenarioError> {
     let laws = facts.kinds.all_keys();
     act(&facts.root.need("queue")?.section(&[ROUTER_QUEUE, &laws])?);
     act(&facts.root.need("nic")?.section(&[NIC_QUEUE, &laws])?);

@@ -11,6 +11,7 @@ use crate::routing::network::{Limit, Loss, Network, NodeId};
 use crate::wire::fault::Drop;
 use crate::wire::memory::SwitchSpec;
 use crate::wire::qdisc::ActiveSpec;
+use crate::wire::telemetry::TelemetryKind;
 use sparelane_cc::Values;
 use sparelane_cc::{Blueprint, Built, Controller, Registry};
 use sparelane_core::{Dur, Rate, Stream, Time};
@@ -112,9 +113,16 @@ pub struct QueueSpec {
     pub room: RoomNeeded,
     /// Parameters of RCP's rate computation; `None` computes no rate.
     pub rcp: Option<RcpSpec>,
+    /// The bytes that in-band telemetry counts, at routers with a FIFO or priority queue.
+    pub telemetry: TelemetryKind,
 }
 
 impl QueueSpec {
+    /// Returns true if the queue writes in-band telemetry into packets of flows that need it.
+    pub fn writes_telemetry(&self) -> bool {
+        self.discipline.active().is_none() && self.telemetry != TelemetryKind::Off
+    }
+
     /// A FIFO queue of this size, which neither marks nor refuses classes.
     pub(crate) fn fifo(limit: Limit) -> QueueSpec {
         QueueSpec {
@@ -126,6 +134,7 @@ impl QueueSpec {
             push_out: true,
             room: RoomNeeded::Packet,
             rcp: None,
+            telemetry: TelemetryKind::Port,
         }
     }
 }
@@ -217,6 +226,11 @@ impl Scheme {
     /// Returns true if controllers of the scheme may run on several threads.
     pub(crate) fn runs_on_any_thread(&self) -> bool {
         self.any_controller().is_ok_and(|cc| !cc.needs_one_thread())
+    }
+
+    /// Returns true if packets of the scheme collect in-band telemetry.
+    pub fn wants_telemetry(&self) -> bool {
+        self.any_controller().is_ok_and(|cc| cc.needs().telemetry)
     }
 
     /// Builds a controller for no connection in particular, to query its properties.

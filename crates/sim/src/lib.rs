@@ -53,4 +53,5 @@ pub use wire::fault::Drop;
 pub use wire::memory::SwitchSpec;
 pub use wire::pause::{PauseSpec, PfcSpec};
 pub use wire::qdisc;
+pub use wire::telemetry::TelemetryKind;
 pub use wire::trace;

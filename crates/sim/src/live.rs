@@ -17,6 +17,7 @@ use crate::routing::routes::{Routes, link_of};
 use crate::simulation::{BuildError, check_paths};
 use crate::wire::link::LinkSpec;
 use crate::wire::packet::{Fields, Flags, NO_BLOCKS, Packet};
+use crate::wire::telemetry::TelemetrySlab;
 use crate::world::link_specs;
 use sparelane_core::Time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -104,7 +105,7 @@ impl LiveNetwork {
         }
         let routes = check_paths(config)?;
         let hosts = Hosts::new(config.host, &config.hosts_at);
-        let mut specs = link_specs(config, &hosts, &BTreeSet::new());
+        let mut specs = link_specs(config, &hosts, &BTreeSet::new(), &TelemetrySlab::default());
         // The rate and delay of a fused link cannot change, and watched links are never fused.
         specs.iter_mut().for_each(|spec| spec.is_watched = true);
         Ok(LiveNetwork {

@@ -11,4 +11,5 @@ pub mod qdisc;
 pub(crate) mod rate_header;
 pub(crate) mod rcp_meter;
 pub(crate) mod sack_slab;
+pub mod telemetry;
 pub mod trace;

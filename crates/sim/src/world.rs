@@ -47,6 +47,8 @@ use crate::records::Records;
 use crate::routing::routes::Routes;
 use crate::wire::packet::{DATAGRAMS, Flags, Packet};
 use crate::wire::sack_slab::BlockSlab;
+use crate::wire::telemetry::TelemetrySlab;
+use sparelane_cc::Hop;
 use sparelane_core::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -62,6 +64,8 @@ pub(crate) struct World<F> {
     timers: Timers,
     /// SACK blocks of acknowledgments in flight.
     blocks: BlockSlab,
+    /// The telemetry of the acknowledgment that is delivered.
+    hops: Vec<Hop>,
     waiting: Waiting,
     hosts: AtHosts,
     thresholds: Thresholds,
@@ -137,14 +141,15 @@ impl Parts {
         let queues_in_view = observers.take_queues();
         // A packet that leaves a watched port must leave it as an event, so watched links are never fused.
         let watched = queues_in_view.union(&observers.ports).copied().collect();
-        let links = link_specs(&config, &hosts, &watched);
+        let telemetry = TelemetrySlab::default();
+        let links = link_specs(&config, &hosts, &watched, &telemetry);
         let changes = Changes::new(config.changes, &config.network, &links, config.stop);
         let (network, links, routes) = (Arc::new(config.network), Arc::new(links), Arc::new(routes));
         Parts {
             hosts,
             full_interface: config.nic_full,
             observers,
-            layout: Layout { network, links, routes, positions: Positions::default(), queues_in_view },
+            layout: Layout { network, links, routes, positions: Positions::default(), queues_in_view, telemetry },
             changes,
             flows: config.flows,
             cross_traffic: config.cross_traffic,
@@ -188,6 +193,7 @@ impl<F: Fabric> World<F> {
             free_slots: BinaryHeap::new(),
             timers: Timers::default(),
             blocks: BlockSlab::default(),
+            hops: Vec::new(),
             waiting: Waiting { pullers: Pullers::default(), queueing: Queueing::of(full_interface) },
             hosts: AtHosts { specs: hosts, interfaces, processors: Processors::default(), departures },
             thresholds: Thresholds::default(),
@@ -330,6 +336,12 @@ impl<F: Fabric> World<F> {
         }
         if packet.flow() < DATAGRAMS && packet.flags().kind() == Flags::ACK {
             copy.set_blocks(self.blocks.copied(packet.blocks()));
+            let telemetry = self.blocks.telemetry_at(copy.blocks());
+            if telemetry > 0 {
+                copy.set_blocks(self.blocks.with_telemetry(copy.blocks(), self.layout.telemetry.copied(telemetry)));
+            }
+        } else if packet.telemetry() > 0 {
+            copy.set_trigger(self.layout.telemetry.copied(packet.telemetry()));
         }
         self.fabric.add_copy(self.now, link, copy);
     }
@@ -351,6 +363,12 @@ impl<F: Fabric> World<F> {
         if flow.traits.is_followed {
             self.report_loss(packet);
         }
+        let telemetry = if packet.flags().kind() == Flags::ACK {
+            self.blocks.telemetry_at(packet.blocks())
+        } else {
+            packet.telemetry()
+        };
+        self.layout.telemetry.release(telemetry);
         if packet.flags().kind() == Flags::ACK {
             self.blocks.release(packet.blocks());
         }
@@ -378,6 +396,7 @@ impl<F: Fabric> World<F> {
         }
         let flow = &mut self.flows[slot as usize];
         flow.open = false;
+        self.layout.telemetry.release(std::mem::take(&mut flow.echoes.telemetry));
         let id = flow.id;
         self.forget_drops(id, slot);
         let flow = &self.flows[slot as usize];
@@ -400,7 +419,7 @@ impl<F: Fabric> World<F> {
     /// Entries of the slab in use. Each must belong to a packet in flight, or the slab leaks.
     #[cfg(any(test, feature = "oracle"))]
     pub(crate) fn blocks_in_use(&self) -> usize {
-        self.blocks.in_use()
+        self.blocks.in_use() + self.layout.telemetry.in_use()
     }
 }
 

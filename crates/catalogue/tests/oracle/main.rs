@@ -26,7 +26,7 @@ use sparelane_sim::{
     AggregateSpec, Cable, Change, ConstantSpec, CrossTraffic, Discipline, Drop, FlowSource, FullInterface, HostAt,
     HostSpec, Interrupts, Limit, Loss, Machine, MarkRamp, Network, NodeId, NodeKind, PacketTable, Pattern, PauseSpec,
     PfcSpec, QueueAt, QueueSpec, RcpSpec, Records, RoomNeeded, Routing, RunConfig, Scheme, ScriptedChange, Stalls,
-    SwitchSpec, Threads, TimestampAt, TokenBucket, Writes,
+    SwitchSpec, TelemetryKind, Threads, TimestampAt, TokenBucket, Writes,
 };
 use sparelane_transport::{DelayedAck, Ecn, TransportConfig};
 
@@ -196,6 +196,7 @@ fn queue(rng: &mut Stream) -> QueueSpec {
         push_out: rng.below(3) != 0,
         room: [RoomNeeded::Packet, RoomNeeded::FullPacket][rng.below(2) as usize],
         rcp,
+        telemetry: TelemetryKind::Port,
     }
 }
 
@@ -662,6 +663,43 @@ fn random_scenarios_with_priority_flow_control_give_the_same_records_in_both_eng
         marked += fast.links.marked_packets.iter().sum::<u64>();
     }
     assert!(frames > 500 && silent > 50 && marked > 50, "{frames} frames, {silent} paused links, {marked} marks");
+}
+
+/// Gives half of the schemes, and those inside RC3, HPCC as controller, and routers records of every kind.
+fn with_telemetry(mut config: RunConfig, rng: &mut Stream) -> RunConfig {
+    let hpcc = *Registry::built_in().find("hpcc").expect("a built-in controller");
+    for (place, scheme) in config.schemes.iter_mut().enumerate() {
+        if scheme.name == "rc3" {
+            scheme.values.set("inner", Value::Word("hpcc".to_owned()));
+            scheme.inner = Values::default();
+        } else if place % 2 == 0 {
+            (scheme.controller, scheme.values) = (hpcc, Values::default());
+        }
+    }
+    let queues = config.queues_at.iter_mut().map(|at| &mut at.queue).chain([&mut config.router_queue]);
+    for queue in queues {
+        queue.telemetry = [TelemetryKind::Port, TelemetryKind::Class, TelemetryKind::Off][rng.below(3) as usize];
+    }
+    config
+}
+
+#[test]
+fn random_scenarios_with_telemetry_give_the_same_records_in_both_engines() {
+    let mut delivered = 0;
+    for seed in 740..764 {
+        let config = || {
+            let mut rng = Stream::new(seed, Domain::Test, 3);
+            let config = scenario(seed);
+            let config = if seed % 2 == 0 { with_pfc(config, &mut rng) } else { config };
+            with_telemetry(config, &mut rng)
+        };
+        let [fast, plain] = [Engine::Fast, Engine::Plain].map(|engine| run_of(engine, config()));
+        assert_eq!(fast.links, plain.links, "seed {seed}");
+        assert_eq!(fast.flows, plain.flows, "seed {seed}");
+        assert_eq!(fast, plain, "seed {seed}");
+        delivered += fast.flows.finish_ps.iter().filter(|&&ps| ps != u64::MAX).count();
+    }
+    assert!(delivered > 300, "{delivered} flows finished");
 }
 
 #[test]

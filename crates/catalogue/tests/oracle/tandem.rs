@@ -72,6 +72,7 @@ pub fn scenario(seed: u64) -> RunConfig {
         push_out: false,
         room: RoomNeeded::Packet,
         rcp: None,
+        telemetry: TelemetryKind::Port,
     };
     let cable = &network.cables[rng.below(network.cables.len() as u64) as usize];
     let (a, b) = (cable.a, cable.b);

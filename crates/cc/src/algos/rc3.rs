@@ -20,8 +20,8 @@
 mod tail_rate;
 
 use crate::contract::{
-    Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Offer, Permit, Plan, Restart, Sent, TailOffer,
-    WhichEnd,
+    Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Offer, PathFacts, Permit, Plan, Restart, Sent,
+    TailOffer, Telemetry, WhichEnd,
 };
 use crate::param::{DefaultValue, Kind, Param, Unit, Values};
 use crate::registry::{Blueprint, BuildError, Controller, build};
@@ -182,8 +182,12 @@ impl CongestionControl for Rc3 {
         self.inner.start_at_threshold(bytes);
     }
 
-    fn on_path(&mut self, routers: u32) {
-        self.inner.on_path(routers);
+    fn on_path(&mut self, path: PathFacts) {
+        self.inner.on_path(path);
+    }
+
+    fn on_telemetry(&mut self, telemetry: &Telemetry<'_>, cx: &mut Cx<'_>) {
+        self.inner.on_telemetry(telemetry, cx);
     }
 
     fn repaces(&self) -> bool {
@@ -346,6 +350,10 @@ mod tests {
             self.record("established");
         }
 
+        fn on_telemetry(&mut self, _: &Telemetry<'_>, _: &mut Cx<'_>) {
+            self.record("telemetry");
+        }
+
         fn on_ack(&mut self, _: &Ack, _: &mut Cx<'_>) {
             self.record("ack");
         }
@@ -395,6 +403,7 @@ mod tests {
         };
         rc3.on_established(None, cx);
         rc3.on_sent(&sent, cx);
+        rc3.on_telemetry(&Telemetry { segment: 0, next: 1, hops: &[] }, cx);
         rc3.on_ack(&Ack::in_sequence(1000), cx);
         rc3.on_lost(&lost, cx);
         rc3.on_congestion(Congestion::LostSyn, cx);
@@ -406,7 +415,18 @@ mod tests {
         inner.set(INITIAL_WINDOW.name, Value::Whole(7));
         let plan = Blueprint { flow_bytes: Some(99), ..Blueprint::of_any(1000, &inner) };
         rc3.on_next_flow(&Values::default(), &plan);
-        let events = ["established", "sent", "ack", "lost", "congestion", "repaired", "timer", "restart", "next flow"];
+        let events = [
+            "established",
+            "sent",
+            "telemetry",
+            "ack",
+            "lost",
+            "congestion",
+            "repaired",
+            "timer",
+            "restart",
+            "next flow",
+        ];
         assert_eq!(*log.lock().expect("one thread"), events);
         assert!(rc3.needs().timer && rc3.owns_send_clock() && rc3.uses_tail());
         assert_eq!(rc3.next_timer(), Time::from_ns(7));

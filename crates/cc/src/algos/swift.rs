@@ -32,7 +32,7 @@
 //!   would stop for minutes on long paths. On paths of up to 1 ms, the default has no effect.
 //! - "Not paced" is a pace at the line rate, because a controller here paces always or never.
 
-use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Needs};
+use crate::contract::{Ack, Congestion, CongestionControl, Cx, Limits, Needs, PathFacts};
 use crate::pace::PacketSize;
 use crate::param::{DefaultValue, Kind, Param, Unit};
 use crate::registry::Controller;
@@ -340,8 +340,8 @@ impl CongestionControl for Swift {
         true
     }
 
-    fn on_path(&mut self, routers: u32) {
-        self.routers = routers;
+    fn on_path(&mut self, path: PathFacts) {
+        self.routers = path.routers;
     }
 
     fn on_established(&mut self, _explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
@@ -512,7 +512,7 @@ mod tests {
             values.set("flow_scaling_range", Value::Span(Dur::ZERO));
             let plan = Values::default();
             let mut swift = build("swift", &values, &Blueprint::of_any(MSS, &plan)).expect("swift");
-            swift.on_path(routers);
+            swift.on_path(PathFacts { routers, base_rtt: Dur::ZERO });
             crate::contract::traced(&*swift, "fabric_target_s") * 1e6
         };
         for (routers, expected) in [(0, 20.0), (1, 23.0), (5, 35.0)] {

@@ -112,7 +112,7 @@ impl Facts<'_> {
         let is_plain = matches!(queue.discipline, Discipline::Fifo | Discipline::Priority);
         match key {
             "kind" | "low_priority" => true,
-            "mark_at" | "room" => is_plain,
+            "mark_at" | "room" | "telemetry" => is_plain,
             "push_out" => queue.discipline == Discipline::Priority,
             law if laws.iter().any(|key| key.name == law) => {
                 sparelane_catalogue::queue::kind_of(&queue.discipline)

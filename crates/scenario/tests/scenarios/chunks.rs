@@ -8,7 +8,7 @@ use std::path::Path;
 /// Controllers that cannot be tested alone: a constant window, and those that need routers, receivers or weights.
 /// TCP-NV is among them because its author warns of chunks: segments of one chunk have different delays, which it takes
 /// for a queue.
-const OTHERS: [&str; 8] = ["constant", "dctcp", "dcqcn", "rcp", "rapid", "rtcp", "rc3", "nv"];
+const OTHERS: [&str; 9] = ["constant", "dctcp", "dcqcn", "hpcc", "rcp", "rapid", "rtcp", "rc3", "nv"];
 
 /// Controllers that back off on a path of 20 ms with any chunk size: TIMELY and Swift from delays above those of a data
 /// centre, TCP-LP from its own queue.

@@ -13,6 +13,7 @@ mod edits;
 mod explore;
 mod forms;
 mod fuzz;
+mod hpcc;
 mod measures;
 mod mistakes;
 mod networks;

@@ -38,6 +38,9 @@ pub enum Unsuited {
     /// Cables have PAUSE or priority-based flow control.
     #[error("cables have PAUSE or priority-based flow control")]
     Pause,
+    /// Packets collect telemetry.
+    #[error("packets collect telemetry on their paths, which is kept in one place")]
+    Telemetry,
     /// Receivers answer after the other end of the flow has forgotten it.
     #[error("received data waits in hosts: to be processed, merged or read")]
     SlowReceivers,
@@ -69,6 +72,7 @@ impl Unsuited {
             (config.stages() > 0, Unsuited::Stages),
             (config.routing == Routing::Spray, Unsuited::Spraying),
             (config.network.has_pause(), Unsuited::Pause),
+            (config.schemes.iter().any(Scheme::wants_telemetry), Unsuited::Telemetry),
             (config.schemes.iter().any(Scheme::schedules_departures), Unsuited::SlowSenders),
             (waits_at_receivers(config), Unsuited::SlowReceivers),
             (config.schemes.iter().any(|scheme| scheme.transport.cached_ssthresh), Unsuited::CachedThresholds),

@@ -18,6 +18,7 @@ use crate::wire::packet::{Flags, Packet};
 use crate::wire::pause::{FRAME_BYTES, PauseSpec, is_down_to};
 use crate::wire::qdisc::{ActiveQueue, PriorityQueue};
 use crate::wire::rcp_meter::RcpMeter;
+use crate::wire::telemetry::Stamper;
 use crate::wire::trace::Follower;
 use crate::world::World;
 use sparelane_core::{Domain, Dur, Rate, Stream, Time};
@@ -109,6 +110,7 @@ struct Port {
     follower: Option<Follower>,
     faults: Faults,
     meter: Option<RcpMeter>,
+    stamper: Option<Stamper>,
     wake: Time,
     counts: LinkCounts,
     /// PAUSE: the end of the current pause; the frame that waits; the frame in transmission.
@@ -148,6 +150,16 @@ impl Port {
                 let packets = || classes.iter().flatten();
                 (packets().map(|(packet, _)| packet.wire_bytes()).sum(), packets().count() as u64)
             }
+        }
+    }
+
+    fn bytes_in_classes(&self, count: usize) -> u64 {
+        let bytes = |packet: &Packet| if usize::from(packet.class()) < count { packet.wire_bytes() } else { 0 };
+        match &self.waiting {
+            Waiting::Fifo(packets) => packets.iter().map(bytes).sum(),
+            Waiting::Priority(queue) => queue.bytes_in_classes(count),
+            Waiting::Active(_) => 0,
+            Waiting::Classes(classes) => classes.iter().flatten().map(|(packet, _)| bytes(packet)).sum(),
         }
     }
 
@@ -237,6 +249,10 @@ impl TwoEventFabric {
             let port = &mut self.ports[link as usize];
             if let Some(meter) = &mut port.meter {
                 meter.handle_departure(now, &mut packet);
+            }
+            if let Some(mut stamper) = port.stamper.take() {
+                stamper.stamp(now, &packet, port.spec.rate, |classes| port.bytes_in_classes(classes));
+                port.stamper = Some(stamper);
             }
             port.in_transmission = Some(packet);
             port.free_at = match &mut port.follower {
@@ -641,6 +657,7 @@ impl Fabric for TwoEventFabric {
             follower: spec.trace.as_ref().map(Follower::new),
             faults: Faults::new(spec, seed, number),
             meter: spec.queue.rcp.map(|rcp| RcpMeter::new(rcp, spec.rate)),
+            stamper: spec.telemetry.clone(),
             wake: Time::NEVER,
             counts: LinkCounts::default(),
             paused_until: Time::ZERO,

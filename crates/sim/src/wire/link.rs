@@ -116,7 +116,7 @@ enum Waiting {
     ByClass(Box<PriorityQueue>),
     /// Packets wait in an active queue, which decides by time or by chance.
     Active(Box<ActiveQueue>),
-    /// Packets wait in a queue of a link with PAUSE or RCP's meter.
+    /// Packets wait in a queue of a link with PAUSE, RCP's meter or telemetry.
     Controlled(Box<Controlled>),
 }
 
@@ -523,9 +523,13 @@ impl Link {
         self.put_on_wire(packet, start + self.time_of(packet.wire_bytes()))
     }
 
-    /// Like [`Link::transmit_any`], on a link that may have RCP's meter.
+    /// Like [`Link::transmit_any`], on a link that may have RCP's meter or write telemetry.
     fn transmit_metered(&mut self, start: Time, mut packet: Packet) -> bool {
         self.write_rate(start, &mut packet);
+        let rate = self.rate;
+        if let Waiting::Controlled(control) = &mut self.queue {
+            control.stamp(start, &packet, rate);
+        }
         self.transmit_any(start, &packet)
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A packet has 32 bytes, half a cache line. Packets are copied from ring to ring at every hop, so a larger one would
 //! cost time at every hop. Everything that few packets need is elsewhere: SACK blocks in a slab (`sack_slab`), and a
-//! rate header in fields that data packets do not use (`rate_header`).
+//! rate header in fields that data packets do not use (`rate_header`). Telemetry is in a slab of its own (`telemetry`).
 
 use sparelane_core::Time;
 use sparelane_transport::EcnField;
@@ -99,7 +99,8 @@ pub(crate) struct Fields {
     pub(crate) flow: u32,
     /// Data: the segment. Acknowledgment: the next segment expected.
     pub(crate) seq: u32,
-    /// The segment that caused an acknowledgment. Otherwise: the rate of a rate header, if there is one.
+    /// The segment that caused an acknowledgment. Otherwise: the rate of a rate header, or the number of the entry with
+    /// telemetry, if there is one.
     pub(crate) trigger: u32,
     /// Position in the flat table of routes: the link to take next.
     pub(crate) route: u32,

@@ -3,6 +3,7 @@
 //! Few acknowledgments have blocks, and blocks are larger than a packet. Keeping them here leaves packets at 32 bytes.
 
 use crate::wire::packet::NO_BLOCKS;
+use crate::wire::telemetry::EntryNumber;
 use sparelane_core::prefetch;
 use sparelane_transport::{AccurateEcho, MAX_SACK_BLOCKS, SackBlock};
 
@@ -19,6 +20,8 @@ pub(crate) struct Entry {
     window: u32,
     /// The accurate ECN feedback.
     accurate: Option<AccurateEcho>,
+    /// The entry with the telemetry of the segment, or zero.
+    telemetry: EntryNumber,
 }
 
 /// The slab.
@@ -43,6 +46,7 @@ impl BlockSlab {
         let entry = &mut self.entries[index as usize];
         entry.count = blocks.len() as u8;
         entry.accurate = None;
+        entry.telemetry = 0;
         for (place, block) in entry.blocks.iter_mut().zip(blocks) {
             *place = *block;
         }
@@ -98,6 +102,19 @@ impl BlockSlab {
         let index = if index == NO_BLOCKS { self.store_some(&[]) } else { index };
         self.entries[index as usize].accurate = Some(echo);
         index
+    }
+
+    /// Adds an entry of telemetry to the entry at `index`, or to a new entry without blocks. Returns the index.
+    #[inline(never)]
+    pub(crate) fn with_telemetry(&mut self, index: u32, telemetry: EntryNumber) -> u32 {
+        let index = if index == NO_BLOCKS { self.store_some(&[]) } else { index };
+        self.entries[index as usize].telemetry = telemetry;
+        index
+    }
+
+    /// The number of the telemetry in the entry at `index`, or zero.
+    pub(crate) fn telemetry_at(&self, index: u32) -> EntryNumber {
+        self.entries.get(index as usize).map_or(0, |entry| entry.telemetry)
     }
 
     /// The accurate ECN feedback in the entry at `index`, if there is any.

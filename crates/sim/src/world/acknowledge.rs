@@ -27,12 +27,16 @@ impl<F: Fabric> World<F> {
         {
             packet.set_blocks(self.blocks.with_accurate(packet.blocks(), echo));
         }
-        let flow = &self.flows[slot as usize];
+        let flow = &mut self.flows[slot as usize];
         let host = flow.hosts[1];
         let leaves = match flow.echoes.ack_cost {
             most if most.is_zero() => self.now,
             most => self.hosts.departures.draw(self.now, host, most),
         };
+        let telemetry = std::mem::take(&mut flow.echoes.telemetry);
+        if telemetry > 0 {
+            packet.set_blocks(self.blocks.with_telemetry(packet.blocks(), telemetry));
+        }
         if flow.echoes.rate > 0 {
             packet.set_blocks(self.blocks.with_rate(packet.blocks(), flow.echoes.rate));
             packet.set(Flags::RATE_HEADER);

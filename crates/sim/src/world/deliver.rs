@@ -109,6 +109,11 @@ impl<F: Fabric> World<F> {
         if packet.flags().has(Flags::RATE_HEADER) {
             flow.echoes.rate = packet.trigger();
         }
+        if flow.traits.collects_telemetry && packet.telemetry() > 0 {
+            // An acknowledgment returns the telemetry of the last packet that it covers.
+            let before = std::mem::replace(&mut flow.echoes.telemetry, packet.telemetry());
+            self.layout.telemetry.release(before);
+        }
         let segment = Segment {
             seq: widen(packet.seq(), flow.receiver.next_expected()),
             payload_bytes,
@@ -215,6 +220,12 @@ impl<F: Fabric> World<F> {
         if flow.traits.reads_extras {
             extras = flow.extras(&self.blocks, &mut self.fabric, self.now, packet);
             ack.extras = Some(&extras);
+        }
+        if flow.traits.collects_telemetry {
+            self.layout.telemetry.take(self.blocks.telemetry_at(packet.blocks()), &mut self.hops);
+            if segment.class == 0 && !self.hops.is_empty() {
+                flow.sender.handle_telemetry(self.now, segment.trigger, &self.hops);
+            }
         }
         flow.sender.handle_trusted_ack(self.now, &ack);
         // Prefetch the blocks of the acknowledgment behind this one while the sender works.

@@ -118,7 +118,7 @@ impl<F: Fabric> World<F> {
         while self.borders.planned.front().is_some_and(|next| next.spec.start <= self.now) {
             let Some(planned) = self.borders.planned.pop_front() else { break };
             let Planned { id, spec, slot, positions, paths, ends, crosses } = planned;
-            let cc = self.controller(&spec, &paths[0]);
+            let cc = self.controller(&spec, [&paths[0], &paths[1]]);
             let border = crosses.then_some(ends != Ends::Receiver);
             let demands = self.demands(id, &*cc);
             self.open_at(&Place { id, slot, positions, border }, &spec, &paths, cc, demands);

@@ -15,6 +15,7 @@ use crate::routing::network::NodeId;
 use crate::wire::packet::{Fields, Flags, NO_BLOCKS, Packet, Template};
 use crate::wire::rate_header::decode_rate;
 use crate::wire::sack_slab::BlockSlab;
+use crate::wire::telemetry::EntryNumber;
 use sparelane_cc::Needs;
 use sparelane_core::{Dur, Seq, Time, prefetch_start};
 use sparelane_transport::{AckSegment, EcnFlags, Extras, Receiver, Segment, Sender};
@@ -88,12 +89,12 @@ pub(super) struct OnWire {
 pub(super) struct PathTraits {
     /// True if plain data packets reach the receiver as they arrive, and are acknowledged by plain packets.
     pub(super) receives_plainly: bool,
-    /// True if its sender needs more from an acknowledgment than usual: a rate, a time, or the backlog at its
+    /// True if its sender needs more from an acknowledgment than usual: a rate, a time, telemetry, or the backlog at its
     /// interface.
     pub(super) reads_extras: bool,
     /// True if sending depends on whether its interface is idle or has room.
     pub(super) waits_for_interface: bool,
-    /// True if it requests a rate, is sprayed or is followed.
+    /// True if it requests a rate, collects telemetry, is sprayed or is followed.
     pub(super) sends_slow: bool,
     /// True if its acknowledgments echo something, leave late, or are sprayed or followed.
     pub(super) acks_carry_extras: bool,
@@ -110,6 +111,8 @@ pub(super) struct PathTraits {
     pub(super) takes_time: bool,
     /// True if its SYN requests accurate ECN.
     pub(super) requests_accurate_ecn: bool,
+    /// True if its data packets collect telemetry.
+    pub(super) collects_telemetry: bool,
 }
 
 /// The earliest live entries of its two ends in the timer heap.
@@ -162,6 +165,8 @@ pub(super) struct Echoes {
     pub(super) ns: u32,
     /// The rate that the next acknowledgments echo; zero before the first rate header.
     pub(super) rate: u32,
+    /// The entry with the telemetry of the last data packet that is not acknowledged yet, or zero.
+    pub(super) telemetry: EntryNumber,
     /// The upper bound of the random delay before an acknowledgment leaves.
     pub(super) ack_cost: Dur,
 }

@@ -8,6 +8,7 @@ use crate::routing::network::{Cable, Network, NodeId, NodeKind};
 use crate::routing::routes::{Routes, link_of};
 use crate::wire::link::LinkSpec;
 use crate::wire::memory::SharedMemory;
+use crate::wire::telemetry::{Stamper, TelemetrySlab};
 use sparelane_core::Dur;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,6 +24,8 @@ pub(crate) struct Layout {
     pub(crate) positions: Positions,
     /// Queues that observers may read between packets.
     pub(super) queues_in_view: BTreeSet<(NodeId, NodeId)>,
+    /// The telemetry of packets in flight, which links write.
+    pub(super) telemetry: TelemetrySlab,
 }
 
 /// The links of a connection, there and back.
@@ -53,8 +56,14 @@ impl Layout {
     }
 }
 
-/// Builds the links of a run: both directions of every cable, in the order of `link_of`.
-pub(crate) fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(NodeId, NodeId)>) -> Vec<LinkSpec> {
+/// Builds the links of a run: both directions of every cable, in the order of `link_of`. Ports write telemetry into
+/// `telemetry`.
+pub(crate) fn link_specs(
+    config: &RunConfig,
+    hosts: &Hosts,
+    in_view: &BTreeSet<(NodeId, NodeId)>,
+    telemetry: &TelemetrySlab,
+) -> Vec<LinkSpec> {
     let datagrams = config.cross_traffic.iter().map(|traffic| u64::from(traffic.packet_bytes));
     let largest_bytes = largest_packet_bytes(&config.schemes).max(datagrams.max().unwrap_or(0));
     let differing: BTreeMap<_, _> =
@@ -68,6 +77,7 @@ pub(crate) fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(
     let (has_pfc, pfc_routers) = (config.network.has_pfc(), config.network.routers_with_pfc());
     let wants_rate = |scheme: &Scheme| scheme.any_controller().is_ok_and(|cc| cc.desired_rate().is_some());
     let some_want_rates = config.schemes.iter().any(wants_rate);
+    let some_want_telemetry = config.schemes.iter().any(Scheme::wants_telemetry);
     let spec = |index: usize, cable: &Cable, from: NodeId| {
         let is_host = config.network.nodes[from.index()].kind == NodeKind::Host;
         let usual = if is_host { &nic_queue } else { &router_queue };
@@ -82,7 +92,10 @@ pub(crate) fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(
         let pfc = cable.pfc.filter(|_| !is_host);
         let pfc_router = pfc_routers.get(&from).copied();
         let grants_rates = queue.rcp.is_some() && some_want_rates;
-        let is_controlled = with_pause[index][cable.direction_from(from)] || grants_rates;
+        let writes_telemetry = some_want_telemetry && !is_host && queue.writes_telemetry();
+        let stamper = || Stamper::new(telemetry, queue.telemetry, link_of(&config.network, index, from));
+        let stamper = writes_telemetry.then(stamper);
+        let is_controlled = with_pause[index][cable.direction_from(from)] || grants_rates || writes_telemetry;
         let changes = changing.contains(&(index, from));
         let trace = cable.traces[cable.direction_from(from)].clone();
         let effects = cable.effects[cable.direction_from(from)].clone();
@@ -102,6 +115,7 @@ pub(crate) fn link_specs(config: &RunConfig, hosts: &Hosts, in_view: &BTreeSet<(
             pfc_router,
             has_class_queues: has_pfc && is_controlled,
             is_controlled,
+            telemetry: stamper,
             changes,
             reorders: reordering.contains(&(index, from)),
             trace,

@@ -64,7 +64,7 @@ impl<F: Fabric> World<F> {
         self.inject(packet);
     }
 
-    /// Sends a packet of a flow whose packets are sprayed, request a rate or are followed. Packets that request a rate are
+    /// Sends a packet of a flow whose packets are sprayed, collect telemetry, request a rate or are followed. Packets that request a rate are
     /// not followed.
     #[inline(never)]
     fn send_slow(&mut self, mut packet: Packet) {
@@ -73,6 +73,11 @@ impl<F: Fabric> World<F> {
             && packet.flags().kind() == Flags::DATA
         {
             spray.place(&mut packet, false);
+        }
+        // Packets of low classes inform no controller.
+        let is_head = packet.flags().kind() == Flags::DATA && packet.class() == flow.wire.base_class;
+        if flow.traits.collects_telemetry && is_head {
+            packet.set_trigger(self.layout.telemetry.open());
         }
         if flow.traits.is_followed {
             return self.send_followed(packet);

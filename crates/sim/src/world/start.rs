@@ -14,7 +14,7 @@ use crate::records::CLASSES;
 use crate::routing::network::NodeId;
 use crate::wire::link::PlannedDrop;
 use crate::wire::packet::{Flags, Template};
-use sparelane_cc::{Blueprint, CongestionControl, Needs};
+use sparelane_cc::{Blueprint, CongestionControl, Needs, PathFacts};
 use sparelane_core::{Domain, Dur, Rate, Seq, Stream, Time};
 use sparelane_transport::{Chunk, Ecn, EcnField, EcnFlags, Sender, TransportConfig};
 use std::cmp::Reverse;
@@ -155,7 +155,7 @@ impl<F: Fabric> World<F> {
             return self.start_on_open_connection(spec, slot);
         }
         let paths = self.paths(&spec, self.records.flows.id.len() as u32);
-        let mut cc = self.controller(&spec, &paths[0]);
+        let mut cc = self.controller(&spec, [&paths[0], &paths[1]]);
         let transport = &self.settings.schemes[usize::from(spec.scheme)].transport;
         if transport.cached_ssthresh {
             let cached_bytes = self.thresholds.start((spec.src.0, spec.dst.0), transport.mss_bytes);
@@ -165,11 +165,13 @@ impl<F: Fabric> World<F> {
     }
 
     /// Builds the controller of a connection over the links `there`.
-    pub(super) fn controller(&self, spec: &FlowSpec, there: &[u32]) -> Box<dyn CongestionControl> {
+    pub(super) fn controller(&self, spec: &FlowSpec, [there, back]: [&[u32]; 2]) -> Box<dyn CongestionControl> {
+        let transport = &self.settings.schemes[usize::from(spec.scheme)].transport;
+        let base_rtt = self.cross(there, transport.packet_bytes()) + self.cross(back, transport.header_bytes);
         let plan = self.settings.blueprint(spec, self.line_rate(there));
         let cc = self.settings.schemes[usize::from(spec.scheme)].controller_for(plan);
         let Ok(mut cc) = cc else { unreachable!("schemes were checked before the run: {cc:?}") };
-        cc.on_path(there.len() as u32 - 1);
+        cc.on_path(PathFacts { routers: there.len() as u32 - 1, base_rtt });
         cc
     }
 
@@ -229,6 +231,7 @@ impl<F: Fabric> World<F> {
         let requests_accurate_ecn = transport.ecn == Ecn::Accurate;
         let acks_carry_extras = requests_accurate_ecn
             || requests_rate
+            || needs.telemetry
             || echo != Echo::Nothing
             || !to.ack_cost.is_zero()
             || is_followed
@@ -251,12 +254,13 @@ impl<F: Fabric> World<F> {
             receives_plainly: !acks_carry_extras && offload.is_none(),
             reads_extras: requests_accurate_ecn
                 || requests_rate
+                || needs.telemetry
                 || echo != Echo::Nothing
                 || needs.nic_backlog
                 || is_followed
                 || reads_slowly,
             waits_for_interface: uses_tail || self.waiting.queueing.is_some(),
-            sends_slow: requests_rate || is_followed,
+            sends_slow: requests_rate || needs.telemetry || is_followed,
             acks_carry_extras,
             stamps,
             requests_rate,
@@ -264,6 +268,7 @@ impl<F: Fabric> World<F> {
             reads_slowly,
             takes_time: reads_slowly || offload.is_some() || requests_accurate_ecn,
             requests_accurate_ecn,
+            collects_telemetry: needs.telemetry,
         };
         let flow = Flow {
             wire,
@@ -276,7 +281,7 @@ impl<F: Fabric> World<F> {
             open: true,
             hosts: [spec.src, spec.dst],
             span: Span { start: self.now, finish: Time::NEVER, ideal: ideal.unwrap_or_default() },
-            echoes: Echoes { kind: echo, ns: 0, rate: 0, ack_cost: to.ack_cost },
+            echoes: Echoes { kind: echo, ns: 0, rate: 0, telemetry: 0, ack_cost: to.ack_cost },
             at_interface: AtInterface { uses_tail, reads_backlog: needs.nic_backlog, queueing: false, pulling: false },
             offload,
             application: source.writing.application,

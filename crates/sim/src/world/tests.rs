@@ -8,6 +8,7 @@ use crate::hosts::{HostAt, HostSpec, Interrupts, TimestampAt};
 use crate::records::Records;
 use crate::routing::network::{Limit, Network, NodeId, NodeKind};
 use crate::routing::routes::Routes;
+use crate::wire::telemetry::TelemetryKind;
 use sparelane_cc::{Ack, Congestion, CongestionControl, Cx, Limits, Needs, Registry, Sent, Values};
 use sparelane_core::{Dur, Rate, Time};
 use sparelane_transport::TransportConfig;
@@ -104,6 +105,7 @@ impl Case {
             push_out: true,
             room: RoomNeeded::Packet,
             rcp: None,
+            telemetry: TelemetryKind::Port,
         };
         let scheme = Scheme {
             name: "it".to_owned(),

@@ -9,7 +9,7 @@ use crate::accurate_ecn::{AccurateEcho, Marks};
 use crate::acknowledgment::{AckError, Acknowledgment, Checked, Extras, SentState};
 use crate::config::Ecn;
 use crate::segment::{AckSegment, SackBlock};
-use sparelane_cc::{Ack, Cx, Phase, Received};
+use sparelane_cc::{Ack, Cx, Hop, Phase, Received, Telemetry};
 use sparelane_core::{Dur, Seq, Time};
 
 /// The round-trip time sample if both timestamps have the same tick.
@@ -71,6 +71,12 @@ impl Sender {
             "a trusted receiver sent an invalid acknowledgment: {ack:?}"
         );
         self.process_ack(now, Checked::unchecked(ack));
+    }
+
+    /// Passes the telemetry that segment `trigger` collected to the controller, before the acknowledgment that returns it.
+    pub fn handle_telemetry(&mut self, now: Time, trigger: Seq, hops: &[Hop]) {
+        let telemetry = Telemetry { segment: trigger, next: self.nxt, hops };
+        self.cc.on_telemetry(&telemetry, &mut context!(self, now));
     }
 
     /// Returns the state against which an acknowledgment is validated.

@@ -12,7 +12,8 @@
 
 use super::Rc3;
 use crate::contract::{
-    Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Offer, Permit, Restart, Sent, TailOffer,
+    Ack, Congestion, CongestionControl, Cx, Limits, Lost, Needs, Offer, PathFacts, Permit, Restart, Sent, TailOffer,
+    Telemetry,
 };
 use crate::param::Values;
 use crate::registry::Blueprint;
@@ -109,8 +110,12 @@ impl CongestionControl for BoundedRc3 {
         self.rc3.start_at_threshold(bytes);
     }
 
-    fn on_path(&mut self, routers: u32) {
-        self.rc3.on_path(routers);
+    fn on_path(&mut self, path: PathFacts) {
+        self.rc3.on_path(path);
+    }
+
+    fn on_telemetry(&mut self, telemetry: &Telemetry<'_>, cx: &mut Cx<'_>) {
+        self.rc3.on_telemetry(telemetry, cx);
     }
 
     fn repaces(&self) -> bool {

@@ -1,5 +1,6 @@
 //! Links with PAUSE (see `wire/pause.rs`): transmitters that may be paused, and queues that pause other links. Links with
-//! RCP's meter are such links without pauses, because the rate that a packet gets is not known before it departs.
+//! RCP's meter are such links without pauses, because the rate that a packet gets is not known before it departs. The same
+//! holds for links that write telemetry.
 //!
 //! Packets wait in a queue, and the link is committed lazily, as with the other queues. In addition, waiting packets do
 //! not imply a packet on the wire, so the link requests events of its own: a *turn*. A turn is due when a transmission
@@ -17,10 +18,11 @@ use crate::routing::network::{Limit, Room};
 use crate::wire::packet::{Flags, Packet};
 use crate::wire::pause::{FRAME_BYTES, PauseSpec, is_down_to};
 use crate::wire::qdisc::PriorityQueue;
+use crate::wire::telemetry::Stamper;
 use sparelane_core::{Domain, Dur, Rate, Stream, Time};
 use std::collections::VecDeque;
 
-/// The state of a link with PAUSE or RCP's meter.
+/// The state of a link with PAUSE, RCP's meter or telemetry.
 #[derive(Debug)]
 pub(super) struct Controlled {
     held: Held,
@@ -46,6 +48,8 @@ pub(super) struct Controlled {
     pausing: Option<Pausing>,
     /// The pauses of classes.
     by_class: ByClass,
+    /// The writer of telemetry, if the port has one.
+    stamper: Option<Box<Stamper>>,
 }
 
 /// The state of a transmitter whose classes may be paused.
@@ -181,6 +185,26 @@ impl Controlled {
             holds: Vec::new(),
             pausing,
             by_class: ByClass::default(),
+            stamper: spec.telemetry.clone().map(Box::new),
+        }
+    }
+
+    /// Bytes that wait in the highest `count` classes.
+    fn bytes_in_classes(&self, count: usize) -> u64 {
+        let bytes = |packet: &Packet| if usize::from(packet.class()) < count { packet.wire_bytes() } else { 0 };
+        match &self.held {
+            _ if count >= CLASSES => self.backlog().0,
+            Held::Fifo { packets, .. } => packets.iter().map(bytes).sum(),
+            Held::ByClass(queue) => queue.bytes_in_classes(count),
+            Held::Classes(classes) => classes.queues[..count].iter().map(|(_, bytes)| bytes).sum(),
+        }
+    }
+
+    /// Writes telemetry into a packet whose transmission begins at `start`, and counts it.
+    pub(super) fn stamp(&mut self, start: Time, packet: &Packet, rate: Rate) {
+        if let Some(mut stamper) = self.stamper.take() {
+            stamper.stamp(start, packet, rate, |count| self.bytes_in_classes(count));
+            self.stamper = Some(stamper);
         }
     }
 

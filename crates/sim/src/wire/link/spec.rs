@@ -10,6 +10,7 @@ use crate::wire::memory::SharedMemory;
 #[cfg(feature = "oracle")]
 use crate::wire::packet::Packet;
 use crate::wire::pause::{PauseSpec, PfcSpec};
+use crate::wire::telemetry::Stamper;
 use crate::wire::trace::Trace;
 use sparelane_core::{Dur, Rate};
 use std::sync::Arc;
@@ -41,9 +42,11 @@ pub(crate) struct LinkSpec {
     pub(crate) pfc_router: Option<NodeId>,
     /// Each class has a queue of its own, which priority-based flow control may pause.
     pub(crate) has_class_queues: bool,
-    /// The link may be paused, its queue may pause others, or it writes RCP's rate into departing packets. Packets of a
-    /// FIFO or priority queue then wait in the queue, because their departure is not known on arrival.
+    /// The link may be paused, its queue may pause others, or it writes RCP's rate or telemetry into departing packets.
+    /// Packets of a FIFO or priority queue then wait in the queue, because their departure is not known on arrival.
     pub(crate) is_controlled: bool,
+    /// The writer of telemetry into departing packets, if some flow needs it and the port has one.
+    pub(crate) telemetry: Option<Stamper>,
     /// The link changes during the run: it must not be fused, and no departure is certain before it has happened.
     pub(crate) changes: bool,
     /// Some change of the delay lets packets overtake others. On other links, no change does.
@@ -73,6 +76,7 @@ impl LinkSpec {
             pfc_router: None,
             has_class_queues: false,
             is_controlled: false,
+            telemetry: None,
             changes: false,
             reorders: false,
             trace: None,

@@ -158,6 +158,12 @@ impl PriorityQueue {
         self.backlog_bytes
     }
 
+    /// Bytes that wait in the highest `count` classes.
+    pub(crate) fn bytes_in_classes(&self, count: usize) -> u64 {
+        let bytes_of = |ring: &Ring<Packet>| (ring.head()..ring.tail()).map(|at| ring.at(at).wire_bytes()).sum::<u64>();
+        self.classes[..count].iter().map(bytes_of).sum()
+    }
+
     pub(crate) fn backlog_packets(&self) -> u64 {
         self.backlog_packets
     }
