@@ -6,10 +6,10 @@ use sparelane_catalogue::schema::ScenarioError;
 use sparelane_catalogue::schema::document::Item;
 use sparelane_catalogue::schema::{Fallback, Key, Kind, Shape};
 use sparelane_catalogue::schema::{Field, Section};
-use sparelane_cc::{Blueprint, Controller, DefaultValue, Registry, TELEMETRY_BYTES, Value, Values};
+use sparelane_cc::{Blueprint, CongestionControl, Controller, DefaultValue, Registry, TELEMETRY_BYTES, Value, Values};
 use sparelane_core::Rate;
 use sparelane_sim::{CLASSES, MAX_PACKET_BYTES, Scheme};
-use sparelane_transport::{Ecn, MAX_HEADER_BYTES};
+use sparelane_transport::{Ecn, MAX_HEADER_BYTES, TransportConfig};
 use std::sync::Arc;
 
 /// The keys of every scheme; the parameters of its controller are added.
@@ -128,6 +128,12 @@ fn read_scheme(
             return Err(section.need("controller")?.error(message));
         }
     }
+    if !transport.handshake {
+        check_rdma(&transport, &*built).map_err(|message| match section.need("controller") {
+            Ok(controller) => controller.error(message),
+            Err(error) => error,
+        })?;
+    }
     if built.needs().telemetry {
         transport.header_bytes += TELEMETRY_BYTES;
         if transport.header_bytes > MAX_HEADER_BYTES || transport.packet_bytes() > MAX_PACKET_BYTES {
@@ -148,6 +154,23 @@ fn read_scheme(
     let (name, registry) = (name.to_owned(), Arc::clone(registry));
     let scheme = Scheme { name, controller: *controller, registry, values, inner, transport: transport.into(), class };
     Ok((scheme, lowest_class))
+}
+
+/// Checks that a scheme needs no handshake and, with go-back-N, that it sends in order.
+fn check_rdma(transport: &TransportConfig, controller: &dyn CongestionControl) -> Result<(), &'static str> {
+    if transport.ecn == Ecn::Accurate {
+        return Err(
+            "ecn = \"accurate\" is negotiated in a handshake, and mode = \"rdma\" has none; allowed: \"dctcp\"",
+        );
+    }
+    if controller.desired_rate().is_some() {
+        return Err("gets its first rate in a handshake, and mode = \"rdma\" has none; allowed: mode = \"tcp\"");
+    }
+    if transport.goes_back() && controller.uses_tail() {
+        return Err("sends from the end of the flow, and a receiver with go-back-N drops these segments; allowed: \
+                    rdma_recovery = \"selective\" in [transport]");
+    }
+    Ok(())
 }
 
 /// The controller that a table names, and the table with that controller's parameters as keys.

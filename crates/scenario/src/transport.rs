@@ -8,7 +8,7 @@ use sparelane_catalogue::schema::{Fallback, Key, Kind, Shape};
 use sparelane_cc::RestartRule;
 use sparelane_core::{Dur, Rate};
 use sparelane_sim::MAX_PACKET_BYTES;
-use sparelane_transport::{DelayedAck, Ecn, FlightSize, HEADER_BYTES, MAX_HEADER_BYTES, TransportConfig};
+use sparelane_transport::{DelayedAck, Ecn, FlightSize, HEADER_BYTES, MAX_HEADER_BYTES, RdmaRecovery, TransportConfig};
 
 const MSS: Kind = Kind::Size { min: 64, max: MAX_PACKET_BYTES - HEADER_BYTES };
 const HEADER: Kind = Kind::Size { min: 20, max: MAX_HEADER_BYTES };
@@ -51,6 +51,20 @@ pub static TRANSPORT: &[Key] = &[
         "the implementation that supplies defaults for all keys, and its own variants of controllers: Linux 6.12, \
          the text of the RFCs, or the ns-3.16 of RC3's authors",
     ),
+    Key::new(
+        "mode",
+        Kind::Choice(&["tcp", "rdma"]),
+        Fallback::Value("tcp"),
+        "tcp opens connections by a handshake; rdma sends data at once, as RDMA over Ethernet does",
+    ),
+    Key::new(
+        "rdma_recovery",
+        Kind::Choice(&["go-back-n", "selective"]),
+        Fallback::Value("go-back-n"),
+        "with mode = rdma: the receiver drops segments out of order and the sender repeats everything from the missing one \
+         on, or the repair of TCP, which repeats the missing ones alone",
+    )
+    .from("RoCEv2"),
     Key::new("mss", MSS, Fallback::Value("1460B"), "payload of a full segment")
         .from("Ethernet less 40 bytes of headers"),
     Key::new("header", HEADER, Fallback::Value("40B"), "header on every packet, and all of an acknowledgment")
@@ -302,6 +316,12 @@ pub fn read(field: Field<'_>, base: Transport) -> Result<Transport, ScenarioErro
     let mut config = base;
     config.mss_bytes = section.maybe("mss", Field::size)?.unwrap_or(base.mss_bytes);
     config.header_bytes = section.maybe("header", Field::size)?.unwrap_or(base.header_bytes);
+    config.handshake = section.maybe("mode", Field::choice)?.map_or(base.handshake, |mode| mode == "tcp");
+    config.rdma_recovery = match section.maybe("rdma_recovery", Field::choice)? {
+        Some("selective") => RdmaRecovery::Selective,
+        Some(_) => RdmaRecovery::GoBackN,
+        None => base.rdma_recovery,
+    };
     config.sack = flag("sack", base.sack)?;
     config.limited_transmit = flag("limited_transmit", base.limited_transmit)?;
     config.flight_size = section.maybe("flight_size", flight_size)?.unwrap_or(base.flight_size);
@@ -488,7 +508,7 @@ mod tests {
             .collect();
         let document = Document::parse(&written, "t.toml").expect("valid TOML");
         let config = parse(
-            "header = \"66B\"\nflight_size = \"pipe\"\nprr = false\nrack_tlp = false\ntimestamps = false\nmss = \"500B\"\nsack = false\nlimited_transmit = false\ndelayed_ack = true\ninitial_rto = \"3s\"\n\
+            "mode = \"rdma\"\nrdma_recovery = \"selective\"\nheader = \"66B\"\nflight_size = \"pipe\"\nprr = false\nrack_tlp = false\ntimestamps = false\nmss = \"500B\"\nsack = false\nlimited_transmit = false\ndelayed_ack = true\ninitial_rto = \"3s\"\n\
              min_rto = \"1s\"\nmax_rto = \"9s\"\nrto_variance_floor = \"9ms\"\nsyn_timeout = \"3s\"\n\
              rtt_from_handshake = false\n\
              sack_survives_timeout = false\nundo_spurious = true\nsyn_loss_resets_window = false\nreceive_window = \"1MB\"\nread_rate = \"5Mbps\"\n\

@@ -93,6 +93,17 @@ pub enum FlightSize {
     Outstanding,
 }
 
+/// The repair of losses on connections without a handshake, as RDMA over Ethernet has them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RdmaRecovery {
+    /// Go-back-N: the receiver drops segments out of order and names the one that it expects, from which on the sender
+    /// repeats everything.
+    #[default]
+    GoBackN,
+    /// The receiver keeps segments out of order, and the sender repeats the missing ones alone.
+    Selective,
+}
+
 /// The settings of one connection, except for its congestion controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportConfig {
@@ -101,6 +112,10 @@ pub struct TransportConfig {
     /// Header bytes of every packet, at most [`MAX_HEADER_BYTES`]: IP, TCP and, if links count them, link-layer
     /// headers. A pure acknowledgment has this size.
     pub header_bytes: u64,
+    /// Open the connection by a handshake. Without one, the first data segment leaves at once, as with RDMA.
+    pub handshake: bool,
+    /// The repair of losses on connections without a handshake.
+    pub rdma_recovery: RdmaRecovery,
     /// Enable selective acknowledgments (RFC 2018) with recovery by RFC 6675. If disabled, recovery is NewReno's (RFC
     /// 6582).
     pub sack: bool,
@@ -199,6 +214,11 @@ impl TransportConfig {
             .map_or(MAX_WINDOW_SEGMENTS, |bytes| (bytes / self.mss_bytes).clamp(1, MAX_WINDOW_SEGMENTS))
     }
 
+    /// Returns true if losses are repaired by go-back-N.
+    pub fn goes_back(&self) -> bool {
+        !self.handshake && self.rdma_recovery == RdmaRecovery::GoBackN
+    }
+
     /// Returns the size of a full segment with its header, in bytes.
     pub const fn packet_bytes(&self) -> u64 {
         self.mss_bytes + self.header_bytes
@@ -223,6 +243,8 @@ impl Default for TransportConfig {
         TransportConfig {
             mss_bytes: 1460,
             header_bytes: HEADER_BYTES,
+            handshake: true,
+            rdma_recovery: RdmaRecovery::GoBackN,
             sack: true,
             limited_transmit: true,
             flight_size: FlightSize::Clipped,

@@ -57,7 +57,7 @@ pub use acknowledgment::{AckError, Acknowledgment, Extras};
 pub use cached_threshold::{CachedThreshold, LastWindow};
 pub use config::{
     DEFAULT_READ_BUFFER_BYTES, DelayedAck, Ecn, FlightSize, HEADER_BYTES, MAX_HEADER_BYTES, MAX_WINDOW_SEGMENTS,
-    RtoConfig, TransportConfig,
+    RdmaRecovery, RtoConfig, TransportConfig,
 };
 pub use receiver::Receiver;
 pub use segment::{AckSegment, Chunk, MAX_SACK_BLOCKS, SackBlock, Segment, Transmit};

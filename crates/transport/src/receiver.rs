@@ -5,7 +5,8 @@
 //!
 //! Sources: RFC 5681 section 4.2 (delayed acknowledgments), RFC 2018 (SACK), RFC 3168 and RFC 8257 section 3.2 (ECN
 //! echo), RFC 9768 (accurate ECN). A low-priority segment is acknowledged immediately in its own class (RC3, NSDI 2014
-//! section 4.1.2).
+//! section 4.1.2). With go-back-N, the receiver keeps no segment out of order, and acknowledges each dropped one with the
+//! number that it expects.
 
 use crate::accurate_ecn::{self, AccurateEcho, EcnField, EcnFlags, MarkCounts};
 use crate::config::{DelayedAck, Ecn, MAX_WINDOW_SEGMENTS, TransportConfig};
@@ -105,9 +106,9 @@ impl Receiver {
             next: 0,
             fast_path: delayed.is_none(),
             held_bytes: 0,
-            sack: config.sack,
+            sack: config.sack && !config.goes_back(),
             range_count: 0,
-            max_ranges: u32::try_from(config.held_ranges).unwrap_or(u32::MAX),
+            max_ranges: if config.goes_back() { 0 } else { u32::try_from(config.held_ranges).unwrap_or(u32::MAX) },
             window_segments: config.receive_window_segments(),
             edge: Seq::MAX,
             has_set_window: false,
@@ -279,7 +280,7 @@ impl Receiver {
         let Segment { seq, class, retransmission, .. } = segment;
         if !self.has_room_for(seq, seq) {
             self.refuse(1);
-            return None;
+            return self.negative(seq, retransmission, class);
         }
         if segment.payload_bytes == 0 {
             self.note_fin(seq);
@@ -386,7 +387,7 @@ impl Receiver {
         let last = first.saturating_add(Seq::from(segments.max(1) - 1));
         if !self.has_room_for(first, last) {
             self.refuse(u64::from(segments));
-            return None;
+            return self.negative(last, retransmission, class);
         }
         if chunk.window_reduced | (marked != self.ce_state) {
             if self.ecn.is_exact() && class == 0 && marked != self.ce_state {
@@ -418,6 +419,21 @@ impl Receiver {
             delayed.pending = None;
         }
         Some(self.acknowledge(last, retransmission, class))
+    }
+
+    /// Returns the acknowledgment of a dropped segment that is inside the window: with go-back-N, it names the expected
+    /// one.
+    #[cold]
+    #[inline(never)]
+    fn negative(&mut self, seq: Seq, retransmission: bool, class: u8) -> Option<AckSegment> {
+        let is_inside = seq.wrapping_sub(self.next) < self.window_segments && seq < self.edge;
+        if self.max_ranges > 0 || !is_inside {
+            return None;
+        }
+        if let Some(delayed) = &mut self.delayed {
+            delayed.pending = None;
+        }
+        Some(self.acknowledge(seq, retransmission, class))
     }
 
     /// Builds an acknowledgment.

@@ -41,8 +41,16 @@ fn reordering(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioErro
     }
     let root = facts.root.whole_table().clone().section(&[SCENARIO])?;
     let field = root.need("routing")?;
+    let goes_back = |scheme: &Scheme| scheme.transport.goes_back();
+    for (_, scheme) in facts.used().filter(|(_, scheme)| goes_back(scheme)) {
+        warnings.add(format!(
+            "{} = \"spray\" lets packets overtake each other, and the receivers of scheme {} drop overtaken packets, which \
+             are all sent again; rdma_recovery = \"selective\" in [transport] keeps them",
+            field.path, scheme.name
+        ));
+    }
     let tolerates = |scheme: &Scheme| scheme.transport.rack_tlp || scheme.transport.adaptive_reordering;
-    for (_, scheme) in facts.used().filter(|(_, scheme)| !tolerates(scheme)) {
+    for (_, scheme) in facts.used().filter(|(_, scheme)| !tolerates(scheme) && !goes_back(scheme)) {
         warnings.add(format!(
             "{} = \"spray\" lets packets overtake each other, and scheme {} takes a segment for lost after three later \
              arrivals: it retransmits and reduces its window without loss; rack_tlp or adaptive_reordering of \
@@ -63,6 +71,22 @@ fn without_use(facts: &Facts<'_>, scheme: &Scheme, key: &str) -> Option<&'static
     let has_threshold = controller.as_ref().is_none_or(|cc| cc.slow_start_threshold().is_some());
     let is_paced = controller.is_none_or(|cc| cc.paces());
     match key {
+        "rdma_recovery" if config.handshake => Some("mode is \"tcp\""),
+        "syn_timeout" | "rtt_from_handshake" | "syn_loss_resets_window" if !config.handshake => {
+            Some("connections of mode = \"rdma\" have no handshake")
+        }
+        "sack"
+        | "limited_transmit"
+        | "prr"
+        | "rack_tlp"
+        | "rack_timer_delay"
+        | "detect_lost_retransmissions"
+        | "adaptive_reordering"
+        | "sack_survives_timeout"
+            if config.goes_back() =>
+        {
+            Some("losses are repaired by go-back-N")
+        }
         "rack_timer_delay" if !config.rack_tlp => Some("rack_tlp is off"),
         "limited_transmit" if config.rack_tlp => Some("rack_tlp finds losses by time"),
         "detect_lost_retransmissions" if config.rack_tlp => Some("rack_tlp finds them"),

@@ -29,6 +29,7 @@ mod queues;
 mod rapid;
 mod rate_based;
 mod rcp;
+mod rdma;
 mod reuse;
 mod runs;
 mod shipped;

@@ -94,8 +94,8 @@ impl<F: Fabric> World<F> {
         let transport = Arc::clone(&self.settings.schemes[usize::from(spec.scheme)].transport);
         // Writes in pieces have bounds of their own, which do not know of several paths.
         let at_once = spec.size_bytes.filter(|_| spec.writes.is_none());
-        let handshake = least_of(&paths[0], |links| self.cross(links, transport.header_bytes))
-            + least_of(&paths[1], |links| self.cross(links, transport.header_bytes));
+        let way = |paths| least_of(paths, |links| self.cross(links, transport.header_bytes));
+        let handshake = if transport.handshake { way(&paths[0]) + way(&paths[1]) } else { Dur::ZERO };
         let data = |bytes| self.ideal_of_spray(&paths[0], bytes, &transport);
         let ideal = spec.size_bytes.map(|_| at_once.map_or(Dur::ZERO, |bytes| handshake + data(bytes)));
         let flow = &mut self.flows[slot as usize];

@@ -331,6 +331,9 @@ impl<F: Fabric> World<F> {
         if !timer_error.is_zero() {
             sender.set_timer_error(timer_error, stream(Domain::TimerError));
         }
+        if !tcp.handshake {
+            sender.open_established(self.now, None);
+        }
         let writing = Writing::begin(spec, &mut sender);
         Source { sender, writing }
     }
@@ -427,6 +430,9 @@ impl<F: Fabric> World<F> {
     }
 
     fn handshake(&self, there: &[u32], back: &[u32], tcp: &TransportConfig) -> Dur {
+        if !tcp.handshake {
+            return Dur::ZERO;
+        }
         self.cross(there, tcp.header_bytes) + self.cross(back, tcp.header_bytes)
     }
 

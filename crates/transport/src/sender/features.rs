@@ -19,6 +19,8 @@ pub(super) struct Features {
     pub(super) sends_single_segments: bool,
     /// Copies of the settings of the same name.
     pub(super) sack: bool,
+    /// Losses are repaired by go-back-N.
+    pub(super) goes_back: bool,
     pub(super) limited_transmit: bool,
     /// Spurious retransmissions restore the window.
     pub(super) undo_spurious: bool,
@@ -48,22 +50,24 @@ impl Features {
     /// Derives the features of a connection that is not open yet.
     pub(super) fn of(cc: &dyn CongestionControl, config: &TransportConfig) -> Features {
         let needs = cc.needs();
-        let rack_tlp = config.rack_tlp && config.sack;
-        let adaptive_reordering = config.adaptive_reordering && config.sack;
+        let sack = config.sack && !config.goes_back();
+        let rack_tlp = config.rack_tlp && sack;
+        let adaptive_reordering = config.adaptive_reordering && sack;
         Features {
             uses_tail: cc.uses_tail(),
             owns_send_clock: cc.owns_send_clock(),
             is_window_only: false,
             exact_rtt: config.rtt_granularity.is_none(),
             sends_single_segments: config.send_batch <= 1 && !config.nagle,
-            sack: config.sack,
+            sack,
+            goes_back: config.goes_back(),
             limited_transmit: config.limited_transmit,
             undo_spurious: config.undo_spurious,
             nagle: config.nagle,
             rack_tlp,
             adaptive_reordering,
             tracks_arrivals: rack_tlp || adaptive_reordering || needs.segments,
-            low_acks_only_sack: config.sack && !needs.tail,
+            low_acks_only_sack: sack && !needs.tail,
             has_auxiliary_timers: rack_tlp || needs.timer,
             repaces: cc.repaces(),
             ecn: config.ecn,

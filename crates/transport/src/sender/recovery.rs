@@ -1,5 +1,5 @@
-//! Loss recovery: RFC 6675 with SACK, RFC 6582 without SACK, the retransmission timeout of RFC 6298, and the undo of
-//! RFC 4015.
+//! Loss recovery: RFC 6675 with SACK, RFC 6582 without SACK, go-back-N, the retransmission timeout of RFC 6298, and the
+//! undo of RFC 4015.
 
 use super::prr::Prr;
 use super::retransmission_times::RetransmissionTimes;
@@ -39,6 +39,8 @@ pub(super) struct RecoveryState {
 pub(super) struct Repairs {
     /// `una` at the last expiration of the retransmission timer.
     una_at_timeout: Seq,
+    /// The time at which go-back-N last went back.
+    went_back_at: Time,
     /// `nxt` at the last reduction of the window. The window is reduced again only after data beyond it is
     /// acknowledged.
     pub(super) reduced_at: Option<Seq>,
@@ -182,6 +184,9 @@ impl Sender {
             self.cc.on_repaired(resent_bytes, &mut context!(self, now));
             self.refresh();
         }
+        if self.features.goes_back {
+            return self.detect_losses_by_refusal(now, ack);
+        }
         if !self.features.sack {
             self.detect_losses_without_sack(now, ack, acked);
             return;
@@ -266,6 +271,47 @@ impl Sender {
         } else if self.phase == Phase::Open && self.recovery.dup_acks >= DUP_THRESH && self.is_past_recovery() {
             self.enter_recovery(now, 0);
             self.recovery.inflation = i64::from(DUP_THRESH);
+        }
+    }
+
+    /// Goes back if the receiver has dropped a segment and names the oldest outstanding one as expected (go-back-N).
+    fn detect_losses_by_refusal(&mut self, now: Time, ack: &AckSegment) {
+        if ack.cumulative != self.una || ack.trigger <= ack.cumulative || self.flight() == 0 {
+            return;
+        }
+        // Segments that were sent before still arrive, and the receiver drops them. Only a later one shows another loss.
+        if self.phase != Phase::Open {
+            let is_later = ack.trigger_retransmitted || ack.trigger >= self.recovery.recover;
+            let since = self.recovery.repairs().map_or(Time::ZERO, |repairs| repairs.went_back_at);
+            let is_back = self.rtt.min_rtt().is_none_or(|min_rtt| now.saturating_since(since) >= min_rtt);
+            if !is_later || !is_back {
+                return;
+            }
+        }
+        self.go_back(now);
+    }
+
+    /// Repeats everything from the oldest outstanding segment on.
+    #[cold]
+    #[inline(never)]
+    fn go_back(&mut self, now: Time) {
+        let flight_bytes = self.flight_size_bytes(self.flight());
+        self.board.time_out(self.nxt, true);
+        if let Some(tracker) = &mut self.delivery_tracker {
+            tracker.report_again_from(self.una);
+        }
+        self.report_losses(now);
+        self.leave_recovery();
+        self.phase = Phase::Recovery;
+        self.recovery.recover = self.nxt;
+        self.recovery.reduced_window = self.recovery.reduced_at().is_none_or(|at| self.una >= at);
+        let repairs = self.recovery.repairs_mut();
+        (repairs.resent_before, repairs.went_back_at) = (repairs.counts.retransmissions, now);
+        self.retransmit_head = self.board.awaits_retransmission();
+        self.timers.rto_deadline = now + self.rtt.rto();
+        if self.recovery.reduced_window {
+            self.note_reduction();
+            self.report_congestion(now, Congestion::Loss { flight_bytes });
         }
     }
 

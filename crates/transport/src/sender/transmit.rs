@@ -213,7 +213,7 @@ impl Sender {
                 if let Some(allowed) = self.prr_allowance() {
                     return u64::from(self.cwnd_segments.saturating_sub(allowed));
                 }
-                self.features.sack
+                self.features.sack || self.features.goes_back
             }
             Phase::Timeout => true,
         };

@@ -6,6 +6,7 @@ mod controller_input;
 mod ecn;
 mod edge_cases;
 mod full_interface;
+mod go_back;
 mod handshake;
 mod hostile_peer;
 mod idle;
