@@ -428,7 +428,7 @@ impl<Q: EventQueue> Shared<Q> {
                 true
             }
         };
-        let departs = world.send_away(parcels);
+        let departs = world.send_away(end, parcels);
         for (to, parcel) in parcels.iter_mut().enumerate() {
             self.exchange.put(window, number, to, parcel);
         }

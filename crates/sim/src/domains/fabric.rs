@@ -1,8 +1,8 @@
 //! The links of one domain, under the numbers that they have in the whole network.
 //!
 //! A link belongs to the domain of its sending node. If it leads to another domain, packets leave for that domain as soon as
-//! their departure is certain: as they arrive at a FIFO queue, and otherwise as they leave the transmitter. The other domain
-//! has the wire, as a link without a queue. Links keep their order among each other, on which the order of simultaneous
+//! their departure is certain: as they arrive at a FIFO queue, when the window ends at a priority queue, and otherwise as they
+//! leave the transmitter. The other domain has the wire, as a link without a queue. Links keep their order among each other, on which the order of simultaneous
 //! events depends.
 
 use crate::config::{Change, QueueSpec};
@@ -80,11 +80,11 @@ impl<Q: EventQueue> DomainFabric<Q> {
         self.links.set_part(now, at, entry, &places, end);
     }
 
-    /// Passes the packets that have left for other domains to `put`, in order for each link. They have their route and flow
-    /// there, and the time of their arrival.
-    pub(crate) fn take_departed(&mut self, mut put: impl FnMut(Exit, Packet)) {
+    /// Passes the packets that have left for other domains by `until` to `put`, in order for each link. They have their route
+    /// and flow there, and the time of their arrival.
+    pub(crate) fn take_departed(&mut self, until: Time, mut put: impl FnMut(Exit, Packet)) {
         let exits = &self.exits;
-        self.links.take_departed(|place, mut packet| {
+        self.links.take_departed(until, |place, mut packet| {
             let Some(exit) = exits[place as usize] else { unreachable!("a packet left by a link that stays") };
             packet.at += exit.delay;
             put(exit, packet);

@@ -226,6 +226,8 @@ pub(crate) struct LinkFabric<Q> {
     dropped: Vec<Packet>,
     /// Packets that have left for other domains, with the link that they left by.
     departed: Vec<(u32, Packet)>,
+    /// Links with packets that are going to leave for other domains without events.
+    deferring: Vec<u32>,
     /// Links whose crossings are recorded, and the crossings since the last call of `take_crossings`.
     watched: BTreeSet<u32>,
     crossings: Vec<Crossing>,
@@ -280,6 +282,7 @@ impl<Q: EventQueue> LinkFabric<Q> {
             alarms: [Time::NEVER; Alarm::ALL.len()],
             dropped: Vec::new(),
             departed: Vec::new(),
+            deferring: Vec::new(),
             watched: BTreeSet::new(),
             crossings: Vec::new(),
             delivered_by: 0,
@@ -295,7 +298,7 @@ impl<Q: EventQueue> LinkFabric<Q> {
     fn time_of(links: &[Link], stages: &[Stage], alarms: &[Time], leaf: usize) -> Time {
         match links.get(leaf) {
             // Packets of a fused link stay on its wire until the ring is cleared, and make no events.
-            Some(link) if link.is_fused => Time::NEVER,
+            Some(link) if link.is_fused || link.defers => Time::NEVER,
             Some(link) => link.next_event(),
             None => match stages.get(leaf - links.len()) {
                 Some(stage) => stage.next_event(),
@@ -354,7 +357,8 @@ impl<Q: EventQueue> LinkFabric<Q> {
         }
         // Flags are set last: the table holds plain numbers while memories and watched links are looked up.
         for link in self.routes[start..end].iter_mut().filter(|link| **link < SHARED) {
-            if self.links[*link as usize].is_fused {
+            let Link { is_fused, defers, .. } = self.links[*link as usize];
+            if is_fused || defers {
                 *link |= FUSED;
             }
         }
@@ -380,27 +384,37 @@ impl<Q: EventQueue> LinkFabric<Q> {
     }
 
     /// Lets packets leave for another domain by `link`, which has this specification and number: as they arrive at the link,
-    /// if their departure is known then. Returns true in that case, and false if they leave as their transmission ends.
+    /// if their departure is known then. Returns true in that case, and false if they leave with the time at which their
+    /// transmission ends.
     pub(crate) fn make_exit(&mut self, link: u32, spec: &LinkSpec, seed: u64, number: u32) -> bool {
         self.tandems.exclude(link);
         let exit = &mut self.links[link as usize];
         let is_fused = exit.fuse_for_good();
         if !is_fused {
-            // The wire is in the other domain. Without it, packets leave by events at the end of their transmission.
+            // The wire is in the other domain. Without it, packets leave in bulk, or by events at the end of their
+            // transmission.
             let spec = LinkSpec { delay: Dur::ZERO, mean_delay: Dur::ZERO, is_watched: true, ..spec.clone() };
             *exit = Link::new(&spec, seed, u64::from(number));
+            exit.defer(spec.memory.is_some());
         }
         is_fused
     }
 
-    /// Takes the packets that have left for other domains, each with the link that it left by, in order for each link. They
-    /// have their route and flow there. Their time is that of their arrival, or of the end of their transmission: see
-    /// `make_exit`.
-    pub(crate) fn take_departed(&mut self, mut put: impl FnMut(u32, Packet)) {
-        for (link, packet) in self.departed.drain(..) {
+    /// Takes the packets that have left for other domains by `until`, each with the link that it left by, in order for each
+    /// link. They have their route and flow there. Their time is that of their arrival, or of the end of their
+    /// transmission: see `make_exit`. All events up to `until` must have been handled.
+    pub(crate) fn take_departed(&mut self, until: Time, mut put: impl FnMut(u32, Packet)) {
+        let (links, routes) = (&mut self.links, &self.routes);
+        let mut put = |link: u32, packet: Packet| {
             let end = packet.route() as usize;
-            put(link, packet.in_domain(self.routes[end + 1], self.routes[end + 2]));
-        }
+            put(link, packet.in_domain(routes[end + 1], routes[end + 2]));
+        };
+        self.departed.drain(..).for_each(|(link, packet)| put(link, packet));
+        self.deferring.retain(|&number| {
+            let link = &mut links[number as usize];
+            link.take_begun(until, |packet| put(number, packet));
+            link.is_occupied()
+        });
     }
 
     /// Adds a packet that comes from another domain over `link`, with its time of arrival here.
@@ -425,9 +439,10 @@ impl<Q: EventQueue> LinkFabric<Q> {
         self.links[link as usize].on_wire()
     }
 
-    /// A lower bound for the time of the next event.
+    /// A lower bound for the time of the next event, and of the next departure for another domain.
     pub(crate) fn next_time(&self) -> Time {
-        self.events.earliest()
+        let departures = self.deferring.iter().map(|&link| self.links[link as usize].next_beginning());
+        departures.fold(self.events.earliest(), Time::min)
     }
 
     /// Repeats the frame that pauses `link`, if it is paused. The length of a pause is a number of bits, so a change of
@@ -458,6 +473,9 @@ impl<Q: EventQueue> LinkFabric<Q> {
         let from = onward & NUMBER;
         let first = &mut self.links[from as usize];
         if !first.is_fused {
+            if first.defers {
+                return self.enter_deferring(now, from, packet);
+            }
             // The link was split after this route was written.
             return self.enter(now, from, packet);
         }
@@ -479,6 +497,16 @@ impl<Q: EventQueue> LinkFabric<Q> {
             }
             link.make_room_on_wire(now);
             packet = packet.onward(link.last_arrival());
+        }
+    }
+
+    /// Passes a packet to the queue of a link whose packets leave for another domain without events.
+    fn enter_deferring(&mut self, now: Time, to: u32, packet: &Packet) {
+        let link = &mut self.links[to as usize];
+        let was_occupied = link.is_occupied();
+        link.send(now, packet, &mut self.dropped);
+        if !was_occupied && link.is_occupied() {
+            self.deferring.push(to);
         }
     }
 

@@ -27,6 +27,7 @@
 mod change;
 mod controlled;
 mod cursor;
+mod deferring;
 mod fused;
 mod ingress;
 mod spec;
@@ -78,6 +79,8 @@ pub(crate) struct Link {
     pub(crate) is_fused: bool,
     /// The queue may mark packets: `mark_at` has a threshold.
     may_mark: bool,
+    /// Packets are taken off the wire in bulk, and make no events: see `deferring.rs`.
+    pub(crate) defers: bool,
     byte_time: ByteTime,
     delay: Dur,
     /// Bytes ever put onto the wire.
@@ -211,6 +214,7 @@ impl Link {
             bars_low_priority: spec.queue.bars_low_priority,
             is_fused: false,
             may_mark: spec.queue.mark_at.is_some(),
+            defers: false,
             queue,
             ingress,
             exact_check: ExactCheck {

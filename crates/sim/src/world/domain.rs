@@ -227,7 +227,7 @@ impl<Q: EventQueue> World<DomainFabric<Q>> {
 
     /// Handles all events before `end`. Returns the number of events at hosts.
     pub(crate) fn run_until(&mut self, end: Time) -> Result<u64, PhysicsViolation> {
-        self.fabric.arm(Alarm::Pause, Time::from_ps(end.as_ps() - 1));
+        self.fabric.arm(Alarm::Pause, before(end));
         let mut events = 0;
         while self.step()? == Step::Event {
             events += 1;
@@ -235,12 +235,12 @@ impl<Q: EventQueue> World<DomainFabric<Q>> {
         Ok(events)
     }
 
-    /// Passes the packets that have left for other domains to `put`, with the number of the exit and the SACK blocks that
-    /// travel with them.
-    pub(crate) fn send_away(&mut self, parcels: &mut [Parcel]) -> Time {
+    /// Adds the packets that have left for other domains before `end` to the parcels, with the SACK blocks that travel with
+    /// them. All events before `end` must have been handled. Returns the time of the first arrival.
+    pub(crate) fn send_away(&mut self, end: Time, parcels: &mut [Parcel]) -> Time {
         let (fabric, blocks) = (&mut self.fabric, &mut self.blocks);
         let mut earliest = Time::NEVER;
-        fabric.take_departed(|exit, mut packet| {
+        fabric.take_departed(before(end), |exit, mut packet| {
             earliest = earliest.min(packet.at);
             let parcel = &mut parcels[usize::from(exit.domain)];
             if packet.flags().kind() == Flags::ACK && packet.blocks() != NO_BLOCKS {
@@ -299,6 +299,11 @@ impl<Q: EventQueue> World<DomainFabric<Q>> {
     pub(crate) fn next_time(&self) -> Time {
         self.fabric.next_time()
     }
+}
+
+/// The time right before `end`, which is not zero.
+fn before(end: Time) -> Time {
+    Time::from_ps(end.as_ps() - 1)
 }
 
 /// One end of a flow between domains, or both.
