@@ -115,7 +115,7 @@ impl Link {
 
     /// Arrivals at the far end that were events. The link must not be fused any more.
     pub(crate) fn events(&self) -> u64 {
-        self.wire.head() - self.fused_arrivals
+        if self.defers { 0 } else { self.wire.head() - self.fused_arrivals }
     }
 
     #[cfg(feature = "oracle")]
