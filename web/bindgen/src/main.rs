@@ -8,14 +8,18 @@ use wasm_bindgen_cli_support::Bindgen;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let [module, folder] = arguments.as_slice() else {
-        eprintln!("usage: bindgen MODULE.wasm FOLDER");
-        return ExitCode::FAILURE;
+    let (module, folder, keeps_names) = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [module, folder] => (module, folder, false),
+        ["--names", module, folder] => (module, folder, true),
+        _ => {
+            eprintln!("usage: bindgen [--names] MODULE.wasm FOLDER");
+            return ExitCode::FAILURE;
+        }
     };
     let mut bindgen = Bindgen::new();
     bindgen.input_path(module).out_name("engine").typescript(true).keep_debug(false);
-    // Profilers need the names of functions. `wasm-opt` removes them from the page.
-    bindgen.remove_name_section(false).remove_producers_section(true);
+    // Only profilers need the names of functions.
+    bindgen.remove_name_section(!keeps_names).remove_producers_section(true);
     let written = bindgen.web(true).and_then(|bindgen| bindgen.generate(folder));
     match written {
         Ok(()) => ExitCode::SUCCESS,
