@@ -27,7 +27,7 @@ SECONDS ?= 600
 .DEFAULT_GOAL := help
 
 .PHONY: help races run test test-all test-rust web test-web test-bpf test-linux test-linux-rc3 linux-controllers linux-rtcp linux-rc3-off linux-bpf bpf-objects explore fuzz build check \
-	stubs results goldens docs bench bench-sweep bench-peers bench-controllers bench-windows bench-wire clean
+	stubs results goldens docs bench bench-web bench-sweep bench-peers bench-controllers bench-windows bench-wire clean
 
 ## make help: list the targets
 help:
@@ -238,6 +238,12 @@ $(VENV)/.docs: pyproject.toml $(VENV)/.environment
 ## make bench: time the simulator
 bench: build
 	$(BIN)/sparelane bench
+
+# Compares the speed of the engine in Chromium, or in Node without Chromium, with that of a native run. Both run in turn;
+# close other programs, since the results are wall-clock time.
+bench-web: $(ENGINE)
+	cargo build --release --quiet -p sparelane-scenario --example run
+	cd web && node speed.mjs
 
 # The processor time that a sweep adds to each of its runs, and the share of time in which its workers are active; fails
 # above 5 ms or below 90 %.
