@@ -1,5 +1,6 @@
 """Tests of the workflows that run on a forge, and of the packages that they build."""
 
+import random
 import re
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ import tomllib
 from email import message_from_string
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 import yaml
@@ -149,3 +151,24 @@ def test_links_become_absolute_and_code_stays_unchanged(tmp_path: Path) -> None:
         f"[a]({ADDRESS}/blob/{COMMIT}/docs/a.md#part) [over\nlines]({ADDRESS}/tree/{COMMIT}/docs) "
         "[out](https://x.example/) [here](#top)\n```\n[a](docs/a.md)\n```\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("page", "verdict"),
+    [(b"a page", None), (None, "run `make web`"), (random.Random(1).randbytes(2_000_001), "allowed: 2000000")],
+    ids=["small", "missing", "too large"],
+)
+def test_wheels_are_checked_for_the_playground(page: bytes | None, verdict: str | None, tmp_path: Path) -> None:
+    wheel = tmp_path / "sparelane-1.0-py3-none-any.whl"
+    with ZipFile(wheel, "w", ZIP_DEFLATED) as archive:
+        archive.writestr("sparelane/__init__.py", "")
+        archive.writestr("sparelane/play/page/licences.txt", "licences")
+        if page is not None:
+            archive.writestr("sparelane/play/page/index.html", page)
+    checked = subprocess.run([ROOT / ".ci" / "page-in-wheel", wheel], capture_output=True, text=True, check=False)
+    if verdict is None:
+        assert checked.returncode == 0, checked.stderr
+        assert "the playground 0.00 MB" in checked.stdout
+    else:
+        assert checked.returncode == 1
+        assert verdict in checked.stderr
