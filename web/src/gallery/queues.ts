@@ -103,11 +103,12 @@ flows = 2
     topic: "L4S",
     title: "Can low latency and classic traffic share a link?",
     text:
-      "A scalable flow with ECT(1) packets and a CUBIC flow share 40 Mb/s. DualPI2 has a queue for each kind, and couples their marks and drops. " +
-      "The scalable flow waits less than a millisecond, and the CUBIC flow 15 to 20 ms. In one FIFO queue, both wait equally long.",
-    next: "Compare the shares of both flows if the delay of the bottleneck is 50 ms.",
+      "A Prague flow and a CUBIC flow share 40 Mb/s with a base round trip of 10 ms. DualPI2 has a queue for each kind of traffic, and couples their marks and drops. " +
+      "Prague waits about 0.5 ms, CUBIC about 15 ms, and neither gets less than 40 % of the link in the second half. " +
+      "In one FIFO queue without marks, both wait 50 ms, and CUBIC takes three quarters.",
+    next: "Set the delay of the bottleneck to 25 ms: Prague then gets twice the rate of CUBIC.",
     view: "time",
-    toml: `# A scalable flow (DCTCP with ECT(1)) and a CUBIC flow share a link of 40 Mb/s.
+    toml: `# Prague and a CUBIC flow share a link of 40 Mb/s. Both ends of Prague's flow count marks (AccECN).
 duration = "15s"
 seed = 1
 
@@ -123,24 +124,76 @@ bottleneck_delay = "5ms"
 kind = "dualpi2"
 limit = "1000packets"
 
-[scheme.scalable]
-controller = "dctcp"
-transport = { ecn = "l4s" }
+[scheme.prague]
+controller = "prague"
+transport = { ecn = "accurate" }
 
-[scheme.classic]
+[scheme.cubic]
 controller = "cubic"
 
 [[workload]]
 kind = "bulk"
-scheme = "scalable"
+scheme = "prague"
 pairs = [["left0", "right0"]]
 
 [[workload]]
 kind = "bulk"
-scheme = "classic"
+scheme = "cubic"
 pairs = [["left1", "right1"]]
 `,
     variants: [variant("DualPI2"), variant("FIFO", { "queue.kind": "fifo", "queue.limit": "200packets" })],
+  },
+  {
+    id: "copa",
+    topic: "Delay as a signal",
+    title: "Can Copa keep queues short, and still get its share?",
+    text:
+      "Two flows share 48 Mb/s with a base round trip of 50 ms. Two Copa flows get equal rates, and wait less than 3 ms. " +
+      "CUBIC fills the queue whatever Copa does. Copa notices this and enters its competitive mode, which keeps a fifth of the link. " +
+      "Without this mode, it is left with 2 %.",
+    next: "Set the limit of the queue to half a bandwidth-delay product (0.5bdp): Copa then gets a third.",
+    view: "time",
+    toml: `# Two Copa flows share a link of 48 Mb/s with a base round trip of 50 ms.
+duration = "30s"
+seed = 1
+
+[topology]
+kind = "dumbbell"
+pairs = 2
+access_rate = "1Gbps"
+access_delay = "0s"
+bottleneck_rate = "48Mbps"
+bottleneck_delay = "25ms"
+
+[queue]
+kind = "fifo"
+limit = "2bdp"
+
+[scheme.copa]
+controller = "copa"
+
+[scheme.other]
+controller = "copa"
+
+[[workload]]
+kind = "bulk"
+scheme = "copa"
+pairs = [["left0", "right0"]]
+
+[[workload]]
+kind = "bulk"
+scheme = "other"
+pairs = [["left1", "right1"]]
+start = "2s"
+`,
+    variants: [
+      variant("beside Copa"),
+      variant("beside CUBIC", { "scheme.other.controller": "cubic" }),
+      variant("beside CUBIC, without competitive mode", {
+        "scheme.other.controller": "cubic",
+        "scheme.copa.mode_switching": false,
+      }),
+    ],
   },
   {
     id: "incast",
@@ -149,7 +202,8 @@ pairs = [["left1", "right1"]]
     text:
       "Each of 40 servers sends 64 kB to one client at the same time. With NewReno, the queue of the client's port overflows. " +
       "Flows that lose their last packets wait for a timeout of 200 ms. With a shorter least timeout, they repair losses sooner. " +
-      "DCTCP helps little here: the first windows of 40 flows exceed the queue before any mark arrives.",
+      "DCTCP helps little here: the first windows of 40 flows exceed the queue before any mark arrives. " +
+      "Swift loses nothing, since its windows may fall below one packet, but it uses only a fifth of the link.",
     next: "Set the limit of the queue to 2000 packets: no packet is lost.",
     view: "completion",
     toml: `# 40 servers send 64 kB each to one client (h1) at once, over a switch of 1 Gb/s.
@@ -186,6 +240,7 @@ spread = "100us"
         "scheme.flow": { controller: "dctcp", transport: { ecn: "dctcp" } },
         "queue.mark_at": "20packets",
       }),
+      variant("Swift", { "scheme.flow.controller": "swift" }),
     ],
   },
 ];
