@@ -29,6 +29,10 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Records links and anchors of a tag."""
+        given = dict(attrs)
+        if tag == "meta" and given.get("name") == "fragments":
+            # The playground draws its pages by scripts, so they are no elements. It lists their names.
+            self.anchors.update((given.get("content") or "").split())
         for name, value in attrs:
             if value is None:
                 continue

@@ -37,6 +37,11 @@ export interface Options {
   height?: number;
   isDark?: boolean;
   fragment?: string;
+  /** The file to open in place of the built page. */
+  file?: string;
+  /** Runs in the page before its own code. */
+  before?: () => unknown;
+  hasScripts?: boolean;
 }
 
 /** A page, with everything that it must not do. */
@@ -52,12 +57,16 @@ export async function launch(): Promise<Browser> {
   const executablePath = findChromium();
   if (!executablePath) throw new Error("Chromium is missing");
   // Continuous integration runs as root, and there Chromium has no sandbox.
-  return puppeteer.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"], protocolTimeout: HANG_MS });
+  return puppeteer.launch({
+    executablePath,
+    args: ["--no-sandbox", "--disable-gpu"],
+    protocolTimeout: HANG_MS,
+  });
 }
 
 /** Opens the page from its file, as a reader without a server does. */
 export async function visit(browser: Browser, options: Options = {}): Promise<Visit> {
-  const { width = 1280, height = 900, isDark = false, fragment = "" } = options;
+  const { width = 1280, height = 900, isDark = false, fragment = "", file = PAGE } = options;
   const page = await browser.newPage();
   page.setDefaultTimeout(HANG_MS);
   await page.setViewport({ width, height });
@@ -74,7 +83,9 @@ export async function visit(browser: Browser, options: Options = {}): Promise<Vi
     if (!isOwn && !/^(blob|data):/.test(address)) requests.push(address);
   });
   if (SLOWDOWN > 1) await slowDown(page);
-  await page.goto(`${pathToFileURL(PAGE)}${fragment}`);
+  if (options.before) await page.evaluateOnNewDocument(options.before);
+  if (options.hasScripts === false) await page.setJavaScriptEnabled(false);
+  await page.goto(`${pathToFileURL(file)}${fragment}`);
   return { page, errors, requests };
 }
 

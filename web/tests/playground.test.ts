@@ -12,6 +12,7 @@ import {
   launch,
   press,
   reasonToSkip,
+  screenshot,
   type Visit,
   visit,
 } from "./browser.ts";
@@ -89,6 +90,43 @@ test("the form and the text show the same state", { skip }, async () => {
     () =>
       document.querySelector<HTMLInputElement>('[data-path="transport.min_rto"] input[type="text"]')?.value === "300ms",
   );
+});
+
+test("the form adds cross traffic, settings of a cable, and a change during the run", { skip }, async () => {
+  const page = await open();
+  await finished(page);
+  const [before] = await digests(page);
+  await press(page, '[data-add="cross_traffic"]');
+  await page.waitForSelector('[data-path="cross_traffic.0.rate"]');
+  await enter(page, '[data-path="cross_traffic.0.rate"] input[type="text"]', "30Mbps");
+  await press(page, '[data-add="link"]');
+  await enter(page, '[data-path="link.0.between"] select', "access");
+  await enter(page, '[data-path="link.0.rate"] input[type="text"]', "2Gbps");
+  await press(page, '[data-add="change"]');
+  await enter(page, '[data-path="change.0.at"] input[type="text"]', "7s");
+  await press(page, '[data-add="change"]');
+  await page.waitForSelector('[data-path="change.1.between"]');
+  await page.waitForFunction(
+    (before) => document.querySelector("[data-digest]")?.getAttribute("data-digest") !== before,
+    {},
+    before,
+  );
+  await show(page, "text");
+  await eventually(async () => {
+    const text = await editorText(page);
+    assert.match(
+      text,
+      /\[\[cross_traffic\]\]\nkind = "constant"\nfrom = \["left0"\]\nto = \["right1"\]\nrate = "30Mbps"/,
+    );
+    assert.match(text, /\[\[link\]\]\nrate = "2Gbps"\nselect = "access"/);
+    assert.match(text, /\[\[change\]\]\nat = "7s"\nbetween = \["west", "east"\]\nrate = "50Mbps"/);
+    assert.equal(text.match(/\[\[change\]\]/g)?.length, 2);
+    // Comments stay.
+    assert.match(text, /^# Two CUBIC flows/);
+  });
+  assert.equal(await page.$(".mistakes"), null);
+  await show(page, "form");
+  await screenshot(page, "form-with-changes");
 });
 
 test("a slider changes the scenario, and a run follows", { skip }, async () => {
@@ -251,6 +289,16 @@ for (const id of ["rc3", "rapid", "rtcp"]) {
     await page.waitForFunction((first) => document.querySelector(".verdict")?.textContent === first, {}, first);
   });
 }
+
+test("the page lists its fragments, for links of the documentation", { skip }, async () => {
+  const page = await open();
+  await finished(page);
+  const listed = await page.$eval('meta[name="fragments"]', (meta) => meta.getAttribute("content")?.split(" "));
+  const linked = await page.$$eval('nav a[href^="#"]', (links) =>
+    links.map((link) => link.getAttribute("href")?.slice(1)),
+  );
+  assert.deepEqual(listed, linked);
+});
 
 test("RC3's example ends in the fourth round trip, and TCP's in the sixth", { skip }, async () => {
   const page = await open({ fragment: "#rc3" });

@@ -283,8 +283,10 @@ fn put(item: &mut Item, name: &str, value: Value, has_headers: bool) -> Result<(
         let Some(index) = index_of(name) else {
             return put(only_element(item).ok_or(NO_ELEMENT)?, name, value, false);
         };
-        let slot = item.get_mut(index).ok_or(NO_ELEMENT)?;
-        return replace(slot, value);
+        return match item.get_mut(index) {
+            Some(slot) => replace(slot, value),
+            None => append(item, index, value),
+        };
     }
     match item {
         Item::Table(table) => match table.get_mut(name) {
@@ -303,6 +305,17 @@ fn put(item: &mut Item, name: &str, value: Value, has_headers: bool) -> Result<(
             }
         },
         _ => return Err(NOT_A_TABLE),
+    }
+    Ok(())
+}
+
+/// Adds an element to a list, whose number must be the next one.
+fn append(list: &mut Item, index: usize, value: Value) -> Result<(), &'static str> {
+    match (list, value) {
+        (Item::ArrayOfTables(list), Value::InlineTable(table)) if index == list.len() => list.push(table.into_table()),
+        (Item::ArrayOfTables(list), _) if index == list.len() => return Err(NOT_A_TABLE),
+        (Item::Value(Value::Array(list)), value) if index == list.len() => list.push(value),
+        _ => return Err(NO_ELEMENT),
     }
     Ok(())
 }
@@ -419,6 +432,18 @@ mod tests {
         let table = "[workload]\nsize = 1\n";
         assert_eq!(set(table, &["workload", "0", "size"], Some("2")), "[workload]\nsize = 2\n");
         assert_eq!(set("a = [1, 2]\n", &["a", "1"], Some("7")), "a = [1, 7]\n");
+    }
+
+    #[test]
+    fn the_element_after_the_last_one_is_added_and_keeps_the_others() {
+        let text = format!("{TEXT}# a comment\n[sample]\ninterval = \"1s\"\n");
+        let after = set(&text, &["workload", "1"], Some("{ kind = \"bulk\", size = \"2MB\" }"));
+        let added = "\n[[workload]]\nkind = \"bulk\"\nsize = \"2MB\"\n";
+        assert_eq!(after, text.replace("# a comment", &format!("{}# a comment", &added)));
+        assert_eq!(set("a = [1, 2]\n", &["a", "2"], Some("7")), "a = [1, 2, 7]\n");
+        for (path, value) in [(&["workload", "2"][..], "{}"), (&["workload", "1"], "3")] {
+            assert!(refused(TEXT, path, Some(value))[0].text.contains(&path.join(".")));
+        }
     }
 
     #[test]

@@ -51,9 +51,9 @@ export class Core {
     } catch {
       // The engine cannot even answer: the message of the exception must do.
     }
-    if (panic) return `the simulator failed, which is a defect: ${panic}`;
+    if (panic) return `The simulator failed, which is a defect of it: ${panic}`;
     if (error instanceof WebAssembly.RuntimeError || error instanceof RangeError) {
-      return `the simulator stopped, probably because the browser has no more memory: ${error.message}`;
+      return `The simulator stopped, probably because the browser has no more memory: ${error.message}`;
     }
     return error instanceof Error ? error.message : String(error);
   }

@@ -2,10 +2,21 @@
 
 import { html, nothing, type TemplateResult } from "lit-html";
 import { keyed } from "lit-html/directives/keyed.js";
-import type { CatalogueKey, Json, JsonObject, Mistake, Path } from "../engine/index.ts";
+import type { CatalogueKey, Json, JsonObject, Mistake, Network, Path } from "../engine/index.ts";
 import { at, dotted, isObject, tables, written } from "../base/values.ts";
 import type { Edit } from "../state/session.ts";
 import { type Keys, asTable, choicesOf, defaultText, exampleOf, isNumeric } from "./keys.ts";
+import {
+  cableOf,
+  type Choice,
+  cables,
+  directions,
+  editsOfCable,
+  hosts,
+  newCable,
+  newChange,
+  newCrossTraffic,
+} from "./places.ts";
 import { scaleFor } from "./slider.ts";
 
 export interface FormState {
@@ -13,6 +24,8 @@ export interface FormState {
   /** Distinguishes variants, so that a control of one is not reused for another. */
   variant: number;
   scenario: JsonObject;
+  /** The network of the last text without mistakes. */
+  network: Network | null;
   mistakes: readonly Mistake[];
   /** The dotted paths in which variants differ. */
   differing: ReadonlySet<string>;
@@ -23,13 +36,15 @@ export interface FormState {
 
 /** The whole form. */
 export function form(state: FormState): TemplateResult {
-  const { scenario } = state;
+  const { scenario, network } = state;
   const schemes = Object.keys(asTable(scenario.scheme));
   return html`${keyed(
     state.variant,
     html`
       ${section("Run", "run", plain(state, ["duration", "seed"]))}
       ${section("Network", "topology", table(state, "[topology]", ["topology"]))}
+      ${list(state, "Cable", "[[link]]", "link")}
+      ${network ? adder(state, "Set one cable", appended(scenario, "link", newCable(network))) : nothing}
       ${section("Queue", "queue", table(state, "[queue]", ["queue"]))}
       ${schemes.map((name) =>
         section(`Scheme ${name}`, `scheme-${name}`, [
@@ -38,14 +53,20 @@ export function form(state: FormState): TemplateResult {
         ]),
       )}
       ${adder(state, "Add a scheme", newScheme(schemes))} ${list(state, "Traffic", "[[workload]]", "workload")}
-      ${adder(state, "Add flows", newWorkload(scenario, schemes))}
+      ${adder(state, "Add flows", appended(scenario, "workload", { kind: "bulk", scheme: schemes.at(-1) ?? "cubic" }))}
       ${list(state, "Cross traffic", "[[cross_traffic]]", "cross_traffic")}
+      ${network ? adder(state, "Add cross traffic", appended(scenario, "cross_traffic", newCrossTraffic(network))) : nothing}
       ${list(state, "Change", "[[change]]", "change")}
-      ${list(state, "Cable", "[[link]]", "link")}
+      ${network ? adder(state, "Add a change during the run", appended(scenario, "change", newChange(network, scenario))) : nothing}
       ${section("TCP", "transport", table(state, "[transport]", ["transport"]), !isObject(scenario.transport))}
     `,
   )}`;
 }
+
+/** Lists of more tables than this are closed at first. */
+const MOST_OPEN = 2;
+/** The tables whose settings are those of a cable. */
+const OF_CABLES = ["[[link]]", "[[change]]"];
 
 /** Controllers that a new scheme takes, the first one that has no scheme yet. */
 const NEW_CONTROLLERS = ["cubic", "bbr", "newreno", "vegas", "dctcp", "bbr3", "ledbat", "westwood"];
@@ -56,14 +77,18 @@ function newScheme(schemes: readonly string[]): Edit {
   return { path: ["scheme", name], value: { controller } };
 }
 
-/** One more workload: a long flow between each pair of hosts. */
-function newWorkload({ workload }: JsonObject, schemes: readonly string[]): Edit {
-  const added = { kind: "bulk", scheme: schemes.at(-1) ?? "cubic" };
-  return { path: ["workload"], value: [...tables(workload), added] };
+/** One more table of a list. The list may be missing, or a single table. */
+function appended(scenario: JsonObject, key: string, added: JsonObject): Edit {
+  const value = scenario[key];
+  const all = tables(value);
+  // A list that has elements gets one more, so that comments between the others stay.
+  return Array.isArray(value) && all.length > 0
+    ? { path: [key, all.length], value: added }
+    : { path: [key], value: [...all, added] };
 }
 
 function adder(state: FormState, label: string, edit: Edit): TemplateResult {
-  return html`<button type="button" class="quiet adder" @click=${() => state.edit([edit])}>${label}</button>`;
+  return html`<button type="button" class="quiet adder" data-add=${String(edit.path[0])} @click=${() => state.edit([edit])}>${label}</button>`;
 }
 
 function remover(state: FormState, label: string, path: Path): TemplateResult {
@@ -99,15 +124,20 @@ function list(state: FormState, title: string, name: string, key: string): unkno
       heading,
       `${key}-${index}`,
       [table(state, name, path), isOptional ? remover(state, `Remove ${heading.toLowerCase()}`, path) : nothing],
-      key === "change" || key === "link",
+      all.length > MOST_OPEN,
     );
   });
 }
 
 function table(state: FormState, name: string, path: Path): unknown {
   const values = asTable(at(state.scenario, path));
-  const { chooser, summary, shown, more } = state.keys.table(name, values);
+  const { chooser, summary, ...keys } = state.keys.table(name, values);
+  const isOfCable = OF_CABLES.includes(name) && state.network !== null;
+  // One control has the values of both keys that name cables.
+  const isOwn = (key: CatalogueKey): boolean => !isOfCable || !["between", "select"].includes(key.name);
+  const [shown, more] = [keys.shown.filter(isOwn), keys.more.filter(isOwn)];
   return html`
+    ${isOfCable ? cable(state, path, values) : nothing}
     ${chooser ? kinds(state, name, path, values, chooser) : nothing}
     ${chooser ? html`<p class="summary">${summary}</p>` : nothing}
     ${shown.map((key) => control(state, key, [...path, key.name]))}
@@ -120,6 +150,27 @@ function table(state: FormState, name: string, path: Path): unknown {
         : nothing
     }
   `;
+}
+
+/** The cable that a table is about, or a group of cables. */
+function cable(state: FormState, path: Path, values: JsonObject): unknown {
+  if (!state.network) return nothing;
+  const all = cables(state.network);
+  const chosen = cableOf(values);
+  const isKnown = all.some(({ value }) => value === chosen);
+  const id = idOf(state, [...path, "between"]);
+  return html`<div class="field" data-path=${dotted([...path, "between"])}>
+    <label for=${id}>cable${differs(state, [...path, "between"])}${differs(state, [...path, "select"])}</label>
+    <select id=${id} @change=${(event: Event) => state.edit(editsOfCable(path, values, inputValue(event)))}>
+      ${isKnown ? nothing : html`<option value=${chosen} selected>${chosen || "none"}</option>`}
+      ${options(all, chosen)}
+    </select>
+    ${error(state, [...path, "between"])} ${error(state, [...path, "select"])}
+  </div>`;
+}
+
+function options(all: readonly Choice[], chosen: string): unknown {
+  return all.map(({ value, label }) => html`<option value=${value} ?selected=${value === chosen}>${label}</option>`);
 }
 
 /** The key that selects the kind of a table. */
@@ -204,6 +255,20 @@ function input(state: FormState, key: CatalogueKey, path: Path, id: string, valu
     />`;
   }
   if (key.name === "scheme" && path[0] === "workload") choices.push(...Object.keys(asTable(state.scenario.scheme)));
+  if (key.name === "from" || key.name.endsWith("_from"))
+    choices.push(...directions(asTable(at(state.scenario, path.slice(0, -1)))));
+  if (path[0] === "cross_traffic" && (key.name === "from" || key.name === "to")) {
+    const all = hosts(state.network);
+    const [host, ...others] = Array.isArray(value) ? value : [];
+    if (others.length === 0 && typeof host === "string" && all.includes(host)) {
+      return html`<select id=${id} @change=${(event: Event) => set([inputValue(event)])}>
+        ${options(
+          all.map((one) => ({ value: one, label: one })),
+          host,
+        )}
+      </select>`;
+    }
+  }
   if (choices.length > 0 && (value === undefined || (typeof value === "string" && choices.includes(value)))) {
     const fallback = defaultText(key);
     return html`<select id=${id} @change=${(event: Event) => set(inputValue(event) || undefined)}>

@@ -17,6 +17,9 @@ const COMMON: Record<string, readonly string[]> = {
   ],
   "[queue]": ["limit", "target", "mark_at"],
   "[[workload]]": ["scheme", "size", "start", "flows", "load", "flows_per_second"],
+  "[[link]]": ["rate", "delay", "loss"],
+  "[[cross_traffic]]": ["from", "to", "rate", "burst", "start", "stop"],
+  "[[change]]": ["at", "rate", "delay", "loss", "down"],
   "[transport]": ["min_rto", "ecn", "delayed_ack"],
 };
 

@@ -56,6 +56,10 @@ export class App {
     this.#session.listen(() => this.#draw());
     addEventListener("hashchange", () => void this.#follow());
     this.#acceptFiles();
+    // Answers of the engine arrive as promises. A failure that no other part of the page explains is shown here.
+    addEventListener("unhandledrejection", ({ reason }) => {
+      this.#say(reason instanceof Error ? reason.message : String(reason));
+    });
   }
 
   /** Shows what the address names, or the first question. */

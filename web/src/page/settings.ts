@@ -60,6 +60,7 @@ export function settings(state: SettingsState): TemplateResult {
                 keys: state.keys,
                 variant: variant.key,
                 scenario: variant.scenario,
+                network: variant.network,
                 mistakes: mistakesOf(variant),
                 differing: new Set(differing.map(dotted)),
                 edit: (edits) => void session.edit(edits),

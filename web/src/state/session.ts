@@ -9,6 +9,7 @@ import type {
   Json,
   JsonObject,
   Mistake,
+  Network,
   PacketOptions,
   Parsed,
   Path,
@@ -37,6 +38,8 @@ export interface Variant {
   parsed: Parsed | null;
   /** The tables of the last text that was valid TOML, so that the form stays while the text has mistakes. */
   scenario: JsonObject | null;
+  /** The network of the last text without mistakes. */
+  network: Network | null;
   run: RunState;
   /** The last results, which stay until the next ones. */
   results: RunResults | null;
@@ -163,9 +166,9 @@ export class Session {
   /** Adds a copy of the active variant. */
   add(): void {
     if (this.variants.length >= MOST_VARIANTS) return;
-    const { toml, parsed, scenario } = this.current;
+    const { toml, parsed, scenario, network } = this.current;
     const copy = this.#variant(`variant ${this.variants.length + 1}`, toml);
-    this.variants.push({ ...copy, parsed, scenario });
+    this.variants.push({ ...copy, parsed, scenario, network });
     this.active = this.variants.length - 1;
     // A copy is made to change it alone.
     this.isForAll = false;
@@ -239,8 +242,9 @@ export class Session {
    */
   edit(edits: readonly Edit[]): Promise<void> {
     // Edits follow each other: each needs the text that the previous one left.
-    this.#edits = this.#edits.then(() => this.#edit(edits)).catch((cause: unknown) => console.error(cause));
-    return this.#edits;
+    const edited = this.#edits.then(() => this.#edit(edits));
+    this.#edits = edited.catch(() => {});
+    return edited;
   }
 
   async #edit(edits: readonly Edit[]): Promise<void> {
@@ -309,8 +313,9 @@ export class Session {
 
   /** The reason for not running a scenario in a browser; `cancel` is called if there is one. */
   async #refusal(toml: string, cancel: () => void): Promise<Refusal | null> {
-    const estimate = await this.engine.estimate(toml);
-    const refusal = "refusal" in estimate ? estimate.refusal : null;
+    // A failure of the estimate says nothing about the run.
+    const estimate = await this.engine.estimate(toml).catch(() => null);
+    const refusal = estimate && "refusal" in estimate ? estimate.refusal : null;
     if (refusal) cancel();
     return refusal;
   }
@@ -343,6 +348,7 @@ export class Session {
       toml,
       parsed: null,
       scenario: null,
+      network: null,
       run: { type: "none" },
       results: null,
       isStale: false,
@@ -357,16 +363,24 @@ export class Session {
 
   async #parse(variant: Variant): Promise<void> {
     const { toml } = variant;
-    const parsed = await this.engine.parse(toml);
+    const parsed = await this.engine.parse(toml).catch(failure);
     if (variant.toml !== toml) return;
     variant.parsed = parsed;
     variant.scenario = parsed.scenario ?? variant.scenario;
+    if (parsed.ok) variant.network = parsed.network;
     this.#changed();
   }
 
   #changed(): void {
     for (const listener of this.#listeners) listener();
   }
+}
+
+/** A failure of the engine while it parsed a text, as the outcome of parsing. */
+function failure(cause: unknown): Parsed {
+  const message = cause instanceof Error ? cause.message : String(cause);
+  const mistake = { line: null, column: null, endColumn: null, key: "", value: null, message, text: message };
+  return { ok: false, mistakes: [mistake], scenario: null };
 }
 
 /** The mistakes of a variant. */
