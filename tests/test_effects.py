@@ -453,6 +453,7 @@ REQUIREMENTS: dict[str, dict[str, Any]] = {
     "queue pie: mark_ecn_threshold": {"queue.ecn": True},
     "queue fq-pie: mark_ecn_threshold": {"queue.ecn": True},
     "queue dualpi2: t_shift": {"queue.scheduler": "ts-fifo"},
+    "queue dualpi2: lower_bands": CLASSES,
     "queue fq-codel: ce_threshold_selector": {"queue.ce_threshold": "1ms"},
     "table (top level): routing": {"topology.rate": "50Mbps"},
     "table [queue]: mark_at": ECN,
@@ -812,6 +813,7 @@ WITHOUT_EFFECT: tuple[tuple[dict[str, Any], str, str], ...] = (
         "no scheme sends ECT(1)",
     ),
     ({"queue.kind": "dualpi2", "queue.t_shift": "1ms"}, "queue.t_shift", "scheduler is wrr"),
+    ({"queue.kind": "dualpi2", "queue.lower_bands": True}, "queue.lower_bands", "all packets are in class 0"),
     (
         {"queue": {"kind": "dualpi2", "scheduler": "ts-fifo", "classic_weight": 0.2}},
         "queue.classic_weight",

@@ -14,6 +14,12 @@
 //! part of Linux. It lets a lone packet pass whatever p' is, which falls by at most alpha times the target per update:
 //! with a target of microseconds, that takes days, in which every packet would be lost.
 //!
+//! With `lower_bands`, packets below class 0 wait in bands of their own, one for each class, below both queues. A band is
+//! served while L, C and all higher bands are empty. The bands share the limit with L and C; a packet that does not fit
+//! pushes out the newest packets of the lowest class, if that class is below its own. Neither queue sees the bands: they
+//! count for no delay, no probability and no credit, and the controller does not mark or drop their packets. Only the
+//! packet in transmission delays L and C. This carries RC3 (NSDI 2014) over an L4S link, and is not in the RFC.
+//!
 //! Needs the arrival time of each packet. Updates are due at multiples of the interval since the start of the run. They
 //! need no events, because the heads change only with arrivals and departures.
 //!
@@ -25,7 +31,7 @@ use super::{GAIN, QueueForm};
 use crate::schema::{Fallback, Field, Form, Key, Kind, MAX_DURATION, ScenarioError, Section};
 use sparelane_core::{Domain, Dur, Stream, Time};
 use sparelane_sim::qdisc::{ActiveLaw, ActiveSpec, Buffer, Fates, Packet, Place};
-use sparelane_sim::{Discipline, Limit};
+use sparelane_sim::{CLASSES, Discipline, Limit};
 use std::any::Any;
 
 /// Allowed time between updates. Fewer than ten thousand updates per second keep idle runs short.
@@ -106,6 +112,13 @@ pub const FORM: QueueForm = Form {
         .from("sch_dualpi2 of Linux"),
         Key::new("t_shift", Kind::MOMENT, Fallback::Value("50ms"), "bonus in delay for L under ts-fifo")
             .from("RFC 9332"),
+        Key::new(
+            "lower_bands",
+            Kind::Flag,
+            Fallback::Value("false"),
+            "packets below class 0 wait in strict-priority bands below both queues, without marks",
+        )
+        .from("sparelane, for RC3 (NSDI 2014)"),
     ],
     read,
 };
@@ -134,6 +147,7 @@ fn read(section: &Section<'_>, _bdp_bytes: u64) -> Result<Discipline, ScenarioEr
         ramp,
         th_len: section.need("th_len")?.whole()?,
         scheduler,
+        lower_bands: section.need("lower_bands")?.flag()?,
     }))
 }
 
@@ -197,6 +211,8 @@ pub struct DualPi2Spec {
     pub th_len: u64,
     /// The order of the queues.
     pub scheduler: Scheduler,
+    /// True if packets below class 0 wait in bands below both queues.
+    pub lower_bands: bool,
 }
 
 impl Default for DualPi2Spec {
@@ -212,6 +228,7 @@ impl Default for DualPi2Spec {
             ramp: Ramp { min_th: Dur::from_us(800), range: Dur::from_us(400) },
             th_len: 1,
             scheduler: Scheduler::Weighted { classic_weight: 0.1 },
+            lower_bands: false,
         }
     }
 }
@@ -226,7 +243,7 @@ impl ActiveSpec for DualPi2Spec {
     }
 
     fn separates_classes(&self) -> bool {
-        false
+        self.lower_bands
     }
 
     fn equals(&self, other: &dyn ActiveSpec) -> bool {
@@ -246,6 +263,8 @@ struct DualPi2 {
     largest_bytes: u64,
     low_latency: Buffer,
     classic: Buffer,
+    /// The packets of class 1 and below, a band for each class. Empty without `lower_bands`.
+    bands: [Buffer; CLASSES - 1],
     /// The base probability, p' of the RFC.
     base: f64,
     /// The delay at the last update, prevq of the RFC.
@@ -270,6 +289,7 @@ impl DualPi2 {
             largest_bytes,
             low_latency: Buffer::default(),
             classic: Buffer::default(),
+            bands: Default::default(),
             base: 0.0,
             delay_before: Dur::ZERO,
             next_update: Time::ZERO + spec.t_update,
@@ -296,9 +316,10 @@ impl DualPi2 {
 
     fn enqueue(&mut self, now: Time, packet: Packet, fates: &mut Fates) {
         self.catch_up(now);
-        let (bytes, packets) = self.backlog();
-        if !self.limit.has_room(bytes, packets, packet.wire_bytes()) {
+        if !self.has_room(&packet, fates) {
             fates.drop(packet);
+        } else if let Some(band) = self.band_of(&packet) {
+            self.bands[band].push(now, packet);
         } else if packet.is_l4s() {
             self.low_latency.push(now, packet);
         } else {
@@ -306,12 +327,50 @@ impl DualPi2 {
         }
     }
 
+    /// Returns the band in which a packet waits; `None` for L and C.
+    fn band_of(&self, packet: &Packet) -> Option<usize> {
+        if !self.spec.lower_bands {
+            return None;
+        }
+        usize::from(packet.class()).checked_sub(1).map(|band| band.min(CLASSES - 2))
+    }
+
+    /// Pushes out packets of lower bands until `packet` fits. Returns false if it cannot.
+    fn has_room(&mut self, packet: &Packet, fates: &mut Fates) -> bool {
+        loop {
+            let (bytes, packets) = self.backlog();
+            if self.limit.has_room(bytes, packets, packet.wire_bytes()) {
+                return true;
+            }
+            match self.push_out(packet.class()) {
+                Some(victim) => fates.drop(victim),
+                None => return false,
+            }
+        }
+    }
+
+    /// Removes the newest packet of the lowest band that waits, if its class is below `class`.
+    fn push_out(&mut self, class: u8) -> Option<Packet> {
+        let lower = &mut self.bands[usize::from(class).min(CLASSES - 1)..];
+        lower.iter_mut().rev().find_map(Buffer::pop_newest)
+    }
+
+    /// Takes the packet that leaves next: of L and C, and of the bands while both are empty.
     fn dequeue(&mut self, now: Time, fates: &mut Fates) -> Option<Packet> {
         self.catch_up(now);
+        self.take_coupled(now, fates).or_else(|| {
+            let packet = self.bands.iter_mut().find_map(Buffer::pop)?;
+            // For L and C, the link is idle meanwhile.
+            self.credit = self.first_credit;
+            Some(packet)
+        })
+    }
+
+    fn take_coupled(&mut self, now: Time, fates: &mut Fates) -> Option<Packet> {
         loop {
             let both_wait = self.low_latency.packets() > 0 && self.classic.packets() > 0;
             let serves_l = self.serves_l(now);
-            let is_spared = self.backlog().0 < 2 * self.largest_bytes;
+            let is_spared = self.coupled_backlog().0 < 2 * self.largest_bytes;
             let (packet, weight) = if serves_l {
                 (self.take_low_latency(now, is_spared, fates)?, 1.0)
             } else {
@@ -380,7 +439,7 @@ impl DualPi2 {
             let before = (self.base, self.delay_before);
             self.update(self.next_update);
             self.next_update += self.spec.t_update;
-            if self.backlog().1 == 0 && before == (self.base, self.delay_before) && self.next_update <= now {
+            if self.coupled_backlog().1 == 0 && before == (self.base, self.delay_before) && self.next_update <= now {
                 // Further updates of empty queues would change nothing.
                 let updates = (now - self.next_update).as_ps() / self.spec.t_update.as_ps() + 1;
                 self.next_update += self.spec.t_update * updates;
@@ -399,8 +458,18 @@ impl DualPi2 {
         self.delay_before = delay;
     }
 
-    fn backlog(&self) -> (u64, u64) {
+    /// Waiting bytes and packets of L and C.
+    fn coupled_backlog(&self) -> (u64, u64) {
         (self.low_latency.bytes() + self.classic.bytes(), self.low_latency.packets() + self.classic.packets())
+    }
+
+    /// Waiting bytes and packets, with those of the bands.
+    fn backlog(&self) -> (u64, u64) {
+        let coupled = self.coupled_backlog();
+        if !self.spec.lower_bands {
+            return coupled;
+        }
+        self.bands.iter().fold(coupled, |(bytes, packets), band| (bytes + band.bytes(), packets + band.packets()))
     }
 }
 
@@ -431,6 +500,10 @@ impl ActiveLaw for DualPi2 {
 
     fn backlog(&self) -> (u64, u64) {
         DualPi2::backlog(self)
+    }
+
+    fn push_out(&mut self, class: u8) -> Option<Packet> {
+        DualPi2::push_out(self, class)
     }
 }
 
@@ -676,5 +749,78 @@ mod tests {
         queue.enqueue(at(0), l4s(2), &mut fates);
         queue.enqueue(at(0), data(2, 3, true), &mut fates);
         assert_eq!((numbers(fates.dropped()), queue.backlog()), (vec![2, 3], (2_000, 2)));
+    }
+
+    fn banded(limit: Limit) -> DualPi2 {
+        DualPi2::new(DualPi2Spec { lower_bands: true, ..DualPi2Spec::default() }, limit, 1000, 1, 0)
+    }
+
+    #[test]
+    fn lower_bands_leave_by_class_once_both_queues_are_empty() {
+        let (mut queue, mut fates) = (banded(Limit::Packets(100)), Fates::default());
+        let packets = [l4s(0).lowered(2), data(3, 1, false).lowered(1), l4s(2).lowered(1), data(2, 3, false), l4s(4)];
+        packets.iter().for_each(|packet| queue.enqueue(at(0), *packet, &mut fates));
+        let order: Vec<_> = std::iter::from_fn(|| queue.dequeue(at(0), &mut fates)).collect();
+        assert_eq!((numbers(&order), queue.backlog()), (vec![4, 3, 1, 2, 0], (0, 0)));
+    }
+
+    /// Packets of a low class wait in L and C like all others if there are no bands.
+    #[test]
+    fn without_lower_bands_classes_make_no_difference() {
+        let (mut queue, mut fates) = (queue(DualPi2Spec::default()), Fates::default());
+        for packet in [l4s(0).lowered(2), l4s(1), data(2, 2, false).lowered(1), data(2, 3, false)] {
+            queue.enqueue(at(0), packet, &mut fates);
+        }
+        let order: Vec<_> = std::iter::from_fn(|| queue.dequeue(at(0), &mut fates)).collect();
+        assert_eq!(numbers(&order), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn the_newest_of_the_lowest_band_makes_room_for_higher_classes() {
+        let (mut queue, mut fates) = (banded(Limit::Packets(3)), Fates::default());
+        for packet in [l4s(0).lowered(1), l4s(1).lowered(3), l4s(2).lowered(3)] {
+            queue.enqueue(at(0), packet, &mut fates);
+        }
+        queue.enqueue(at(0), data(2, 3, false), &mut fates);
+        queue.enqueue(at(0), l4s(4).lowered(3), &mut fates);
+        queue.enqueue(at(0), l4s(5).lowered(2), &mut fates);
+        queue.enqueue(at(0), l4s(6), &mut fates);
+        queue.enqueue(at(0), l4s(7), &mut fates);
+        assert_eq!(numbers(fates.dropped()), [2, 4, 1, 5, 0]);
+        let order: Vec<_> = std::iter::from_fn(|| queue.dequeue(at(0), &mut fates)).collect();
+        assert_eq!(numbers(&order), [6, 7, 3]);
+    }
+
+    /// The controller neither sees the packets of bands nor signals to them, whatever their delay and p' are.
+    #[test]
+    fn bands_change_no_probability_and_get_no_signals() {
+        let (mut queue, mut fates) = (banded(Limit::Packets(100)), Fates::default());
+        (0..50).for_each(|seq| queue.enqueue(at(0), l4s(seq).lowered(1), &mut fates));
+        queue.catch_up(at(100_000));
+        assert_eq!((queue.base, queue.delay_before), (0.0, Dur::ZERO));
+        (queue.base, queue.next_update) = (1.0, Time::NEVER);
+        // A lone packet of L is spared, although many others wait in the band.
+        queue.enqueue(at(100_000), l4s(50), &mut fates);
+        let left: Vec<_> = std::iter::from_fn(|| queue.dequeue(at(100_000), &mut fates)).collect();
+        assert_eq!((left.len(), left[0].seq(), fates.marked(), fates.dropped().len()), (51, 50, 0, 0));
+    }
+
+    /// A packet of a band is a break for L and C, as an idle time of the link is.
+    #[test]
+    fn a_packet_of_a_band_starts_the_credit_anew() {
+        for (lower_bands, first) in [(false, 2), (true, 1)] {
+            let (mut queue, mut fates) = (banded(Limit::Packets(100)), Fates::default());
+            (0..9).for_each(|seq| queue.enqueue(at(0), l4s(seq), &mut fates));
+            (0..9).for_each(|seq| queue.enqueue(at(0), data(2, seq, false), &mut fates));
+            (0..9).for_each(|_| assert_eq!(queue.dequeue(at(0), &mut fates).map(|packet| packet.flow()), Some(1)));
+            if lower_bands {
+                while queue.classic.pop().is_some() {}
+                queue.enqueue(at(0), data(3, 0, false).lowered(1), &mut fates);
+                assert_eq!(queue.dequeue(at(0), &mut fates).map(|packet| packet.flow()), Some(3));
+            }
+            queue.enqueue(at(0), l4s(9), &mut fates);
+            queue.enqueue(at(0), data(2, 9, false), &mut fates);
+            assert_eq!(queue.dequeue(at(0), &mut fates).map(|packet| packet.flow()), Some(first));
+        }
     }
 }

@@ -170,6 +170,7 @@ fn discipline(rng: &mut Stream) -> Discipline {
                 Scheduler::Weighted { classic_weight: 0.1 },
                 Scheduler::TimeShifted { t_shift: Dur::from_us(rng.below(5_000)) },
             ][rng.below(2) as usize],
+            lower_bands: rng.below(2) == 0,
             ..DualPi2Spec::default()
         }),
         9 => Discipline::of(FqPieSpec { pie, fair }),

@@ -78,9 +78,10 @@ fn mixed(facts: &Facts<'_>, lowest: u8, warnings: &Warnings) {
         several => format!("{} send", several.join(", ")),
     };
     let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
+    let remedy = if kinds == "dualpi2" { "queue.lower_bands = true" } else { "queue.kind = \"priority\"" };
     warnings.add(format!(
         "{who} in priority classes down to {lowest}, but the queues of {place} treat all classes alike ({kinds}), so that \
-         low-priority packets delay and displace others; queue.kind = \"priority\" separates the classes"
+         low-priority packets delay and displace others; {remedy} separates the classes"
     ));
 }
 
@@ -92,6 +93,7 @@ fn alone(facts: &Facts<'_>, class: u8, warnings: &Warnings) -> Result<(), Scenar
         if section.whole_table().path != "nic" {
             idle(section, "push_out", &reason, warnings);
         }
+        idle(section, "lower_bands", &reason, warnings);
         if let Some(kind) = section.own("kind").filter(|kind| kind.is_text("priority")) {
             warnings.add(format!("{} = \"priority\" serves packets like a fifo here: {reason}", kind.path));
         }

@@ -142,6 +142,13 @@ impl Buffer {
         Some(packet)
     }
 
+    /// Takes the newest packet.
+    pub fn pop_newest(&mut self) -> Option<Packet> {
+        let packet = self.packets.pop_back()?;
+        self.bytes -= packet.wire_bytes();
+        Some(packet)
+    }
+
     /// The oldest packet.
     pub fn oldest(&self) -> Option<&Packet> {
         self.packets.front()
