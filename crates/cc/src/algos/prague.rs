@@ -1,19 +1,21 @@
 //! Prague: DCTCP for the Internet, with low latency in coupled dual queues (L4S).
 //!
 //! Source: De Schepper, Tilmans, Briscoe and Goel, draft-briscoe-iccrg-prague-congestion-control-04, with the values of
-//! TCP Prague in Linux where the draft leaves them open. RFC 9331 section 4 has the requirements.
+//! TCP Prague in Linux where the draft leaves them open. RFC 9331 section 4 has the requirements. Section numbers below
+//! are those of the draft's version 00; 2.4.4 has the same number in version 04.
 //!
 //! Prague needs queues that mark ECT(1) packets, and receivers that report every mark (`ecn = "accurate"` or `"l4s"`).
-//! alpha is the moving average of the marked share, with weight 1/16, updated once per round trip. A mark cuts the
-//! window to cwnd (1 - alpha/2), at most once per round trip. Each unmarked acknowledged segment adds a segment per
-//! window, also in the round trip after a cut. A flow sends at cwnd / srtt, and at twice that in slow start.
+//! alpha is the moving average of the marked share, with weight 1/16, updated once per round trip (section 2.3.2). A mark
+//! cuts the window to cwnd (1 - alpha/2), at most once per round trip (2.4.2). Each unmarked acknowledged segment adds a
+//! segment per window, also in the round trip after a cut (2.4.3). A flow sends at cwnd / srtt, and at twice that in slow
+//! start (2.5.1).
 //!
-//! Below a virtual round-trip time of 25 ms, rates are to depend less on the round-trip time. After `transition` round
-//! trips beyond slow start, a shorter round trip therefore counts as one of 25 ms. The growth per segment is multiplied
-//! by (srtt / 25 ms)^2, and the average and the cuts follow at most every 25 ms.
+//! Below a virtual round-trip time of 25 ms, rates are to depend less on the round-trip time (2.4.4). After `transition`
+//! round trips beyond slow start, a shorter round trip therefore counts as one of 25 ms. The growth per segment is
+//! multiplied by (srtt / 25 ms)^2, and the average and the cuts follow at most every 25 ms.
 //!
-//! A loss halves the window, as in Reno (RFC 9331 section 4.3). Prague becomes Reno if the receiver has only classic
-//! ECN feedback. With `classic_detection`, it also estimates by the variation of the round-trip time whether the queue
+//! A loss halves the window, as in Reno (2.4.1; RFC 9331 section 4.3). Prague becomes Reno if the receiver has only
+//! classic ECN feedback. With `classic_detection` (future work in section 3.3), it also estimates by the variation of the round-trip time whether the queue
 //! marks as a classic one. Each round trip adds lg(mdev / 750 us) / 2 + max(0, lg(depth / 2 ms)) / 2 to a score from 0
 //! to 17, where mdev is the mean deviation of the round-trip time and depth its distance from the minimum. From 8 to 9,
 //! alpha is raised to up to 0.625.
@@ -23,6 +25,8 @@
 //! - The window has fractions of a byte in place of the 20 bits of a segment in Linux.
 //! - The transport reports a mark before the acknowledgment that carries it counts, so that a cut uses alpha as it was
 //!   before.
+//! - In Linux, a mark that comes too early for a virtual round trip still begins a round trip without cuts. With a round
+//!   trip of 20 ms, cuts are then 40 ms apart. Here, as in UDP Prague of the same authors, they are 25 ms apart.
 //! - Linux sends chunks of at most 250 us at the pace. Here the transport decides on chunks (`send_batch`).
 //! - Classic feedback is recognized by an echo without counts of marks. The first such echo halves the window, because
 //!   alpha begins at one.
@@ -39,7 +43,7 @@ use crate::window::INITIAL_WINDOW;
 use sparelane_core::{Dur, Rate, Time};
 
 const DRAFT: &str = "draft-briscoe-iccrg-prague-congestion-control-04";
-const LINUX: &str = "TCP Prague in Linux";
+const REDUCED_DEPENDENCE: &str = "draft-briscoe-iccrg-prague-congestion-control-04 section 2.4.4; TCP Prague in Linux";
 
 const G: Param = Param {
     name: "g",
@@ -54,7 +58,7 @@ const VIRTUAL_RTT: Param = Param {
     kind: Kind::Span { min: Dur::ZERO, max: Dur::from_secs(10) },
     default: DefaultValue::Span(Dur::from_ms(25)),
     meaning: "round-trip time that shorter ones count as; 0s makes the rate depend on the round-trip time",
-    source: DRAFT,
+    source: REDUCED_DEPENDENCE,
 };
 
 const TRANSITION: Param = Param {
@@ -62,7 +66,7 @@ const TRANSITION: Param = Param {
     kind: Kind::Whole { min: 0, max: 1_000_000, unit: Unit::One },
     default: DefaultValue::Whole(500),
     meaning: "round trips beyond slow start until virtual_rtt applies",
-    source: LINUX,
+    source: REDUCED_DEPENDENCE,
 };
 
 const CLASSIC_DETECTION: Param = Param {
@@ -184,6 +188,8 @@ pub struct Prague {
     delivered_bytes: u64,
     marked_bytes: u64,
     averaged_at: Time,
+    /// True if a round trip has ended since the last update of the average.
+    is_average_due: bool,
     round: Round,
     /// Round trips since the last slow start.
     rounds: u64,
@@ -211,6 +217,7 @@ impl Prague {
             delivered_bytes: 0,
             marked_bytes: 0,
             averaged_at: Time::ZERO,
+            is_average_due: false,
             round: Round::default(),
             rounds: 0,
             cut_at: None,
@@ -249,6 +256,15 @@ impl Prague {
         }
         (self.delivered_bytes, self.marked_bytes) = (0, 0);
         self.averaged_at = cx.now;
+    }
+
+    /// Cuts the window by a mark, unless the last cut is less than a virtual round trip ago.
+    fn cut_by_mark(&mut self, cx: &Cx<'_>) {
+        if self.cut_at.is_none_or(|at| self.has_round_passed(at, cx)) {
+            let least = if self.config.classic_detection { self.detection.least_alpha() } else { 0.0 };
+            self.cut_to(1.0 - self.alpha.max(least) / 2.0);
+            self.cut_at = Some(cx.now);
+        }
     }
 
     /// Grows the window by the unmarked segments of an acknowledgment.
@@ -312,6 +328,11 @@ impl CongestionControl for Prague {
         } else if ack.ecn_echo && ack.delivered_bytes > 0 {
             self.has_classic_feedback = true;
         }
+        // The transport reports one mark per round trip. If that was too early for a virtual round trip, the first mark
+        // beyond it cuts, and not the one of the next round trip.
+        if ack.marked_segments > 0 && ack.phase == Phase::Open && cx.srtt.is_some_and(|rtt| self.is_independent(rtt)) {
+            self.cut_by_mark(cx);
+        }
         if let (true, Some(rtt)) = (self.config.classic_detection, ack.rtt) {
             self.detection.measure(rtt.as_secs_f64(), self.ssthresh.min(self.cwnd));
         }
@@ -323,9 +344,11 @@ impl CongestionControl for Prague {
         }
         if self.round.is_over(ack) {
             self.rounds = if self.is_in_slow_start() { 0 } else { self.rounds + 1 };
-            if self.has_round_passed(self.averaged_at, cx) {
-                self.average(cx);
-            }
+            self.is_average_due = true;
+        }
+        if self.is_average_due && self.has_round_passed(self.averaged_at, cx) {
+            self.is_average_due = false;
+            self.average(cx);
         }
         self.set_pace(ack.in_flight_bytes, cx);
     }
@@ -335,10 +358,8 @@ impl CongestionControl for Prague {
             Congestion::Marked { by_ecn: true, .. } => {
                 if self.has_classic_feedback {
                     self.cut_to(LOSS_FACTOR);
-                } else if self.cut_at.is_none_or(|at| self.has_round_passed(at, cx)) {
-                    let least = if self.config.classic_detection { self.detection.least_alpha() } else { 0.0 };
-                    self.cut_to(1.0 - self.alpha.max(least) / 2.0);
-                    self.cut_at = Some(cx.now);
+                } else {
+                    self.cut_by_mark(cx);
                 }
             }
             Congestion::Loss { .. } | Congestion::Marked { .. } => {
@@ -499,6 +520,25 @@ mod tests {
         let mut connection = Connection::new(100, Dur::from_ms(40), |_| {});
         connection.prague.alpha = 0.2;
         assert_eq!([connection.mark(), connection.mark()], [90.0, 81.0]);
+    }
+
+    /// Reports of the transport are 20 ms apart, which is too early or 15 ms too late for a virtual round trip.
+    #[test]
+    fn beside_steady_marks_cuts_and_averages_are_a_virtual_round_trip_apart() {
+        let mut connection = Connection::new(100, Dur::from_ms(20), |config| config.g = 0.0001);
+        let (mut cuts, mut averages) = (Vec::new(), Vec::new());
+        for _ in 0..50 {
+            connection.mark();
+            connection.round(20, 20);
+            cuts.extend(connection.prague.cut_at);
+            averages.push(connection.prague.averaged_at);
+            (connection.prague.cwnd, connection.prague.ssthresh) = (100.0, 100.0);
+        }
+        cuts.dedup();
+        averages.dedup();
+        // One second has 40 virtual round trips.
+        assert!((38..=41).contains(&cuts.len()), "{}", cuts.len());
+        assert!((38..=42).contains(&averages.len()), "{}", averages.len());
     }
 
     #[test]
