@@ -511,6 +511,11 @@ pub trait CongestionControl: Any + Debug + Send {
         false
     }
 
+    /// Returns false if ECN marks change nothing. Senders whose packets are ECN-capable must react (RFC 3168 section 5).
+    fn reacts_to_marks(&self) -> bool {
+        true
+    }
+
     /// Returns true if this controller decides about each segment in [`poll_send`](Self::poll_send). Otherwise the
     /// transport itself enforces the window and the pace of [`limits`](Self::limits). Read once per connection.
     fn owns_send_clock(&self) -> bool {

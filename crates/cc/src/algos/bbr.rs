@@ -361,6 +361,10 @@ impl CongestionControl for Bbr {
         Needs { segments: true, ..Needs::default() }
     }
 
+    fn reacts_to_marks(&self) -> bool {
+        false
+    }
+
     fn on_established(&mut self, _explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
         self.min_rtt = cx.srtt.map(|rtt| rtt.max(self.config.rtt_floor));
         self.min_rtt_at = cx.now;

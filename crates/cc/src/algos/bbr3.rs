@@ -43,7 +43,9 @@
 //! - A loss round begins with the bytes delivered before the acknowledgment that reveals the first loss.
 //! - Volumes of the model are rounded up to whole segments, because the transport counts in segments.
 //! - The bandwidth is a payload rate; the pace includes headers.
-//! - Marks of ECN have no effect. The draft leaves them open.
+//! - Marks of ECN have no effect. Section 3.7 of the draft specifies no response to marks of classic ECN, ABE or L4S, but
+//!   demands that a sender of ECN-capable packets treats marks as congestion. Section 3.8 leaves the response to future
+//!   work. Google's code for Linux has one of its own, which is not in the draft. Use `bbr3` without ECN.
 
 mod aggregation;
 mod config;
@@ -316,6 +318,10 @@ impl Bbr3 {
 impl CongestionControl for Bbr3 {
     fn needs(&self) -> Needs {
         Needs { segments: true, ..Needs::default() }
+    }
+
+    fn reacts_to_marks(&self) -> bool {
+        false
     }
 
     fn on_established(&mut self, _explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {

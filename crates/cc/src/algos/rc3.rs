@@ -194,6 +194,10 @@ impl CongestionControl for Rc3 {
         self.inner.repaces()
     }
 
+    fn reacts_to_marks(&self) -> bool {
+        self.inner.reacts_to_marks()
+    }
+
     fn on_established(&mut self, explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
         self.inner.on_established(explicit_rate, cx);
     }

@@ -4,25 +4,29 @@
 //! Algorithm 1 and section 3.
 //!
 //! Swift needs the time that a segment and its acknowledgment spend inside the two hosts. The rest of the round-trip
-//! time is the delay of the fabric (section 3.2). Each of the two delays has a target and moves a window of its own,
-//! and the smaller window applies (section 3.4). Below the target, a window grows by `ai` segments per round trip.
-//! Above it, the window shrinks by `beta` (delay - target) / delay, at most by `max_mdf`, and at most once per round
-//! trip.
+//! time is the delay of the fabric. Each of the two delays has a target and moves a window of its own, and the smaller
+//! window applies (section 3.3). Below the target, a window grows by `ai` segments per round trip. Above it, the window
+//! shrinks by `beta` (delay - target) / delay, at most by `max_mdf`, and at most once per round trip (section 3.2).
 //!
 //! The target of the fabric grows with the path and with the number of flows (section 3.5). It is `base_target`, plus
 //! `per_hop` for each router, plus a part that falls with 1 / sqrt(window) from `flow_scaling_range` at a window of
 //! `flow_scaling_min` to zero at `flow_scaling_max`. A small window shows that many flows share the bottleneck, whose
 //! queue then varies more.
 //!
-//! A window below one segment sends a segment every RTT / window (section 3.3), down to a window of 0.001. From one
+//! A window below one segment sends a segment every RTT / window (section 3.4), down to a window of 0.001. From one
 //! segment on, segments are not paced.
 //!
-//! Losses shrink the windows by `max_mdf`, at most once per round trip. So does each of the first timeouts in a row;
-//! from `timeouts_until_minimum` on, the window is the smallest possible (Algorithm 1).
+//! Losses shrink the windows by `max_mdf`, at most once per round trip (section 3.6). So does each of the first timeouts
+//! in a row; from `timeouts_until_minimum` on, the window is the smallest possible (Algorithm 1).
 //!
 //! Differences from the paper:
 //!
-//! - The paper gives few values. Each parameter states its source: the paper, htsim, or ourselves.
+//! - The paper gives no values but the minimum window. Each parameter states its source: the paper, htsim, or ourselves.
+//!   htsim calls its own values guesses.
+//! - The paper filters the delay inside hosts by a moving average, whose weight it does not give (section 3.3). Here each
+//!   delay counts as it is.
+//! - The paper holds the window that does not limit the flow below a ceiling, which it does not give (section 3.3). Here
+//!   each window grows on its own.
 //! - The paper repairs losses by its own rules. Here the transport repairs them.
 //! - A segment that waits for its pace departs by the newest window: each acknowledgment moves its departure. In the
 //!   paper, the pacer keeps the time that it was given.
@@ -130,7 +134,7 @@ const MIN_WINDOW: Param = Param {
     kind: Kind::Number { min: 0.0001, max: 1_000_000.0, unit: Unit::Segments },
     default: DefaultValue::Number(0.001),
     meaning: "minimum window; below one segment, the pace limits the flow",
-    source: "Kumar et al., SIGCOMM 2020, section 3.3",
+    source: "Kumar et al., SIGCOMM 2020, section 3.4",
 };
 
 const MAX_PAUSE: Param = Param {
@@ -338,6 +342,10 @@ impl CongestionControl for Swift {
 
     fn repaces(&self) -> bool {
         true
+    }
+
+    fn reacts_to_marks(&self) -> bool {
+        false
     }
 
     fn on_path(&mut self, path: PathFacts) {

@@ -173,8 +173,16 @@ fn sends_ect_1(scheme: &Scheme) -> bool {
 /// Schemes whose ECN does not suit their controller.
 fn scalable_schemes(facts: &Facts<'_>, warnings: &Warnings) {
     for (_, scheme) in facts.used() {
-        let needs = scheme.any_controller().map(|cc| cc.needs()).unwrap_or_default();
+        let made = scheme.any_controller();
+        let needs = made.as_ref().map(|cc| cc.needs()).unwrap_or_default();
         let (name, controller) = (&scheme.name, scheme.controller.name);
+        let ignores_marks = made.as_ref().is_ok_and(|cc| !cc.reacts_to_marks());
+        if ignores_marks && !matches!(scheme.transport.ecn, Ecn::Off | Ecn::L4s) {
+            warnings.add(format!(
+                "scheme.{name}: transport.ecn makes packets ECN-capable, but \"{controller}\" does not react to marks, so a \
+                 queue that marks cannot slow it; transport.ecn = \"off\" lets queues drop its packets instead"
+            ));
+        }
         let is_scalable = needs.scalable || needs.exact_marks;
         if scheme.transport.ecn == Ecn::L4s && !is_scalable {
             warnings.add(format!(

@@ -195,3 +195,78 @@ fn a_warning_says_if_a_controller_in_the_low_latency_queue_does_not_react_to_the
                     the share of marks; \"copa\" does not, so it can fill the L queue";
     assert_eq!(scenario.warnings(), [expected]);
 }
+
+/// Parses a scenario with a scheme on a coupled dual queue, and returns its warnings.
+fn warnings(queue: &str, scheme: &str) -> Vec<String> {
+    let text = format!(
+        "duration = \"1s\"\n[topology]\nkind = \"dumbbell\"\npairs = 1\nbottleneck_rate = \"10Mbps\"\n\
+         bottleneck_delay = \"5ms\"\n[queue]\nkind = \"dualpi2\"\n{queue}\n[scheme.x]\n{scheme}\n[workload]\n\
+         kind = \"bulk\"\nsize = \"1MB\"\n"
+    );
+    let scenario = Scenario::parse(&text, &Source::at(std::path::Path::new("x.toml")), &[]).expect("a scenario");
+    scenario.warnings().to_vec()
+}
+
+#[test]
+fn a_warning_says_if_rc3_lacks_the_lower_bands_or_nothing_needs_them() {
+    let rc3 = "controller = \"rc3\"\ninner = \"prague\"\ntransport = { ecn = \"accurate\" }";
+    let prague = "controller = \"prague\"\ntransport = { ecn = \"accurate\" }";
+    let lacking = "scheme x sends in priority classes down to 4, but the queues of all routers treat all classes alike \
+                   (dualpi2), so that low-priority packets delay and displace others; queue.lower_bands = true separates \
+                   the classes";
+    assert_eq!(warnings("", rc3), [lacking]);
+    assert_eq!(warnings("lower_bands = true", rc3).len(), 0);
+    assert_eq!(warnings("", prague).len(), 0);
+    let [idle] = &warnings("lower_bands = true", prague)[..] else { panic!("one warning") };
+    assert!(idle.contains("queue.lower_bands") && idle.contains("all packets are in class 0"), "{idle}");
+}
+
+#[test]
+fn a_warning_says_if_a_controller_whose_packets_are_ecn_capable_ignores_marks() {
+    let of = |controller, ecn| {
+        let scheme = format!("controller = \"{controller}\"\ntransport = {{ ecn = \"{ecn}\" }}");
+        warnings("", &scheme).into_iter().filter(|warning| warning.contains("does not react to marks")).count()
+    };
+    for (controller, warned) in [("bbr3", 1), ("bbr", 1), ("swift", 1), ("cubic", 0), ("copa", 0)] {
+        assert_eq!((of(controller, "classic"), of(controller, "off")), (warned, 0), "{controller}");
+    }
+}
+
+/// A flow of `scheme` with 3 MB after 10 s, beside a flow of Prague and one of CUBIC that fill the link: the delays of
+/// both from then on, and the bytes that both delivered by 11 s.
+fn beside_long_flows(scheme: &str, keys: &str) -> ([Measure; 2], u64) {
+    let path = Path { mbps: 100.0, rtt_ms: 40.0 };
+    let records = run(&format!(
+        "duration = \"11s\"\nseed = 1\nmeasure = {{ delays = true, from = \"10s\" }}\n[topology]\nkind = \"dumbbell\"\n\
+         pairs = 3\naccess_rate = \"1Gbps\"\naccess_delay = \"0s\"\nbottleneck_rate = \"100Mbps\"\n\
+         bottleneck_delay = \"20ms\"\n[queue]\nkind = \"dualpi2\"\nlimit = \"10000packets\"\n{keys}\n[scheme.l]\n\
+         controller = \"prague\"\ntransport = {{ ecn = \"accurate\" }}\n[scheme.c]\ncontroller = \"cubic\"\n[scheme.x]\n\
+         {scheme}\ntransport = {{ ecn = \"accurate\" }}\n\
+         [[workload]]\nkind = \"bulk\"\nscheme = \"l\"\npairs = [[\"left0\", \"right0\"]]\nsize = \"unlimited\"\n\
+         [[workload]]\nkind = \"bulk\"\nscheme = \"c\"\npairs = [[\"left1\", \"right1\"]]\nsize = \"unlimited\"\n\
+         [[workload]]\nkind = \"bulk\"\nscheme = \"x\"\npairs = [[\"left2\", \"right2\"]]\nsize = \"3MB\"\nstart = \"10s\"\n"
+    ));
+    let delivered = records.flows.delivered_bytes[0] + records.flows.delivered_bytes[1];
+    (path.measure(&records), delivered)
+}
+
+/// RC3's tail of 3 MB arrives at 1 Gb/s. In lower bands it delays nobody. In the L queue, it is ahead of others.
+#[test]
+fn lower_bands_keep_the_tail_of_rc3_away_from_both_queues() {
+    let ([l, _], delivered) = beside_long_flows("controller = \"prague\"", "");
+    let rc3 = "controller = \"rc3\"\ninner = \"prague\"";
+    let ([banded_l, _], banded) = beside_long_flows(rc3, "lower_bands = true");
+    let ([mixed_l, _], mixed) = beside_long_flows(rc3, "");
+    assert!(l.p99_ms < 1.0 && banded_l.p99_ms < 1.0 && mixed_l.p99_ms > 2.0, "{l:?}, {banded_l:?}, {mixed_l:?}");
+    assert!(banded as f64 > 0.98 * delivered as f64 && mixed < banded, "{delivered}, {banded}, {mixed}");
+}
+
+/// A path of 100 Mb/s and 36 ms.
+#[test]
+fn on_a_longer_path_prague_and_cubic_share_within_a_factor_of_two() {
+    let path = Path { mbps: 100.0, rtt_ms: 36.0 };
+    let [l, c] = path.measure(&path.run_beside_cubic("prague", "accurate", "kind = \"dualpi2\""));
+    assert!((0.5..2.0).contains(&(l.packets / c.packets)), "{l:?}, {c:?}");
+    assert!(l.p99_ms < 1.0, "{l:?}");
+    assert!(c.mean_ms < 17.0, "{c:?}");
+}

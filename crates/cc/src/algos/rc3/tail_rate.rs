@@ -122,6 +122,10 @@ impl CongestionControl for BoundedRc3 {
         self.rc3.repaces()
     }
 
+    fn reacts_to_marks(&self) -> bool {
+        self.rc3.reacts_to_marks()
+    }
+
     fn on_established(&mut self, explicit_rate: Option<Rate>, cx: &mut Cx<'_>) {
         self.rc3.on_established(explicit_rate, cx);
     }
