@@ -51,6 +51,8 @@ pub static ALIASES: &[Alias] = &[
     done_by(&["accecn", "accurateecn"], &["[transport] ecn"], "AccECN (RFC 9768) is ecn = \"accurate\" in [transport]"),
     lacking(&["tahoe"], &[], "TCP Tahoe is not built in"),
     lacking(&["sprout"], &[], "Sprout is not built in"),
+    lacking(&["scream", "gcc", "googcc"], &["prague"], "controllers of media flows are not built in"),
+    lacking(&["c4"], &["copa", "bbr3"], "C4 is not built in"),
     lacking(&["verus"], &[], "Verus is not built in"),
     called(&["hpcc++", "hpccpp"], &["hpcc"], "HPCC is hpcc; HPCC++ is not built in"),
     done_by(
