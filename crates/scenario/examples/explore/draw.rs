@@ -26,8 +26,8 @@ pub struct Drawn {
     pub traces: Vec<(String, String)>,
 }
 
-/// Keys of links, each of which some scenarios must have.
-pub const LINK_KEYS: [&str; 9] = [
+/// Beginnings of keys, each of which some scenarios must have.
+pub const COUNTED_KEYS: [&str; 13] = [
     "[[change]]",
     "down = true",
     "reorder = true",
@@ -37,6 +37,10 @@ pub const LINK_KEYS: [&str; 9] = [
     "duplicate =",
     "burst_loss =",
     "policer =",
+    "pause =",
+    "pfc =",
+    "\nafter =",
+    "kind = \"all-",
 ];
 
 /// The variant of a [`Drawn`] to run.
@@ -87,9 +91,12 @@ pub fn draw(seed: u64, index: u64) -> Drawn {
     text += &hosts(rng, &network);
     text += &transport(rng, "transport");
     let mut ends = true;
-    for _ in 0..=rng.below(3) {
+    for number in 0..=rng.below(3) {
         let (workload, has_end) = workload(rng, &network, duration_us, &schemes);
-        text += &workload;
+        let _ = writeln!(text, "{workload}name = \"w{number}\"");
+        if number > 0 && one_in(rng, 3) {
+            let _ = writeln!(text, "after = [\"w{}\"]", rng.below(number));
+        }
         ends &= has_end;
     }
     text += &cross_traffic(rng, &network, duration_us);
@@ -260,9 +267,17 @@ fn links(rng: &mut Stream, network: &Network) -> String {
         let unit = one_of(rng, &["packets", "kB"]);
         let (xoff, xon) = (format!("{packets}{unit}"), format!("{}{unit}", rng.below(packets)));
         let _ = write!(text, "[[link]]\nselect = \"{select}\"\n");
-        let _ = writeln!(text, "pause = {{ xoff = \"{xoff}\", xon = \"{xon}\", quanta = {quanta} }}");
+        let _ = match one_in(rng, 2) {
+            true => writeln!(text, "pause = {{ xoff = \"{xoff}\", xon = \"{xon}\", quanta = {quanta} }}"),
+            false => writeln!(text, "pfc = {{ xoff = \"{packets}kB\"{} }}", classes(rng)),
+        };
     }
     text
+}
+
+/// The key of the lossless classes: all, or one of the first four.
+fn classes(rng: &mut Stream) -> String {
+    if one_in(rng, 2) { format!(", classes = [{}]", rng.below(4)) } else { String::new() }
 }
 
 /// The two ends of some cable, in either order.
@@ -420,19 +435,27 @@ fn workload(rng: &mut Stream, network: &Network, duration_us: u64, schemes: &[(S
     let mut ends = true;
     let start_us = rng.below(duration_us / 2);
     let end_us = start_us + 1 + rng.below(duration_us / 2);
-    let mut text = match rng.below(6) {
-        0 => format!(
+    let repeat = whole(rng, 1, 5);
+    let mut text = match rng.below(7) {
+        0 if one_in(rng, 2) => format!(
+            "kind = \"all-reduce\"\nsize = {size}\nalgorithm = \"{}\"\nrepeat = {repeat}\ncompute = {}\n\
+             start = \"{start_us}us\"\n",
+            one_of(rng, &["ring", "tree"]),
+            span(rng, Dur::ZERO, Dur::from_ms(20)),
+        ),
+        0 => format!("kind = \"all-to-all\"\nsize = {size}\nrepeat = {repeat}\nstart = \"{start_us}us\"\n"),
+        1 => format!(
             "kind = \"poisson\"\nflows_per_second = {}\nsizes = {sizes}\ndestinations = \"any\"\nsources = [\"{from}\"]\n\
              end = \"{end_us}us\"\nstart = \"{start_us}us\"\n",
             whole(rng, 1, 200)
         ),
-        1 if !sizes.contains("fixed") => format!(
+        2 if !sizes.contains("fixed") => format!(
             "kind = \"requests\"\nload = {:?}\nsizes = {sizes}\nclients = [\"{to}\"]\nservers = [\"{from}\"]\n\
              fan_out = [{{ flows = {}, share = 1.0 }}]\nend = \"{end_us}us\"\nstart = \"{start_us}us\"\n",
             0.01 + rng.unit() / 2.0,
             whole(rng, 1, 8)
         ),
-        2 => format!(
+        3 => format!(
             "kind = \"web-users\"\npairs = [[\"{from}\", \"{to}\"]]\nusers = {}\nlargest_file = \"200KB\"\n\
              end = \"{end_us}us\"\nstart = \"{start_us}us\"\n",
             whole(rng, 1, 20)

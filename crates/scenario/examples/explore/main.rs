@@ -10,7 +10,7 @@ mod draw;
 mod trial;
 mod value;
 
-use draw::{Drawn, Form, LINK_KEYS, draw};
+use draw::{COUNTED_KEYS, Drawn, Form, draw};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::hash::{BuildHasher, RandomState};
@@ -36,14 +36,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let (mut held, mut failed) = (Vec::<Seen>::new(), 0);
     let mut refused = BTreeMap::<String, u64>::new();
-    let mut with_key = LINK_KEYS.map(|_| 0);
+    let mut with_key = COUNTED_KEYS.map(|_| 0);
     while (held.len() as u64) + failed < count {
         UNDER_WAY.store(index, Ordering::Relaxed);
         let (drawn, outcome) = trial(seed, index);
         match outcome {
             Outcome::Held(seen) => {
                 held.push(seen);
-                for (key, count) in LINK_KEYS.iter().zip(&mut with_key) {
+                for (key, count) in COUNTED_KEYS.iter().zip(&mut with_key) {
                     *count += u64::from(drawn.network.contains(key));
                 }
             }
@@ -59,7 +59,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     report(&held, &refused);
-    let with_key: Vec<_> = LINK_KEYS.iter().zip(with_key).map(|(key, count)| format!("{count} {key}")).collect();
+    let with_key: Vec<_> =
+        COUNTED_KEYS.iter().zip(with_key).map(|(key, count)| format!("{count} {}", key.trim_start())).collect();
     eprintln!("of the scenarios that held: {}", with_key.join(", "));
     eprintln!("{} held, {failed} failed of seed {seed}, {:.0} s", held.len(), start.elapsed().as_secs_f64());
     if failed > 0 { Err(format!("{failed} scenarios failed").into()) } else { Ok(()) }

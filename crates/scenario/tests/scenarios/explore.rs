@@ -48,7 +48,7 @@ fn some_random_scenarios_have_each_kind_of_change_and_effect_of_links_and_pass_t
             passed += &drawn.network;
         }
     }
-    let missing: Vec<_> = draw::LINK_KEYS.iter().filter(|key| !passed.contains(**key)).collect();
+    let missing: Vec<_> = draw::COUNTED_KEYS.iter().filter(|key| !passed.contains(**key)).collect();
     assert!(missing.is_empty(), "no scenario has {missing:?}");
 }
 
