@@ -281,6 +281,7 @@ impl TwoEventFabric {
             }
             let victim = match &mut port.waiting {
                 Waiting::Priority(queue) => queue.push_out(packet.class()),
+                Waiting::Active(queue) => queue.push_out(packet.class()),
                 _ => None,
             };
             let Some(victim) = victim else { return false };
