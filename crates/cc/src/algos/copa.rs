@@ -4,16 +4,16 @@
 //!
 //! Copa needs round-trip times precise enough to show the queue. The queueing delay is d_q = RTTstanding - RTTmin.
 //! RTTstanding is the least round-trip time of the last srtt/2, and RTTmin that of the last 10 s (section 2.1). The
-//! target rate is 1 / (delta d_q) packets per second (equation 1). Each acknowledgment moves the window towards it by v / (delta
-//! cwnd) packets. Once per window, the velocity v is updated: it doubles if the window has moved in the same direction
-//! for three round trips or more, and otherwise returns to 1. A flow starts by doubling its window every round trip
-//! until its rate exceeds the target. Segments are paced at 2 cwnd / RTTstanding (all in section 2.1).
+//! target rate is 1 / (delta d_q) packets per second (equation 1). Each acknowledgment moves the window towards it by v
+//! / (delta cwnd) packets. Once per window, the velocity v is updated: it doubles if the window has moved in the same
+//! direction for three round trips or more, and otherwise returns to 1. A flow starts by doubling its window every
+//! round trip until its rate exceeds the target. Segments are paced at 2 cwnd / RTTstanding (all in section 2.1).
 //!
-//! In the default mode, delta is 0.5. Copa flows alone empty the queue once in five round trips (section 3). If the queue
-//! has not been nearly empty for that time, another flow fills it, and the competitive mode follows (section 2.2). There,
-//! 1 / delta grows by one per round trip and halves after a loss, as the window of NewReno does. The paper lets one
-//! imitate another controller, too, such as CUBIC. The queue is nearly empty if d_q is below a tenth of RTTmax - RTTmin,
-//! where RTTmax is the largest round-trip time of the last four.
+//! In the default mode, delta is 0.5. Copa flows alone empty the queue once in five round trips (section 3). If the
+//! queue has not been nearly empty for that time, another flow fills it, and the competitive mode follows (section
+//! 2.2). There, 1 / delta grows by one per round trip and halves after a loss, as the window of NewReno does. The paper
+//! lets one imitate another controller, too, such as CUBIC. The queue is nearly empty if d_q is below a tenth of RTTmax
+//! - RTTmin, where RTTmax is the largest round-trip time of the last four.
 //!
 //! Copa flows alone may compete by mistake, as Jiang et al. ("Copa+", INFOCOM 2022) report: if whole packets or the
 //! rest of an overshoot keep the queue from emptying for five round trips, each flow takes the others for flows that

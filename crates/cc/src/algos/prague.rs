@@ -5,28 +5,28 @@
 //! are those of the draft's version 00; 2.4.4 has the same number in version 04.
 //!
 //! Prague needs queues that mark ECT(1) packets, and receivers that report every mark (`ecn = "accurate"` or `"l4s"`).
-//! alpha is the moving average of the marked share, with weight 1/16, updated once per round trip (section 2.3.2). A mark
-//! cuts the window to cwnd (1 - alpha/2), at most once per round trip (2.4.2). Each unmarked acknowledged segment adds a
-//! segment per window, also in the round trip after a cut (2.4.3). A flow sends at cwnd / srtt, and at twice that in slow
-//! start (2.5.1).
+//! alpha is the moving average of the marked share, with weight 1/16, updated once per round trip (section 2.3.2). A
+//! mark cuts the window to cwnd (1 - alpha/2), at most once per round trip (2.4.2). Each unmarked acknowledged segment
+//! adds a segment per window, also in the round trip after a cut (2.4.3). A flow sends at cwnd / srtt, and at twice
+//! that in slow start (2.5.1).
 //!
-//! Below a virtual round-trip time of 25 ms, rates are to depend less on the round-trip time (2.4.4). After `transition`
-//! round trips beyond slow start, a shorter round trip therefore counts as one of 25 ms. The growth per segment is
-//! multiplied by (srtt / 25 ms)^2, and the average and the cuts follow at most every 25 ms.
+//! Below a virtual round-trip time of 25 ms, rates are to depend less on the round-trip time (2.4.4). After
+//! `transition` round trips beyond slow start, a shorter round trip therefore counts as one of 25 ms. The growth per
+//! segment is multiplied by (srtt / 25 ms)^2, and the average and the cuts follow at most every 25 ms.
 //!
 //! A loss halves the window, as in Reno (2.4.1; RFC 9331 section 4.3). Prague becomes Reno if the receiver has only
-//! classic ECN feedback. With `classic_detection` (future work in section 3.3), it also estimates by the variation of the round-trip time whether the queue
-//! marks as a classic one. Each round trip adds lg(mdev / 750 us) / 2 + max(0, lg(depth / 2 ms)) / 2 to a score from 0
-//! to 17, where mdev is the mean deviation of the round-trip time and depth its distance from the minimum. From 8 to 9,
-//! alpha is raised to up to 0.625.
+//! classic ECN feedback. With `classic_detection` (future work in section 3.3), it also estimates by the variation of
+//! the round-trip time whether the queue marks as a classic one. Each round trip adds lg(mdev / 750 us) / 2 + max(0,
+//! lg(depth / 2 ms)) / 2 to a score from 0 to 17, where mdev is the mean deviation of the round-trip time and depth its
+//! distance from the minimum. From 8 to 9, alpha is raised to up to 0.625.
 //!
 //! Differences from the draft and from Linux:
 //!
 //! - The window has fractions of a byte in place of the 20 bits of a segment in Linux.
 //! - The transport reports a mark before the acknowledgment that carries it counts, so that a cut uses alpha as it was
 //!   before.
-//! - In Linux, a mark that comes too early for a virtual round trip still begins a round trip without cuts. With a round
-//!   trip of 20 ms, cuts are then 40 ms apart. Here, as in UDP Prague of the same authors, they are 25 ms apart.
+//! - In Linux, a mark that comes too early for a virtual round trip still begins a round trip without cuts. With a
+//!   round trip of 20 ms, cuts are then 40 ms apart. Here, as in UDP Prague of the same authors, they are 25 ms apart.
 //! - Linux sends chunks of at most 250 us at the pace. Here the transport decides on chunks (`send_batch`).
 //! - Classic feedback is recognized by an echo without counts of marks. The first such echo halves the window, because
 //!   alpha begins at one.

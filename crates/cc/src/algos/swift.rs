@@ -16,17 +16,17 @@
 //! A window below one segment sends a segment every RTT / window (section 3.4), down to a window of 0.001. From one
 //! segment on, segments are not paced.
 //!
-//! Losses shrink the windows by `max_mdf`, at most once per round trip (section 3.6). So does each of the first timeouts
-//! in a row; from `timeouts_until_minimum` on, the window is the smallest possible (Algorithm 1).
+//! Losses shrink the windows by `max_mdf`, at most once per round trip (section 3.6). So does each of the first
+//! timeouts in a row; from `timeouts_until_minimum` on, the window is the smallest possible (Algorithm 1).
 //!
 //! Differences from the paper:
 //!
-//! - The paper gives no values but the minimum window. Each parameter states its source: the paper, htsim, or ourselves.
-//!   htsim calls its own values guesses.
-//! - The paper filters the delay inside hosts by a moving average, whose weight it does not give (section 3.3). Here each
-//!   delay counts as it is.
-//! - The paper holds the window that does not limit the flow below a ceiling, which it does not give (section 3.3). Here
-//!   each window grows on its own.
+//! - The paper gives no values but the minimum window. Each parameter states its source: the paper, htsim, or
+//!   ourselves. htsim calls its own values guesses.
+//! - The paper filters the delay inside hosts by a moving average, whose weight it does not give (section 3.3). Here
+//!   each delay counts as it is.
+//! - The paper holds the window that does not limit the flow below a ceiling, which it does not give (section 3.3).
+//!   Here each window grows on its own.
 //! - The paper repairs losses by its own rules. Here the transport repairs them.
 //! - A segment that waits for its pace departs by the newest window: each acknowledgment moves its departure. In the
 //!   paper, the pacer keeps the time that it was given.

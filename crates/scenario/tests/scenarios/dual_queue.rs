@@ -250,7 +250,7 @@ fn beside_long_flows(scheme: &str, keys: &str) -> ([Measure; 2], u64) {
     (path.measure(&records), delivered)
 }
 
-/// RC3's tail of 3 MB arrives at 1 Gb/s. In lower bands it delays nobody. In the L queue, it is ahead of others.
+/// RC3's tail of 3 MB arrives at 1 Gb/s. In lower bands it delays no other flow. In the L queue, it is ahead of others.
 #[test]
 fn lower_bands_keep_the_tail_of_rc3_away_from_both_queues() {
     let ([l, _], delivered) = beside_long_flows("controller = \"prague\"", "");
