@@ -267,10 +267,11 @@ fn links(rng: &mut Stream, network: &Network) -> String {
         let unit = one_of(rng, &["packets", "kB"]);
         let (xoff, xon) = (format!("{packets}{unit}"), format!("{}{unit}", rng.below(packets)));
         let _ = write!(text, "[[link]]\nselect = \"{select}\"\n");
-        let _ = match one_in(rng, 2) {
-            true => writeln!(text, "pause = {{ xoff = \"{xoff}\", xon = \"{xon}\", quanta = {quanta} }}"),
-            false => writeln!(text, "pfc = {{ xoff = \"{packets}kB\"{} }}", classes(rng)),
-        };
+        let _ = writeln!(text, "pause = {{ xoff = \"{xoff}\", xon = \"{xon}\", quanta = {quanta} }}");
+    } else if one_in(rng, 4) {
+        let (select, kilobytes) = (one_of(rng, &["access", "all"]), whole(rng, 1, 30));
+        let _ = write!(text, "[[link]]\nselect = \"{select}\"\n");
+        let _ = writeln!(text, "pfc = {{ xoff = \"{kilobytes}kB\"{} }}", classes(rng));
     }
     text
 }

@@ -621,7 +621,7 @@ fn mistakes_in_queues_that_differ() {
         ("kind = \"fifo\"", "x.toml:4: queue_at.0: names no queue; allowed: routers, between or share"),
         (
             "routers = [\"west\"]",
-            "x.toml:4: queue_at.0: changes nothing; allowed: kind, limit, mark_at, low_priority, push_out, room, min, max, max_probability, weight, gentle, ecn, target, interval, ce_threshold, ce_threshold_selector, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold, t_update, rtt_max, coupling_factor, p_c_max, min_th, range, step_threshold, th_len, scheduler, classic_weight, t_shift, lower_bands, cell, class_shares",
+            "x.toml:4: queue_at.0: changes nothing; allowed: kind, limit, mark_at, low_priority, push_out, room, telemetry, min, max, max_probability, weight, gentle, ecn, target, interval, ce_threshold, ce_threshold_selector, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold, t_update, rtt_max, coupling_factor, p_c_max, min_th, range, step_threshold, th_len, scheduler, classic_weight, t_shift, lower_bands, cell, class_shares",
         ),
         (
             "routers = [\"west\"]\nshare = 0.5\nkind = \"fifo\"",
@@ -699,7 +699,7 @@ fn mistakes_in_queues_that_differ() {
         ),
         (
             "share = 0.5\nkinds = \"fifo\"",
-            "x.toml:6: queue_at.0.kinds: unknown key; allowed: routers, between, from, share, of, kind, limit, mark_at, low_priority, push_out, room, min, max, max_probability, weight, gentle, ecn, target, interval, ce_threshold, ce_threshold_selector, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold, t_update, rtt_max, coupling_factor, p_c_max, min_th, range, step_threshold, th_len, scheduler, classic_weight, t_shift, lower_bands, cell, class_shares; did you mean \"kind\"?",
+            "x.toml:6: queue_at.0.kinds: unknown key; allowed: routers, between, from, share, of, kind, limit, mark_at, low_priority, push_out, room, telemetry, min, max, max_probability, weight, gentle, ecn, target, interval, ce_threshold, ce_threshold_selector, flows, quantum, update_interval, alpha, beta, max_burst, mark_ecn_threshold, t_update, rtt_max, coupling_factor, p_c_max, min_th, range, step_threshold, th_len, scheduler, classic_weight, t_shift, lower_bands, cell, class_shares; did you mean \"kind\"?",
         ),
         (
             "routers = [\"east\"]\nkind = \"fifo\"\nmark_at = \"9kB\"\n[[link]]\nselect = \"core\"\nlimit = \"8kB\"",
