@@ -39,15 +39,19 @@ def test_broken_links_are_found(tmp_path: Path) -> None:
     (tmp_path / "below").mkdir()
     (tmp_path / "a.html").write_text(
         '<h1 id="top">A</h1><a href="#top">up</a><a href="below/b.html#part">on</a><a href="https://x.invalid/">out</a>'
-        '<img src="no.png"><a href="b.html">gone</a><a href="#nowhere">nowhere</a><a href="below/b.html#top">wrong</a>',
+        '<img src="no.png"><a href="b.html">gone</a><a href="#nowhere">nowhere</a><a href="below/b.html#top">wrong</a>'
+        '<a href="drawn.html#rc3">drawn</a><a href="drawn.html#rc4">not drawn</a>',
         encoding="utf-8",
     )
+    # Scripts draw this page, so it lists its anchors.
+    (tmp_path / "drawn.html").write_text('<meta name="fragments" content="rc3 rapid">', encoding="utf-8")
     (tmp_path / "below" / "b.html").write_text('<p id="part">B</p><a href="../a.html">back</a>', encoding="utf-8")
     assert list(check_links.broken(tmp_path)) == [
         "a.html: no.png: the file does not exist",
         "a.html: b.html: the file does not exist",
         "a.html: #nowhere: the anchor does not exist",
         "a.html: below/b.html#top: the anchor does not exist",
+        "a.html: drawn.html#rc4: the anchor does not exist",
     ]
 
 

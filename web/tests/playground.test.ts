@@ -171,6 +171,19 @@ test("a mistake is shown at its line and at its control, and can be corrected", 
   await finished(page);
 });
 
+test("several mistakes are shown at once, each at its control", { skip }, async () => {
+  const page = await open();
+  await finished(page);
+  await enter(page, '[data-path="queue.limit"] input[type="text"]', "many");
+  await enter(page, '[data-path="seed"] input[type="text"]', "first");
+  await page.waitForFunction(() => document.querySelectorAll(".mistakes li").length === 2);
+  for (const path of ["queue.limit", "seed"]) await page.waitForSelector(`[data-path="${path}"] .mistake`);
+  await screenshot(page, "mistakes");
+  await enter(page, '[data-path="queue.limit"] input[type="text"]', "1bdp");
+  await enter(page, '[data-path="seed"] input[type="text"]', "1");
+  await page.waitForFunction(() => document.querySelector(".mistakes") === null);
+});
+
 test("variants are compared in words, and a change of one is marked", { skip }, async () => {
   const page = await open();
   await finished(page);

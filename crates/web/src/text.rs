@@ -20,7 +20,41 @@ pub fn source() -> Source {
 /// # Errors
 /// The mistakes of the text.
 pub fn scenario(text: &str) -> Result<Scenario, Vec<Mistake>> {
-    Scenario::parse(text, &source(), &[]).map_err(|error| mistakes(text, error))
+    Scenario::parse(text, &source(), &[]).map_err(|error| {
+        let mut found = mistakes(text, error);
+        add_later_mistakes(text, &mut found);
+        found
+    })
+}
+
+/// The number of mistakes that are shown at most.
+const MOST_MISTAKES: usize = 10;
+
+/// Adds the mistakes after the first one, at which parsing stops. Each mistake is taken out of the text, and the rest is
+/// parsed again.
+///
+/// The search ends where the missing line would cause mistakes of its own: a key that is required, or a value of the
+/// network, whose nodes other tables name.
+fn add_later_mistakes(text: &str, found: &mut Vec<Mistake>) {
+    let mut rest: Vec<&str> = text.lines().collect();
+    while let Some(Mistake { line: Some(line), key, value, columns: Some((1, _)), .. }) = found.last() {
+        let line = *line as usize - 1;
+        if found.len() == MOST_MISTAKES || (key.starts_with("topology.") && value.is_some()) || !is_whole(rest[line]) {
+            return;
+        }
+        rest[line] = "";
+        let Err(error) = Scenario::parse(&rest.join("\n"), &source(), &[]) else { return };
+        let is_new = |one: &Mistake| one.key != error.key && one.line != error.line;
+        if error.key.is_empty() || error.line.is_none() || !found.iter().all(is_new) {
+            return;
+        }
+        found.extend(mistakes(text, error));
+    }
+}
+
+/// True if a line is a key with its whole value.
+fn is_whole(line: &str) -> bool {
+    DeTable::parse(line).is_ok()
 }
 
 /// Checks the text of a scenario: `Parsed` of the protocol.
@@ -501,6 +535,29 @@ mod tests {
         assert!(found[0].text.starts_with("scenario.toml:2: duration = \"5 x\": "), "{found:?}");
         let text = TEXT.replace("kind = \"dumbbell\"", "kind = \"dumbbell\"\npears = 3");
         assert_eq!(scenario(&text).expect_err("a mistake")[0].columns, Some((1, 10)));
+    }
+
+    #[test]
+    fn later_mistakes_are_found_too() {
+        let text = "duration = \"5s\"\nseed = -1\n[topology]\nkind = \"dumbbell\"\npears = 2\n[queue]\nlimit = \"many\"\n\
+                    [scheme.tcp]\ncontroller = \"cubic\"\nbeta = 7\n[[workload]]\nkind = \"bulk\"\nsize = [\n1,\n]\nstart = \"x\"\n";
+        let found = scenario(text).expect_err("mistakes");
+        let mut lines: Vec<_> = found.iter().filter_map(|mistake| mistake.line).collect();
+        lines.sort_unstable();
+        // The search ends at the value of several lines, or before it.
+        assert!(lines.starts_with(&[2, 5, 7, 10]), "{found:?}");
+    }
+
+    #[test]
+    fn a_mistake_whose_absence_causes_others_is_the_last_one() {
+        let text = TEXT.replace("kind = \"dumbbell\"", "kind = \"dumbbell\"\npairs = \"two\"")
+            + "pairs = [[\"left1\", \"right1\"]]\n";
+        assert_eq!(scenario(&text).expect_err("a mistake").len(), 1);
+        let text = TEXT.replace("duration = \"5s\" # a while", "duration = \"5 x\"");
+        assert_eq!(scenario(&text).expect_err("a mistake").len(), 1);
+        let text = TEXT.replace("\"dumbbell\"", "\"dumbell\"").replace("\"1MB\"", "\"big\"");
+        let found = scenario(&text).expect_err("a mistake");
+        assert!(found.iter().all(|mistake| [Some(5), Some(12)].contains(&mistake.line)), "{found:?}");
     }
 
     #[test]

@@ -302,16 +302,16 @@ function input(state: FormState, key: CatalogueKey, path: Path, id: string, valu
       autocomplete="off"
       .value=${value === undefined ? "" : typeof value === "string" ? value : shownText(value)}
       placeholder=${defaultText(key) || "default"}
-      @change=${(event: Event) => set(parsed(inputValue(event), value))}
+      @change=${(event: Event) => set(parsed(inputValue(event), isNumeric(key.type) || typeof value !== "string"))}
     />
   </div>`;
 }
 
-/** Reads the text of a control: lists and numbers as such, anything else as text. */
-function parsed(text: string, before: Json | undefined): Json | undefined {
+/** Reads the text of a control: lists and, where the key may have them, numbers as such, anything else as text. */
+function parsed(text: string, mayBeNumber: boolean): Json | undefined {
   const trimmed = text.trim();
   if (trimmed === "") return undefined;
-  if (/^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/.test(trimmed) && typeof before !== "string") return Number(trimmed);
+  if (/^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/.test(trimmed) && mayBeNumber) return Number(trimmed);
   if (trimmed === "true" || trimmed === "false") return trimmed === "true";
   if (/^[[{]/.test(trimmed)) {
     try {

@@ -148,9 +148,9 @@ pairs = [["left1", "right1"]]
     topic: "Delay as a signal",
     title: "Can Copa keep queues short, and still get its share?",
     text:
-      "Two flows share 48 Mb/s with a base round trip of 50 ms. Two Copa flows get equal rates, and wait less than 3 ms. " +
+      "Two flows share 48 Mb/s with a base round trip of 50 ms. Two Copa flows agree on equal rates, and wait less than 3 ms. " +
       "CUBIC fills the queue whatever Copa does. Copa notices this and enters its competitive mode, which keeps a fifth of the link. " +
-      "Without this mode, it is left with 2 %.",
+      "With a fixed mode, Copa is left with 2 %.",
     next: "Set the limit of the queue to half a bandwidth-delay product (0.5bdp): Copa then gets a third.",
     view: "time",
     toml: `# Two Copa flows share a link of 48 Mb/s with a base round trip of 50 ms.
@@ -172,7 +172,7 @@ limit = "2bdp"
 [scheme.copa]
 controller = "copa"
 
-[scheme.other]
+[scheme.rival]
 controller = "copa"
 
 [[workload]]
@@ -182,15 +182,15 @@ pairs = [["left0", "right0"]]
 
 [[workload]]
 kind = "bulk"
-scheme = "other"
+scheme = "rival"
 pairs = [["left1", "right1"]]
 start = "2s"
 `,
     variants: [
-      variant("beside Copa"),
-      variant("beside CUBIC", { "scheme.other.controller": "cubic" }),
-      variant("beside CUBIC, without competitive mode", {
-        "scheme.other.controller": "cubic",
+      variant("Copa rival"),
+      variant("CUBIC rival", { "scheme.rival.controller": "cubic" }),
+      variant("CUBIC rival, fixed mode", {
+        "scheme.rival.controller": "cubic",
         "scheme.copa.mode_switching": false,
       }),
     ],

@@ -30,7 +30,7 @@ const COLUMNS: readonly Column[] = [
   {
     title: "slowdown",
     hint: "completion time relative to an empty network, mean",
-    value: (row) => (Number.isFinite(row.slowdown) ? row.slowdown.toFixed(2) : "–"),
+    value: (row) => (Number.isFinite(row.slowdown) ? Number(row.slowdown.toPrecision(3)).toLocaleString("en-US") : "–"),
   },
   {
     title: "goodput",
@@ -57,12 +57,14 @@ export function numbersTable(results: readonly RunResults[]): TemplateResult {
   const rows = results.flatMap((one) => one.summary.map((summary) => ({ label: one.label, summary })));
   const columns = COLUMNS.filter(({ value }) => rows.some(({ summary }) => value(summary) !== "–"));
   const hasLabels = results.length > 1;
+  // A scheme that all rows share says nothing, and the table is wide.
+  const hasSchemes = !hasLabels || new Set(rows.map(({ summary }) => summary.scheme)).size > 1;
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Results in numbers">
     <table>
       <thead>
         <tr>
           ${hasLabels ? html`<th scope="col">variant</th>` : nothing}
-          <th scope="col">scheme</th>
+          ${hasSchemes ? html`<th scope="col">scheme</th>` : nothing}
           ${columns.map(({ title, hint }) => html`<th scope="col" class="number"><abbr title=${hint}>${title}</abbr></th>`)}
         </tr>
       </thead>
@@ -70,7 +72,7 @@ export function numbersTable(results: readonly RunResults[]): TemplateResult {
         ${rows.map(
           ({ label, summary }) => html`<tr>
             ${hasLabels ? html`<th scope="row">${label}</th>` : nothing}
-            ${hasLabels ? html`<td>${summary.scheme}</td>` : html`<th scope="row">${summary.scheme}</th>`}
+            ${hasSchemes ? (hasLabels ? html`<td>${summary.scheme}</td>` : html`<th scope="row">${summary.scheme}</th>`) : nothing}
             ${columns.map(({ value }) => html`<td class="number">${value(summary)}</td>`)}
           </tr>`,
         )}
