@@ -39,6 +39,7 @@ SIMULATED = {id: experiment for id, experiment in registry().items() if not expe
 
 # Experiments whose short runs take more than two seconds of processor time.
 LONG = {
+    "fabric/fat-tree",
     "rapid/fig6-gaps",
     "rapid/table3-loss10g",
     "rapid/table4-loss40g",
@@ -61,7 +62,7 @@ SAVED_QUICKLY = {"rapid/fig7-bass", "rc3/model", "rtcp/coexistence"}
 
 # The minimum number of seeds by paper. A run of RAPID is one transfer of thousands of round trips; others have many
 # flows.
-REPEATED = {"l4s": 3, "rapid": 3, "rc3": 10, "rtcp": 10}
+REPEATED = {"fabric": 3, "l4s": 3, "rapid": 3, "rc3": 10, "rtcp": 10}
 
 
 @pytest.fixture(scope="module")

@@ -20,13 +20,13 @@ def named(paper: str) -> list[str]:
     return sorted(path.stem for path in (PLACE / paper).glob("*.toml") if path.name != SHARED)
 
 
-L4S, LINUX, RAPID, RC3, RTCP = (named(paper) for paper in ("l4s", "linux", "rapid", "rc3", "rtcp"))
+PAPERS = {paper: named(paper) for paper in ("fabric", "l4s", "linux", "rapid", "rc3", "rtcp")}
+RC3 = PAPERS["rc3"]
 
 
 def test_every_experiment_is_found() -> None:
     assert {"rc3/fig8-load", "rc3/example-66", "rc3/drops", "rtcp/example"} <= set(registry())
-    papers = {"l4s": L4S, "linux": LINUX, "rapid": RAPID, "rc3": RC3, "rtcp": RTCP}
-    assert list(registry()) == [f"{paper}/{name}" for paper, names in papers.items() for name in names]
+    assert list(registry()) == [f"{paper}/{name}" for paper, names in PAPERS.items() for name in names]
 
 
 def test_experiments_state_their_assumptions() -> None:

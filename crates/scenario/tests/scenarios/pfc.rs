@@ -117,6 +117,11 @@ fn dcqcn_completes_an_incast_without_drops() {
     let dcqcn = run(&text, &["scheme.x={controller=\"dcqcn\"}"]);
     assert_eq!((dropped(&dcqcn), dcqcn.totals.finished_flows), (0, 8));
     assert!(dcqcn.links.marked_packets.iter().sum::<u64>() > 100);
+    // The default step of 40 Mb/s is 4 % of this line rate, so eight flows overshoot at once. In proportion to the rate,
+    // as at 40 Gb/s, the step is 1 Mb/s, and the hosts are hardly paused.
+    let step = run(&text, &["scheme.x={controller=\"dcqcn\", r_ai=\"1Mbps\", r_hai=\"10Mbps\"}"]);
+    let frames = |records: &Records| records.links.pause_frames.iter().sum::<u64>();
+    assert!(frames(&step) * 20 < frames(&dcqcn), "{} {}", frames(&step), frames(&dcqcn));
 }
 
 #[test]
