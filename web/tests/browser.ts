@@ -85,6 +85,8 @@ export async function visit(browser: Browser, options: Options = {}): Promise<Vi
   if (SLOWDOWN > 1) await slowDown(page);
   if (options.before) await page.evaluateOnNewDocument(options.before);
   if (options.hasScripts === false) await page.setJavaScriptEnabled(false);
+  // Only the page in front draws frames.
+  await page.bringToFront();
   await page.goto(`${pathToFileURL(file)}${fragment}`);
   return { page, errors, requests };
 }
