@@ -27,7 +27,7 @@ SECONDS ?= 600
 .DEFAULT_GOAL := help
 
 .PHONY: help races run test test-all test-rust web test-web test-bpf test-linux test-linux-rc3 linux-controllers linux-rtcp linux-rc3-off linux-bpf bpf-objects explore fuzz build check \
-	stubs results goldens docs bench bench-web bench-sweep bench-peers bench-controllers bench-windows bench-wire clean
+	stubs results goldens docs bench bench-web bench-sweep compare-threads bench-peers bench-controllers bench-windows bench-wire clean
 
 ## make help: list the targets
 help:
@@ -249,6 +249,10 @@ bench-web: $(ENGINE)
 # above 5 ms or below 90 %.
 bench-sweep: build
 	$(BIN)/python benches/sweep_overhead.py
+
+# Compares the digests of the experiments' simulations on one thread with those on 2, 3 and 7.
+compare-threads: build
+	$(BIN)/python benches/threads.py
 
 bench-peers: build
 	$(BIN)/python benches/peers.py
