@@ -4,9 +4,9 @@
 //!
 //! HPCC needs routers that write in-band telemetry into data packets, which receivers return. Each output port writes its
 //! rate B, its backlog, the bytes that it has sent, and the time. From two reports of a port, the sender computes the rate
-//! txRate and the utilisation u = min(qlen) / (B T) + txRate / B, where T is the base round-trip time. The port with the highest u counts. Its u
-//! moves the average U with the weight of the time between the reports, at most T. The window follows from a reference
-//! window Wc:
+//! txRate and the utilisation u = min(qlen) / (B T) + txRate / B, where T is the base round-trip time. The port with the
+//! highest u counts. Its u moves the average U with the weight of the time between the reports, at most T. The window
+//! follows from a reference window Wc:
 //!
 //! ```text
 //! U >= eta, or max_stage steps in a row:  W = Wc / (U / eta) + W_AI
