@@ -219,6 +219,11 @@ impl TransportConfig {
         !self.handshake && self.rdma_recovery == RdmaRecovery::GoBackN
     }
 
+    /// Returns true if acknowledgments report segments out of order, which go-back-N does not keep.
+    pub fn uses_sack(&self) -> bool {
+        self.sack && !self.goes_back()
+    }
+
     /// Returns the size of a full segment with its header, in bytes.
     pub const fn packet_bytes(&self) -> u64 {
         self.mss_bytes + self.header_bytes

@@ -106,7 +106,7 @@ impl Receiver {
             next: 0,
             fast_path: delayed.is_none(),
             held_bytes: 0,
-            sack: config.sack && !config.goes_back(),
+            sack: config.uses_sack(),
             range_count: 0,
             max_ranges: if config.goes_back() { 0 } else { u32::try_from(config.held_ranges).unwrap_or(u32::MAX) },
             window_segments: config.receive_window_segments(),

@@ -64,8 +64,8 @@ impl<F: Fabric> World<F> {
         self.inject(packet);
     }
 
-    /// Sends a packet of a flow whose packets are sprayed, collect telemetry, request a rate or are followed. Packets that request a rate are
-    /// not followed.
+    /// Sends a packet of a flow whose packets are sprayed, collect telemetry, request a rate or are followed. Packets that
+    /// request a rate are not followed.
     #[inline(never)]
     fn send_slow(&mut self, mut packet: Packet) {
         let flow = &mut self.flows[packet.flow() as usize];

@@ -50,7 +50,7 @@ impl Features {
     /// Derives the features of a connection that is not open yet.
     pub(super) fn of(cc: &dyn CongestionControl, config: &TransportConfig) -> Features {
         let needs = cc.needs();
-        let sack = config.sack && !config.goes_back();
+        let sack = config.uses_sack();
         let rack_tlp = config.rack_tlp && sack;
         let adaptive_reordering = config.adaptive_reordering && sack;
         Features {
