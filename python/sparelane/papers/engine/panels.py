@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -207,6 +208,35 @@ def study(
     draw = read(declared)
     declared.rest.finish()
     return declared.study(cells, evaluate, draw)
+
+
+class Case(Protocol):
+    """A setting of an experiment that is simulated and judged on its own."""
+
+    def cell(self, effort: Effort) -> Cell:
+        """Returns what is simulated at an effort."""
+        ...
+
+    def rows(self, runs: Runs) -> list[Row]:
+        """Returns the rows of the case."""
+        ...
+
+
+def study_of_cases(declared: Declaration, read_case: Callable[[Section], Case]) -> Experiment:
+    """Returns a study like `study`, of the cases that the tables `cases` in its file declare.
+
+    Raises:
+        DeclarationError: a key is wrong or unknown.
+    """
+    cases = [read_case(part) for part in templates(declared.rest, "cases")]
+
+    def cells(effort: Effort) -> Iterable[Cell]:
+        return (case.cell(effort) for case in cases)
+
+    def evaluate(runs: Runs) -> Evaluation:
+        return Evaluation(tuple(row for case in cases for row in case.rows(runs)))
+
+    return study(declared, cells, evaluate)
 
 
 def read(declared: Declaration) -> Callable[[Evaluation], Figure]:

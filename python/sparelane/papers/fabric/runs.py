@@ -12,8 +12,8 @@ import polars as pl
 from sparelane.papers.engine import panels
 from sparelane.papers.engine.base import Effort, Experiment, Outcome
 from sparelane.papers.engine.cells import Cell, Runs
-from sparelane.papers.engine.declared import Declaration, named, templates
-from sparelane.papers.engine.rows import Evaluation, Metric, Row, measured
+from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.rows import Metric, Row, measured
 from sparelane.papers.engine.sections import Section
 from sparelane.papers.engine.statistics import jain
 
@@ -177,25 +177,6 @@ class Case:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Study:
-    """The experiment.
-
-    Attributes:
-        cases: what is simulated.
-    """
-
-    cases: Sequence[Case]
-
-    def cells(self, effort: Effort) -> Iterable[Cell]:
-        """Yields every case."""
-        return (case.cell(effort) for case in self.cases)
-
-    def evaluate(self, runs: Runs) -> Evaluation:
-        """Returns the rows of all cases."""
-        return Evaluation(tuple(row for case in self.cases for row in case.rows(runs)))
-
-
 def read_group(part: Section) -> Group:
     """Returns the group of flows that a table declares."""
     group = Group(
@@ -235,5 +216,4 @@ def experiment(declared: Declaration) -> Experiment:
     Raises:
         DeclarationError: a key is wrong.
     """
-    study = Study([read_case(part) for part in templates(declared.rest, "cases")])
-    return panels.study(declared, study.cells, study.evaluate)
+    return panels.study_of_cases(declared, read_case)

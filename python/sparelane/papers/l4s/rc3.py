@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from sparelane.common import percentiles
 from sparelane.papers.engine.base import Effort, Outcome
 from sparelane.papers.engine.cells import Cell, Runs
 from sparelane.papers.engine.declared import named
 from sparelane.papers.engine.rows import Evaluation, Key, Metric, Row, measured
-from sparelane.papers.l4s.sharing import ACCESS_BPS, DELAY, P99, PACKET_BYTES, SCENARIO
+from sparelane.papers.l4s.sharing import DELAY, P99, SCENARIO, p99_ms
 from sparelane.papers.rc3.internet2 import (
     AVERAGES,
     GROUPS,
@@ -182,7 +181,7 @@ def _delays(plain: Cell, rc3: Cell, runs: Runs) -> Iterator[Row]:
     """Yields the delays in L and C, as the probes or the long flows see them."""
     for cell in (plain, rc3):
         for name, (scheme, _) in LONG.items():
-            values = [delay_ms(outcome, scheme) for outcome in runs.of(cell)]
+            values = [p99_ms(outcome, scheme, RATE_MBPS, ONE_WAY_MS) for outcome in runs.of(cell)]
             known = [value for value in values if not math.isnan(value)]
             yield measured(cell.key(DELAY, P99, f"packets of {name.split()[1]}"), None, known)
 
@@ -199,14 +198,6 @@ def _losses(plain: Cell, rc3: Cell, runs: Runs) -> Iterator[Row]:
 
 def _of_scheme(flows: pl.DataFrame, scheme: str) -> pl.DataFrame:
     return flows.filter(pl.col("scheme").cast(pl.String) == scheme)
-
-
-def delay_ms(outcome: Outcome, scheme: str) -> float:
-    """Returns the 99th percentile of the delay of a scheme's packets in queues, in milliseconds."""
-    delays = _of_scheme(outcome.delays, scheme)
-    found = percentiles.weighted(delays["delay_s"].to_numpy(), delays["packets"].to_numpy(), 0.99)
-    on_cables_ms = PACKET_BYTES * 8e3 * (1 / (RATE_MBPS * 1e6) + 2 / ACCESS_BPS)
-    return math.nan if found is None else found * 1e3 - ONE_WAY_MS - on_cables_ms
 
 
 def mbps(outcome: Outcome, scheme: str, cell: Cell) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -12,8 +12,8 @@ from sparelane.common import percentiles
 from sparelane.papers.engine import panels
 from sparelane.papers.engine.base import Effort, Experiment, Outcome
 from sparelane.papers.engine.cells import Cell, Runs
-from sparelane.papers.engine.declared import Declaration, named, templates
-from sparelane.papers.engine.rows import Evaluation, Metric, Row, measured
+from sparelane.papers.engine.declared import Declaration, named
+from sparelane.papers.engine.rows import Metric, Row, measured
 from sparelane.papers.engine.sections import Section
 from sparelane.papers.engine.statistics import jain
 
@@ -33,6 +33,21 @@ DELAY = Metric("queueing delay", "ms")
 RESENT = Metric("retransmitted packets", "%", is_loss_rate=True)
 WINDOW = Metric("least window", "packets")
 METRICS = named(RATIO, FAIRNESS, USE, DELAY, RESENT, WINDOW)
+
+
+def p99_ms(outcome: Outcome, scheme: str, rate_mbps: float, empty_ms: float) -> float:
+    """Returns the 99th percentile of the delay of a scheme's packets in queues, in milliseconds; NaN without packets.
+
+    Args:
+        outcome: a run.
+        scheme: the name of the scheme.
+        rate_mbps: the rate of the bottleneck.
+        empty_ms: the one-way delay without any queue, except for the time of packets on cables.
+    """
+    delays = outcome.delays.filter(pl.col("scheme").cast(pl.String) == scheme)
+    found = percentiles.weighted(delays["delay_s"].to_numpy(), delays["packets"].to_numpy(), 0.99)
+    on_cables_ms = PACKET_BYTES * 8e3 * (1 / (rate_mbps * 1e6) + 2 / ACCESS_BPS)
+    return math.nan if found is None else found * 1e3 - empty_ms - on_cables_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +114,7 @@ class Case:
 
     def delay_ms(self, outcome: Outcome, _cell: Cell) -> float:
         """Returns the 99th percentile of the delay of the first group's packets in queues, in milliseconds."""
-        delays = outcome.delays.filter(pl.col("scheme").cast(pl.String) == self.groups[0])
-        found = percentiles.weighted(delays["delay_s"].to_numpy(), delays["packets"].to_numpy(), 0.99)
-        on_cables_ms = PACKET_BYTES * 8e3 * (1 / (self.rate_mbps * 1e6) + 2 / ACCESS_BPS)
-        return math.nan if found is None else found * 1e3 - self.empty_ms - on_cables_ms
+        return p99_ms(outcome, self.groups[0], self.rate_mbps, self.empty_ms)
 
     def resent(self, outcome: Outcome, _cell: Cell) -> float:
         """Returns the share of sent packets that were retransmissions, in percent."""
@@ -140,25 +152,6 @@ STATISTICS: Mapping[str, Callable[[Case, Outcome, Cell], float]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Sharing:
-    """The experiment.
-
-    Attributes:
-        cases: what is simulated.
-    """
-
-    cases: Sequence[Case]
-
-    def cells(self, effort: Effort) -> Iterable[Cell]:
-        """Yields every case."""
-        return (case.cell(effort) for case in self.cases)
-
-    def evaluate(self, runs: Runs) -> Evaluation:
-        """Returns the rows of all cases."""
-        return Evaluation(tuple(row for case in self.cases for row in case.rows(runs)))
-
-
 def read_case(part: Section) -> Case:
     """Returns the case that a table of the file declares."""
     case = Case(
@@ -182,5 +175,4 @@ def experiment(declared: Declaration) -> Experiment:
     Raises:
         DeclarationError: a key is wrong.
     """
-    study = Sharing([read_case(part) for part in templates(declared.rest, "cases")])
-    return panels.study(declared, study.cells, study.evaluate)
+    return panels.study_of_cases(declared, read_case)
