@@ -5,23 +5,27 @@
 //! the domains exchange the packets that crossed. Within a domain, events keep their order, and nothing else passes
 //! between domains: records and digests are equal for any number of domains and threads.
 //!
-//! What the domains share is decided between windows, on one thread: flows get their numbers, routes and slots before
-//! they start, and flows between domains end. See `world/domain.rs` for the part of it inside a domain, `unsuited.rs` for
-//! the runs that need a single domain, and ARCHITECTURE.md for the reasons.
+//! What the domains share is decided between windows: flows get their numbers, routes and slots before they start
+//! (`planning.rs`), and flows between domains end (`flows.rs`). See `world/domain.rs` for the part of it inside a domain,
+//! `unsuited.rs` for the runs that need a single domain, and ARCHITECTURE.md for the reasons.
 
 mod crew;
 pub(crate) mod exchange;
 pub(crate) mod fabric;
 mod flows;
 mod pace;
+mod planning;
+mod sides;
 mod traffic;
 mod unsuited;
 
 use self::crew::Crew;
-use self::exchange::{Barrier, Broken, Exchange, Parcel, Summary};
+use self::exchange::{Barrier, Broken, Exchange, Summary};
 use self::fabric::DomainFabric;
-use self::flows::{Batch, Flows};
+use self::flows::Flows;
 use self::pace::Pace;
+use self::planning::Batch;
+use self::sides::Sides;
 use self::traffic::loaded_network;
 pub use self::unsuited::Unsuited;
 use crate::config::{Machine, RunConfig};
@@ -34,16 +38,15 @@ use crate::routing::network::{Cable, Loss, Network, NodeId};
 use crate::routing::partition::{Partition, labelled, partition};
 use crate::routing::routes::Routes;
 use crate::wire::link::LinkCounts;
-use crate::world::{Changes, Layout, Parts, Paths, Tally, World};
+use crate::world::{Changes, Layout, Parts, Tally, World};
 use sparelane_cc::CongestionControl;
 use sparelane_core::{Dur, Rate, Time};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// A domain, with its packets for others.
+/// A domain.
 struct Domain<Q> {
     world: World<DomainFabric<Q>>,
-    parcels: Vec<Parcel>,
     /// Events at hosts since the run began.
     events: u64,
 }
@@ -61,8 +64,7 @@ pub(crate) struct Domains<Q> {
     reached: Time,
     /// The least delay between domains.
     lookahead: Dur,
-    /// The domains of the sending and the receiving node of each link.
-    sides: Vec<[u16; 2]>,
+    sides: Sides,
     flows: Flows,
     layout: Layout,
     changes: Changes,
@@ -126,11 +128,12 @@ impl<Q: EventQueue + Send + 'static> Domains<Q> {
     pub(crate) fn new(parts: Parts, partition: &Partition, threads: usize, machine: Machine) -> Domains<Q> {
         let domain_of = |node: NodeId| partition.domain_of[node.index()];
         let cables = parts.layout.network.cables.iter().map(|cable| [domain_of(cable.a), domain_of(cable.b)]);
-        let sides: Vec<[u16; 2]> = cables.flat_map(|[a, b]| [[a, b], [b, a]]).collect();
-        let domains = (0..partition.domains as u16).map(|domain| {
-            let fabric = DomainFabric::of(domain, &parts.layout.links, &sides, parts.seed(), parts.stop());
-            let parcels = (0..partition.domains).map(|_| Parcel::default()).collect();
-            Domain { world: World::of(fabric, parts.of_domain()), parcels, events: 0 }
+        let sides = Sides::of(cables.flat_map(|[a, b]| [[a, b], [b, a]]));
+        let count = partition.domains as u16;
+        let domains = (0..count).map(|domain| {
+            let links = &parts.layout.links;
+            let fabric = DomainFabric::of([domain, count], links, &sides, parts.seed(), parts.stop());
+            Domain { world: World::of(fabric, parts.of_domain()), events: 0 }
         });
         Domains {
             domains: domains.collect(),
@@ -184,7 +187,7 @@ impl<Q: EventQueue + Send + 'static> Domains<Q> {
 
     /// The domain of the sending node of a link.
     fn owner(&self, link: u32) -> usize {
-        usize::from(self.sides[link as usize][0])
+        self.sides.owner(link)
     }
 
     /// Events at hosts since the run began.
@@ -227,13 +230,13 @@ impl<Q: EventQueue + Send + 'static> Domains<Q> {
             first: plan,
             plan: Mutex::new(plan),
             batch: Mutex::default(),
-            paths: (0..threads).map(|_| Mutex::default()).collect(),
             network: Arc::clone(&self.layout.network),
             routes: Arc::clone(&self.layout.routes),
+            sides: self.sides.clone(),
         });
-        let planner = Planner { flows: &mut self.flows, sides: &self.sides };
+        let flows = &mut self.flows;
         let work = |shared: &Shared<Q>, thread| _ = shared.work(thread, None);
-        let (end, next) = self.crew.work(threads - 1, &shared, work, |shared| shared.work(0, Some(planner)));
+        let (end, next) = self.crew.work(threads - 1, &shared, work, |shared| shared.work(0, Some(flows)));
         let Some(Shared { domains, exchange, violation, .. }) = Arc::into_inner(shared) else {
             unreachable!("all threads have let go")
         };
@@ -256,7 +259,7 @@ impl<Q: EventQueue + Send + 'static> Domains<Q> {
         let mut records = self.flows.into_records();
         let (mut held, mut packet_hops) = (0, 0);
         let columns = self.layout.link_columns();
-        for link in 0..self.sides.len() as u32 {
+        for link in 0..self.sides.links() {
             let (counts, held_here) = link_state(&mut worlds, &self.sides, self.now, link);
             self.layout.add_link(&mut records.links, &self.changes, self.now, (link, &counts, held_here), columns)?;
             held += held_here;
@@ -304,11 +307,11 @@ fn worlds<Q>(domains: &mut [Domain<Q>]) -> Vec<&mut World<DomainFabric<Q>>> {
 /// The counters of a link at `now`, and the packets that it holds.
 fn link_state<Q: EventQueue>(
     worlds: &mut [&mut World<DomainFabric<Q>>],
-    sides: &[[u16; 2]],
+    sides: &Sides,
     now: Time,
     link: u32,
 ) -> (LinkCounts, u64) {
-    let [from, to] = sides[link as usize].map(usize::from);
+    let [from, to] = sides.domains(link).map(usize::from);
     let owner = &mut worlds[from].fabric;
     let mut counts = owner.counts(now, link);
     let mut held = owner.held_packets(link) + owner.staged_packets(link);
@@ -338,12 +341,6 @@ struct Progress {
     reached: Time,
 }
 
-/// The state for planning between windows. Only the first thread has it.
-struct Planner<'a> {
-    flows: &'a mut Flows,
-    sides: &'a [[u16; 2]],
-}
-
 /// The state that all threads of a slice share.
 struct Shared<Q> {
     domains: Vec<Mutex<Domain<Q>>>,
@@ -359,11 +356,11 @@ struct Shared<Q> {
     first: Plan,
     /// The state after the last planning.
     plan: Mutex<Plan>,
-    /// The flows that are being planned, and the paths of some that each thread has found.
+    /// The flows that are being planned.
     batch: Mutex<Arc<Batch>>,
-    paths: Vec<Mutex<Vec<Arc<Paths>>>>,
     network: Arc<Network>,
     routes: Arc<Routes>,
+    sides: Sides,
 }
 
 /// Releases the other threads if this one panics.
@@ -378,15 +375,16 @@ impl Drop for Watch<'_> {
 }
 
 impl<Q: EventQueue> Shared<Q> {
-    /// Runs windows until the end of the slice. All threads decide alike: by what they have read since they met.
-    fn work(&self, thread: usize, mut planner: Option<Planner<'_>>) -> (Progress, Time) {
+    /// Runs windows until the end of the slice. All threads decide alike: by what they have read since they met. The first
+    /// thread has the flows.
+    fn work(&self, thread: usize, mut flows: Option<&mut Flows>) -> (Progress, Time) {
         let (mut at, mut plan) = (self.begin, self.first);
         let _watch = Watch(&self.barrier);
         let beyond = after(self.slice.until);
         while plan.next.min(plan.horizon) <= self.slice.until {
             if plan.next >= plan.horizon {
                 // After planning, the next event is before the horizon, so that no thread plans twice without a window.
-                match self.plan_together(thread, &mut planner, at.reached, plan.next) {
+                match self.plan_together(thread, flows.as_deref_mut(), at.reached, plan.next) {
                     Ok(next) => plan = next,
                     Err(Broken) => break,
                 }
@@ -394,7 +392,7 @@ impl<Q: EventQueue> Shared<Q> {
             }
             let end = plan.next.as_ps().saturating_add(self.lookahead.as_ps());
             let end = Time::from_ps(end).min(plan.horizon).min(beyond);
-            for domain in (thread..self.domains.len()).step_by(self.threads) {
+            for domain in self.domains_of(thread) {
                 self.run_window(at.windows, domain, end);
             }
             if self.barrier.meet().is_err() {
@@ -410,10 +408,15 @@ impl<Q: EventQueue> Shared<Q> {
         (at, plan.next)
     }
 
+    /// The domains that a thread runs.
+    fn domains_of(&self, thread: usize) -> impl Iterator<Item = usize> {
+        (thread..self.domains.len()).step_by(self.threads)
+    }
+
     /// Runs one domain until `end`.
     fn run_window(&self, window: u64, number: usize, end: Time) {
         let mut domain = locked(&self.domains[number]);
-        let Domain { world, parcels, events } = &mut *domain;
+        let Domain { world, events } = &mut *domain;
         self.exchange.take(window, number, |parcel| world.take_in_parcel(parcel));
         let failed = match world.run_until(end) {
             Ok(more) => {
@@ -428,44 +431,55 @@ impl<Q: EventQueue> Shared<Q> {
                 true
             }
         };
-        let departs = world.send_away(end, parcels);
-        for (to, parcel) in parcels.iter_mut().enumerate() {
+        let departs = world.complete_parcels(end);
+        for (to, parcel) in world.fabric.parcels().iter_mut().enumerate() {
             self.exchange.put(window, number, to, parcel);
         }
         let summary = Summary { next: world.next_time().min(departs), events: *events, failed };
         self.exchange.publish(window, number, summary);
     }
 
-    /// Plans the flows that start next. Each thread finds the paths of some of them; the first does the rest.
+    /// Plans the flows that start next; see `planning.rs`. Everything before `reached` has happened.
     fn plan_together(
         &self,
         thread: usize,
-        planner: &mut Option<Planner<'_>>,
+        mut flows: Option<&mut Flows>,
         reached: Time,
         next: Time,
     ) -> Result<Plan, Broken> {
-        if let Some(planner) = planner {
-            *locked(&self.batch) = Arc::new(planner.flows.draw());
+        if let Some(flows) = flows.as_deref_mut() {
+            let batch = flows.draw();
+            let first = batch.specs().first().map_or(Time::NEVER, |spec| spec.start);
+            *locked(&self.plan) = Plan { next: next.min(first), horizon: flows.horizon() };
+            *locked(&self.batch) = Arc::new(batch);
         }
         self.barrier.meet()?;
         let batch = Arc::clone(&locked(&self.batch));
-        *locked(&self.paths[thread]) = batch.paths(&self.network, &self.routes, thread, self.threads);
+        if let Some(flows) = flows.as_deref_mut() {
+            // Meanwhile, the other threads outline flows.
+            self.settle(flows, reached);
+        }
+        batch.outline(&self.network, &self.routes, &self.sides);
         self.barrier.meet()?;
-        if let Some(planner) = planner {
-            *locked(&self.plan) = self.plan(planner, reached, next, &batch);
+        for domain in self.domains_of(thread) {
+            batch.allot(domain as u16, &mut locked(&self.domains[domain]).world);
+        }
+        self.barrier.meet()?;
+        if let Some(flows) = flows {
+            flows.add(&batch);
+        }
+        for domain in self.domains_of(thread) {
+            batch.enter(domain as u16, reached, &mut locked(&self.domains[domain]).world);
         }
         self.barrier.meet()?;
         Ok(*locked(&self.plan))
     }
 
-    /// Ends the flows that are over at `reached`, and plans those of the batch.
-    fn plan(&self, planner: &mut Planner<'_>, reached: Time, next: Time, batch: &Batch) -> Plan {
+    /// Ends the flows that are over at `reached`.
+    fn settle(&self, flows: &mut Flows, reached: Time) {
         let mut domains: Vec<_> = self.domains.iter().map(locked).collect();
         let mut worlds: Vec<_> = domains.iter_mut().map(|domain| &mut domain.world).collect();
-        let paths: Vec<_> = self.paths.iter().map(|paths| std::mem::take(&mut *locked(paths))).collect();
-        planner.flows.settle(&mut worlds, reached);
-        let first = planner.flows.plan(&mut worlds, planner.sides, reached, batch, &paths);
-        Plan { next: next.min(first), horizon: planner.flows.horizon() }
+        flows.settle(&mut worlds, reached);
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod calendar;
 pub(crate) mod event_queue;
 pub(crate) mod event_tree;
+pub(crate) mod exits;
 pub(crate) mod fabric;
 #[cfg(feature = "oracle")]
 pub mod oracle;

@@ -1,7 +1,6 @@
 //! The exchange of packets between domains, and the barrier at which their threads meet.
 
-use crate::wire::packet::Packet;
-use crate::wire::sack_slab::Entry;
+use crate::engine::exits::Parcel;
 #[cfg(loom)]
 use loom::{
     sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
@@ -17,21 +16,6 @@ use std::{
     sync::{Mutex, MutexGuard},
     thread::yield_now,
 };
-
-/// Packets from one domain to another.
-#[derive(Debug, Default)]
-pub(crate) struct Parcel {
-    /// Packets, each with the number of the link that it is on and its time of arrival.
-    pub(crate) packets: Vec<(u32, Packet)>,
-    /// SACK blocks and echoes of acknowledgments, whose packets have an index into this list.
-    pub(crate) blocks: Vec<Entry>,
-}
-
-impl Parcel {
-    fn is_empty(&self) -> bool {
-        self.packets.is_empty()
-    }
-}
 
 /// The state that a domain publishes at the end of a window.
 #[derive(Debug, Default)]

@@ -2,75 +2,59 @@
 //!
 //! A link belongs to the domain of its sending node. If it leads to another domain, packets leave for that domain as soon as
 //! their departure is certain: as they arrive at a FIFO queue, when the window ends at a priority queue, and otherwise as they
-//! leave the transmitter. The other domain has the wire, as a link without a queue. Links keep their order among each other, on which the order of simultaneous
-//! events depends.
+//! leave the transmitter. The other domain has the wire, as a link without a queue. Links keep their order among each other,
+//! on which the order of simultaneous events depends.
 
+use super::sides::Sides;
 use crate::config::{Change, QueueSpec};
 use crate::engine::event_queue::EventQueue;
+use crate::engine::exits::{Exit, Parcel};
 use crate::engine::fabric::{Ahead, Alarm, Event, Fabric, LinkFabric, PartEnd, StageEvent};
 use crate::routing::network::Limit;
 use crate::wire::link::{LinkCounts, LinkSpec, PlannedDrop};
 use crate::wire::packet::Packet;
 use sparelane_core::{Dur, Rate, Time};
 
-/// The number of a link that the domain does not have.
-const ABSENT: u32 = u32::MAX;
-
-/// The other side of a link to another domain.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Exit {
-    /// The other domain.
-    pub(crate) domain: u16,
-    /// The number of the link in the whole network.
-    pub(crate) link: u32,
-    /// The time from the one that packets have when they leave until their arrival: the delay of the wire, or zero if they
-    /// leave with the time of their arrival.
-    pub(crate) delay: Dur,
-}
-
 /// The links of a domain.
 #[derive(Debug)]
 pub(crate) struct DomainFabric<Q> {
+    domain: u16,
     links: LinkFabric<Q>,
-    /// The place of each link of the network among those of this domain, or [`ABSENT`].
-    places: Vec<u32>,
-    /// The number of each link of this domain.
+    sides: Sides,
+    /// The number of each link of this domain in the whole network.
     numbers: Vec<u32>,
-    /// The other sides of links that leave the domain, by place.
-    exits: Vec<Option<Exit>>,
 }
 
 impl<Q: EventQueue> DomainFabric<Q> {
     /// The largest number of links.
     pub(crate) const LINKS: usize = LinkFabric::<Q>::LINKS;
 
-    /// The links of `domain`, where `sides` gives the domains of the sending and the receiving node of each link.
-    pub(crate) fn of(domain: u16, links: &[LinkSpec], sides: &[[u16; 2]], seed: u64, stop: Time) -> DomainFabric<Q> {
-        let mut places = vec![ABSENT; links.len()];
+    /// The links of `domain`, which is one of `domains`.
+    pub(crate) fn of(
+        [domain, domains]: [u16; 2],
+        links: &[LinkSpec],
+        sides: &Sides,
+        seed: u64,
+        stop: Time,
+    ) -> DomainFabric<Q> {
         let (mut numbers, mut specs, mut exits) = (Vec::new(), Vec::new(), Vec::new());
-        for ((spec, &[from, to]), number) in links.iter().zip(sides).zip(0..) {
+        for (spec, number) in links.iter().zip(0..) {
+            let [from, to] = sides.domains(number);
             if from != domain && to != domain {
                 continue;
             }
-            places[number as usize] = numbers.len() as u32;
             numbers.push(number);
-            let leaves = from == domain && to != domain;
-            exits.push(leaves.then_some(Exit { domain: to, link: number, delay: spec.delay }));
+            let exit = || Exit { domain: to, place: sides.place(number, to), delay: spec.delay };
+            exits.push((from == domain && to != domain).then(exit));
             specs.push(if from == domain { spec.clone() } else { wire_of(spec) });
         }
         let mut links = LinkFabric::of(&specs, &numbers, seed, stop);
-        for (place, exit) in (0..).zip(&mut exits) {
-            if let Some(exit) = exit
-                && links.make_exit(place, &specs[place as usize], seed, exit.link)
-            {
-                exit.delay = Dur::ZERO;
-            }
-        }
-        DomainFabric { links, places, numbers, exits }
+        links.set_exits(exits, usize::from(domains), &specs, &numbers, seed);
+        DomainFabric { domain, links, sides: sides.clone(), numbers }
     }
 
     fn place(&self, link: u32) -> u32 {
-        self.places[link as usize]
+        self.sides.place(link, self.domain)
     }
 
     /// Sets the part of a route that is in this domain; see [`LinkFabric::set_part`].
@@ -80,31 +64,31 @@ impl<Q: EventQueue> DomainFabric<Q> {
         self.links.set_part(now, at, entry, &places, end);
     }
 
-    /// Passes the packets that have left for other domains by `until` to `put`, in order for each link. They have their route
-    /// and flow there, and the time of their arrival.
-    pub(crate) fn take_departed(&mut self, until: Time, mut put: impl FnMut(Exit, Packet)) {
-        let exits = &self.exits;
-        self.links.take_departed(until, |place, mut packet| {
-            let Some(exit) = exits[place as usize] else { unreachable!("a packet left by a link that stays") };
-            packet.at += exit.delay;
-            put(exit, packet);
-        });
+    /// See [`LinkFabric::let_leave`].
+    pub(crate) fn let_leave(&mut self, until: Time) -> Time {
+        self.links.let_leave(until)
+    }
+
+    /// The packets that have left for each domain, in order for each link.
+    pub(crate) fn parcels(&mut self) -> &mut [Parcel] {
+        self.links.parcels()
     }
 
     /// True if the wire of `link`, which leaves this domain, is in the other domain.
     pub(crate) fn is_without_wire(&self, link: u32) -> bool {
-        self.exits[self.place(link) as usize].is_some_and(|exit| !exit.delay.is_zero())
+        self.links.is_without_wire(self.place(link))
     }
 
-    /// Adds a packet that comes from another domain over `link`, with its time of arrival.
-    pub(crate) fn accept(&mut self, link: u32, packet: Packet) {
-        self.links.accept(self.place(link), packet);
-    }
-
-    /// Prefetches for a packet that will come from another domain over `link`.
+    /// Adds a packet that comes from another domain over the link at `place`, with its time of arrival.
     #[inline(always)]
-    pub(crate) fn expect_on(&self, link: u32, ahead: Ahead) {
-        self.links.expect_on(self.place(link), ahead);
+    pub(crate) fn accept(&mut self, place: u32, packet: Packet) {
+        self.links.accept(place, packet);
+    }
+
+    /// Prefetches for a packet that will come from another domain over the link at `place`.
+    #[inline(always)]
+    pub(crate) fn expect_on(&self, place: u32, ahead: Ahead) {
+        self.links.expect_on(place, ahead);
     }
 
     /// Packets and bytes that come from another domain over `link` and have not arrived.
@@ -128,7 +112,7 @@ impl<Q: EventQueue> Fabric for DomainFabric<Q> {
     const IS_DOMAIN: bool = true;
 
     fn new(links: &[LinkSpec], seed: u64, stop: Time) -> DomainFabric<Q> {
-        DomainFabric::of(0, links, &vec![[0, 0]; links.len()], seed, stop)
+        DomainFabric::of([0, 1], links, &Sides::of(links.iter().map(|_| [0, 0])), seed, stop)
     }
 
     fn set_route(&mut self, now: Time, at: u32, links: &[u32], last: u32) {

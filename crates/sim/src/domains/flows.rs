@@ -1,17 +1,14 @@
 //! Flows as all domains together see them: their numbers and rows, their places in domains, and their ends.
 
 use super::fabric::DomainFabric;
+use super::planning::{Batch, Outline};
 use crate::engine::event_queue::EventQueue;
-use crate::engine::fabric::PartEnd;
 use crate::flow::{FlowSource, FlowSpec};
 use crate::records::{Outcome, Records};
-use crate::routing::network::{Network, NodeId};
-use crate::routing::routes::Routes;
-use crate::world::domain::{Ends, Instant, LostPassing, PASSING, Planned};
-use crate::world::{Paths, World, paths_of};
+use crate::world::World;
+use crate::world::domain::{Instant, LostPassing, PASSING};
 use sparelane_core::Time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
 
 /// The number of flows that are planned together, unless more start at the same time. All domains stop for it.
 const PLANNED_TOGETHER: usize = 1_024;
@@ -19,30 +16,13 @@ const PLANNED_TOGETHER: usize = 1_024;
 /// The largest number of flows: packets that pass through a domain carry the number of their flow.
 const MOST_FLOWS: u32 = PASSING - 1;
 
-/// Flows that are planned together, in the order of their numbers.
-#[derive(Debug, Default)]
-pub(super) struct Batch {
-    /// The number of the first.
-    first: u32,
-    specs: Vec<FlowSpec>,
-}
-
-impl Batch {
-    /// The paths of every `step`-th flow from the one at place `start` on. Threads share this work, which is the largest
-    /// part of planning.
-    pub(super) fn paths(&self, network: &Network, routes: &Routes, start: usize, step: usize) -> Vec<Arc<Paths>> {
-        let flows = self.specs.iter().zip(self.first..).skip(start).step_by(step);
-        flows.map(|(spec, id)| Arc::new(paths_of(network, routes, spec, id))).collect()
-    }
-}
-
 /// A flow whose packets pass through several domains.
 #[derive(Debug)]
 struct Crossing {
     /// The domain and slot of its sender, and those of its receiver.
     ends: [(u16, u32); 2],
     /// The parts of its routes, each with its domain, position and number of entries.
-    parts: Vec<(u16, u32, u32)>,
+    parts: Box<[(u16, u32, u32)]>,
     /// Packets, and data packets among them, that were lost where the flow has no end.
     lost_packets: u32,
     lost_data: u64,
@@ -51,6 +31,11 @@ struct Crossing {
 }
 
 impl Crossing {
+    fn of(outline: &Outline) -> Crossing {
+        let (ends, parts) = (outline.places(), outline.positions().collect());
+        Crossing { ends, parts, lost_packets: 0, lost_data: 0, last_loss: None }
+    }
+
     /// True if one entry holds both ends.
     fn is_in_one_domain(&self) -> bool {
         self.ends[0] == self.ends[1]
@@ -100,77 +85,31 @@ impl Flows {
     }
 
     /// Takes the flows that start next from the source. They start before the new horizon.
+    ///
+    /// # Panics
+    /// If a flow is not plain, or if there are more than `MOST_FLOWS`.
     pub(super) fn draw(&mut self) -> Batch {
-        let mut batch = Batch { first: self.planned, specs: Vec::new() };
+        let mut specs: Vec<FlowSpec> = Vec::with_capacity(PLANNED_TOGETHER);
         while let Some(spec) = self.upcoming {
-            if batch.specs.len() >= PLANNED_TOGETHER && batch.specs.last().is_some_and(|last| spec.start > last.start) {
+            if specs.len() >= PLANNED_TOGETHER && specs.last().is_some_and(|last| spec.start > last.start) {
                 break;
             }
-            batch.specs.push(spec);
+            let is_plain = spec.waiter.is_none() && spec.pool.is_none() && spec.writes.is_none();
+            assert!(is_plain, "a source that is not an open loop of plain flows runs in one domain");
+            specs.push(spec);
             self.upcoming = self.source.next_flow();
         }
-        batch
+        let first = self.planned;
+        self.planned += specs.len() as u32;
+        assert!(self.planned <= MOST_FLOWS, "more than {MOST_FLOWS} flows in several domains");
+        Batch::new(first, specs)
     }
 
-    /// Plans the flows of a batch, with the paths that each of several threads has found. Everything before `reached` has
-    /// happened. Returns the start of the first flow.
-    pub(super) fn plan<Q: EventQueue>(
-        &mut self,
-        worlds: Worlds<'_, '_, Q>,
-        sides: &[[u16; 2]],
-        reached: Time,
-        batch: &Batch,
-        paths: &[Vec<Arc<Paths>>],
-    ) -> Time {
-        for (place, spec) in batch.specs.iter().enumerate() {
-            let of_thread = &paths[place % paths.len()];
-            self.plan_flow(worlds, sides, reached, spec, &of_thread[place / paths.len()]);
-        }
-        batch.specs.first().map_or(Time::NEVER, |spec| spec.start)
-    }
-
-    fn plan_flow<Q: EventQueue>(
-        &mut self,
-        worlds: Worlds<'_, '_, Q>,
-        sides: &[[u16; 2]],
-        reached: Time,
-        spec: &FlowSpec,
-        paths: &Arc<Paths>,
-    ) {
-        let id = self.planned;
-        assert!(id < MOST_FLOWS, "more than {MOST_FLOWS} flows in several domains");
-        let is_plain = spec.waiter.is_none() && spec.pool.is_none() && spec.writes.is_none();
-        assert!(is_plain, "a source that is not an open loop of plain flows runs in one domain");
-        self.planned += 1;
-        self.without_row.push_back(*spec);
-        let side = |link: u32| sides[link as usize];
-        let crosses = paths.iter().flatten().any(|&link| side(link)[0] != side(link)[1]);
-        let (from, to) = (side(paths[0][0])[0], side(paths[1][0])[0]);
-        let sends = (from, worlds[usize::from(from)].take_slot());
-        let receives = if from == to { sends } else { (to, worlds[usize::from(to)].take_slot()) };
-        let mut parts = Vec::new();
-        let forward = lay(worlds, sides, reached, &paths[0], receives.1, (id, spec.dst), &mut parts);
-        let reverse = lay(worlds, sides, reached, &paths[1], sends.1, (id, spec.src), &mut parts);
-        let plan = |slot, ends| Planned {
-            id,
-            spec: *spec,
-            slot,
-            positions: [forward, reverse],
-            paths: Arc::clone(paths),
-            ends,
-            crosses,
-        };
-        if from == to {
-            worlds[usize::from(from)].plan(plan(sends.1, Ends::Both));
-        } else {
-            worlds[usize::from(from)].plan(plan(sends.1, Ends::Sender));
-            worlds[usize::from(to)].plan(plan(receives.1, Ends::Receiver));
-        }
-        if crosses {
-            let ends = [sends, receives];
-            let crossing = Crossing { ends, parts, lost_packets: 0, lost_data: 0, last_loss: None };
-            self.crossing.insert(id, crossing);
-        }
+    /// Adds the flows of a batch, whose slots and positions are allotted.
+    pub(super) fn add(&mut self, batch: &Batch) {
+        self.without_row.extend(batch.specs());
+        let crossing = batch.outlines().filter(|outline| outline.crosses());
+        self.crossing.extend(crossing.map(|outline| (outline.id, Crossing::of(outline))));
     }
 
     /// Ends the flows that are over, given that everything before `reached` has happened, and adds the rows of those that
@@ -297,42 +236,5 @@ fn outcome<Q: EventQueue>(crossing: &Crossing, worlds: &[&mut World<DomainFabric
         delivered_bytes: receiver.delivered_bytes,
         lost: sender.lost + lost_at_receiver + crossing.lost_data,
         ..sender
-    }
-}
-
-/// Sets a route of flow `id` to `host` over `links` in all domains on the way, and adds its parts to `parts`. In the last
-/// domain, its packets carry `slot`. Returns the position of the first part.
-fn lay<Q: EventQueue>(
-    worlds: Worlds<'_, '_, Q>,
-    sides: &[[u16; 2]],
-    now: Time,
-    links: &[u32],
-    slot: u32,
-    (id, host): (u32, NodeId),
-    parts: &mut Vec<(u16, u32, u32)>,
-) -> u32 {
-    let sides_of = |place: usize| sides[links[place] as usize];
-    let mut end = links.len();
-    let mut next = None;
-    // From the last part to the first, because each part names the position of the next.
-    loop {
-        let domain = sides_of(end - 1)[0];
-        let mut start = end - 1;
-        while start > 0 && sides_of(start - 1)[1] == domain && sides_of(start - 1)[0] == domain {
-            start -= 1;
-        }
-        let entry = (start > 0).then(|| links[start - 1]);
-        let world = &mut *worlds[usize::from(domain)];
-        let part_end =
-            next.map_or_else(|| PartEnd::Host(world.end_at(host)), |(next, flow)| PartEnd::Border { next, flow });
-        let entries = end - start + if next.is_some() { 3 } else { 1 };
-        let at = world.layout.positions.take(entries);
-        world.fabric.set_part(now, at, entry, &links[start..end], part_end);
-        parts.push((domain, at, entries as u32));
-        if start == 0 {
-            return at;
-        }
-        next = Some((at, if next.is_some() { PASSING + id } else { slot }));
-        end = start;
     }
 }

@@ -18,6 +18,7 @@ use crate::config::Change;
 use crate::engine::calendar::Calendar;
 use crate::engine::event_queue::EventQueue;
 use crate::engine::event_tree::EventTree;
+use crate::engine::exits::{Exit, Exits, Parcel};
 use crate::engine::pfc::Pfc;
 use crate::engine::stages::Stage;
 use crate::engine::tandems::Tandems;
@@ -224,8 +225,8 @@ pub(crate) struct LinkFabric<Q> {
     /// Links whose queues may drop packets while nothing arrives at them.
     self_dropping: Vec<u32>,
     dropped: Vec<Packet>,
-    /// Packets that have left for other domains, with the link that they left by.
-    departed: Vec<(u32, Packet)>,
+    /// The links to other domains, and the packets that have left by them.
+    exits: Exits,
     /// Links with packets that are going to leave for other domains without events.
     deferring: Vec<u32>,
     /// Links whose crossings are recorded, and the crossings since the last call of `take_crossings`.
@@ -281,7 +282,7 @@ impl<Q: EventQueue> LinkFabric<Q> {
             events: Q::new(leaves, Alarm::ALL.len()),
             alarms: [Time::NEVER; Alarm::ALL.len()],
             dropped: Vec::new(),
-            departed: Vec::new(),
+            exits: Exits::none(),
             deferring: Vec::new(),
             watched: BTreeSet::new(),
             crossings: Vec::new(),
@@ -383,38 +384,56 @@ impl<Q: EventQueue> LinkFabric<Q> {
         }
     }
 
-    /// Lets packets leave for another domain by `link`, which has this specification and number: as they arrive at the link,
-    /// if their departure is known then. Returns true in that case, and false if they leave with the time at which their
-    /// transmission ends.
-    pub(crate) fn make_exit(&mut self, link: u32, spec: &LinkSpec, seed: u64, number: u32) -> bool {
-        self.tandems.exclude(link);
-        let exit = &mut self.links[link as usize];
-        let is_fused = exit.fuse_for_good();
-        if !is_fused {
-            // The wire is in the other domain. Without it, packets leave in bulk, or by events at the end of their
-            // transmission.
-            let spec = LinkSpec { delay: Dur::ZERO, mean_delay: Dur::ZERO, is_watched: true, ..spec.clone() };
-            *exit = Link::new(&spec, seed, u64::from(number));
-            exit.defer(spec.memory.is_some());
+    /// Lets packets leave for `domains` other domains by the links that have an exit. `specs` and `numbers` are those of all
+    /// links. At a link whose departures are known then, packets leave as they arrive there.
+    pub(crate) fn set_exits(
+        &mut self,
+        mut exits: Vec<Option<Exit>>,
+        domains: usize,
+        specs: &[LinkSpec],
+        numbers: &[u32],
+        seed: u64,
+    ) {
+        for (place, exit) in exits.iter_mut().enumerate() {
+            let Some(exit) = exit else { continue };
+            self.tandems.exclude(place as u32);
+            let link = &mut self.links[place];
+            if link.fuse_for_good() {
+                // Packets leave with the time of their arrival.
+                exit.delay = Dur::ZERO;
+            } else {
+                // The wire is in the other domain. Without it, packets leave in bulk, or by events at the end of their
+                // transmission.
+                let spec = &specs[place];
+                let without_wire =
+                    LinkSpec { delay: Dur::ZERO, mean_delay: Dur::ZERO, is_watched: true, ..spec.clone() };
+                *link = Link::new(&without_wire, seed, u64::from(numbers[place]));
+                link.defer(spec.memory.is_some());
+            }
         }
-        is_fused
+        self.exits = Exits::new(exits, domains);
     }
 
-    /// Takes the packets that have left for other domains by `until`, each with the link that it left by, in order for each
-    /// link. They have their route and flow there. Their time is that of their arrival, or of the end of their
-    /// transmission: see `make_exit`. All events up to `until` must have been handled.
-    pub(crate) fn take_departed(&mut self, until: Time, mut put: impl FnMut(u32, Packet)) {
-        let (links, routes) = (&mut self.links, &self.routes);
-        let mut put = |link: u32, packet: Packet| {
-            let end = packet.route() as usize;
-            put(link, packet.in_domain(routes[end + 1], routes[end + 2]));
-        };
-        self.departed.drain(..).for_each(|(link, packet)| put(link, packet));
+    /// True if the wire of `link`, which leaves this domain, is in the other domain.
+    pub(crate) fn is_without_wire(&self, link: u32) -> bool {
+        self.exits.by(link).is_some_and(|exit| !exit.delay.is_zero())
+    }
+
+    /// Lets the packets leave that do so by `until` without events. All events up to `until` must have been handled. Returns
+    /// the first arrival in another domain since the last call.
+    pub(crate) fn let_leave(&mut self, until: Time) -> Time {
+        let (links, routes, exits) = (&mut self.links, &self.routes, &mut self.exits);
         self.deferring.retain(|&number| {
             let link = &mut links[number as usize];
-            link.take_begun(until, |packet| put(number, packet));
+            link.take_begun(until, |packet| exits.depart(number, packet, routes));
             link.is_occupied()
         });
+        exits.take_earliest()
+    }
+
+    /// The packets that have left for each domain, in order for each link.
+    pub(crate) fn parcels(&mut self) -> &mut [Parcel] {
+        self.exits.parcels()
     }
 
     /// Adds a packet that comes from another domain over `link`, with its time of arrival here.
@@ -483,7 +502,7 @@ impl<Q: EventQueue> LinkFabric<Q> {
         while packet.at <= self.stop {
             let onward = self.routes[packet.route() as usize];
             if onward == AT_BORDER {
-                return self.departed.push((from, packet));
+                return self.exits.depart(from, packet, &self.routes);
             }
             let to = onward & NUMBER;
             let link = &mut self.links[to as usize];
@@ -917,7 +936,7 @@ impl<Q: EventQueue> Fabric for LinkFabric<Q> {
                         return Some((now, Event::AtInterface(packet)));
                     }
                     if onward == AT_BORDER {
-                        self.departed.push((leaf as u32, packet));
+                        self.exits.depart(leaf as u32, packet, &self.routes);
                         continue;
                     }
                     if self.divert(now, leaf, onward, packet) {

@@ -7,15 +7,15 @@
 use super::flow::{Border, Flow};
 use super::start::Place;
 use super::{Parts, Step, World};
-use crate::domains::exchange::Parcel;
 use crate::domains::fabric::DomainFabric;
 use crate::engine::event_queue::EventQueue;
+use crate::engine::exits::Parcel;
 use crate::engine::fabric::{Ahead, Alarm, Fabric};
 use crate::flow::{FlowSpec, NoFlows};
 use crate::observe::{FlowView, Observers};
 use crate::physics::PhysicsViolation;
 use crate::records::Outcome;
-use crate::wire::packet::{Flags, NO_BLOCKS, Packet};
+use crate::wire::packet::{Flags, Packet};
 use sparelane_cc::CongestionControl;
 use sparelane_core::Time;
 use std::cmp::Reverse;
@@ -235,41 +235,31 @@ impl<Q: EventQueue> World<DomainFabric<Q>> {
         Ok(events)
     }
 
-    /// Adds the packets that have left for other domains before `end` to the parcels, with the SACK blocks that travel with
-    /// them. All events before `end` must have been handled. Returns the time of the first arrival.
-    pub(crate) fn send_away(&mut self, end: Time, parcels: &mut [Parcel]) -> Time {
-        let (fabric, blocks) = (&mut self.fabric, &mut self.blocks);
-        let mut earliest = Time::NEVER;
-        fabric.take_departed(before(end), |exit, mut packet| {
-            earliest = earliest.min(packet.at);
-            let parcel = &mut parcels[usize::from(exit.domain)];
-            if packet.flags().kind() == Flags::ACK && packet.blocks() != NO_BLOCKS {
-                let entry = blocks.take(packet.blocks());
-                packet.set_blocks(parcel.blocks.len() as u32);
-                parcel.blocks.push(entry);
-            }
-            parcel.packets.push((exit.link, packet));
-        });
+    /// Completes the parcels for other domains with the packets that leave before `end`, and with the SACK blocks that travel
+    /// with acknowledgments. All events before `end` must have been handled. Returns the time of the first arrival.
+    pub(crate) fn complete_parcels(&mut self, end: Time) -> Time {
+        let earliest = self.fabric.let_leave(before(end));
+        for Parcel { packets, with_blocks, blocks } in self.fabric.parcels() {
+            blocks.extend(with_blocks.iter().map(|&place| self.blocks.take(packets[place as usize].1.blocks())));
+        }
         earliest
     }
 
     /// Takes in packets from another domain.
     pub(crate) fn take_in_parcel(&mut self, parcel: &mut Parcel) {
-        for place in 0..parcel.packets.len() {
+        for (&place, &entry) in parcel.with_blocks.iter().zip(&parcel.blocks) {
+            parcel.packets[place as usize].1.set_blocks(self.blocks.put(entry));
+        }
+        for (place, &(link, packet)) in parcel.packets.iter().enumerate() {
             // Each packet is for another link, so without prefetching each would wait for the memory of its link.
             for (ahead, places) in [(Ahead::Far, 12), (Ahead::Near, 6)] {
                 if let Some(&(link, _)) = parcel.packets.get(place + places) {
                     self.fabric.expect_on(link, ahead);
                 }
             }
-            let (link, mut packet) = parcel.packets[place];
-            if packet.flags().kind() == Flags::ACK && packet.blocks() != NO_BLOCKS {
-                packet.set_blocks(self.blocks.put(parcel.blocks[packet.blocks() as usize]));
-            }
             self.fabric.accept(link, packet);
         }
-        parcel.packets.clear();
-        parcel.blocks.clear();
+        parcel.clear();
     }
 
     /// Adds the results of the open flows that are in this domain alone to `outcomes`. Returns their packets in the network.
