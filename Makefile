@@ -48,19 +48,21 @@ RUST_TESTS_LATER = cargo test --quiet $(addprefix -p ,$(CRATES_TESTED_LATER)) $(
 # Tests marked `slow` run only in `make test-all`. Tests marked `machine` run one by one after the others.
 PYTHON_TESTS = $(BIN)/python -m pytest -q tests
 PARALLEL = --numprocesses auto
+# File with the names of Python tests that passed: `make test` writes it, and `make test-all` leaves these tests out.
+PASSED ?=
 
 ## make test: run the tests, without the slow ones
 # Builds the package while the Rust tests compile and run, since each leaves a core idle for a minute.
 test:
 	$(MAKE) --jobs=2 build test-rust
-	$(PYTHON_TESTS) -m 'not machine and not slow' $(PARALLEL)
+	$(PYTHON_TESTS) -m 'not machine and not slow' $(PARALLEL) $(if $(PASSED),--record-passed=$(PASSED))
 	$(PYTHON_TESTS) -m 'machine and not slow'
 
 ## make test-all: run all tests, including the slow ones
 test-all:
 	$(MAKE) --jobs=2 build test-rust
 	$(RUST_TESTS_LATER)
-	$(PYTHON_TESTS) -m 'not machine' $(PARALLEL)
+	$(PYTHON_TESTS) -m 'not machine' $(PARALLEL) $(if $(PASSED),--without-passed=$(PASSED))
 	$(PYTHON_TESTS) -m machine
 
 test-rust:

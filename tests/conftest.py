@@ -48,12 +48,13 @@ SHARED_RUN_FILES = {"test_charts", "test_experiments", "test_pages", "test_quick
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.stem in MACHINE_FILES:
             item.add_marker(pytest.mark.machine)
         if boots_kernels(item):
             item.add_marker(pytest.mark.slow)
+    leave_out_passed(config, items)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -124,6 +125,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--least-passed", type=int, default=0, metavar="N", help="Fail if fewer than N tests passed.")
+    parser.addoption("--record-passed", type=Path, metavar="FILE", help="Write the names of passed tests to FILE.")
+    parser.addoption("--without-passed", type=Path, metavar="FILE", help="Leave out the tests that FILE names.")
+
+
+def leave_out_passed(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out the tests that passed in another environment, as `--record-passed` wrote them there."""
+    file = config.getoption("--without-passed")
+    if file is None:
+        return
+    passed = set(file.read_text(encoding="utf-8").splitlines())
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in passed])
+    items[:] = [item for item in items if item.nodeid not in passed]
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
@@ -132,7 +145,10 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         return
     least = session.config.getoption("--least-passed")
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    passed = len(reporter.stats.get("passed", [])) if reporter else 0
+    names = [report.nodeid for report in reporter.stats.get("passed", [])] if reporter else []
+    passed = len(names)
+    if file := session.config.getoption("--record-passed"):
+        file.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
     if exitstatus == pytest.ExitCode.OK and passed < least:
         if reporter:
             reporter.write_line(

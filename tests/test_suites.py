@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import conftest
@@ -20,6 +22,24 @@ def test_skipped_tests_are_one_line_per_requirement() -> None:
         "1 test needs root: `sudo make test-all`",
         "1 test skipped: others use the machine",
     ]
+
+
+def test_tests_that_passed_elsewhere_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(Path(conftest.__file__).read_text(encoding="utf-8"), encoding="utf-8")
+    tests = "import pytest\n\ndef test_a(): pass\n\ndef test_b(): pytest.skip('here')\n"
+    (tmp_path / "test_some.py").write_text(tests, encoding="utf-8")
+
+    def run(option: str) -> str:
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={tmp_path}", option]
+        path = str(Path(__file__).parent)
+        done = subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": path}
+        )
+        return done.stdout
+
+    assert "1 passed, 1 skipped" in run("--record-passed=passed.txt")
+    assert (tmp_path / "passed.txt").read_text(encoding="utf-8") == "test_some.py::test_a\n"
+    assert "1 skipped, 1 deselected" in run("--without-passed=passed.txt")
 
 
 def test_the_readme_names_the_versions_that_the_packages_need() -> None:
