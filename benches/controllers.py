@@ -22,8 +22,9 @@ from controllers_record import read_record, write_record
 from controllers_run import Measured, ns3_command, ns3_measured, ours
 from controllers_scenarios import SCENARIOS, Scenario
 from controllers_show import HEADINGS, Row, markdown, show
-from ns3_build import WORK, build_ns3_program, must_run, say
+from ns3_build import build_ns3_program
 from peers_rows import PeersError
+from programs import WORK, must_run, say
 
 
 def main() -> int:

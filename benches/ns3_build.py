@@ -1,16 +1,9 @@
 """Install the packaged ns-3, and compile programs against it."""
 
-import shutil
-import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-import workloads
-from peers_rows import PeersError
-
-FOLDER = Path(__file__).resolve().parent
-WORK = workloads.DEFAULT_FOLDER
+from programs import FOLDER, WORK, cpp_compiler, must_run, say
 
 NS3_VERSION = "3.44.post0"
 NS3_LIBRARY_PREFIX = "ns3.44-"
@@ -36,12 +29,10 @@ def build_ns3_program(name: str) -> Path:
     source, program = FOLDER / f"{name}.cc", WORK / name
     package = ns3_package()
     if program.exists() and program.stat().st_mtime > max(
-        path.stat().st_mtime for path in (source, *FOLDER.glob("ns3_*.h"), package)
+        path.stat().st_mtime for path in (source, *FOLDER.glob("*.h"), package)
     ):
         return program
-    compiler = shutil.which("g++")
-    if compiler is None:
-        raise PeersError("g++ is missing, which the comparison with ns-3 needs; on Debian: apt install g++")
+    compiler = cpp_compiler("ns-3")
     say(f"compiling {source.name}")
     libraries = package / "lib64"
     unfinished = program.with_suffix(".new")
@@ -59,21 +50,3 @@ def build_ns3_program(name: str) -> Path:
     )
     unfinished.replace(program)
     return program
-
-
-def must_run(command: Sequence[str], failure: str, limit_s: float | None = None) -> str:
-    """Run a program and return its standard output.
-
-    Raises:
-        PeersError: The program failed; the message has `failure` and the end of its output.
-    """
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit_s)
-    if done.returncode != 0:
-        output = "\n".join((done.stderr or done.stdout).strip().splitlines()[-15:])
-        raise PeersError(f"{failure} (exit status {done.returncode})\n{output}")
-    return done.stdout
-
-
-def say(what: str) -> None:
-    """Print progress to standard error."""
-    print(f"benches: {what}", file=sys.stderr, flush=True)

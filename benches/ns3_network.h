@@ -5,6 +5,8 @@
 
 #pragma once
 
+#include "workload.h"
+
 #include "ns3/core-module.h"
 #include "ns3/internet-module.h"
 #include "ns3/network-module.h"
@@ -13,9 +15,6 @@
 #include <algorithm>
 #include <deque>
 #include <fstream>
-#include <iostream>
-#include <queue>
-#include <sstream>
 #include <vector>
 
 namespace workload {
@@ -30,131 +29,7 @@ constexpr uint32_t FIRST_HOST_ADDRESS = 0x0A000001;  // 10.0.0.1 is host 0
 constexpr uint16_t LISTEN_PORT = 5000;
 constexpr uint16_t FIRST_SOURCE_PORT = 10000;
 
-// ---- The workload ---------------------------------------------------------------------------------------------------
-
-struct Cable {
-    uint32_t a;
-    uint32_t b;
-    uint64_t rateBps;
-    int64_t delayNs;
-    uint32_t queuePackets;
-};
-
-struct Order {
-    int64_t startNs;
-    uint32_t src;
-    uint32_t dst;
-    uint64_t sizeBytes;  // 0 is unlimited
-};
-
-struct Workload {
-    uint32_t hosts = 0;
-    uint32_t nodes = 0;  // hosts first
-    std::vector<Cable> cables;
-    std::vector<Order> orders;
-};
-
-[[noreturn]] inline void Fail(const std::string& message) {
-    std::cerr << message << "\n";
-    std::exit(2);
-}
-
-// Calls `parse` for every line of a file, and exits if it rejects a line.
-template <typename Parse>
-void ForEachLine(const std::string& path, Parse parse) {
-    std::ifstream file(path);
-    if (!file) {
-        Fail("cannot read " + path);
-    }
-    std::string line;
-    for (int number = 1; std::getline(file, line); number++) {
-        std::istringstream fields(line);
-        if (!parse(fields)) {
-            Fail(path + ":" + std::to_string(number) + ": cannot understand \"" + line + "\"");
-        }
-    }
-}
-
-inline Workload ReadWorkload(const std::string& base) {
-    Workload w;
-    ForEachLine(base + ".topo", [&w](std::istream& fields) {
-        std::string kind;
-        fields >> kind;
-        if (kind == "host") {
-            w.hosts++;
-            w.nodes++;
-            return w.hosts == w.nodes;
-        }
-        if (kind == "router") {
-            w.nodes++;
-            return true;
-        }
-        Cable c;
-        fields >> c.a >> c.b >> c.rateBps >> c.delayNs >> c.queuePackets;
-        w.cables.push_back(c);
-        return kind == "link" && fields && c.a < w.nodes && c.b < w.nodes && c.delayNs > 0;
-    });
-    ForEachLine(base + ".flows", [&w](std::istream& fields) {
-        Order o;
-        fields >> o.startNs >> o.src >> o.dst >> o.sizeBytes;
-        w.orders.push_back(o);
-        return fields && o.src < w.hosts && o.dst < w.hosts && o.src != o.dst;
-    });
-    return w;
-}
-
 // ---- Routes ---------------------------------------------------------------------------------------------------------
-
-// [node][host]: the interfaces of `node` on a path of minimum delay to `host`.
-using NextHops = std::vector<std::vector<std::vector<uint32_t>>>;
-
-struct Neighbour {
-    uint32_t node;
-    uint32_t interface;
-    int64_t delayNs;
-};
-
-inline std::vector<int64_t> DelaysFrom(uint32_t source, const std::vector<std::vector<Neighbour>>& neighbours) {
-    using Reached = std::pair<int64_t, uint32_t>;
-    std::vector<int64_t> delays(neighbours.size(), INT64_MAX);
-    std::priority_queue<Reached, std::vector<Reached>, std::greater<>> frontier;
-    frontier.push({0, source});
-    while (!frontier.empty()) {
-        auto [delayNs, node] = frontier.top();
-        frontier.pop();
-        if (delayNs >= delays[node]) {
-            continue;
-        }
-        delays[node] = delayNs;
-        for (const auto& next : neighbours[node]) {
-            frontier.push({delayNs + next.delayNs, next.node});
-        }
-    }
-    return delays;
-}
-
-inline NextHops ShortestPaths(const Workload& w) {
-    std::vector<std::vector<Neighbour>> neighbours(w.nodes);
-    for (const auto& c : w.cables) {
-        // Interface 0 of every node is the loopback; links follow in order.
-        uint32_t atA = neighbours[c.a].size() + 1;
-        uint32_t atB = neighbours[c.b].size() + 1;
-        neighbours[c.a].push_back({c.b, atA, c.delayNs});
-        neighbours[c.b].push_back({c.a, atB, c.delayNs});
-    }
-    NextHops hops(w.nodes, std::vector<std::vector<uint32_t>>(w.hosts));
-    for (uint32_t host = 0; host < w.hosts; host++) {
-        auto delays = DelaysFrom(host, neighbours);
-        for (uint32_t node = 0; node < w.nodes; node++) {
-            for (const auto& next : neighbours[node]) {
-                if (delays[next.node] != INT64_MAX && delays[next.node] + next.delayNs == delays[node]) {
-                    hops[node][host].push_back(next.interface);
-                }
-            }
-        }
-    }
-    return hops;
-}
 
 // Table routing with per-flow selection among equal paths. ns-3's own global routing selects per packet, which reorders
 // TCP, and searches a list of all hosts for every packet.
@@ -202,7 +77,8 @@ class FlowHashRouting : public Ipv4RoutingProtocol {
     }
 
     // Routes are created once, so that no allocation per packet is attributed to ns-3.
-    Ptr<Ipv4Route> RouteThrough(uint32_t interface) {
+    Ptr<Ipv4Route> RouteThrough(uint32_t link) {
+        const uint32_t interface = link + 1;  // interface 0 of every node is the loopback; links follow in order
         if (m_routes.size() <= interface) {
             m_routes.resize(interface + 1);
         }

@@ -19,8 +19,9 @@ import tempfile
 from pathlib import Path
 
 from controllers_show import markdown, show
-from ns3_build import WORK, build_ns3_program, must_run, say
+from ns3_build import build_ns3_program
 from peers_rows import PeersError
+from programs import WORK, must_run, say
 from windows_record import read_record, write_record
 from windows_run import Windows, ns3_windows, ns3_windows_command, ours
 from windows_scripts import SCRIPTS, Script
