@@ -5,27 +5,12 @@
 // A packet-hop is the start of a transmission of one packet, data or acknowledgment, on one link.
 
 #include "ns3_network.h"
-
-#include <sys/resource.h>
+#include "usage.h"
 
 #include <chrono>
 #include <cinttypes>
 
 using namespace workload;
-
-namespace {
-
-double CpuSeconds(const rusage& usage) {
-    return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec + 1e-6 * (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-}
-
-rusage Usage() {
-    rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return usage;
-}
-
-}  // namespace
 
 int main(int argc, char** argv) {
     std::string base;
@@ -47,9 +32,9 @@ int main(int argc, char** argv) {
     Simulator::Stop(Seconds(durationS));
 
     const auto wallStart = std::chrono::steady_clock::now();
-    const double cpuStart = CpuSeconds(Usage());
+    const double cpuStart = usage::CpuSeconds();
     Simulator::Run();
-    const rusage usage = Usage();
+    const double cpuS = usage::CpuSeconds() - cpuStart;
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - wallStart;
 
     uint64_t packetHops = 0;
@@ -66,8 +51,8 @@ int main(int argc, char** argv) {
                 ", \"drops\": %" PRIu64
                 ", \"cpu_s\": %.6f, \"wall_s\": %.6f, \"peak_rss_mb\": %.1f, \"flows\": %zu"
                 ", \"finished_flows\": %zu}\n",
-                durationS, Simulator::GetEventCount(), packetHops, drops, CpuSeconds(usage) - cpuStart, wall.count(),
-                usage.ru_maxrss * 1024 / 1e6, transfers.Count(), transfers.Finished());
+                durationS, Simulator::GetEventCount(), packetHops, drops, cpuS, wall.count(),
+                usage::PeakRssMb(), transfers.Count(), transfers.Finished());
     std::fflush(stdout);
     std::_Exit(0);  // skip the destruction of the network, which takes long
 }

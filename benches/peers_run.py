@@ -1,13 +1,17 @@
-"""Run the two simulators for `peers.py`."""
+"""Run the simulators for `peers.py`."""
 
+import contextlib
 import csv
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-from ns3_build import FOLDER, WORK, build_ns3_program, must_run, say
-from peers_rows import Completion, PeersError, Row, Speed
+from ns3_build import build_ns3_program
+from peers_rows import Completion, HtsimPairs, PeersError, Round, Row, Speed, median_run
+from programs import FOLDER, WORK, must_run, say
 
 SEED = 1
 
@@ -19,6 +23,9 @@ NS3_LIMIT_S = 1800
 
 # Runs of sparelane can be shorter than the noise of the machine, so the median of several runs is reported.
 SPARELANE_RUNS = 3
+
+# Payload of a full-size packet.
+SEGMENT_BYTES = 1460
 
 
 def ns3_speed(row: Row) -> Speed | None:
@@ -47,6 +54,11 @@ def ns3_fct(row: Row) -> list[Completion]:
 
 def sparelane_speed(row: Row) -> Speed:
     """Run sparelane several times and return the run with the median CPU time."""
+    return median_run([sparelane_run(row) for _ in range(SPARELANE_RUNS)])
+
+
+def sparelane_run(row: Row) -> Speed:
+    """Run sparelane once."""
     sparelane = Path(sys.executable).with_name("sparelane")
     if not sparelane.exists():
         raise PeersError(f"{sparelane} does not exist: install the project into this environment first")
@@ -55,11 +67,43 @@ def sparelane_speed(row: Row) -> Speed:
     command += ["--json", str(answer)]
     if row.ssthresh_packets is not None:
         command += ["--ssthresh", str(row.ssthresh_packets)]
-    runs = []
-    for _ in range(SPARELANE_RUNS):
-        must_run(command, f"sparelane failed on {row.workload}")
-        runs.append(speed_from(answer.read_text(encoding="utf-8"), f"sparelane on {row.workload}"))
-    return sorted(runs, key=lambda run: run.cpu_s)[SPARELANE_RUNS // 2]
+    must_run(command, f"sparelane failed on {row.workload}")
+    return speed_from(answer.read_text(encoding="utf-8"), f"sparelane on {row.workload}")
+
+
+def htsim_pairs(row: Row, program: Path, rounds: int) -> HtsimPairs:
+    """Run htsim and sparelane in turn on one core, `rounds` times each."""
+    base, threshold = str(WORK / row.workload), str(row.ssthresh_packets or 0)
+    command = [str(program), base, f"{row.simulated_s:g}", threshold]
+    results = []
+    with on_one_core():
+        for _ in range(rounds):
+            answer = must_run(command, f"htsim failed on {row.workload}")
+            results.append(Round(speed_from(answer, f"htsim on {row.workload}"), sparelane_run(row)))
+    return HtsimPairs(tuple(results), delivered_packets(row))
+
+
+def delivered_packets(row: Row) -> int:
+    """Return the number of full-size packets that sparelane's receivers get in order."""
+    from sparelane.simulation import bench, simulate
+
+    scenario = bench.scenario_text(WORK / f"{row.workload}.topo", f"{row.simulated_s:g}s", row.ssthresh_packets)
+    flows = simulate.prepare(scenario, threads=1).run().flows
+    return sum(-(-delivered_bytes // SEGMENT_BYTES) for delivered_bytes in flows["delivered_bytes"])
+
+
+@contextlib.contextmanager
+def on_one_core() -> Iterator[None]:
+    """Keep this process, and those that it starts, on one core. Has an effect on Linux only."""
+    if sys.platform != "linux":
+        yield
+        return
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(cores)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
 
 
 def ours_fct(row: Row) -> list[Completion]:
@@ -81,6 +125,7 @@ def speed_from(text: str, source: str) -> Speed:
             events=int(fields["events"]),
             cpu_s=float(fields["cpu_s"]),
             peak_rss_mb=float(fields["peak_rss_mb"]),
+            delivered_packets=int(fields["delivered_packets"]) if "delivered_packets" in fields else None,
         )
     except (ValueError, KeyError, IndexError, TypeError) as error:
         raise PeersError(f"cannot parse the output of {source} ({error!r}): {text.strip()[:300]}") from error
