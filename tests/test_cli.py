@@ -333,6 +333,28 @@ def test_the_ladder_has_a_line_for_every_size(here: Path, monkeypatch: pytest.Mo
     assert "its own workloads" in invoke("bench", "--ladder", "--ssthresh", "20").stderr
 
 
+def test_the_million_has_all_its_flows_open_at_once(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "MILLION", bench.Million(4, 500, "150us"))
+    result = invoke("bench", "--million", "--json", "m.json")
+    assert result.exit_code == 0, result.stderr
+    [timing] = json.loads((here / "m.json").read_text(encoding="utf-8"))
+    assert (timing["ports"], timing["hosts"], timing["open_flows"]) == (4, 16, 500)
+    # Each flow sends a SYN over at least two links.
+    assert timing["packet_hops"] > 1_000
+    assert 1 < timing["built_mb"] <= timing["peak_rss_mb"]
+    heading, build, run = result.stdout.splitlines()
+    assert heading == "fat tree of 4 ports, 16 hosts, 500 flows open at once"
+    assert build.split()[0] == "build"
+    assert f"{timing['packet_hops']:,} packet-hops" in run
+
+
+@pytest.mark.parametrize("options", [["--million", "--ladder"], ["--million", "--ssthresh", "20"]])
+def test_the_million_rejects_settings_of_other_workloads(options: list[str]) -> None:
+    result = invoke("bench", *options)
+    assert result.exit_code == 2
+    assert "its own workloads" in result.stderr
+
+
 def test_bench_times_a_workload(here: Path, tiny_workload: Path) -> None:
     result = invoke("bench", str(tiny_workload), "--duration", "1s", "--ssthresh", "20", "--json", "b.json")
     assert result.exit_code == 0, result.stderr

@@ -119,13 +119,19 @@ def measure(topology: Path, duration: str, ssthresh_segments: int | None) -> Tim
         ScenarioError: the workload cannot be run.
     """
     memory.reset_peak()
-    prepared = simulate.prepare(scenario_text(topology, duration, ssthresh_segments), threads=1)
+    return _timed_run(topology.stem, simulate.prepare(scenario_text(topology, duration, ssthresh_segments), threads=1))[
+        0
+    ]
+
+
+def _timed_run(name: str, prepared: simulate.Prepared) -> tuple[Timing, Totals]:
+    """The timing of a prepared simulation, and its totals. Peak memory counts from the last `memory.reset_peak`."""
     wall_s, cpu_s = time.perf_counter(), time.process_time()
     result = prepared.run()
     cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - wall_s
     totals = result.totals
     peak_mb = memory.peak_bytes() / 1e6
-    return Timing(topology.stem, totals["events"], totals["packet_hops"], cpu_s, wall_s, peak_mb)
+    return Timing(name, totals["events"], totals["packet_hops"], cpu_s, wall_s, peak_mb), totals
 
 
 LADDER_TEMPLATE = """\
@@ -209,12 +215,98 @@ def _timed_fat_tree(ports: int, duration: str) -> tuple[Timing, float, Totals]:
     began_s = time.perf_counter()
     prepared = simulate.prepare(LADDER_TEMPLATE.format(k=ports, duration=_duration_value(duration)), threads=1)
     build_s = time.perf_counter() - began_s
-    wall_s, cpu_s = time.perf_counter(), time.process_time()
-    totals = prepared.run().totals
-    cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - wall_s
-    peak_mb = memory.peak_bytes() / 1e6
-    timing = Timing(f"fat-tree-{ports}", totals["events"], totals["packet_hops"], cpu_s, wall_s, peak_mb)
+    timing, totals = _timed_run(f"fat-tree-{ports}", prepared)
     return timing, build_s, totals
+
+
+MILLION_TEMPLATE = """\
+title = "many open flows"
+duration = {duration}
+seed = 1
+routing = "ecmp"
+
+[topology]
+kind = "fat-tree"
+k = {k}
+rate = "10Gbps"
+delay = "1us"
+
+[queue]
+kind = "fifo"
+limit = "100packets"
+
+[scheme.tcp]
+controller = "newreno"
+initial_window = 10
+
+[workload]
+kind = "bulk"
+flows = {flows}
+pairs = "random"
+spread = "100us"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Million:
+    """The size of the run with a million open flows.
+
+    Attributes:
+        ports: the ports of each router of the fat tree.
+        flows: the number of unlimited flows between random hosts, which start within 100 us.
+        duration: the simulated time.
+    """
+
+    ports: int
+    flows: int
+    duration: str
+
+
+MILLION = Million(64, 1_000_000, "200us")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFlowsTiming:
+    """The timing of a fat tree with many flows that are all open at the end.
+
+    Attributes:
+        ports: the ports of each router, k; the tree has k^3 / 4 hosts.
+        hosts: the number of hosts.
+        open_flows: the largest number of flows that were open at the same time.
+        build_s: the time from reading the scenario to the first event, seconds.
+        built_mb: peak resident memory of the process until the first event, in units of 10^6 bytes.
+        timing: the timing of the simulation, with the peak memory of the whole run.
+    """
+
+    ports: int
+    hosts: int
+    open_flows: int
+    build_s: float
+    built_mb: float
+    timing: Timing
+
+    def to_json(self) -> dict[str, str | int | float]:
+        """The timing as JSON values."""
+        own = {"ports": self.ports, "hosts": self.hosts, "open_flows": self.open_flows}
+        return {**own, "build_s": self.build_s, "built_mb": self.built_mb, **self.timing.to_json()}
+
+
+def measure_open_flows(size: Million, duration: str | None = None) -> OpenFlowsTiming:
+    """Builds and simulates a fat tree in which many flows are open at once; `duration` replaces that of `size`.
+
+    Raises:
+        ScenarioError: the scenario cannot be run.
+    """
+    memory.reset_peak()
+    text = MILLION_TEMPLATE.format(
+        k=size.ports, flows=size.flows, duration=_duration_value(size.duration if duration is None else duration)
+    )
+    began_s = time.perf_counter()
+    prepared = simulate.prepare(text, threads=1)
+    build_s = time.perf_counter() - began_s
+    built_mb = memory.peak_bytes() / 1e6
+    timing, totals = _timed_run(f"open-flows-{size.ports}", prepared)
+    return OpenFlowsTiming(size.ports, size.ports**3 // 4, totals["peak_open_flows"], build_s, built_mb, timing)
 
 
 @dataclass(frozen=True, slots=True)

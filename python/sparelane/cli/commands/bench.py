@@ -37,6 +37,12 @@ ROUNDS = 5
     help="Run fat trees of 8 to 64 ports at the same load. The column later is the time of a hop in the second half.",
 )
 @click.option(
+    "million",
+    "--million",
+    is_flag=True,
+    help="Open a million flows in a fat tree of 65,536 hosts. Needs 3 GB of memory.",
+)
+@click.option(
     "threads",
     "--threads",
     type=click.IntRange(2, simulate.MAX_THREADS),
@@ -48,6 +54,7 @@ def command(
     duration: str | None,
     ssthresh: int | None,
     ladder: bool,
+    million: bool,
     threads: int | None,
     json_file: Path | None,
 ) -> None:
@@ -61,14 +68,18 @@ def command(
     if json_file is not None:
         folders.ready_file(json_file)
     if threads is not None:
-        if workloads or ssthresh is not None or duration is not None or ladder:
+        if workloads or ssthresh is not None or duration is not None or ladder or million:
             raise click.UsageError("--threads has its own workloads; allowed: --json")
         _run_on_threads(threads, json_file)
         return
-    if ladder:
-        if workloads or ssthresh is not None:
-            raise click.UsageError("--ladder has its own workloads; allowed: --duration and --json")
-        _run_ladder(duration, json_file)
+    if ladder or million:
+        if workloads or ssthresh is not None or (ladder and million):
+            option = "--ladder" if ladder else "--million"
+            raise click.UsageError(f"{option} has its own workloads; allowed: --duration and --json")
+        if ladder:
+            _run_ladder(duration, json_file)
+        else:
+            _run_million(duration, json_file)
         return
     timings: list[bench.Timing] = []
     with tempfile.TemporaryDirectory(prefix="sparelane-") as scratch:
@@ -119,6 +130,19 @@ def _run_ladder(duration: str | None, json_file: Path | None) -> None:
             break
 
 
+def _run_million(duration: str | None, json_file: Path | None) -> None:
+    one = bench.measure_open_flows(bench.MILLION, duration)
+    _keep([one], json_file)
+    timing = one.timing
+    speed = timing.packet_hops / timing.cpu_s / 1e6 if timing.cpu_s > 0 else 0.0
+    click.echo(f"fat tree of {one.ports} ports, {one.hosts:,} hosts, {one.open_flows:,} flows open at once")
+    click.echo(f"build  {one.build_s:8.2f} s wall {one.built_mb:10.1f} MB peak")
+    click.echo(
+        f"run    {timing.wall_s:8.2f} s wall {timing.peak_rss_mb:10.1f} MB peak {timing.cpu_s:8.2f} s CPU "
+        f"{timing.packet_hops:,} packet-hops {speed:.2f} M packet-hops per CPU second"
+    )
+
+
 def _duration(topology: Path, given: str | None) -> str:
     """The simulated time of a workload.
 
@@ -146,7 +170,9 @@ def _print(timing: bench.Timing) -> None:
     )
 
 
-def _keep(timings: Sequence[bench.Timing | bench.FatTreeTiming | bench.Speedup], path: Path | None) -> None:
+def _keep(
+    timings: Sequence[bench.Timing | bench.FatTreeTiming | bench.OpenFlowsTiming | bench.Speedup], path: Path | None
+) -> None:
     """Writes the timings so far to the file, if one is given."""
     if path is None:
         return

@@ -57,7 +57,12 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "sparelane reproduce rc3 --quick --check -o out/rc3",
         "sparelane reproduce rtcp --jobs 2 --json rows.json",
     ),
-    "bench": ("sparelane bench", "sparelane bench --duration 50ms --json timings.json", "sparelane bench --ladder"),
+    "bench": (
+        "sparelane bench",
+        "sparelane bench --duration 50ms --json timings.json",
+        "sparelane bench --ladder",
+        "sparelane bench --million",
+    ),
     "keys": ("sparelane keys new", "sparelane keys show"),
     "keys new": ("sparelane keys new",),
     "keys show": ("sparelane keys show", "sparelane keys show --keys /etc/sparelane/keys --json"),
