@@ -256,6 +256,8 @@ bench-sweep: build
 compare-threads: build
 	$(BIN)/python benches/threads.py
 
+# Compares the speed with that of ns-3 and, with HTSIM=FOLDER for a checkout of csg-htsim, of htsim. Fails if a target is
+# missed.
 bench-peers: build
 	$(BIN)/python benches/peers.py
 
