@@ -527,6 +527,8 @@ def test_a_table_that_cannot_be_written_leaves_no_partial_file(tmp_path: Path, m
 def program(*arguments: str, here: Path, **extra: Any) -> subprocess.CompletedProcess[str]:
     """Runs the installed program in a separate process with the C locale."""
     environment = {"PATH": os.environ["PATH"], "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    # The user's cache may already have the outcomes, which the program would state.
+    environment["SPARELANE_CACHE_LIMIT"] = os.environ["SPARELANE_CACHE_LIMIT"]
     command = [str(Path(sys.executable).with_name("sparelane")), *arguments]
     return subprocess.run(command, cwd=here, env=environment, text=True, timeout=HANG_S, check=False, **extra)
 
