@@ -214,7 +214,7 @@ fn circle(network: &Network, routing: Routing) -> Option<Vec<NodeId>> {
     }
     let paths = RouterPaths::of(network);
     let far_end = |hop: &Hop| {
-        let cable = &network.cables[hop.cable];
+        let cable = &network.cables[hop.cable()];
         if cable.a == hop.from { cable.b } else { cable.a }
     };
     // A cable waits for another if a path takes one after the other.
@@ -227,10 +227,10 @@ fn circle(network: &Network, routing: Routing) -> Option<Vec<NodeId>> {
                 paths.shares(from, to).unwrap_or_default().into_iter().map(|(hop, _)| hop).collect()
             }
         };
-        let hops = hops.iter().filter(|hop| network.cables[hop.cable].pfc.is_some());
+        let hops = hops.iter().filter(|hop| network.cables[hop.cable()].pfc.is_some());
         for first in hops.clone() {
-            let next = hops.clone().filter(|hop| hop.from == far_end(first) && hop.cable != first.cable);
-            waits.entry((first.cable, first.from)).or_default().extend(next.map(|hop| (hop.cable, hop.from)));
+            let next = hops.clone().filter(|hop| hop.from == far_end(first) && hop.cable() != first.cable());
+            waits.entry((first.cable(), first.from)).or_default().extend(next.map(|hop| (hop.cable(), hop.from)));
         }
     }
     let links: Vec<_> = waits.keys().copied().collect();

@@ -41,6 +41,7 @@ use crate::wire::link::LinkCounts;
 use crate::world::{Changes, Layout, Parts, Tally, World};
 use sparelane_cc::CongestionControl;
 use sparelane_core::{Dur, Rate, Time};
+use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -130,14 +131,16 @@ impl<Q: EventQueue + Send + 'static> Domains<Q> {
         let cables = parts.layout.network.cables.iter().map(|cable| [domain_of(cable.a), domain_of(cable.b)]);
         let sides = Sides::of(cables.flat_map(|[a, b]| [[a, b], [b, a]]));
         let count = partition.domains as u16;
-        let domains = (0..count).map(|domain| {
-            let links = &parts.layout.links;
-            let fabric = DomainFabric::of([domain, count], links, &sides, parts.seed(), parts.stop());
-            Domain { world: World::of(fabric, parts.of_domain()), events: 0 }
-        });
+        let threads = threads.clamp(1, partition.domains);
+        let domains =
+            built((0..count).map(|domain| (domain, parts.of_domain())).collect(), threads, |(domain, parts)| {
+                let links = Arc::clone(&parts.layout.links);
+                let fabric = DomainFabric::of([domain, count], &links, &sides, parts.seed(), parts.stop());
+                Domain { world: World::of(fabric, parts), events: 0 }
+            });
         Domains {
-            domains: domains.collect(),
-            pace: Pace::new(threads.clamp(1, partition.domains)),
+            domains,
+            pace: Pace::new(threads),
             machine,
             crew: Crew::new(),
             exchange: Exchange::new(partition.domains),
@@ -285,6 +288,23 @@ impl<Q: EventQueue + Send + 'static> Domains<Q> {
         self.next = self.next.min(self.now);
         is_steered
     }
+}
+
+/// Builds each of `parts` with `build`, on this number of threads. Returns the results in order.
+fn built<P: Send, D: Send>(parts: Vec<P>, threads: usize, build: impl Fn(P) -> D + Sync) -> Vec<D> {
+    let each = parts.len().div_ceil(threads).max(1);
+    let mut parts = parts.into_iter();
+    let chunks: Vec<Vec<P>> = std::iter::from_fn(|| Some(parts.by_ref().take(each).collect()))
+        .take_while(|chunk: &Vec<P>| !chunk.is_empty())
+        .collect();
+    thread::scope(|scope| {
+        let build = &build;
+        let builders: Vec<_> = chunks
+            .into_iter()
+            .map(|chunk| scope.spawn(move || chunk.into_iter().map(build).collect::<Vec<D>>()))
+            .collect();
+        builders.into_iter().flat_map(|builder| builder.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
 }
 
 /// The time right after `now`.

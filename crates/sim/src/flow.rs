@@ -94,6 +94,12 @@ pub trait FlowSource: Send {
         false
     }
 
+    /// The number of flows that start together next, as far as it is known without effort. Memory for them is reserved at
+    /// once.
+    fn starting_together(&self) -> usize {
+        0
+    }
+
     /// Called when the flow that `waiter` waited for completes at `now`. Returns the flows that follow from it, in order.
     /// Each starts no earlier than `now`.
     ///

@@ -65,6 +65,25 @@ pub struct FlowTable {
 }
 
 impl FlowTable {
+    /// Reserves memory for `rows` rows in the columns that every run has.
+    pub(crate) fn reserve(&mut self, rows: usize) {
+        [&mut self.id, &mut self.src, &mut self.dst].into_iter().for_each(|column| column.reserve(rows));
+        self.scheme.reserve(rows);
+        let wide = [
+            &mut self.size_bytes,
+            &mut self.start_ps,
+            &mut self.finish_ps,
+            &mut self.ideal_ps,
+            &mut self.delivered_bytes,
+            &mut self.lost_packets,
+            &mut self.retransmissions,
+            &mut self.timeouts,
+            &mut self.srtt_ps,
+            &mut self.min_rtt_ps,
+        ];
+        wide.into_iter().chain(&mut self.sent_packets).for_each(|column| column.reserve(rows));
+    }
+
     /// Adds the row of a flow that starts on a connection. Results start at their values for "not yet".
     pub(crate) fn open(&mut self, spec: &FlowSpec, connection: u32, start: Time, ideal_ps: u64) {
         let row = self.id.len();

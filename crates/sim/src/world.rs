@@ -186,10 +186,14 @@ impl<F: Fabric> World<F> {
     pub(crate) fn of(fabric: F, parts: Parts) -> World<F> {
         let Parts { hosts, full_interface, observers, layout, changes, flows, cross_traffic, settings } = parts;
         let (interfaces, departures) = (Interfaces::new(settings.seed), Departures::new(settings.seed));
+        // A vector that grows to a million flows is copied, and its memory written, twice.
+        let together = flows.starting_together();
+        let mut records = Records::default();
+        records.flows.reserve(together);
         let mut world = World {
             fabric,
             now: Time::ZERO,
-            flows: Vec::new(),
+            flows: Vec::with_capacity(together),
             free_slots: BinaryHeap::new(),
             timers: Timers::default(),
             blocks: BlockSlab::default(),
@@ -206,7 +210,7 @@ impl<F: Fabric> World<F> {
             settings,
             observers,
             tally: Tally::default(),
-            records: Records::default(),
+            records,
         };
         for &(from, to) in &world.observers.ports {
             if let Some(link) = world.layout.link_between(from, to) {

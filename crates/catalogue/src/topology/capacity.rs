@@ -27,7 +27,7 @@ pub fn pairs_per_cable(network: &Network) -> Result<Vec<u64>, TopologyError> {
     for (position, &low) in routers.iter().enumerate() {
         for &high in &routers[position + 1..] {
             for hop in paths.between(low, high).ok_or_else(|| no_path(network, low, high))? {
-                pairs[hop.cable] += 1;
+                pairs[hop.cable()] += 1;
             }
         }
     }

@@ -8,6 +8,7 @@ use crate::workload::{SizeDistribution, WorkloadError, ends};
 use sparelane_core::{Domain, Dur, Stream, Time};
 use sparelane_sim::{FlowSource, FlowSpec};
 use sparelane_sim::{Network, NodeId};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Maximum number of flows of one bulk workload.
@@ -164,7 +165,36 @@ pub struct BulkSpec {
 
 /// The flows of a [`BulkSpec`], in order of start and then of their number.
 #[derive(Clone, Debug)]
-pub struct Bulk(std::vec::IntoIter<FlowSpec>);
+pub struct Bulk(Flows);
+
+#[derive(Clone, Debug)]
+enum Flows {
+    /// Flows that start in the order of their numbers, and are made as they start: a list of millions takes much memory.
+    Made(Box<Making>),
+    Listed(std::vec::IntoIter<FlowSpec>),
+}
+
+/// The flows that are still to be made.
+#[derive(Clone, Debug)]
+struct Making {
+    numbers: Range<u32>,
+    pairing: Pairing,
+    sizes: Option<SizeDistribution>,
+    starts: Starts,
+    scheme: u16,
+    sizing: Stream,
+    starting: Stream,
+}
+
+impl Making {
+    /// Makes the flow `number`, after all flows before it.
+    fn flow(&mut self, number: u32) -> Result<FlowSpec, WorkloadError> {
+        let (src, dst) = self.pairing.pair(number);
+        let start = start(self.starts, number, &mut self.starting)?;
+        let size_bytes = self.sizes.as_ref().map(|sizes| sizes.draw(&mut self.sizing));
+        Ok(FlowSpec::new(start, src, dst, size_bytes, self.scheme))
+    }
+}
 
 /// The objects of a bulk workload that have streams of their own.
 const PAIRING: u32 = 0;
@@ -183,30 +213,57 @@ impl Bulk {
         let own_stream = |domain, object| stream(seed, domain, spec.number, object);
         let pairing = Pairing::new(network, &spec.pairs, &mut own_stream(Domain::Arrivals, PAIRING))?;
         let mut starting = own_stream(Domain::Arrivals, STARTING);
-        let mut sizing = own_stream(Domain::Sizes, 0);
-        let mut flows = Vec::with_capacity(spec.flows as usize);
-        for number in 0..spec.flows {
-            let (src, dst) = pairing.pair(number);
-            let start = start(spec.starts, number, &mut starting)?;
-            let size_bytes = spec.sizes.as_ref().map(|sizes| sizes.draw(&mut sizing));
-            flows.push(FlowSpec::new(start, src, dst, size_bytes, spec.scheme));
+        let sizing = own_stream(Domain::Sizes, 0);
+        let is_random = matches!(spec.starts, Starts::Spread { spread, .. } if spread > Dur::ZERO);
+        // The last flow starts last, so the others start in time if it does. Otherwise the error names the first that does
+        // not.
+        if !is_random && start(spec.starts, spec.flows - 1, &mut starting).is_err() {
+            (0..spec.flows).try_for_each(|number| start(spec.starts, number, &mut starting).map(drop))?;
         }
-        flows.sort_by_key(|flow| flow.start);
-        Ok(Bulk(flows.into_iter()))
+        let BulkSpec { flows, sizes, starts, scheme, .. } = spec;
+        let mut making = Making { numbers: 0..flows, pairing, sizes, starts, scheme, sizing, starting };
+        Ok(Bulk(if is_random {
+            let flows: Result<Vec<_>, _> = (0..flows).map(|number| making.flow(number)).collect();
+            let mut flows = flows?;
+            flows.sort_by_key(|flow| flow.start);
+            Flows::Listed(flows.into_iter())
+        } else {
+            Flows::Made(Box::new(making))
+        }))
     }
 }
 
 impl FlowSource for Bulk {
     fn next_flow(&mut self) -> Option<FlowSpec> {
-        self.0.next()
+        match &mut self.0 {
+            Flows::Made(making) => {
+                let number = making.numbers.next()?;
+                let Ok(flow) = making.flow(number) else {
+                    unreachable!("the last flow was checked, which starts last")
+                };
+                Some(flow)
+            }
+            Flows::Listed(flows) => flows.next(),
+        }
     }
 
     fn is_open_loop(&self) -> bool {
         true
     }
+
+    fn starting_together(&self) -> usize {
+        match &self.0 {
+            Flows::Made(making) => match making.starts {
+                Starts::Every { gap, .. } if gap > Dur::ZERO => making.numbers.len().min(1),
+                _ => making.numbers.len(),
+            },
+            Flows::Listed(flows) => flows.len().min(1),
+        }
+    }
 }
 
 /// The pairs, as a list or computed.
+#[derive(Clone, Debug)]
 enum Pairing {
     Listed(Vec<(NodeId, NodeId)>),
     All(Vec<NodeId>),
@@ -321,8 +378,23 @@ mod tests {
         number: 0,
     };
 
+    #[test]
+    fn flows_that_start_together_are_counted() {
+        let together = |starts, taken: usize| {
+            let mut bulk = Bulk::new(&internet2(), BulkSpec { starts, ..SPEC }, 1).unwrap();
+            (0..taken).for_each(|_| _ = bulk.next_flow());
+            bulk.starting_together()
+        };
+        let first = Time::from_ns(5);
+        assert_eq!([0, 1, 100].map(|taken| together(Starts::At(first), taken)), [100, 99, 0]);
+        let every = |gap| Starts::Every { first, gap };
+        assert_eq!([Dur::ZERO, Dur::from_ns(1)].map(|gap| together(every(gap), 1)), [99, 1]);
+        assert_eq!([0, 100].map(|taken| together(SPEC.starts, taken)), [1, 0]);
+    }
+
     fn flows(spec: BulkSpec, seed: u64) -> Vec<FlowSpec> {
-        Bulk::new(&internet2(), spec, seed).unwrap().0.collect()
+        let mut bulk = Bulk::new(&internet2(), spec, seed).unwrap();
+        std::iter::from_fn(|| bulk.next_flow()).collect()
     }
 
     #[test]

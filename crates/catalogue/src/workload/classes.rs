@@ -60,6 +60,10 @@ impl FlowSource for Classed {
         self.source.is_open_loop()
     }
 
+    fn starting_together(&self) -> usize {
+        self.source.starting_together()
+    }
+
     fn follow(&mut self, waiter: u64, now: Time) -> Vec<FlowSpec> {
         let flows = self.source.follow(waiter, now);
         flows.into_iter().map(|flow| self.classed(flow)).collect()

@@ -32,7 +32,7 @@ pub(super) fn core_loads(network: &Network, matrix: &Matrix, routing: Routing) -
             ))
         })?;
         for (hop, share) in hops {
-            offered_bps[hop.cable][network.cables[hop.cable].direction_from(hop.from)] += share * bps;
+            offered_bps[hop.cable()][network.cables[hop.cable()].direction_from(hop.from)] += share * bps;
         }
     }
     let router = |id: NodeId| network.nodes[id.index()].kind == NodeKind::Router;

@@ -125,6 +125,13 @@ impl FlowSource for Merge {
         self.order.is_none() && self.sources.iter().all(|source| source.is_open_loop())
     }
 
+    fn starting_together(&self) -> usize {
+        // Sources may start at different times, so the largest is certain to be needed and the sum is not.
+        // The head of each has been taken from it.
+        let heads = self.heads.iter().map(|head| usize::from(head.is_some()));
+        self.sources.iter().zip(heads).map(|(source, head)| source.starting_together() + head).max().unwrap_or(0)
+    }
+
     fn follow(&mut self, waiter: u64, now: Time) -> Vec<FlowSpec> {
         let sources = self.sources.len() as u64;
         let (source, waiter) = ((waiter % sources) as usize, waiter / sources);

@@ -96,6 +96,10 @@ impl FlowSource for Mixed {
         self.inner.is_open_loop()
     }
 
+    fn starting_together(&self) -> usize {
+        self.inner.starting_together()
+    }
+
     fn follow(&mut self, waiter: u64, now: Time) -> Vec<FlowSpec> {
         let flows = self.inner.follow(waiter, now);
         flows.into_iter().map(|flow| self.decided(flow)).collect()

@@ -8,7 +8,7 @@ use crate::records::{Outcome, Records};
 use crate::world::World;
 use crate::world::domain::{Instant, LostPassing, PASSING};
 use sparelane_core::Time;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 /// The number of flows that are planned together, unless more start at the same time. All domains stop for it.
 const PLANNED_TOGETHER: usize = 1_024;
@@ -51,10 +51,10 @@ pub(super) struct Flows {
     planned: u32,
     /// Planned flows that have no row yet.
     without_row: VecDeque<FlowSpec>,
-    /// Open flows whose packets pass through several domains, by number.
-    crossing: BTreeMap<u32, Crossing>,
-    /// Those of them whose sender is done.
-    done: BTreeSet<u32>,
+    /// For each planned flow, by number: its state while it is open, if its packets pass through several domains.
+    crossing: Vec<Option<Box<Crossing>>>,
+    /// The numbers of those whose sender is done.
+    done: Vec<u32>,
     /// The instants at which flows ended that are not counted in `open` yet.
     ended: Vec<Instant>,
     open: u64,
@@ -71,8 +71,8 @@ impl Flows {
             upcoming,
             planned: 0,
             without_row: VecDeque::new(),
-            crossing: BTreeMap::new(),
-            done: BTreeSet::new(),
+            crossing: Vec::new(),
+            done: Vec::new(),
             ended: Vec::new(),
             open: 0,
             records: Records::default(),
@@ -108,8 +108,8 @@ impl Flows {
     /// Adds the flows of a batch, whose slots and positions are allotted.
     pub(super) fn add(&mut self, batch: &Batch) {
         self.without_row.extend(batch.specs());
-        let crossing = batch.outlines().filter(|outline| outline.crosses());
-        self.crossing.extend(crossing.map(|outline| (outline.id, Crossing::of(outline))));
+        let crossing = |outline: &Outline| outline.crosses().then(|| Box::new(Crossing::of(outline)));
+        self.crossing.extend(batch.outlines().map(crossing));
     }
 
     /// Ends the flows that are over, given that everything before `reached` has happened, and adds the rows of those that
@@ -124,10 +124,11 @@ impl Flows {
             lost.into_iter().for_each(|lost| self.lose(lost));
         }
         let crossing = &self.crossing;
-        let over: Vec<u32> = self.done.iter().copied().filter(|id| in_network(&crossing[id], worlds) == 0).collect();
+        let is_over =
+            |id: &mut u32| crossing[*id as usize].as_ref().is_some_and(|crossing| in_network(crossing, worlds) == 0);
+        let over: Vec<u32> = self.done.extract_if(.., is_over).collect();
         for id in over {
-            self.done.remove(&id);
-            let Some(crossing) = self.crossing.remove(&id) else { continue };
+            let Some(crossing) = self.crossing[id as usize].take() else { continue };
             outcomes.push(outcome(&crossing, worlds));
             let ends = crossing.ends.map(|(domain, slot)| worlds[usize::from(domain)].end_in(slot).last());
             let last = ends.into_iter().chain([crossing.last_loss]).flatten().max();
@@ -139,7 +140,7 @@ impl Flows {
     }
 
     fn lose(&mut self, lost: LostPassing) {
-        let Some(crossing) = self.crossing.get_mut(&lost.flow) else { return };
+        let Some(crossing) = &mut self.crossing[lost.flow as usize] else { return };
         crossing.lost_packets = crossing.lost_packets.wrapping_add(1);
         crossing.lost_data += u64::from(lost.is_data);
         crossing.last_loss = crossing.last_loss.max(Some(lost.at));
@@ -193,8 +194,7 @@ impl Flows {
         for world in worlds.iter() {
             packets += world.finish_inner_flows(&mut outcomes);
         }
-        let started = self.records.flows.id.len() as u32;
-        for crossing in self.crossing.range(..started).map(|(_, crossing)| crossing) {
+        for crossing in self.started_crossing() {
             packets += u64::from(in_network(crossing, worlds));
             outcomes.push(outcome(crossing, worlds));
         }
@@ -209,13 +209,17 @@ impl Flows {
     /// The ends of the open flow with this number, if its packets pass through several domains, after `settle`.
     pub(super) fn crossing(&self, id: u32) -> Option<[(u16, u32); 2]> {
         let has_started = (id as usize) < self.records.flows.id.len();
-        self.crossing.get(&id).filter(|_| has_started).map(|crossing| crossing.ends)
+        self.crossing.get(id as usize).filter(|_| has_started)?.as_ref().map(|crossing| crossing.ends)
     }
 
     /// Passes the ends of each open flow whose packets pass through several domains to `see`, after `settle`.
     pub(super) fn for_each_crossing(&self, mut see: impl FnMut([(u16, u32); 2])) {
-        let started = self.records.flows.id.len() as u32;
-        self.crossing.range(..started).for_each(|(_, crossing)| see(crossing.ends));
+        self.started_crossing().for_each(|crossing| see(crossing.ends));
+    }
+
+    /// The open flows that have started and whose packets pass through several domains, after `settle`.
+    fn started_crossing(&self) -> impl Iterator<Item = &Crossing> {
+        self.crossing[..self.records.flows.id.len()].iter().flatten().map(Box::as_ref)
     }
 }
 

@@ -13,10 +13,22 @@ use std::sync::OnceLock;
 /// One cable on a path, and the node from which it is entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// Index in [`Network::cables`].
-    pub cable: usize,
+    /// The direction of the cable: twice its index in [`Network::cables`], and one more from its end b to its end a.
+    link: u32,
     /// The end at which the packet enters.
     pub from: NodeId,
+}
+
+impl Hop {
+    /// The index in [`Network::cables`].
+    pub const fn cable(&self) -> usize {
+        self.link as usize / 2
+    }
+
+    /// The number of the directed link.
+    pub(crate) const fn link(&self) -> u32 {
+        self.link
+    }
 }
 
 /// The distance to a destination: delay, then hops. Counting hops prevents loops over cables without delay.
@@ -28,7 +40,8 @@ const UNREACHABLE: Distance = (Dur::MAX, u32::MAX);
 /// A cable as seen from one of its ends.
 #[derive(Clone, Copy, Debug)]
 struct Exit {
-    cable: usize,
+    /// The number of the directed link.
+    link: u32,
     /// The router at the other end, as an index among routers, and its kind.
     to: u32,
     kind: u32,
@@ -107,11 +120,12 @@ impl RouterPaths {
         for (cable, ends) in network.cables.iter().enumerate() {
             let (a, b, delay) = (places[ends.a.index()], places[ends.b.index()], ends.delay);
             if a != NO_ROUTER && b != NO_ROUTER {
-                exits[a as usize].push(Exit { cable, to: b, kind: 0, delay });
-                exits[b as usize].push(Exit { cable, to: a, kind: 0, delay });
+                let link = 2 * cable as u32;
+                exits[a as usize].push(Exit { link, to: b, kind: 0, delay });
+                exits[b as usize].push(Exit { link: link + 1, to: a, kind: 0, delay });
             }
         }
-        exits.iter_mut().for_each(|exits| exits.sort_by_key(|exit| (exit.to, exit.cable)));
+        exits.iter_mut().for_each(|exits| exits.sort_by_key(|exit| (exit.to, exit.link)));
         let kinds = kinds(&exits);
         exits.iter_mut().flatten().for_each(|exit| exit.kind = kinds[exit.to as usize]);
         let (mut exits_of_kinds, mut first_of_kinds) = (Vec::new(), Vec::new());
@@ -143,8 +157,9 @@ impl RouterPaths {
         let mut back = self.between(to, from)?;
         back.reverse();
         for hop in &mut back {
-            let cable = &network.cables[hop.cable];
+            let cable = &network.cables[hop.cable()];
             hop.from = if hop.from == cable.a { cable.b } else { cable.a };
+            hop.link ^= 1;
         }
         Some(back)
     }
@@ -152,7 +167,7 @@ impl RouterPaths {
     /// Like [`between`](Self::between), but among several next hops each router takes the one whose cable has the
     /// lowest number. The hops from `to` to `from` may differ.
     pub fn by_first_cable(&self, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
-        self.walk(from, to, |_, choices| choices.min_by_key(|exit| exit.cable))
+        self.walk(from, to, |_, choices| choices.min_by_key(|exit| exit.link))
     }
 
     /// Like [`between`](Self::between), for a flow that is spread over all shortest paths: at each router, `hash` picks
@@ -175,7 +190,7 @@ impl RouterPaths {
                 found.extend(self.choices(at, distances));
                 found.get(pick(node, found.len())).copied()?
             };
-            hops.push(Hop { cable: exit.cable, from: node });
+            hops.push(Hop { link: exit.link, from: node });
             at = exit.to;
         }
         Some(hops)
@@ -193,7 +208,7 @@ impl RouterPaths {
                 let choices = self.choices(at, distances);
                 let each = share / choices.clone().count() as f64;
                 for exit in choices {
-                    let hop = Hop { cable: exit.cable, from: self.nodes[at as usize] };
+                    let hop = Hop { link: exit.link, from: self.nodes[at as usize] };
                     let longer = hops.iter().copied().chain([hop]).collect();
                     open.push((exit.to, longer, each));
                 }
@@ -233,7 +248,7 @@ impl RouterPaths {
             let choices = self.choices(at, distances);
             let each = arrived[at as usize] / choices.clone().count() as f64;
             for exit in choices {
-                shares.push((Hop { cable: exit.cable, from: self.nodes[at as usize] }, each));
+                shares.push((Hop { link: exit.link, from: self.nodes[at as usize] }, each));
                 arrived[exit.to as usize] += each;
                 to_come[exit.to as usize] -= 1;
                 if to_come[exit.to as usize] == 0 {
@@ -255,7 +270,7 @@ impl RouterPaths {
         while at != last {
             let node = self.nodes[at as usize];
             let exit = choose(node, self.choices(at, distances))?;
-            hops.push(Hop { cable: exit.cable, from: node });
+            hops.push(Hop { link: exit.link, from: node });
             at = exit.to;
         }
         Some(hops)
@@ -414,7 +429,7 @@ mod tests {
 
     fn cables(network: &Network, from: u32, to: u32) -> Option<Vec<usize>> {
         let hops = RouterPaths::of(network).between(NodeId(from), NodeId(to))?;
-        Some(hops.iter().map(|hop| hop.cable).collect())
+        Some(hops.iter().map(Hop::cable).collect())
     }
 
     #[test]
@@ -440,7 +455,7 @@ mod tests {
         let paths = RouterPaths::of(&network);
         let cables = |from, to| {
             let hops = paths.by_first_cable(NodeId(from), NodeId(to)).expect("a path");
-            hops.iter().map(|hop| hop.cable).collect::<Vec<_>>()
+            hops.iter().map(Hop::cable).collect::<Vec<_>>()
         };
         assert_eq!((cables(0, 3), cables(3, 0)), (vec![0, 3], vec![1, 2]));
         assert_eq!(paths.by_first_cable(NodeId(1), NodeId(1)), Some(vec![]));
@@ -453,13 +468,13 @@ mod tests {
         let paths = RouterPaths::of(&network);
         let mut shares = vec![0.0; network.cables.len()];
         for (hop, share) in paths.shares(NodeId(0), NodeId(5)).expect("a path") {
-            shares[hop.cable] += share;
+            shares[hop.cable()] += share;
         }
         assert_eq!(shares, [0.5, 0.5, 0.5, 0.25, 0.25, 0.75, 0.25]);
         let mut uses = vec![0.0; network.cables.len()];
         for hash in 0..4000 {
             let hops = paths.spread(NodeId(0), NodeId(5), hash).expect("a path");
-            hops.iter().for_each(|hop| uses[hop.cable] += 1.0 / 4000.0);
+            hops.iter().for_each(|hop| uses[hop.cable()] += 1.0 / 4000.0);
         }
         assert!(uses.iter().zip(&shares).all(|(used, share): (&f64, &f64)| (used - share).abs() < 0.03), "{uses:?}");
         assert_eq!(paths.shares(NodeId(2), NodeId(2)), Some(vec![]));
@@ -474,7 +489,7 @@ mod tests {
         for hash in 0..1000 {
             let hops = paths.spread(NodeId(0), NodeId(3), hash).expect("a path");
             assert_eq!(hops, paths.spread(NodeId(0), NodeId(3), hash).expect("a path"));
-            hops.iter().for_each(|hop| uses[hop.cable] += 1);
+            hops.iter().for_each(|hop| uses[hop.cable()] += 1);
         }
         assert!(uses.iter().all(|uses| (430..570).contains(uses)), "{uses:?}");
     }
@@ -550,8 +565,8 @@ mod tests {
                     // Next hops that are cached are those that are found.
                     let NextHops { first, count } = distances.next_hops[paths.kinds[from as usize] as usize];
                     let exits = &paths.exits[from as usize][usize::from(first)..];
-                    let cached = exits[..usize::from(count)].iter().map(|exit| exit.cable);
-                    let found = paths.choices(from, distances).map(|exit| exit.cable);
+                    let cached = exits[..usize::from(count)].iter().map(|exit| exit.link);
+                    let found = paths.choices(from, distances).map(|exit| exit.link);
                     assert!(count == 0 || cached.eq(found), "{from} to {to}: {cables:?}");
                     known += u32::from(count > 0);
                     spread += u32::from(count > 1);

@@ -17,8 +17,8 @@ pub(crate) fn link_of(network: &Network, cable: usize, from: NodeId) -> u32 {
 #[derive(Clone, Debug)]
 pub struct Routes {
     routers: RouterPaths,
-    /// The cable of each host and the node at its other end.
-    attachment: Vec<Option<(usize, NodeId)>>,
+    /// The link from each host, and the node at its other end.
+    attachment: Vec<Option<(u32, NodeId)>>,
     routing: Routing,
     /// Random picks of next hops for spread flows.
     picks: Streams,
@@ -29,9 +29,10 @@ impl Routes {
     pub fn of(network: &Network, routing: Routing, seed: u64) -> Routes {
         let mut attachment = vec![None; network.nodes.len()];
         for (index, cable) in network.cables.iter().enumerate().rev() {
-            for (end, other) in [(cable.a, cable.b), (cable.b, cable.a)] {
+            let link = 2 * index as u32;
+            for (end, other, link) in [(cable.a, cable.b, link), (cable.b, cable.a, link + 1)] {
                 if network.nodes[end.index()].kind == NodeKind::Host {
-                    attachment[end.index()] = Some((index, other));
+                    attachment[end.index()] = Some((link, other));
                 }
             }
         }
@@ -43,7 +44,7 @@ impl Routes {
         let (up, first) = self.attachment[src.index()]?;
         let (down, last) = self.attachment[dst.index()]?;
         let mut links = Vec::with_capacity(10);
-        links.push(link_of(network, up, src));
+        links.push(up);
         if first == dst {
             return Some(links);
         }
@@ -55,14 +56,14 @@ impl Routes {
                 self.routers.spread(first, last, self.picks.of(number).next_u64())?
             }
         };
-        links.extend(hops.iter().map(|hop| link_of(network, hop.cable, hop.from)));
-        links.push(link_of(network, down, last));
+        links.extend(hops.iter().map(Hop::link));
+        links.push(down ^ 1);
         Some(links)
     }
 
     /// The paths from host `src` to host `dst` over which flow number `flow` is sprayed, with the share of each, if there
     /// are several. If there are too many, the flow draws some of them.
-    pub(crate) fn sprayed(&self, network: &Network, src: NodeId, dst: NodeId, flow: u64) -> Vec<(Vec<u32>, f64)> {
+    pub(crate) fn sprayed(&self, src: NodeId, dst: NodeId, flow: u64) -> Vec<(Vec<u32>, f64)> {
         if self.routing != Routing::Spray {
             return Vec::new();
         }
@@ -83,14 +84,8 @@ impl Routes {
             return Vec::new();
         }
         let links = |(hops, share): (Vec<Hop>, f64)| {
-            let between = hops.iter().map(|hop| link_of(network, hop.cable, hop.from));
-            (
-                std::iter::once(link_of(network, up, src))
-                    .chain(between)
-                    .chain([link_of(network, down, last)])
-                    .collect(),
-                share,
-            )
+            let between = hops.iter().map(Hop::link);
+            (std::iter::once(up).chain(between).chain([down ^ 1]).collect(), share)
         };
         all.into_iter().map(links).collect()
     }

@@ -61,7 +61,7 @@ impl Spray {
 impl<F: Fabric> World<F> {
     /// The paths of a new flow whose packets are sprayed; `None` if each direction has one path, that of `single`.
     pub(super) fn sprayed_paths(&self, spec: &FlowSpec, single: &[Vec<u32>; 2], connection: u32) -> Option<Paths> {
-        let several = |from, to| self.layout.routes.sprayed(&self.layout.network, from, to, u64::from(connection));
+        let several = |from, to| self.layout.routes.sprayed(from, to, u64::from(connection));
         let mut both = [several(spec.src, spec.dst), several(spec.dst, spec.src)];
         if both.iter().all(Vec::is_empty) {
             return None;
