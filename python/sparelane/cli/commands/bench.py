@@ -40,7 +40,7 @@ ROUNDS = 5
     "million",
     "--million",
     is_flag=True,
-    help="Open a million flows in a fat tree of 65,536 hosts. Needs 3 GB of memory.",
+    help="Open a million flows at once in a fat tree of 65,536 hosts, for 2 us or --duration. Needs 3 GB of memory.",
 )
 @click.option(
     "threads",
