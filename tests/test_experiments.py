@@ -40,6 +40,7 @@ SIMULATED = {id: experiment for id, experiment in registry().items() if not expe
 # Experiments whose short runs take more than two seconds of processor time.
 LONG = {
     "fabric/fat-tree",
+    "fabric/parking-lot",
     "rapid/fig6-gaps",
     "rapid/table3-loss10g",
     "rapid/table4-loss40g",

@@ -28,7 +28,7 @@ def outcome(run: Simulation) -> Outcome:
     counters = {"left0": {"Tcp.OutSegs": 1000, "Ip.OutRequests": 50}, "right0": {"Ip.InReceives": 40}}
     empty = pl.DataFrame()
     table = pl.DataFrame(series, schema=["probe", "quantity", "time_s", "value"], orient="row")
-    return Outcome(flows, empty, empty, table, empty, digest="", counters=counters)
+    return Outcome(flows, empty, empty, empty, table, empty, digest="", counters=counters)
 
 
 def evaluated(id: str, name: str = "full") -> tuple[Effort, Evaluation]:

@@ -473,7 +473,7 @@ def test_cells_are_planned_once_per_seed_and_found_again() -> None:
         (("b=2",), 3, False),
     ]
     empty = pl.DataFrame()
-    outcomes = {one: Outcome(empty, empty, empty, empty, empty, digest=str(one.seed)) for one in planned}
+    outcomes = {one: Outcome(empty, empty, empty, empty, empty, empty, digest=str(one.seed)) for one in planned}
     runs = Runs(effort, outcomes)
     assert [outcome.digest for outcome in runs.of(random)] == ["1", "2", "3"]
     assert runs.values(lambda one, other: float(one.digest + other.digest), random, random) == [11, 22, 33]

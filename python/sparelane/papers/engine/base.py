@@ -71,6 +71,7 @@ class Outcome:
 
     Attributes:
         flows: one row per flow, as `Result.flows`.
+        links: one row per direction of a cable, as `Result.links`.
         drops: one row per direction of a cable and class, as `Result.drops`.
         delays: delays of packets, as `Result.delays`; empty unless the scenario enables it.
         series: time series, as `Result.series`; empty unless the scenario enables any.
@@ -83,6 +84,7 @@ class Outcome:
     """
 
     flows: pl.DataFrame
+    links: pl.DataFrame
     drops: pl.DataFrame
     delays: pl.DataFrame
     series: pl.DataFrame
@@ -98,6 +100,7 @@ class Outcome:
         return replace(
             self,
             flows=self.flows.clear(),
+            links=self.links.clear(),
             drops=self.drops.clear(),
             delays=self.delays.clear(),
             series=self.series.clear(),

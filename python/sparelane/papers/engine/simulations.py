@@ -74,6 +74,7 @@ def to_outcome(result: Result) -> Outcome:
     """Returns the part of a run's results that experiments read."""
     return Outcome(
         flows=result.flows,
+        links=result.links,
         drops=result.drops,
         delays=result.delays,
         series=result.series,

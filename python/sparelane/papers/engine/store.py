@@ -33,8 +33,8 @@ from sparelane.results import manifest
 # The folder of the package.
 PACKAGE = Path(__file__).parents[2]
 # The version of the layout of entries.
-LAYOUT = 1
-TABLES = ("flows", "drops", "delays", "series", "packets")
+LAYOUT = 2
+TABLES = ("flows", "links", "drops", "delays", "series", "packets")
 FACTS = "outcome.json"
 DIGEST_BYTES = 20
 # The modules and packages that turn the results of the simulator and of Linux into an outcome.

@@ -23,7 +23,11 @@ QUEUE = Metric("backlog", "kB")
 DROPS = Metric("dropped packets", "%", is_loss_rate=True)
 SLOWDOWN = Metric("slowdown")
 COMPLETION = Metric("completion time", "µs")
-METRICS = named(USE, FAIRNESS, QUEUE, DROPS, SLOWDOWN, COMPLETION)
+SHARE = Metric("share of a link", "%")
+FLOWS = Metric("flows")
+ENDED = Metric("flows that ended", "%")
+PAUSES = Metric("pause frames")
+METRICS = named(USE, FAIRNESS, QUEUE, DROPS, SLOWDOWN, COMPLETION, SHARE, FLOWS, ENDED, PAUSES)
 
 # The statistics of backlogs and of completion times.
 MEAN, P95, P99, MOST = "mean", "95th percentile", "99th percentile", "largest"
@@ -45,7 +49,7 @@ def statistics(values: Sequence[float], names: Iterable[str]) -> dict[str, float
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Flows whose completion times are measured together.
+    """Flows that are measured together.
 
     Attributes:
         name: the traffic in rows.
@@ -60,11 +64,17 @@ class Group:
     most_bytes: float
 
     def select(self, flows: pl.DataFrame) -> pl.DataFrame:
-        """Returns the flows of the group that finished."""
-        is_in = pl.col("size_bytes").is_between(self.least_bytes, self.most_bytes) & pl.col("finish_s").is_not_null()
+        """Returns the flows of the group. Flows without an end are in it if it has no bounds."""
+        # Flows without an end have no size.
+        size = pl.col("size_bytes").fill_null(self.least_bytes)
+        is_in = size.is_between(self.least_bytes, self.most_bytes)
         if self.scheme:
             is_in &= pl.col("scheme").cast(pl.String) == self.scheme
         return flows.filter(is_in)
+
+    def select_ended(self, flows: pl.DataFrame) -> pl.DataFrame:
+        """Returns the flows of the group that finished."""
+        return self.select(flows).filter(pl.col("finish_s").is_not_null())
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +93,7 @@ class Case:
         of_schemes: the schemes whose use of the link and fairness are measured; empty for all.
         metrics: the names of the metrics of its rows.
         averages: the statistics of backlogs and completion times.
-        groups: the flows whose completion times are measured.
+        groups: the flows whose completion times, shares and numbers are measured.
         cost: the expected work of one run, relative to other cases.
     """
 
@@ -139,6 +149,22 @@ class Case:
         sent = sum(float(flows[name].sum()) for name in flows.columns if name.startswith("sent_packets_"))
         return 100 * float(flows["lost_packets"].sum()) / sent if sent else math.nan
 
+    def pause_frames(self, outcome: Outcome, _cell: Cell) -> float:
+        """Returns the number of pause frames of the whole run, including those that end a pause."""
+        return float(outcome.links["pause_frames"].sum())
+
+    def of_group(self, metric: Metric, group: Group, outcome: Outcome, cell: Cell) -> float:
+        """Returns the number of flows of a group, the share that ended, or the mean share of a link of each flow."""
+        flows = group.select(outcome.flows)
+        if metric == FLOWS:
+            return float(len(flows))
+        if not len(flows):
+            return math.nan
+        if metric == ENDED:
+            return 100 * len(group.select_ended(outcome.flows)) / len(flows)
+        bps = float(flows["measured_bytes"].sum()) * 8 / (cell.stop_s - cell.from_s) / len(flows)
+        return 100 * bps / (self.rate_mbps * 1e6) / self.payload_share
+
     def backlogs(self, outcome: Outcome, cell: Cell) -> list[float]:
         """Returns the samples of backlogs after the warm-up, in kB."""
         counted = (pl.col("quantity") == "backlog_bytes") & (pl.col("time_s") > cell.from_s)
@@ -150,14 +176,23 @@ class Case:
             for average, value in statistics(self.backlogs(outcome, cell), self.averages).items():
                 yield average, "", value
             return
+        if metric in (SHARE, FLOWS, ENDED):
+            for group in self.groups:
+                yield "", group.name, self.of_group(metric, group, outcome, cell)
+            return
         if metric in (SLOWDOWN, COMPLETION):
             for group in self.groups:
-                flows = group.select(outcome.flows)
+                flows = group.select_ended(outcome.flows)
                 values = flows["completion_s"] / flows["ideal_s"] if metric == SLOWDOWN else flows["completion_s"] * 1e6
                 for average, value in statistics(values.to_list(), self.averages).items():
                     yield average, group.name, value
             return
-        single = {USE.name: self.use, FAIRNESS.name: self.fairness, DROPS.name: self.dropped}
+        single = {
+            USE.name: self.use,
+            FAIRNESS.name: self.fairness,
+            DROPS.name: self.dropped,
+            PAUSES.name: self.pause_frames,
+        }
         yield "", "", single[metric.name](outcome, cell)
 
     def rows(self, runs: Runs) -> list[Row]:
