@@ -383,7 +383,7 @@ WORKLOADS: list[tuple[str, str, str, str]] = [
     ('kind = "flows"\npath = "f.txt"', "f.txt", "1\n1 1 3 9 5 0\n", "f.txt:2: src and dst are both"),
     ('kind = "flows"\npath = "f.txt"', "f.txt", "1\n1 0 3 9 -5 0\n", "(this file is the flow format of the HPCC"),
     ('kind = "flows"\npath = "f.cm"', "f.cm", "Nodes 2\nConnections 2\n0->1 start 0 size 1\n", "f.cm:2: the header"),
-    ('kind = "flows"\npath = "f.cm"', "f.cm", "Connections 1\n0->1 trigger 1 size 1\n", "f.cm:2: the connection waits"),
+    ('kind = "flows"\npath = "f.cm"', "f.cm", "Connections 1\n0->1 trigger 1 size 1\n", "f.cm:2: trigger 1 is not"),
     ('kind = "flows"\npath = "f.cm"', "f.cm", "Connections 1\n0->1 start -1 size 1\n", "f.cm:2: start is `-1`"),
     (
         'kind = "bulk"\nsizes = { kind = "cdf", path = "f.txt" }',
