@@ -234,7 +234,7 @@ def test_wrong_lists_and_ranges_are_invalid(key: str, value: Any) -> None:
 def test_keys_have_descriptions() -> None:
     loaded = SCENARIOS.schema["properties"]["routing"]
     assert loaded["description"].startswith("the choice among equally short paths")
-    assert "Allowed: single-path, first-cable, ecmp, spray." in loaded["description"]
+    assert "Allowed: single-path, first-cable, ecmp, spray, spray-round-robin." in loaded["description"]
 
 
 def test_the_command_prints_or_writes_the_schema(tmp_path: Path) -> None:

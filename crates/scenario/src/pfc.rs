@@ -223,7 +223,7 @@ fn circle(network: &Network, routing: Routing) -> Option<Vec<NodeId>> {
         let hops: Vec<Hop> = match routing {
             Routing::SinglePath => paths.both_ways(network, from, to).unwrap_or_default(),
             Routing::FirstCable => paths.by_first_cable(from, to).unwrap_or_default(),
-            Routing::PerFlowEcmp | Routing::Spray => {
+            Routing::PerFlowEcmp | Routing::Spray | Routing::SprayRoundRobin => {
                 paths.shares(from, to).unwrap_or_default().into_iter().map(|(hop, _)| hop).collect()
             }
         };

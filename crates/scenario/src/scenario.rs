@@ -64,12 +64,12 @@ pub static SCENARIO: &[Key] = &[
     Key::new("seed", Kind::Whole { min: 0, max: u64::MAX }, Fallback::Value("1"), "seed of every random draw"),
     Key::new(
         "routing",
-        Kind::Choice(&["single-path", "first-cable", "ecmp", "spray"]),
+        Kind::Choice(&["single-path", "first-cable", "ecmp", "spray", "spray-round-robin"]),
         Fallback::Value("single-path"),
         "the choice among equally short paths: one path per pair of routers, the same both ways, by the lowest \
          router numbers (single-path); at each router the exit whose cable comes first in the topology, in each \
-         direction separately, as in ns-3's global routing (first-cable); a random one for each flow (ecmp); or a random one for each \
-         packet (spray)",
+         direction separately, as in ns-3's global routing (first-cable); a random one for each flow (ecmp); a random one for each \
+         packet (spray); or, for the packets of a flow, each in turn (spray-round-robin)",
     ),
     Key::new(
         "threads",
@@ -382,6 +382,7 @@ fn read(document: &Document, source: &Source, catalogue: &Catalogue) -> Result<S
     let routing = match section.need("routing")?.choice()? {
         "ecmp" => Routing::PerFlowEcmp,
         "spray" => Routing::Spray,
+        "spray-round-robin" => Routing::SprayRoundRobin,
         "first-cable" => Routing::FirstCable,
         _ => Routing::SinglePath,
     };

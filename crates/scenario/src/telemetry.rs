@@ -6,7 +6,7 @@
 use crate::warnings::{Facts, each_queue_table, idle};
 use sparelane_catalogue::queue::kind_of;
 use sparelane_catalogue::schema::{ScenarioError, Warnings};
-use sparelane_sim::{NodeId, NodeKind, Routing, Scheme};
+use sparelane_sim::{NodeId, NodeKind, Scheme};
 
 /// The output queue of a router that writes no telemetry.
 struct Silent {
@@ -87,9 +87,9 @@ pub(crate) fn warn(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), Scenari
             scheme.name
         ));
     }
-    if facts.routing == Routing::Spray {
+    if facts.routing.is_spray() {
         warnings.add(format!(
-            "scheme {} compares reports of the same port, and with routing = \"spray\" a port sees few packets of a flow",
+            "scheme {} compares reports of the same port, and if packets are sprayed (routing), a port sees few packets of a flow",
             scheme.name
         ));
     }

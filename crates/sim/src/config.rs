@@ -259,6 +259,17 @@ pub enum Routing {
     /// Each packet picks a next hop at random at every router, in each direction. Packets of a flow overtake each other.
     /// A flow uses at most [`MAX_SPRAYED_PATHS`](crate::MAX_SPRAYED_PATHS) paths in each direction.
     Spray,
+    /// As [`Spray`](Routing::Spray), but the packets of a flow take its paths in turn, in each direction, in an order that
+    /// the flow draws.
+    SprayRoundRobin,
+}
+
+impl Routing {
+    /// Returns true if the packets of a flow take several paths.
+    #[must_use]
+    pub fn is_spray(self) -> bool {
+        matches!(self, Routing::Spray | Routing::SprayRoundRobin)
+    }
 }
 
 /// The response of a host to its interface queue having no room for a full packet. Acknowledgments and cross traffic

@@ -113,7 +113,7 @@ impl LiveNetwork {
             network: config.network.clone(),
             specs,
             routes,
-            is_spread: matches!(config.routing, Routing::PerFlowEcmp | Routing::Spray),
+            is_spread: config.routing == Routing::PerFlowEcmp || config.routing.is_spray(),
             starts: BTreeMap::new(),
             end: 0,
             seed: config.seed,

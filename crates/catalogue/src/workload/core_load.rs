@@ -20,7 +20,7 @@ pub(super) fn core_loads(network: &Network, matrix: &Matrix, routing: Routing) -
     let shares = |from, to| match routing {
         Routing::SinglePath => paths.both_ways(network, from, to).map(whole),
         Routing::FirstCable => paths.by_first_cable(from, to).map(whole),
-        Routing::PerFlowEcmp | Routing::Spray => paths.shares(from, to),
+        Routing::PerFlowEcmp | Routing::Spray | Routing::SprayRoundRobin => paths.shares(from, to),
     };
     let mut offered_bps = vec![[0.0; 2]; network.cables.len()];
     for (&(from, to), bps) in matrix {

@@ -24,7 +24,7 @@ fn suited(seed: u64) -> RunConfig {
     }
     let hosts = config.hosts_at.iter_mut().map(|at| &mut at.spec);
     hosts.chain([&mut config.host]).for_each(|host| host.receive_cost = Dur::ZERO);
-    if config.routing == Routing::Spray {
+    if config.routing.is_spray() {
         config.routing = Routing::PerFlowEcmp;
     }
     // RAPID's segments wait in the host, so CUBIC takes its place.

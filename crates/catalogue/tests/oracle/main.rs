@@ -390,8 +390,13 @@ fn scenario(seed: u64) -> RunConfig {
         cross_traffic: cross_traffic(&network, &mut Stream::new(seed, Domain::Test, 2)),
         drops: vec![drop],
         changes: Vec::new(),
-        routing: [Routing::SinglePath, Routing::PerFlowEcmp, Routing::FirstCable, Routing::Spray]
-            [rng.below(4) as usize],
+        routing: [
+            Routing::SinglePath,
+            Routing::PerFlowEcmp,
+            Routing::FirstCable,
+            Routing::Spray,
+            Routing::SprayRoundRobin,
+        ][rng.below(5) as usize],
         router_queue: queue(&mut rng),
         nic_queue: queue(&mut rng),
         nic_full: [FullInterface::Wait, FullInterface::Cut, FullInterface::Drop][rng.below(3) as usize],

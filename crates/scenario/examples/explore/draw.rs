@@ -78,7 +78,8 @@ impl Drawn {
 pub fn draw(seed: u64, index: u64) -> Drawn {
     let rng = &mut Stream::new(seed, Domain::Test, index);
     let duration_us = whole(rng, 20_000, 800_000);
-    let (topology, routing) = (topology(rng), one_of(rng, &["single-path", "first-cable", "ecmp", "spray"]));
+    let routings = ["single-path", "first-cable", "ecmp", "spray", "spray-round-robin"];
+    let (topology, routing) = (topology(rng), one_of(rng, &routings));
     let mut text = format!("seed = {}\nrouting = \"{routing}\"\n{topology}", rng.below(1_000_000));
     let network = parsed(&topology);
     let schemes: Vec<_> = (0..=rng.below(3)).map(|number| (format!("s{number}"), scheme(rng))).collect();

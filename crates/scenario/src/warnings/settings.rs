@@ -7,7 +7,7 @@ use crate::rcp_rates::wants_rate;
 use crate::scenario::SCENARIO;
 use crate::transport::TRANSPORT;
 use sparelane_catalogue::schema::{Field, Kind, ScenarioError, Section, Warnings};
-use sparelane_sim::{Limit, Routing, Scheme};
+use sparelane_sim::{Limit, Scheme};
 use sparelane_transport::Ecn;
 use std::collections::BTreeSet;
 
@@ -36,15 +36,16 @@ pub(super) fn check(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), Scenar
 
 /// Schemes that take packets for lost that others have overtaken, although packets are sprayed.
 fn reordering(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioError> {
-    if facts.routing != Routing::Spray {
+    if !facts.routing.is_spray() {
         return Ok(());
     }
     let root = facts.root.whole_table().clone().section(&[SCENARIO])?;
     let field = root.need("routing")?;
+    let routing = field.choice()?;
     let goes_back = |scheme: &Scheme| scheme.transport.goes_back();
     for (_, scheme) in facts.used().filter(|(_, scheme)| goes_back(scheme)) {
         warnings.add(format!(
-            "{} = \"spray\" lets packets overtake each other, and the receivers of scheme {} drop overtaken packets, which \
+            "{} = \"{routing}\" lets packets overtake each other, and the receivers of scheme {} drop overtaken packets, which \
              are all sent again; rdma_recovery = \"selective\" in [transport] keeps them",
             field.path, scheme.name
         ));
@@ -52,7 +53,7 @@ fn reordering(facts: &Facts<'_>, warnings: &Warnings) -> Result<(), ScenarioErro
     let tolerates = |scheme: &Scheme| scheme.transport.rack_tlp || scheme.transport.adaptive_reordering;
     for (_, scheme) in facts.used().filter(|(_, scheme)| !tolerates(scheme) && !goes_back(scheme)) {
         warnings.add(format!(
-            "{} = \"spray\" lets packets overtake each other, and scheme {} takes a segment for lost after three later \
+            "{} = \"{routing}\" lets packets overtake each other, and scheme {} takes a segment for lost after three later \
              arrivals: it retransmits and reduces its window without loss; rack_tlp or adaptive_reordering of \
              [transport] tolerate reordering",
             field.path, scheme.name

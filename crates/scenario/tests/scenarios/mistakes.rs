@@ -110,7 +110,7 @@ fn mistakes_of_form() {
         (
             "duration = \"5s\"",
             "duration = \"5s\"\nrouting = \"ecm\"",
-            "x.toml:2: routing = \"ecm\": unknown; allowed: single-path, first-cable, ecmp, spray; did you mean \"ecmp\"?",
+            "x.toml:2: routing = \"ecm\": unknown; allowed: single-path, first-cable, ecmp, spray, spray-round-robin; did you mean \"ecmp\"?",
         ),
         (
             "[queue]",

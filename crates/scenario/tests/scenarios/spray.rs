@@ -1,4 +1,4 @@
-//! Packet spraying: `routing = "spray"`.
+//! Packet spraying: `routing = "spray"` and `"spray-round-robin"`.
 
 use crate::run;
 use sparelane_scenario::{Scenario, Source};
@@ -43,6 +43,22 @@ fn packets_of_a_flow_take_all_paths_alike_in_both_directions() {
     assert_eq!(run(&text).flows, records.flows);
 }
 
+#[test]
+fn packets_in_turn_take_each_path_equally_often() {
+    let text = text("spray-round-robin", ONE_FLOW);
+    let records = run(&text);
+    assert_eq!(records.totals.finished_flows, 1);
+    for leaf in ["leaf1", "leaf2"] {
+        let carried = carried(&text, &records, leaf, "spine");
+        let (least, most) = (carried.iter().min().expect("links"), carried.iter().max().expect("links"));
+        // The handshake takes the first path, and the last cycle may be incomplete.
+        assert!(carried.iter().sum::<u64>() > 6_800 && most - least <= 3, "{leaf}: {carried:?}");
+    }
+    // Several threads give the same result: such runs stay in one domain.
+    let threads = format!("threads = 3\n{text}");
+    assert_eq!((run(&text).flows, run(&threads).flows), (records.flows.clone(), records.flows));
+}
+
 /// Without spraying, both flows of a pair of leaves may share a spine. Sprayed, they fill the receivers' links.
 #[test]
 fn sprayed_flows_share_the_core_evenly() {
@@ -64,7 +80,11 @@ fn a_scheme_that_does_not_tolerate_reordering_is_a_warning() {
         scenario.warnings().to_vec()
     };
     assert_eq!(warnings(&[]), [""; 0]);
-    let warnings = warnings(&["transport.rack_tlp=false", "transport.adaptive_reordering=false"]);
-    assert_eq!(warnings.len(), 1, "{warnings:?}");
-    assert!(warnings[0].starts_with("routing = \"spray\" lets packets overtake each other, and scheme tcp "));
+    let (rack, adaptive) = ("transport.rack_tlp=false", "transport.adaptive_reordering=false");
+    for (routing, shown) in [("routing=spray", "spray"), ("routing=spray-round-robin", "spray-round-robin")] {
+        let warnings = warnings(&[rack, adaptive, routing]);
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        let expected = format!("routing = \"{shown}\" lets packets overtake each other, and scheme tcp ");
+        assert!(warnings[0].starts_with(&expected), "{warnings:?}");
+    }
 }

@@ -1,6 +1,6 @@
 //! The runs that need a single domain.
 
-use crate::config::{Discipline, Routing, RunConfig, Scheme};
+use crate::config::{Discipline, RunConfig, Scheme};
 use sparelane_transport::TransportConfig;
 use thiserror::Error;
 
@@ -70,7 +70,7 @@ impl Unsuited {
             (!config.drops.is_empty(), Unsuited::ScriptedDrops),
             (!config.changes.is_empty(), Unsuited::Changes),
             (config.stages() > 0, Unsuited::Stages),
-            (config.routing == Routing::Spray, Unsuited::Spraying),
+            (config.routing.is_spray(), Unsuited::Spraying),
             (config.network.has_pause(), Unsuited::Pause),
             (config.schemes.iter().any(Scheme::wants_telemetry), Unsuited::Telemetry),
             (config.schemes.iter().any(Scheme::schedules_departures), Unsuited::SlowSenders),

@@ -51,7 +51,7 @@ impl Routes {
         let hops = match self.routing {
             Routing::SinglePath => self.routers.both_ways(network, first, last)?,
             Routing::FirstCable => self.routers.by_first_cable(first, last)?,
-            Routing::PerFlowEcmp | Routing::Spray => {
+            Routing::PerFlowEcmp | Routing::Spray | Routing::SprayRoundRobin => {
                 let number = flow ^ (u64::from(src.0) << 32);
                 self.routers.spread(first, last, self.picks.of(number).next_u64())?
             }
@@ -61,10 +61,15 @@ impl Routes {
         Some(links)
     }
 
+    /// Returns true if the packets of a flow take its paths in turn.
+    pub(crate) fn takes_turns(&self) -> bool {
+        self.routing == Routing::SprayRoundRobin
+    }
+
     /// The paths from host `src` to host `dst` over which flow number `flow` is sprayed, with the share of each, if there
     /// are several. If there are too many, the flow draws some of them.
     pub(crate) fn sprayed(&self, src: NodeId, dst: NodeId, flow: u64) -> Vec<(Vec<u32>, f64)> {
-        if self.routing != Routing::Spray {
+        if !self.routing.is_spray() {
             return Vec::new();
         }
         let (Some((up, first)), Some((down, last))) = (self.attachment[src.index()], self.attachment[dst.index()])

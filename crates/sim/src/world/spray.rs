@@ -1,8 +1,12 @@
-//! Packet spraying: each packet of a flow takes one of several shortest paths at random.
+//! Packet spraying: each packet of a flow takes one of several shortest paths, at random or in turn.
 //!
 //! The choice does not depend on the state of the network. The sending host therefore draws the whole path of a packet,
 //! with the same probabilities as if each router drew the next hop. The routes of a direction follow each other in the
 //! fabric's table. Packets of the handshake take the first one.
+//!
+//! In turn means systematic sampling. As many packets as there are paths form a cycle, and the unit interval has a part
+//! for each of them. The packets take the parts in an order that the flow draws once. Each cycle draws one offset within
+//! the parts. Paths of equal shares therefore come up once in each cycle, and others as often as their share on average.
 
 use super::World;
 use crate::engine::fabric::Fabric;
@@ -30,13 +34,49 @@ struct Way {
     sums: Vec<f64>,
     /// The place of each route behind the first one. Paths of equal delay may have different numbers of links.
     places: Vec<u32>,
+    /// The turns of the paths; `None` if each packet draws its path.
+    turns: Option<Turns>,
+}
+
+/// The state of the cycles of one direction.
+#[derive(Debug)]
+struct Turns {
+    /// The parts of the unit interval in the order in which packets take them.
+    order: Vec<u32>,
+    /// The number of packets of the current cycle that have left.
+    next: usize,
+    /// The offset of the current cycle, as a share of a part.
+    offset: f64,
+}
+
+impl Turns {
+    /// Draws the order of `parts`.
+    fn new(parts: usize, stream: &mut Stream) -> Turns {
+        let mut order: Vec<u32> = (0..parts as u32).collect();
+        for last in (1..parts).rev() {
+            order.swap(last, stream.below(last as u64 + 1) as usize);
+        }
+        Turns { order, next: 0, offset: 0.0 }
+    }
+
+    /// Returns the next point of the unit interval.
+    fn point(&mut self, stream: &mut Stream) -> f64 {
+        if self.next == 0 {
+            self.offset = stream.unit();
+        }
+        let part = self.order[self.next];
+        self.next = (self.next + 1) % self.order.len();
+        (f64::from(part) + self.offset) / self.order.len() as f64
+    }
 }
 
 impl Spray {
-    fn new(paths: &Paths, seed: u64, id: u32) -> Spray {
-        let way = |paths: &Vec<(Vec<u32>, f64)>| {
+    fn new(paths: &Paths, in_turn: bool, seed: u64, id: u32) -> Spray {
+        let mut stream = Stream::new(seed, Domain::Spraying, u64::from(id));
+        let mut way = |paths: &Vec<(Vec<u32>, f64)>| {
             let (mut sum, mut place) = (0.0, 0);
-            let mut way = Way { sums: Vec::new(), places: Vec::new() };
+            let turns = in_turn.then(|| Turns::new(paths.len(), &mut stream));
+            let mut way = Way { sums: Vec::new(), places: Vec::new(), turns };
             for (links, share) in paths {
                 sum += share;
                 way.sums.push(sum);
@@ -45,13 +85,17 @@ impl Spray {
             }
             way
         };
-        Spray { stream: Stream::new(seed, Domain::Spraying, u64::from(id)), ways: [way(&paths[0]), way(&paths[1])] }
+        let ways = [way(&paths[0]), way(&paths[1])];
+        Spray { stream, ways }
     }
 
-    /// Draws the path of a packet towards the receiver, or back.
+    /// Chooses the path of a packet towards the receiver, or back.
     pub(super) fn place(&mut self, packet: &mut Packet, goes_back: bool) {
-        let Way { sums, places } = &self.ways[usize::from(goes_back)];
-        let point = self.stream.unit();
+        let Way { sums, places, turns } = &mut self.ways[usize::from(goes_back)];
+        let point = match turns {
+            None => self.stream.unit(),
+            Some(turns) => turns.point(&mut self.stream),
+        };
         // Rounding may leave the last sum below one.
         let path = sums.partition_point(|&sum| sum <= point).min(sums.len() - 1);
         packet.advance_route(places[path]);
@@ -107,7 +151,8 @@ impl<F: Fabric> World<F> {
         if let Some(application) = &mut flow.application {
             application.first_least = Dur::ZERO;
         }
-        flow.spray = Some(Box::new(Spray::new(paths, self.settings.seed, flow.id)));
+        let in_turn = self.layout.routes.takes_turns();
+        flow.spray = Some(Box::new(Spray::new(paths, in_turn, self.settings.seed, flow.id)));
         ideal
     }
 
@@ -130,4 +175,60 @@ fn entries(paths: &[(Vec<u32>, f64)]) -> u32 {
 /// The least time over the paths.
 fn least_of(paths: &[(Vec<u32>, f64)], time: impl Fn(&[u32]) -> Dur) -> Dur {
     paths.iter().map(|(links, _)| time(links)).min().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The number of times that each of the paths with these shares is taken by `packets` packets.
+    fn taken(shares: &[f64], packets: usize, seed: u64) -> Vec<Vec<usize>> {
+        let paths: Vec<_> = shares.iter().map(|&share| (vec![0, 1], share)).collect();
+        let mut spray = Spray::new(&[paths.clone(), paths], true, seed, 0);
+        let mut counts = vec![vec![0]; shares.len()];
+        for number in 0..packets {
+            if number > 0 && number % shares.len() == 0 {
+                counts.iter_mut().for_each(|path| path.push(0));
+            }
+            let Spray { stream, ways } = &mut spray;
+            let Way { sums, turns, .. } = &mut ways[0];
+            let point = turns.as_mut().expect("turns").point(stream);
+            *counts[sums.partition_point(|&sum| sum <= point)].last_mut().expect("a cycle") += 1;
+        }
+        counts
+    }
+
+    #[test]
+    fn equal_paths_come_up_once_in_each_cycle() {
+        for cycles in taken(&[0.25; 4], 400, 1) {
+            assert_eq!(cycles, [1; 100]);
+        }
+    }
+
+    #[test]
+    fn unequal_paths_come_up_as_often_as_their_shares() {
+        let shares = [0.5, 0.3, 0.15, 0.05];
+        for (cycles, share) in taken(&shares, 40_000, 2).iter().zip(shares) {
+            // In a cycle of four, a path comes up 4 times its share, rounded down or up.
+            let expected = 4.0 * share;
+            assert!(cycles.iter().all(|&found| (found as f64 - expected).abs() < 1.0), "{share}");
+            let mean = cycles.iter().sum::<usize>() as f64 / cycles.len() as f64;
+            // Rounding has a standard deviation of at most a half, so that of 10,000 cycles is at most 0.005.
+            assert!((mean - expected).abs() < 0.02, "{share}: {mean}");
+        }
+    }
+
+    #[test]
+    fn flows_have_orders_of_their_own() {
+        let order = |flow| {
+            let paths = vec![(vec![0, 1], 0.125); 8];
+            Spray::new(&[paths.clone(), paths], true, 1, flow).ways.map(|way| way.turns.expect("turns").order)
+        };
+        let [first, second] = [order(1), order(2)];
+        assert_ne!(first, second);
+        assert_ne!(first[0], first[1]);
+        let mut sorted = first[0].clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..8).collect::<Vec<_>>());
+    }
 }
