@@ -20,8 +20,11 @@
 //! lg(depth / 2 ms)) / 2 to a score from 0 to 17, where mdev is the mean deviation of the round-trip time and depth its
 //! distance from the minimum. From 8 to 9, alpha is raised to up to 0.625.
 //!
-//! Differences from the draft and from Linux:
+//! Differences from the draft and from Linux (`docs/prague.md` compares with each requirement of RFC 9331):
 //!
+//! - A loss halves the window also after a cut by a mark in the same round trip. Implementations of version 04 deduct
+//!   that cut. They also average alpha over virtual round trips from the start, and count `transition` from the start of
+//!   the connection.
 //! - The window has fractions of a byte in place of the 20 bits of a segment in Linux.
 //! - The transport reports a mark before the acknowledgment that carries it counts, so that a cut uses alpha as it was
 //!   before.
