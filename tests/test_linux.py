@@ -86,6 +86,7 @@ def network(*settings: str) -> Network:
         ("measure.delays=true", "measure"),
         ("transport.send_batch=45", "transport.send_batch"),
         ("transport.receive_batch=3", "transport.receive_batch"),
+        ("transport.mode=rdma", "transport.mode"),
     ],
 )
 def test_settings_that_linux_does_not_support_are_refused_by_name(setting: str, named: str) -> None:
