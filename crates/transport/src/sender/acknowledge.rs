@@ -96,7 +96,7 @@ impl Sender {
     #[inline(never)]
     fn process_ack(&mut self, now: Time, checked: Checked<'_>) {
         let given = checked.get();
-        let (ack, blocks) = (given.segment, given.blocks);
+        let (ack, blocks) = (&given.segment, given.blocks);
         // RC3: low classes only update the scoreboard and, if requested, inform the controller.
         if ack.class > 0 {
             if self.features.low_acks_only_sack {
@@ -109,20 +109,20 @@ impl Sender {
         let extras = given.extras.unwrap_or(&Extras::NONE);
         let received_at = extras.received_at.filter(|_| !ack.trigger_retransmitted);
         // Eifel detection needs the state before the acknowledgment is applied.
-        let spurious = self.features.undo_spurious && self.is_spurious_retransmission(&ack);
+        let spurious = self.features.undo_spurious && self.is_spurious_retransmission(ack);
         let is_old = ack.cumulative < self.una;
         let flight_before = self.flight();
         let missing_before = self.missing();
         // Karn's algorithm: only first transmissions give an ordinary sample.
         let (rtt, resent_rtt) = if ack.trigger_retransmitted {
-            (None, self.sample_retransmission(now, &ack))
+            (None, self.sample_retransmission(now, ack))
         } else {
-            (self.sample_rtt(now, &ack, self.config.rtt_granularity), None)
+            (self.sample_rtt(now, ack, self.config.rtt_granularity), None)
         };
         // RACK and delivery rate samples use the state at the time of sending, so they come before the scoreboard
         // update.
         if self.features.tracks_arrivals {
-            self.note_arrival(now, &ack, rtt);
+            self.note_arrival(now, ack, rtt);
         }
         if ack.cumulative > self.una {
             self.advance(now, ack.cumulative);
@@ -147,9 +147,9 @@ impl Sender {
         if spurious {
             self.undo_losses(now);
         } else {
-            self.detect_losses(now, &ack, acked, delivered);
+            self.detect_losses(now, ack, acked, delivered);
         }
-        let marks = self.new_marks(&ack, extras, is_old, delivered);
+        let marks = self.new_marks(ack, extras, is_old, delivered);
         let ecn_echo = ack.ecn_echo || marks.segments > 0;
         // RFC 3168 section 6.1.2: react to ECE at most once per window.
         if ecn_echo && self.features.ecn != Ecn::Off && self.may_reduce_window() {
@@ -181,7 +181,7 @@ impl Sender {
         } else {
             self.cc.on_ack(&input, &mut context!(self, now));
             if self.features.rack_tlp {
-                self.end_probe(now, &ack);
+                self.end_probe(now, ack);
                 self.schedule_probe(now);
             }
             self.refresh();
@@ -285,7 +285,7 @@ impl Sender {
     }
 
     /// Handles the acknowledgment of a low-priority segment in RC3, which only updates the scoreboard.
-    fn handle_low_priority_ack(&mut self, ack: AckSegment, blocks: &[SackBlock]) {
+    fn handle_low_priority_ack(&mut self, ack: &AckSegment, blocks: &[SackBlock]) {
         if ack.cumulative > self.una {
             self.board.sack(SackBlock { start: self.una, end: ack.cumulative }, self.nxt, false);
         }
@@ -295,7 +295,7 @@ impl Sender {
     /// Handles the acknowledgment of a low-priority segment without SACK, or for a controller that needs deliveries
     /// from the tail.
     #[inline(never)]
-    fn report_low_priority_ack(&mut self, now: Time, ack: AckSegment, blocks: &[SackBlock]) {
+    fn report_low_priority_ack(&mut self, now: Time, ack: &AckSegment, blocks: &[SackBlock]) {
         let before = self.board.sacked();
         if self.features.sack {
             self.handle_low_priority_ack(ack, blocks);
@@ -333,7 +333,7 @@ impl Sender {
     }
 
     /// Processes the SACK blocks of an acknowledgment in class 0.
-    fn process_sack(&mut self, ack: AckSegment, blocks: &[SackBlock]) {
+    fn process_sack(&mut self, ack: &AckSegment, blocks: &[SackBlock]) {
         self.update_scoreboard(blocks, true);
         if self.features.uses_tail && ack.trigger >= self.una && ack.trigger < self.nxt {
             self.board.mark_arrived(ack.trigger);
