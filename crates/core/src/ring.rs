@@ -46,6 +46,12 @@ impl<T: Copy + Default> Ring<T> {
         self.tail == self.head
     }
 
+    /// Returns true if the ring has exactly one item.
+    #[inline(always)]
+    pub fn has_one(&self) -> bool {
+        self.head + 1 == self.tail
+    }
+
     /// Returns true if one more item makes the ring grow.
     #[inline(always)]
     pub fn is_full(&self) -> bool {

@@ -240,9 +240,10 @@ impl<F: Fabric> World<F> {
     /// Handles `max_events` events at hosts, and at least one, or those until a pause. Returns true once the run has
     /// ended.
     pub(crate) fn advance(&mut self, max_events: u64) -> Result<bool, PhysicsViolation> {
-        for _ in 0..max_events.max(1) {
+        let mut left = max_events.max(1);
+        while left > 0 {
             match self.step()? {
-                Step::Event => {}
+                Step::Event => left -= 1,
                 Step::Pause => return Ok(false),
                 Step::End => return Ok(true),
             }
@@ -278,8 +279,8 @@ impl<F: Fabric> World<F> {
                 }
             }
         }
-        while let Some(packet) = self.fabric.take_dropped() {
-            self.handle_loss(packet);
+        if self.fabric.has_dropped() {
+            self.handle_losses();
         }
         Ok(Step::Event)
     }
@@ -295,9 +296,7 @@ impl<F: Fabric> World<F> {
     /// Handles an alarm, after the drops that precede it.
     #[inline(never)]
     fn handle_alarm(&mut self, alarm: Alarm) -> Result<(), PhysicsViolation> {
-        while let Some(packet) = self.fabric.take_dropped() {
-            self.handle_loss(packet);
-        }
+        self.handle_losses();
         match alarm {
             Alarm::Change => self.change_links(),
             Alarm::Timer => self.fire_timers()?,
@@ -348,6 +347,14 @@ impl<F: Fabric> World<F> {
             copy.set_trigger(self.layout.telemetry.copied(packet.telemetry()));
         }
         self.fabric.add_copy(self.now, link, copy);
+    }
+
+    /// Handles the packets that were dropped or lost.
+    #[inline(never)]
+    fn handle_losses(&mut self) {
+        while let Some(packet) = self.fabric.take_dropped() {
+            self.handle_loss(packet);
+        }
     }
 
     /// Handles a packet that was dropped or lost.

@@ -191,6 +191,11 @@ impl<Q: EventQueue> Fabric for DomainFabric<Q> {
     }
 
     #[inline(always)]
+    fn has_dropped(&self) -> bool {
+        self.links.has_dropped()
+    }
+
+    #[inline(always)]
     fn take_dropped(&mut self) -> Option<Packet> {
         self.links.take_dropped()
     }

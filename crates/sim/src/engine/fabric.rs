@@ -79,14 +79,25 @@ pub(crate) enum Event {
     AtInterface(Packet),
     /// A link for which a host requested a wake-up may be idle, or may have room.
     Idle(u32),
-    /// A stage let a packet out or doubles one: see `Fabric::take_stage_event`. The packet is not part of the event, so that
-    /// the events of runs without stages stay small.
+    /// A stage let a packet out or doubles one, or a packet arrived over a link that a host waits for or that has a queue
+    /// to replay: see `Fabric::take_stage_event`. The packet is not part of the event, so that other events stay in
+    /// registers.
     AtStage,
     /// An alarm went off.
     Alarm(Alarm),
 }
 
-/// An event of a stage at the far end of a link, other than a packet that continues on its route.
+/// The outcome of an event of a link for hosts.
+enum LinkTurn {
+    /// Nothing.
+    Done,
+    /// A link for which a host requested a wake-up may be idle, or may have room.
+    Idle,
+    /// There is an event that `take_stage_event` returns.
+    Announced,
+}
+
+/// An event at the far end of a link, which [`Event::AtStage`] announces, other than a packet that continues on its route.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum StageEvent {
     /// A packet is at its host.
@@ -182,6 +193,8 @@ pub(crate) trait Fabric {
     }
     /// Collects drops until `now` of queues that drop without being touched.
     fn settle(&mut self, now: Time);
+    /// Returns true if a packet was dropped or lost and not taken yet.
+    fn has_dropped(&self) -> bool;
     /// Takes one dropped or lost packet, if any.
     fn take_dropped(&mut self) -> Option<Packet>;
     /// Bytes that wait for `link`, without the packet in transmission.
@@ -216,7 +229,7 @@ pub(crate) struct LinkFabric<Q> {
     /// The stages of links that have one. Their leaves follow those of the links, and alarms follow them.
     stages: Vec<Stage>,
     first_alarm: usize,
-    /// The announced event of a stage.
+    /// The announced event.
     stage_event: Option<StageEvent>,
     /// Memory of the links whose queues share it, and the links of each router with shared memory.
     memories: BTreeMap<u32, SharedMemory>,
@@ -493,7 +506,7 @@ impl<Q: EventQueue> LinkFabric<Q> {
         let first = &mut self.links[from as usize];
         if !first.is_fused {
             if first.defers {
-                return self.enter_deferring(now, from, packet);
+                return self.enter_deferring(now, from, packet.in_words());
             }
             // The link was split after this route was written.
             return self.enter(now, from, packet);
@@ -520,10 +533,11 @@ impl<Q: EventQueue> LinkFabric<Q> {
     }
 
     /// Passes a packet to the queue of a link whose packets leave for another domain without events.
-    fn enter_deferring(&mut self, now: Time, to: u32, packet: &Packet) {
+    #[inline(never)]
+    fn enter_deferring(&mut self, now: Time, to: u32, packet: Packet) {
         let link = &mut self.links[to as usize];
         let was_occupied = link.is_occupied();
-        link.send(now, packet, &mut self.dropped);
+        link.send(now, &packet, &mut self.dropped);
         if !was_occupied && link.is_occupied() {
             self.deferring.push(to);
         }
@@ -729,6 +743,59 @@ impl<Q: EventQueue> LinkFabric<Q> {
         self.stage_event.is_some()
     }
 
+    /// Handles a packet that arrives at the far end of link `from`. Returns an event if it concerns a host.
+    #[inline(always)]
+    fn arrive(&mut self, now: Time, from: usize, packet: Packet) -> Option<Event> {
+        // A lost packet has a position beyond the table: the bounds check, needed anyway, recognizes it.
+        let onward = self.routes.get(packet.route() as usize).copied().unwrap_or(LOST);
+        // One comparison sends plain hops, the most frequent case, past all others.
+        if onward < SHARED {
+            self.enter(now, onward, &packet);
+            return None;
+        }
+        if onward == AT_HOST {
+            self.delivered_by = from as u32;
+            return Some(Event::Delivered(packet));
+        }
+        if (FUSED..AT_BORDER).contains(&onward) {
+            self.enter_fused(now, onward, &packet);
+            return None;
+        }
+        if onward == AT_INTERFACE {
+            return Some(Event::AtInterface(packet));
+        }
+        if onward == AT_BORDER {
+            self.exits.depart(from as u32, packet, &self.routes);
+            return None;
+        }
+        self.divert(now, from, onward, packet.in_words()).then_some(Event::AtStage)
+    }
+
+    /// Handles the event of a link for which a wake-up is requested, or whose queue is to be replayed once its wire is
+    /// empty.
+    #[inline(never)]
+    fn next_of_link(&mut self, now: Time, leaf: usize) -> LinkTurn {
+        let link = &mut self.links[leaf];
+        // An arrival at the same time precedes the wake-up, so `wakes` is false for it.
+        if link.wakes() {
+            let next = link.next_event();
+            self.events.set(leaf, next);
+            self.other_events += 1;
+            return if self.take_turn(now, leaf) { LinkTurn::Idle } else { LinkTurn::Done };
+        }
+        let packet = *link.deliver(now);
+        let next = link.next_after(now);
+        self.events.set(leaf, next);
+        match self.arrive(now, leaf, packet) {
+            None => return LinkTurn::Done,
+            // A packet in the result would be in memory in `next`, for all events.
+            Some(Event::Delivered(packet)) => self.stage_event = Some(StageEvent::Delivered(packet)),
+            Some(Event::AtInterface(packet)) => self.stage_event = Some(StageEvent::AtInterface(packet)),
+            Some(_) => {}
+        }
+        LinkTurn::Announced
+    }
+
     /// Updates the next event of a link with PAUSE.
     #[cold]
     fn refresh(&mut self, link: usize) {
@@ -910,44 +977,21 @@ impl<Q: EventQueue> Fabric for LinkFabric<Q> {
                 }
                 return Some((now, Event::Alarm(alarm)));
             };
-            // An arrival at the same time precedes the wake-up, so `wakes` is false for it.
-            if link.wakes() {
-                let next = link.next_event();
+            if let Some(next) = link.event_after_arrival() {
+                let packet = link.deliver(now);
                 self.events.set(leaf, next);
-                self.other_events += 1;
-                if !self.take_turn(now, leaf) {
-                    continue;
+                // The packet is read last: its words would otherwise be kept during the update of the event queue.
+                let packet = packet.in_words();
+                match self.arrive(now, leaf, packet) {
+                    Some(event) => return Some((now, event)),
+                    None => continue,
                 }
-                return Some((now, Event::Idle(leaf as u32)));
             }
-            let packet = link.deliver(now);
-            let next = link.next_after(now);
-            self.events.set(leaf, next);
-            // A lost packet has a position beyond the table: the bounds check, needed anyway, recognizes it.
-            let onward = self.routes.get(packet.route() as usize).copied().unwrap_or(LOST);
-            // One comparison sends plain hops, the most frequent case, past all others.
-            if onward >= SHARED {
-                if onward != AT_HOST {
-                    if (FUSED..AT_BORDER).contains(&onward) {
-                        self.enter_fused(now, onward, &packet);
-                        continue;
-                    }
-                    if onward == AT_INTERFACE {
-                        return Some((now, Event::AtInterface(packet)));
-                    }
-                    if onward == AT_BORDER {
-                        self.exits.depart(leaf as u32, packet, &self.routes);
-                        continue;
-                    }
-                    if self.divert(now, leaf, onward, packet) {
-                        return Some((now, Event::AtStage));
-                    }
-                    continue;
-                }
-                self.delivered_by = leaf as u32;
-                return Some((now, Event::Delivered(packet)));
+            match self.next_of_link(now, leaf) {
+                LinkTurn::Idle => return Some((now, Event::Idle(leaf as u32))),
+                LinkTurn::Announced => return Some((now, Event::AtStage)),
+                LinkTurn::Done => {}
             }
-            self.enter(now, onward, &packet);
         }
     }
 
@@ -1046,6 +1090,10 @@ impl<Q: EventQueue> Fabric for LinkFabric<Q> {
     }
 
     #[inline(always)]
+    fn has_dropped(&self) -> bool {
+        !self.dropped.is_empty()
+    }
+
     fn take_dropped(&mut self) -> Option<Packet> {
         self.dropped.pop()
     }

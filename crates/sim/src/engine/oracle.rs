@@ -892,6 +892,10 @@ impl Fabric for TwoEventFabric {
 
     fn end(&mut self, _now: Time) {}
 
+    fn has_dropped(&self) -> bool {
+        !self.dropped.is_empty()
+    }
+
     fn take_dropped(&mut self) -> Option<Packet> {
         self.dropped.pop()
     }

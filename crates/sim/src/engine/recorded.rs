@@ -148,6 +148,10 @@ impl Fabric for Recorded {
         Some(event)
     }
 
+    fn has_dropped(&self) -> bool {
+        self.inner.has_dropped()
+    }
+
     fn take_dropped(&mut self) -> Option<Packet> {
         let packet = self.inner.take_dropped()?;
         self.recording.dropped.push(identity(&packet));

@@ -287,10 +287,10 @@ impl Link {
     /// Passes a packet to the output queue. Returns true if the link's next event may have changed.
     #[inline(always)]
     pub(crate) fn send(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
-        if packet.class() != 0 {
+        if !packet.is_in_class_0() {
             self.counts.arrived[usize::from(packet.class()) & (CLASSES - 1)] += 1;
             if self.bars_low_priority {
-                self.drop(*packet, dropped);
+                self.drop(packet.in_words(), dropped);
                 return false;
             }
         }
@@ -298,7 +298,8 @@ impl Link {
         let start = self.busy_until.max(now);
         let wait = start - now;
         if wait >= self.slow_path_from && self.needs_slow_path(wait) {
-            return self.send_slow(now, packet, dropped);
+            // A copy: the address of the packet itself would keep it in memory on the fast path.
+            return self.send_slow(now, packet.in_words(), dropped);
         }
         self.transmit(start, packet)
     }
@@ -310,17 +311,18 @@ impl Link {
         self.wire.len() >= self.exact_check.from_packets || wait > self.exact_check.peak_wait
     }
 
-    /// Out of line: inlined, it would push the fast path out of the instruction cache.
+    /// Out of line: inlined, it would push the fast path out of the instruction cache. It calls other functions only, so
+    /// that it saves no registers.
     #[inline(never)]
-    fn send_slow(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
+    fn send_slow(&mut self, now: Time, packet: Packet, dropped: &mut Vec<Packet>) -> bool {
         if self.ingress.is_some() {
-            return self.send_through_ingress(now, *packet, dropped);
+            return self.send_through_ingress(now, packet, dropped);
         }
         match self.queue {
-            Waiting::ByClass(_) => self.send_queued(now, packet, dropped),
-            Waiting::Controlled(_) => self.send_controlled(now, packet, dropped),
-            Waiting::Traced(_) => self.send_traced(now, packet, dropped),
-            _ => self.send_fifo(now, packet, dropped),
+            Waiting::ByClass(_) => self.send_queued(now, &packet, dropped),
+            Waiting::Controlled(_) => self.send_controlled(now, &packet, dropped),
+            Waiting::Traced(_) => self.send_traced(now, &packet, dropped),
+            _ => self.send_fifo(now, &packet, dropped),
         }
     }
 
@@ -337,7 +339,7 @@ impl Link {
         (memory, others_bytes): (&SwitchSpec, u64),
         dropped: &mut Vec<Packet>,
     ) -> bool {
-        if packet.class() != 0 {
+        if !packet.is_in_class_0() {
             self.counts.arrived[usize::from(packet.class()) & (CLASSES - 1)] += 1;
             if self.bars_low_priority {
                 self.drop(packet, dropped);
@@ -462,7 +464,7 @@ impl Link {
     }
 
     /// Handles a FIFO packet that may not fit, may need a mark, or waits longer than any before it.
-    #[inline(always)]
+    #[inline(never)]
     fn send_fifo(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
         let start = self.busy_until.max(now);
         let wait = start - now;
@@ -563,25 +565,37 @@ impl Link {
         was_empty
     }
 
-    #[inline(always)]
+    /// Handles a packet at a priority queue.
+    #[inline(never)]
     fn send_queued(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
         self.commit(now);
-        let Waiting::ByClass(queue) = &mut self.queue else { return false };
         // An idle transmitter implies an empty queue, after the commit.
         if self.busy_until <= now {
             return self.transmit_any(now, packet);
         }
-        let before = dropped.len();
-        queue.enqueue(packet, dropped);
+        let Waiting::ByClass(queue) = &mut self.queue else { return false };
+        if !queue.put_if_plain(packet) {
+            self.send_queued_slow(packet, dropped);
+            return false;
+        }
         if queue.backlog_bytes() > self.counts.peak_backlog_bytes {
             self.counts.peak_backlog_bytes = queue.backlog_bytes();
         }
+        self.set_waits(true);
+        false
+    }
+
+    /// Handles a packet that may not fit into a priority queue or may need a mark.
+    #[cold]
+    #[inline(never)]
+    fn send_queued_slow(&mut self, packet: &Packet, dropped: &mut Vec<Packet>) {
+        let Waiting::ByClass(queue) = &mut self.queue else { return };
+        let before = dropped.len();
+        queue.enqueue(packet, dropped);
+        self.counts.peak_backlog_bytes = self.counts.peak_backlog_bytes.max(queue.backlog_bytes());
         let waits = !queue.is_empty();
         self.set_waits(waits);
-        if dropped.len() > before {
-            self.count_dropped(&dropped[before..]);
-        }
-        false
+        self.count_dropped(&dropped[before..]);
     }
 
     /// Replays every transmission that began by `now`.
@@ -616,11 +630,24 @@ impl Link {
         self.update_slow_path();
     }
 
-    /// Takes the oldest packet, which arrives at the far end, off the wire. The wire must not be empty. Call
-    /// `next_after` next.
+    /// The time of the link's next event after the arrival that is next. `None` if a host waits for the link, or if the
+    /// queue is to be replayed first: `next_after` then gives the time.
     #[inline(always)]
-    pub(crate) fn deliver(&mut self, now: Time) -> Packet {
-        let packet = *self.wire.pop_in_place();
+    pub(crate) fn event_after_arrival(&self) -> Option<Time> {
+        if self.wake != Time::NEVER {
+            None
+        } else if self.wire.has_one() {
+            (!self.waits).then_some(Time::NEVER)
+        } else {
+            Some(self.wire.second_slot().at)
+        }
+    }
+
+    /// Takes the oldest packet, which arrives at the far end, off the wire. The wire must not be empty. Call
+    /// `next_after` next, unless `event_after_arrival` gave the time of the next event.
+    #[inline(always)]
+    pub(crate) fn deliver(&mut self, now: Time) -> &Packet {
+        let packet = self.wire.pop_in_place();
         debug_assert!(packet.at == now, "a packet due at {} arrives at {now}", packet.at);
         packet
     }

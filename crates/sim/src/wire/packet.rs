@@ -88,7 +88,7 @@ pub struct Packet {
     flow_seq: u64,
     /// Route, trigger.
     route_trigger: u64,
-    /// Bytes on the wire, flags, class; blocks.
+    /// Bytes on the wire, class, flags; blocks.
     rest: u64,
 }
 
@@ -151,14 +151,15 @@ const fn pair(low: u32, high: u32) -> u64 {
     low as u64 | (high as u64) << 32
 }
 
-const FLAGS_SHIFT: u32 = 16;
-const CLASS_SHIFT: u32 = 24;
+// Both fit into the immediate of one instruction that tests them, which the highest bits of a half-word would not.
+const CLASS_SHIFT: u32 = 16;
+const FLAGS_SHIFT: u32 = 24;
 
 impl Packet {
     #[inline(always)]
     pub(crate) const fn new(fields: Fields) -> Packet {
         let Fields { flow, seq, trigger, route, blocks, wire_bytes, flags, class } = fields;
-        let size_and_flags = wire_bytes as u32 | (flags.0 as u32) << 16 | (class as u32) << 24;
+        let size_and_flags = wire_bytes as u32 | (class as u32) << CLASS_SHIFT | (flags.0 as u32) << FLAGS_SHIFT;
         Packet {
             at: Time::ZERO,
             flow_seq: pair(flow, seq),
@@ -305,6 +306,19 @@ impl Packet {
     #[inline(always)]
     pub const fn class(&self) -> u8 {
         (self.rest >> CLASS_SHIFT) as u8
+    }
+
+    /// Returns true if the packet is in class 0.
+    #[inline(always)]
+    pub(crate) const fn is_in_class_0(&self) -> bool {
+        self.rest & (u8::MAX as u64) << CLASS_SHIFT == 0
+    }
+
+    /// A copy that is made word by word, so that the words go to registers. A copy of the whole goes through memory.
+    #[inline(always)]
+    pub(crate) const fn in_words(&self) -> Packet {
+        let Packet { at, flow_seq, route_trigger, rest } = *self;
+        Packet { at, flow_seq, route_trigger, rest }
     }
 
     /// The packet with its route and its flow field in another domain.

@@ -20,15 +20,59 @@ impl<F: Fabric> World<F> {
         self.deliver(packet)
     }
 
-    /// Delivers a packet to its host.
+    /// Delivers a packet to its host. The flow of a plain packet is looked up once.
     #[inline(always)]
     pub(super) fn deliver(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
         self.tally.delivered += 1;
-        let Some(flow) = self.flows.get_mut(packet.flow() as usize) else { return self.deliver_datagram(packet) };
+        let (now, slot, kind) = (self.now, packet.flow(), packet.flags().kind());
+        let Some(flow) = self.flows.get_mut(slot as usize) else { return self.deliver_datagram(packet) };
         flow.wire.in_network -= 1;
         let crosses = F::IS_DOMAIN && Border::crosses(&flow.wire);
+        let is_plain = match kind {
+            Flags::DATA => match flow.answer_plainly(slot, &packet) {
+                // The flow is not over: its acknowledgment is in the network.
+                Some(ack) => {
+                    self.tally.injected += 1;
+                    self.fabric.send(now, ack);
+                    true
+                }
+                None => false,
+            },
+            Flags::ACK if flow.take_plain_ack(now, &packet) => {
+                if flow.sends_plainly() {
+                    self.tally.injected += flow.send_plainly(slot, now, &mut self.fabric);
+                    if flow.wire.in_network == 0 || flow.has_earlier_timer() {
+                        self.end_turn(slot);
+                    }
+                } else {
+                    self.send_allowed_slow(slot);
+                    self.close_if_over(slot);
+                }
+                true
+            }
+            _ => false,
+        };
+        if !is_plain {
+            self.deliver_any(packet)?;
+        }
+        if crosses {
+            self.note_at_border(slot, kind);
+        }
+        Ok(())
+    }
+
+    /// Watches the timer of a sender that has sent, and closes its flow if it is over.
+    #[inline(never)]
+    fn end_turn(&mut self, slot: u32) {
+        self.watch_sender(slot);
+        self.close_if_over(slot);
+    }
+
+    /// Delivers a packet that is not plain, and that is no longer counted as in the network.
+    #[inline(always)]
+    fn deliver_any(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
         // Only the last packet in flight can end a flow: this test spares the others three loads.
-        let is_alone = flow.wire.in_network == 0;
+        let is_alone = self.flows[packet.flow() as usize].wire.in_network == 0;
         let kind = packet.flags().kind();
         if kind == Flags::DATA {
             self.deliver_data(packet)?;
@@ -39,9 +83,6 @@ impl<F: Fabric> World<F> {
         }
         if is_alone {
             self.close_if_over(packet.flow());
-        }
-        if crosses {
-            self.note_at_border(packet.flow(), kind);
         }
         Ok(())
     }
@@ -72,13 +113,13 @@ impl<F: Fabric> World<F> {
     fn deliver_data(&mut self, packet: Packet) -> Result<(), PhysicsViolation> {
         let slot = packet.flow();
         let flow = &mut self.flows[slot as usize];
-        let payload_bytes = packet.wire_bytes() as u32 - u32::from(flow.wire.header_bytes);
-        let is_plain = flow.traits.receives_plainly && packet.matches_except_blocks(flow.wire.data);
-        if is_plain && flow.receiver.handle_data_fast(packet.seq(), payload_bytes) {
-            if flow.traits.stamps {
-                self.handle_send_time(packet);
-            }
-            return self.answer_plainly(slot, packet.seq());
+        let payload_bytes = flow.payload_bytes(&packet);
+        if flow.traits.stamps
+            && flow.is_plain_data(&packet)
+            && flow.receiver.handle_data_fast(packet.seq(), payload_bytes)
+        {
+            self.handle_send_time(packet);
+            return self.acknowledge_plainly(slot, packet.seq());
         }
         self.deliver_any_data(packet, payload_bytes)
     }
@@ -131,7 +172,7 @@ impl<F: Fabric> World<F> {
 
     /// Acknowledges segment `trigger`, which arrived in sequence, with nothing else to report.
     #[inline(always)]
-    fn answer_plainly(&mut self, slot: u32, trigger: u32) -> Result<(), PhysicsViolation> {
+    fn acknowledge_plainly(&mut self, slot: u32, trigger: u32) -> Result<(), PhysicsViolation> {
         let flow = &mut self.flows[slot as usize];
         let cumulative = flow.receiver.next_expected();
         // The receiver may now hold the whole flow, or its first write.
@@ -190,16 +231,11 @@ impl<F: Fabric> World<F> {
     #[inline(always)]
     fn deliver_ack(&mut self, packet: Packet) {
         let slot = packet.flow();
-        let flow = &mut self.flows[slot as usize];
-        if flow.traits.reads_extras {
-            if flow.traits.is_followed {
-                self.report_answer(packet);
-                self.deliver_any_ack(packet);
-                return self.report_acknowledged(slot);
-            }
-        } else if packet.matches(flow.wire.ack) && flow.sender.handle_ack_fast(self.now, packet.seq(), packet.trigger())
-        {
-            return self.send_allowed_inline(slot);
+        let traits = &self.flows[slot as usize].traits;
+        if traits.reads_extras && traits.is_followed {
+            self.report_answer(packet);
+            self.deliver_any_ack(packet);
+            return self.report_acknowledged(slot);
         }
         self.deliver_any_ack(packet);
     }

@@ -308,6 +308,59 @@ impl Flow {
         }
     }
 
+    /// The payload of a data packet, bytes.
+    #[inline(always)]
+    pub(super) fn payload_bytes(&self, packet: &Packet) -> u32 {
+        packet.wire_bytes() as u32 - u32::from(self.wire.header_bytes)
+    }
+
+    /// Returns true if a data packet is plain, and the receiver gets plain packets as they arrive.
+    #[inline(always)]
+    pub(super) fn is_plain_data(&self, packet: &Packet) -> bool {
+        self.traits.receives_plainly && packet.matches_except_blocks(self.wire.data)
+    }
+
+    /// Takes a plain data packet that arrived in sequence and before the last, and returns its acknowledgment. Returns
+    /// `None` and changes nothing if the general path is needed.
+    #[inline(always)]
+    pub(super) fn answer_plainly(&mut self, slot: u32, packet: &Packet) -> Option<Packet> {
+        let cumulative = self.receiver.next_expected() + 1;
+        let is_plain = self.is_plain_data(packet) && !self.traits.stamps && cumulative < self.segments;
+        let is_taken = is_plain && self.receiver.handle_data_fast(packet.seq(), self.payload_bytes(packet));
+        is_taken.then(|| self.plain_ack(slot, cumulative as u32, packet.seq()))
+    }
+
+    /// Takes a plain acknowledgment. Returns false and changes nothing if the general path is needed.
+    #[inline(always)]
+    pub(super) fn take_plain_ack(&mut self, now: Time, packet: &Packet) -> bool {
+        !self.traits.reads_extras
+            && packet.matches(self.wire.ack)
+            && self.sender.handle_ack_fast(now, packet.seq(), packet.trigger())
+    }
+
+    /// Returns true if the sender is on its fast path and nothing is added to its packets.
+    #[inline(always)]
+    pub(super) fn sends_plainly(&self) -> bool {
+        !self.traits.waits_for_interface && !self.traits.sends_slow && self.sender.is_on_send_fast_path()
+    }
+
+    /// Sends the segments of a flow that `sends_plainly`, and returns their number.
+    #[inline(always)]
+    pub(super) fn send_plainly<F: Fabric>(&mut self, slot: u32, now: Time, fabric: &mut F) -> u64 {
+        let mut sent = 0;
+        while let Some(segment) = self.sender.poll_fast(now) {
+            fabric.send(now, self.data_packet(slot, segment, now));
+            sent += 1;
+        }
+        sent
+    }
+
+    /// Returns true if the sender's timer is earlier than its entry in the heap.
+    #[inline(always)]
+    pub(super) fn has_earlier_timer(&self) -> bool {
+        self.sender.next_timer() < self.entries.sender
+    }
+
     /// Builds a probe of a closed window: an empty segment below the window (RFC 9293 section 3.8.6.1), which the
     /// receiver answers.
     #[cold]

@@ -10,24 +10,19 @@ impl<F: Fabric> World<F> {
     /// Lets a sender send what its controller allows. Out of line, for callers off the fast path.
     #[inline(never)]
     pub(super) fn send_allowed(&mut self, slot: u32) {
-        self.send_allowed_inline(slot);
-    }
-
-    #[inline(always)]
-    pub(super) fn send_allowed_inline(&mut self, slot: u32) {
+        let now = self.now;
         let flow = &mut self.flows[slot as usize];
-        if flow.traits.waits_for_interface || flow.traits.sends_slow || !flow.sender.is_on_send_fast_path() {
+        if !flow.sends_plainly() {
             return self.send_allowed_slow(slot);
         }
-        while let Some(segment) = flow.sender.poll_fast(self.now) {
-            self.tally.injected += 1;
-            self.fabric.send(self.now, flow.data_packet(slot, segment, self.now));
+        self.tally.injected += flow.send_plainly(slot, now, &mut self.fabric);
+        if flow.has_earlier_timer() {
+            self.watch_sender(slot);
         }
-        self.watch_sender(slot);
     }
 
     #[inline(never)]
-    fn send_allowed_slow(&mut self, slot: u32) {
+    pub(super) fn send_allowed_slow(&mut self, slot: u32) {
         loop {
             let flow = &mut self.flows[slot as usize];
             let next = if flow.traits.waits_for_interface {

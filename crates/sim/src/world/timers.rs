@@ -12,7 +12,6 @@ use sparelane_core::Time;
 
 impl<F: Fabric> World<F> {
     /// Pushes an entry for the sender's timer if it is earlier than the live one.
-    #[inline(always)]
     pub(super) fn watch_sender(&mut self, slot: u32) {
         let flow = &mut self.flows[slot as usize];
         let at = flow.sender.next_timer();

@@ -372,10 +372,10 @@ impl Link {
     /// counted.
     pub(crate) fn send_by_class(&mut self, now: Time, packet: &Packet, from: Option<u32>, dropped: &mut Vec<Packet>) {
         let mut packet = from.map_or(*packet, |link| packet.counted(link));
-        if packet.class() != 0 {
+        if !packet.is_in_class_0() {
             self.counts.arrived[usize::from(packet.class()) & (CLASSES - 1)] += 1;
         }
-        let is_barred = packet.class() != 0 && self.bars_low_priority;
+        let is_barred = !packet.is_in_class_0() && self.bars_low_priority;
         if is_barred {
             self.drop(packet, dropped);
         }
@@ -390,7 +390,7 @@ impl Link {
 
     /// Drops a packet that exceeds the headroom of the port that it came by.
     pub(crate) fn refuse(&mut self, packet: Packet, dropped: &mut Vec<Packet>) {
-        if packet.class() != 0 {
+        if !packet.is_in_class_0() {
             self.counts.arrived[usize::from(packet.class()) & (CLASSES - 1)] += 1;
         }
         self.drop(packet, dropped);

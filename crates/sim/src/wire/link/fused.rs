@@ -37,8 +37,21 @@ impl Link {
     #[inline(always)]
     pub(crate) fn send_fused(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> Option<Packet> {
         self.make_room_on_wire(now);
+        let start = self.busy_until.max(now);
+        let wait = start - now;
+        // As in `send`, such a packet is neither dropped nor marked.
+        if packet.is_in_class_0() && (wait < self.slow_path_from || !self.needs_slow_path(wait)) {
+            self.transmit(start, packet);
+            return Some(packet.onward(self.last_arrival()));
+        }
+        self.send_fused_slow(now, packet.in_words(), dropped)
+    }
+
+    /// Like `send_fused`, for a packet that may be dropped or marked, or is counted.
+    #[inline(never)]
+    fn send_fused_slow(&mut self, now: Time, packet: Packet, dropped: &mut Vec<Packet>) -> Option<Packet> {
         let came = self.wire.tail();
-        self.send(now, packet, dropped);
+        self.send(now, &packet, dropped);
         if self.wire.tail() == came {
             return None;
         }
@@ -71,7 +84,7 @@ impl Link {
         if wait > self.exact_check.peak_wait {
             self.note_peak(wait);
         }
-        if packet.class() != 0 {
+        if !packet.is_in_class_0() {
             self.count_class(packet.class());
         }
         self.transmit(start, packet)
@@ -102,7 +115,7 @@ impl Link {
     pub(crate) fn retract(&mut self, now: Time) -> Option<Packet> {
         let packet = self.wire.pop_newest()?;
         self.accepted_bytes -= packet.wire_bytes();
-        if packet.class() != 0 {
+        if !packet.is_in_class_0() {
             self.counts.arrived[usize::from(packet.class()) & (CLASSES - 1)] -= 1;
         }
         // The transmitter is free again when the packet before the retracted one has left it.

@@ -31,7 +31,7 @@ impl Traced {
 
 impl Link {
     /// Puts a packet on the wire, or drops it if it must wait and does not fit.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn send_traced(&mut self, now: Time, packet: &Packet, dropped: &mut Vec<Packet>) -> bool {
         let start = self.busy_until.max(now);
         let has_waited = start > now;

@@ -71,13 +71,20 @@ impl PriorityQueue {
 
     #[inline]
     pub(crate) fn enqueue(&mut self, packet: &Packet, dropped: &mut Vec<Packet>) {
+        if !self.put_if_plain(packet) {
+            self.enqueue_slow(*packet, dropped);
+        }
+    }
+
+    /// Adds a packet that certainly fits and needs no mark. Returns false and changes nothing otherwise.
+    #[inline(always)]
+    pub(crate) fn put_if_plain(&mut self, packet: &Packet) -> bool {
         let is_plain =
             self.backlog_bytes + packet.wire_bytes() <= self.plain_bytes && self.backlog_packets < self.limit_packets;
         if is_plain {
             self.put(packet);
-        } else {
-            self.enqueue_slow(*packet, dropped);
         }
+        is_plain
     }
 
     /// Handles a packet that may not fit or may need a mark.
