@@ -9,7 +9,7 @@
 //! therefore delays a packet once, at its host, and not at every queue along its path.
 
 use crate::config::{Change, Routing, RunConfig};
-use crate::engine::fabric::{AT_HOST, Alarm, Event, Fabric, StageEvent, TreeFabric};
+use crate::engine::fabric::{AT_HOST, Alarm, AnnouncedEvent, Event, Fabric, TreeFabric};
 use crate::hosts::Hosts;
 use crate::records::{LinkColumns, LinkTable};
 use crate::routing::network::{Network, NodeId};
@@ -165,10 +165,12 @@ impl LiveNetwork {
         while let Some((at, event)) = self.fabric.next(|_, _| None) {
             match event {
                 Event::Delivered(packet) | Event::AtInterface(packet) => self.deliver(at, packet),
-                Event::AtStage => match self.fabric.take_stage_event() {
-                    Some(StageEvent::Delivered(packet) | StageEvent::AtInterface(packet)) => self.deliver(at, packet),
+                Event::Announced => match self.fabric.take_announced() {
+                    Some(AnnouncedEvent::Delivered(packet) | AnnouncedEvent::AtInterface(packet)) => {
+                        self.deliver(at, packet)
+                    }
                     // The caller's packets are not copied.
-                    Some(StageEvent::Doubled(..)) | None => {}
+                    Some(AnnouncedEvent::Doubled(..)) | None => {}
                 },
                 Event::Alarm(_) => break,
                 Event::Idle(_) => {}

@@ -36,7 +36,7 @@ pub(crate) use self::layout::{Layout, Paths, link_specs, paths_of};
 pub(crate) use self::positions::Positions;
 use crate::config::{FullInterface, RunConfig, Scheme};
 use crate::cross::{self, CrossTraffic};
-use crate::engine::fabric::{Ahead, Alarm, Event, Fabric, StageEvent};
+use crate::engine::fabric::{Ahead, Alarm, AnnouncedEvent, Event, Fabric};
 use crate::engine::timers::Timers;
 use crate::flow::FlowSource;
 use crate::hosts::pull::Pullers;
@@ -267,7 +267,7 @@ impl<F: Fabric> World<F> {
             Event::Delivered(packet) => self.deliver(packet)?,
             Event::AtInterface(packet) => self.wait_for_interrupt(packet)?,
             Event::Idle(link) => self.handle_idle(link),
-            Event::AtStage => self.handle_stage_event()?,
+            Event::Announced => self.handle_announced()?,
             Event::Alarm(Alarm::Stop) => {
                 self.now = self.settings.stop;
                 return Ok(Step::End);
@@ -314,14 +314,14 @@ impl<F: Fabric> World<F> {
         self.fabric.send(self.now, packet);
     }
 
-    /// Handles the event of a stage.
+    /// Handles an announced event.
     #[cold]
     #[inline(never)]
-    fn handle_stage_event(&mut self) -> Result<(), PhysicsViolation> {
-        match self.fabric.take_stage_event() {
-            Some(StageEvent::Delivered(packet)) => self.deliver_late(packet),
-            Some(StageEvent::AtInterface(packet)) => self.wait_for_interrupt(packet),
-            Some(StageEvent::Doubled(link, packet)) => {
+    fn handle_announced(&mut self) -> Result<(), PhysicsViolation> {
+        match self.fabric.take_announced() {
+            Some(AnnouncedEvent::Delivered(packet)) => self.deliver_late(packet),
+            Some(AnnouncedEvent::AtInterface(packet)) => self.wait_for_interrupt(packet),
+            Some(AnnouncedEvent::Doubled(link, packet)) => {
                 self.double(link, packet);
                 Ok(())
             }

@@ -9,7 +9,7 @@ use super::sides::Sides;
 use crate::config::{Change, QueueSpec};
 use crate::engine::event_queue::EventQueue;
 use crate::engine::exits::{Exit, Parcel};
-use crate::engine::fabric::{Ahead, Alarm, Event, Fabric, LinkFabric, PartEnd, StageEvent};
+use crate::engine::fabric::{Ahead, Alarm, AnnouncedEvent, Event, Fabric, LinkFabric, PartEnd};
 use crate::routing::network::Limit;
 use crate::wire::link::{LinkCounts, LinkSpec, PlannedDrop};
 use crate::wire::packet::Packet;
@@ -165,8 +165,8 @@ impl<Q: EventQueue> Fabric for DomainFabric<Q> {
         self.links.change(now, self.place(link), change, spec, seed);
     }
 
-    fn take_stage_event(&mut self) -> Option<StageEvent> {
-        self.links.take_stage_event()
+    fn take_announced(&mut self) -> Option<AnnouncedEvent> {
+        self.links.take_announced()
     }
 
     fn add_copy(&mut self, now: Time, link: u32, packet: Packet) {

@@ -80,9 +80,9 @@ pub(crate) enum Event {
     /// A link for which a host requested a wake-up may be idle, or may have room.
     Idle(u32),
     /// A stage let a packet out or doubles one, or a packet arrived over a link that a host waits for or that has a queue
-    /// to replay: see `Fabric::take_stage_event`. The packet is not part of the event, so that other events stay in
+    /// to replay: see `Fabric::take_announced`. The packet is not part of the event, so that other events stay in
     /// registers.
-    AtStage,
+    Announced,
     /// An alarm went off.
     Alarm(Alarm),
 }
@@ -93,13 +93,13 @@ enum LinkTurn {
     Done,
     /// A link for which a host requested a wake-up may be idle, or may have room.
     Idle,
-    /// There is an event that `take_stage_event` returns.
+    /// There is an event that `take_announced` returns.
     Announced,
 }
 
-/// An event at the far end of a link, which [`Event::AtStage`] announces, other than a packet that continues on its route.
+/// An event at the far end of a link, which [`Event::Announced`] announces. It is not a packet that continues on its route.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum StageEvent {
+pub(crate) enum AnnouncedEvent {
     /// A packet is at its host.
     Delivered(Packet),
     /// A packet is at the interface of its host and waits for an interrupt.
@@ -170,8 +170,8 @@ pub(crate) trait Fabric {
     /// Changes `link`, whose spec says that it changes. `spec` has the new rate and delay; random losses are drawn with
     /// `seed`.
     fn change(&mut self, now: Time, link: u32, change: Change, spec: &LinkSpec, seed: u64);
-    /// Takes the event of a stage that [`Event::AtStage`] announced.
-    fn take_stage_event(&mut self) -> Option<StageEvent>;
+    /// Takes the event that [`Event::Announced`] announced.
+    fn take_announced(&mut self) -> Option<AnnouncedEvent>;
     /// Adds the second copy of a packet that crossed `link`.
     fn add_copy(&mut self, now: Time, link: u32, packet: Packet);
     /// Adds scripted drops to `link`.
@@ -230,7 +230,7 @@ pub(crate) struct LinkFabric<Q> {
     stages: Vec<Stage>,
     first_alarm: usize,
     /// The announced event.
-    stage_event: Option<StageEvent>,
+    announced: Option<AnnouncedEvent>,
     /// Memory of the links whose queues share it, and the links of each router with shared memory.
     memories: BTreeMap<u32, SharedMemory>,
     sharers: BTreeMap<NodeId, Vec<u32>>,
@@ -288,7 +288,7 @@ impl<Q: EventQueue> LinkFabric<Q> {
             links,
             stages,
             first_alarm: leaves,
-            stage_event: None,
+            announced: None,
             memories,
             sharers,
             routes: Vec::new(),
@@ -698,7 +698,7 @@ impl<Q: EventQueue> LinkFabric<Q> {
         let number = number.unwrap_or_else(|| stage.next_number());
         stage.add(now, number, packet);
         self.refresh_stage(place);
-        self.stage_event = is_doubled.then_some(StageEvent::Doubled(from as u32, packet));
+        self.announced = is_doubled.then_some(AnnouncedEvent::Doubled(from as u32, packet));
         is_doubled
     }
 
@@ -729,9 +729,9 @@ impl<Q: EventQueue> LinkFabric<Q> {
             };
         }
         let Some(packet) = due else { return false };
-        self.stage_event = match self.routes[packet.route() as usize] {
-            AT_HOST => Some(StageEvent::Delivered(packet)),
-            AT_INTERFACE => Some(StageEvent::AtInterface(packet)),
+        self.announced = match self.routes[packet.route() as usize] {
+            AT_HOST => Some(AnnouncedEvent::Delivered(packet)),
+            AT_INTERFACE => Some(AnnouncedEvent::AtInterface(packet)),
             onward => {
                 match onward >= FUSED {
                     true => self.enter_fused(now, onward, &packet),
@@ -740,7 +740,7 @@ impl<Q: EventQueue> LinkFabric<Q> {
                 None
             }
         };
-        self.stage_event.is_some()
+        self.announced.is_some()
     }
 
     /// Handles a packet that arrives at the far end of link `from`. Returns an event if it concerns a host.
@@ -768,7 +768,7 @@ impl<Q: EventQueue> LinkFabric<Q> {
             self.exits.depart(from as u32, packet, &self.routes);
             return None;
         }
-        self.divert(now, from, onward, packet.in_words()).then_some(Event::AtStage)
+        self.divert(now, from, onward, packet.in_words()).then_some(Event::Announced)
     }
 
     /// Handles the event of a link for which a wake-up is requested, or whose queue is to be replayed once its wire is
@@ -789,8 +789,8 @@ impl<Q: EventQueue> LinkFabric<Q> {
         match self.arrive(now, leaf, packet) {
             None => return LinkTurn::Done,
             // A packet in the result would be in memory in `next`, for all events.
-            Some(Event::Delivered(packet)) => self.stage_event = Some(StageEvent::Delivered(packet)),
-            Some(Event::AtInterface(packet)) => self.stage_event = Some(StageEvent::AtInterface(packet)),
+            Some(Event::Delivered(packet)) => self.announced = Some(AnnouncedEvent::Delivered(packet)),
+            Some(Event::AtInterface(packet)) => self.announced = Some(AnnouncedEvent::AtInterface(packet)),
             Some(_) => {}
         }
         LinkTurn::Announced
@@ -964,7 +964,7 @@ impl<Q: EventQueue> Fabric for LinkFabric<Q> {
                 // Leaves beyond the links are stages, and then alarms.
                 if leaf < self.first_alarm {
                     if self.leave_stage(now, leaf - self.links.len()) {
-                        return Some((now, Event::AtStage));
+                        return Some((now, Event::Announced));
                     }
                     continue;
                 }
@@ -989,7 +989,7 @@ impl<Q: EventQueue> Fabric for LinkFabric<Q> {
             }
             match self.next_of_link(now, leaf) {
                 LinkTurn::Idle => return Some((now, Event::Idle(leaf as u32))),
-                LinkTurn::Announced => return Some((now, Event::AtStage)),
+                LinkTurn::Announced => return Some((now, Event::Announced)),
                 LinkTurn::Done => {}
             }
         }
@@ -1049,8 +1049,8 @@ impl<Q: EventQueue> Fabric for LinkFabric<Q> {
         }
     }
 
-    fn take_stage_event(&mut self) -> Option<StageEvent> {
-        self.stage_event.take()
+    fn take_announced(&mut self) -> Option<AnnouncedEvent> {
+        self.announced.take()
     }
 
     fn add_copy(&mut self, now: Time, link: u32, packet: Packet) {

@@ -6,7 +6,7 @@
 
 use crate::config::{Change, Discipline, RunConfig};
 use crate::engine::fabric::{
-    AT_HOST, AT_INTERFACE, Ahead, Alarm, CalendarFabric, Event, Fabric, StageEvent, TreeFabric,
+    AT_HOST, AT_INTERFACE, Ahead, Alarm, AnnouncedEvent, CalendarFabric, Event, Fabric, TreeFabric,
 };
 use crate::physics::PhysicsViolation;
 use crate::records::{CLASSES, Records};
@@ -186,7 +186,7 @@ pub(crate) struct TwoEventFabric {
     serial: u64,
     alarms: [Time; Alarm::ALL.len()],
     dropped: Vec<Packet>,
-    stage_event: Option<StageEvent>,
+    announced: Option<AnnouncedEvent>,
     /// The transmission that begins is that of a packet that did not wait.
     is_direct: bool,
     events: u64,
@@ -492,7 +492,7 @@ impl TwoEventFabric {
     }
 
     /// Takes the packet that leaves the stage of `link` now, if there is one.
-    fn take_stage_event(&mut self, now: Time, link: u32) -> Option<Packet> {
+    fn take_of_stage(&mut self, now: Time, link: u32) -> Option<Packet> {
         let Port { staged, numbers, counts, .. } = &mut self.ports[link as usize];
         let due = (0..staged.len()).filter(|&place| staged[place].at <= now);
         let next = due.min_by_key(|&place| (staged[place].at, staged[place].order))?;
@@ -517,8 +517,8 @@ impl TwoEventFabric {
             port.numbers[0]
         });
         self.add_to_stage(now, link, number, packet);
-        self.stage_event = is_doubled.then_some(StageEvent::Doubled(link, packet));
-        is_doubled.then_some(Event::AtStage)
+        self.announced = is_doubled.then_some(AnnouncedEvent::Doubled(link, packet));
+        is_doubled.then_some(Event::Announced)
     }
 
     /// Lets a packet that crossed `link` continue on its route. Returns the event if it is at its host.
@@ -683,7 +683,7 @@ impl Fabric for TwoEventFabric {
             serial: 0,
             alarms: [Time::NEVER; Alarm::ALL.len()],
             dropped: Vec::new(),
-            stage_event: None,
+            announced: None,
             is_direct: false,
             events: 0,
         }
@@ -752,7 +752,7 @@ impl Fabric for TwoEventFabric {
                     }
                 }
                 Kind::Leaves(link) => {
-                    let packet = self.take_stage_event(now, link);
+                    let packet = self.take_of_stage(now, link);
                     if let Some(event) = packet.and_then(|packet| self.pass_on(now, link, packet)) {
                         return Some((now, event));
                     }
@@ -869,8 +869,8 @@ impl Fabric for TwoEventFabric {
         }
     }
 
-    fn take_stage_event(&mut self) -> Option<StageEvent> {
-        self.stage_event.take()
+    fn take_announced(&mut self) -> Option<AnnouncedEvent> {
+        self.announced.take()
     }
 
     fn add_copy(&mut self, now: Time, link: u32, packet: Packet) {

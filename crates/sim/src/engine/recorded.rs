@@ -2,7 +2,7 @@
 //! same times to a [`LiveNetwork`](crate::LiveNetwork) and compare.
 
 use crate::config::{Change, RunConfig};
-use crate::engine::fabric::{Ahead, Alarm, Event, Fabric, StageEvent, TreeFabric};
+use crate::engine::fabric::{Ahead, Alarm, AnnouncedEvent, Event, Fabric, TreeFabric};
 use crate::live::Offered;
 use crate::physics::PhysicsViolation;
 use crate::records::LinkTable;
@@ -140,9 +140,9 @@ impl Fabric for Recorded {
         Some((at, event))
     }
 
-    fn take_stage_event(&mut self) -> Option<StageEvent> {
-        let event = self.inner.take_stage_event()?;
-        if let StageEvent::Delivered(packet) | StageEvent::AtInterface(packet) = event {
+    fn take_announced(&mut self) -> Option<AnnouncedEvent> {
+        let event = self.inner.take_announced()?;
+        if let AnnouncedEvent::Delivered(packet) | AnnouncedEvent::AtInterface(packet) = event {
             self.note_delivery(&packet);
         }
         Some(event)
