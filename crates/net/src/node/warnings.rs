@@ -1,6 +1,7 @@
 //! Warnings about the choice of a controller on the paths of the open associations.
 
 use super::Node;
+use super::controller::FlowFacts;
 use crate::carrier::Carrier;
 use crate::line::LineSource;
 
@@ -13,6 +14,17 @@ impl<C: Carrier> Node<C> {
         let mut defaults = config.controller.wire_defaults(&config.registry);
         if config.line_source == LineSource::Assumed && defaults.any(|wire| wire.needs_line_rate) {
             warnings.push(format!("no interface reports its rate, so {rate} is assumed; set it with --line-rate"));
+        }
+        if let Ok(cc) = config.controller.build(&config.registry, 1400, &FlowFacts::default(), rate) {
+            let name = &config.controller.name;
+            if cc.needs().telemetry {
+                warnings.push(format!(
+                    "{name} follows telemetry of routers, and none reaches it here: its window is constant"
+                ));
+            }
+            if cc.desired_rate().is_some() {
+                warnings.push(format!("{name} requests its rate from routers, and no request leaves this host"));
+            }
         }
         let longest = self.peers.keys().filter_map(|&association| self.carrier.round_trip(association)).max();
         let (Some(round_trip), true) = (longest, config.line_source != LineSource::Set) else { return warnings };
@@ -51,6 +63,14 @@ mod tests {
         assert_eq!(warnings("rtcp", Dur::from_ms(20), LineSource::Set), [""; 0]);
         assert_eq!(warnings("rtcp", Dur::from_us(100), of_interface()), [""; 0]);
         assert_eq!(warnings("rc3", Dur::from_ms(20), LineSource::Assumed), [""; 0]);
+    }
+
+    #[test]
+    fn controllers_that_follow_routers_cause_a_warning() {
+        let of = |controller| warnings(controller, Dur::from_us(100), LineSource::Set);
+        assert!(of("hpcc")[0].starts_with("hpcc follows telemetry of routers, and none reaches it here"));
+        assert!(of("rcp")[0].starts_with("rcp requests its rate from routers, and no request leaves this host"));
+        assert_eq!(of("dcqcn"), [""; 0]);
     }
 
     #[test]
