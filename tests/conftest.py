@@ -97,6 +97,7 @@ NEEDS = (
     (r"chromium", "chromium: `apt-get install chromium`"),
     (r"tshark", "tshark: `apt-get install tshark`"),
     (r'"ip"|\bip, tc|iproute2|network namespaces', "ip and tc: `apt-get install iproute2`"),
+    (r"needs git", "git: `apt-get install git`"),
     (r"aioquic", "aioquic: `pip install aioquic`"),
     (r"SPARELANE_MAPS", "the maps of the Internet Topology Zoo: `.ci/maps`"),
     (r"^needs Linux", "Linux"),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -151,6 +152,7 @@ def test_a_folder_without_htsim_is_rejected(checkout: Path, monkeypatch: pytest.
         htsim_folder(checkout)
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 def test_the_commit_of_a_checkout_is_recorded(checkout: Path) -> None:
     git(checkout.parent, "init", "-q")
     git(checkout.parent, "add", ".")
@@ -167,6 +169,11 @@ def test_the_commit_of_a_checkout_is_recorded(checkout: Path) -> None:
     assert htsim_commit(checkout) == commit
     (checkout / "sim" / "tcp.cpp").write_text("// changed", encoding="ascii")
     assert htsim_commit(checkout) == f"{commit} with local changes"
+
+
+def test_without_git_the_commit_is_unknown(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert htsim_commit(checkout) == "unknown"
 
 
 # ---- Compiling htsim ------------------------------------------------------------------------------------------------
