@@ -147,6 +147,10 @@ impl<L: TrialLaw + 'static> CongestionControl for TrialController<L> {
         self.roll(cx);
     }
 
+    fn reacts_to_marks(&self) -> bool {
+        false
+    }
+
     fn limits(&self) -> Limits {
         Limits { cwnd_bytes: WINDOW_SEGMENTS * self.packets.mss_bytes, pacing: Some(self.rate) }
     }

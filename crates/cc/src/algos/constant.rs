@@ -51,6 +51,10 @@ impl CongestionControl for Constant {
 
     fn on_congestion(&mut self, _event: Congestion, _cx: &mut Cx<'_>) {}
 
+    fn reacts_to_marks(&self) -> bool {
+        false
+    }
+
     fn limits(&self) -> Limits {
         self.limits
     }

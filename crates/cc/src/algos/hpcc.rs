@@ -244,6 +244,10 @@ impl CongestionControl for Hpcc {
         self.is_stopped |= matches!(event, Congestion::Timeout { .. });
     }
 
+    fn reacts_to_marks(&self) -> bool {
+        false
+    }
+
     fn limits(&self) -> Limits {
         let mss_bytes = self.packet.mss_bytes;
         let segments = (self.window / self.packet.wire_bytes() as f64).ceil().max(1.0) as u64;

@@ -216,6 +216,10 @@ impl CongestionControl for Rapid {
         }
     }
 
+    fn reacts_to_marks(&self) -> bool {
+        false
+    }
+
     fn limits(&self) -> Limits {
         Limits { cwnd_bytes: self.window_bytes, pacing: None }
     }

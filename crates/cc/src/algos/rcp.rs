@@ -89,6 +89,10 @@ impl CongestionControl for Rcp {
         }
     }
 
+    fn reacts_to_marks(&self) -> bool {
+        false
+    }
+
     fn limits(&self) -> Limits {
         Limits { cwnd_bytes: self.cwnd_bytes, pacing: Some(self.rate) }
     }

@@ -177,7 +177,9 @@ fn scalable_schemes(facts: &Facts<'_>, warnings: &Warnings) {
         let made = scheme.any_controller();
         let needs = made.as_ref().map(|cc| cc.needs()).unwrap_or_default();
         let (name, controller) = (&scheme.name, scheme.controller.name);
-        let ignores_marks = made.as_ref().is_ok_and(|cc| !cc.reacts_to_marks());
+        // Telemetry keeps queues short without marks. In a lossless network, such packets may still be ECN-capable so that
+        // queues treat them as those of others.
+        let ignores_marks = made.as_ref().is_ok_and(|cc| !cc.reacts_to_marks()) && !needs.telemetry;
         if ignores_marks && !matches!(scheme.transport.ecn, Ecn::Off | Ecn::L4s) {
             warnings.add(format!(
                 "scheme.{name}: transport.ecn makes packets ECN-capable, but \"{controller}\" does not react to marks, so a \

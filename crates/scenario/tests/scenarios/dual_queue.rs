@@ -1,6 +1,7 @@
 //! Coupled dual queues from end to end: DCTCP in the L queue beside CUBIC in the C queue.
 
 use super::run;
+use sparelane_cc::Registry;
 use sparelane_scenario::{Scenario, Source};
 use sparelane_sim::Records;
 
@@ -203,7 +204,11 @@ fn warnings(queue: &str, scheme: &str) -> Vec<String> {
          bottleneck_delay = \"5ms\"\n[queue]\nkind = \"dualpi2\"\n{queue}\n[scheme.x]\n{scheme}\n[workload]\n\
          kind = \"bulk\"\nsize = \"1MB\"\n"
     );
-    let scenario = Scenario::parse(&text, &Source::at(std::path::Path::new("x.toml")), &[]).expect("a scenario");
+    warnings_of(&text)
+}
+
+fn warnings_of(text: &str) -> Vec<String> {
+    let scenario = Scenario::parse(text, &Source::at(std::path::Path::new("x.toml")), &[]).expect("a scenario");
     scenario.warnings().to_vec()
 }
 
@@ -227,8 +232,32 @@ fn a_warning_says_if_a_controller_whose_packets_are_ecn_capable_ignores_marks() 
         let scheme = format!("controller = \"{controller}\"\ntransport = {{ ecn = \"{ecn}\" }}");
         warnings("", &scheme).into_iter().filter(|warning| warning.contains("does not react to marks")).count()
     };
-    for (controller, warned) in [("bbr3", 1), ("bbr", 1), ("swift", 1), ("cubic", 0), ("copa", 0)] {
+    for (controller, warned) in [("bbr3", 1), ("bbr", 1), ("swift", 1), ("rapid", 1), ("cubic", 0), ("copa", 0)] {
         assert_eq!((of(controller, "classic"), of(controller, "off")), (warned, 0), "{controller}");
+    }
+}
+
+/// Four flows at 20 Mb/s whose packets are marked once this many wait in the queue, which holds 60.
+fn marked_from(controller: &str, packets: u32) -> String {
+    format!(
+        "duration = \"3s\"\nseed = 1\n[topology]\nkind = \"dumbbell\"\npairs = 1\nbottleneck_rate = \"20Mbps\"\n\
+         bottleneck_delay = \"10ms\"\n[queue]\nkind = \"fifo\"\nlimit = \"60packets\"\nmark_at = \"{packets}packets\"\n\
+         [scheme.x]\ncontroller = \"{controller}\"\ntransport = {{ ecn = \"accurate\" }}\n[workload]\nkind = \"bulk\"\n\
+         flows = 4\nsize = \"unlimited\"\n"
+    )
+}
+
+/// `rcp` takes its rate from routers, and a queue that computes rates has its own kind of network. `hpcc` has its telemetry
+/// in place of marks.
+#[test]
+fn marks_change_the_flows_of_exactly_the_controllers_without_that_warning() {
+    let all = Registry::built_in();
+    for controller in all.all().iter().map(|controller| controller.name).filter(|name| !["hpcc", "rcp"].contains(name))
+    {
+        let text = marked_from(controller, 1);
+        let is_warned = warnings_of(&text).iter().any(|warning| warning.contains("does not react to marks"));
+        let is_same = run(&text).flows == run(&marked_from(controller, 60)).flows;
+        assert_eq!(is_warned, is_same, "{controller}");
     }
 }
 
