@@ -46,6 +46,7 @@ export class EngineError extends Error {
 }
 
 interface Pending {
+  message: ToWorker;
   resolve(result: unknown): void;
   reject(error: EngineError): void;
 }
@@ -153,8 +154,9 @@ export class Engine {
   #call<Name extends CallName>(name: Name, ...given: Calls[Name]["arguments"]): Promise<Calls[Name]["result"]> {
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
-      this.#pending.set(id, { resolve: resolve as (result: unknown) => void, reject });
-      this.#caller.postMessage({ type: "call", id, name, arguments: given });
+      const message: ToWorker = { type: "call", id, name, arguments: given };
+      this.#pending.set(id, { message, resolve: resolve as (result: unknown) => void, reject });
+      this.#caller.postMessage(message);
     });
   }
 
@@ -171,18 +173,26 @@ export class Engine {
         this.#pending.get(data.id)?.resolve(data.result);
         this.#pending.delete(data.id);
       } else if (data.type === "error") {
-        this.#restart(data.message);
+        this.#restart(data.message, data.id);
       }
     };
-    port.onerror = (event) => this.#restart(event.message);
+    port.onerror = (event) => this.#restart(event.message, null);
     return port;
   }
 
-  /** Replaces the worker of calls, whose engine has failed, and fails the calls that wait for it. */
-  #restart(message: string): void {
+  /**
+   * Replaces the worker of calls, whose engine has failed in the call `id`. That call fails. The new worker gets the others
+   * that wait. Without a call, the engine did not start, and all fail.
+   */
+  #restart(message: string, id: number | null): void {
+    this.#caller.onmessage = null;
+    this.#caller.onerror = null;
     this.#caller.terminate();
     this.#caller = this.#openCaller();
-    this.#fail(message);
+    if (id === null) return this.#fail(message);
+    this.#pending.get(id)?.reject(new EngineError(message));
+    this.#pending.delete(id);
+    this.#pending.forEach((waiting) => this.#caller.postMessage(waiting.message));
   }
 
   #fail(message: string): void {

@@ -2,18 +2,21 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import { Engine, type Port } from "../client.ts";
 import { compare } from "../compare.ts";
 import { tomlOf } from "../core.ts";
 import {
   type Catalogue,
   type Edited,
   type Estimate,
+  type FromWorker,
   type Mistake,
   PacketFate,
   PacketKind,
   type Parsed,
   type RunResults,
   type ShippedScenario,
+  type ToWorker,
 } from "../protocol.ts";
 import { core, engine, results } from "./start.ts";
 
@@ -267,4 +270,42 @@ test("a cancelled run ends at once, and the next one works", async () => {
 test("mistakes of a run are its outcome", async () => {
   const outcome = await client.run("nonsense").outcome;
   assert.ok(outcome.type === "mistakes" && outcome.mistakes[0]!.line === 1, JSON.stringify(outcome));
+});
+
+/** A worker that fails in the call of a text, and answers others with the text. */
+function failingPort(sent: ToWorker[], bad: string): Port {
+  const port: Port = {
+    postMessage: (message) => {
+      sent.push(message);
+      if (message.type !== "call") return;
+      const [text] = message.arguments as string[];
+      const answer: FromWorker =
+        text === bad
+          ? { type: "error", id: message.id, message: "failed" }
+          : { type: "result", id: message.id, result: text as never };
+      setTimeout(() => port.onmessage?.({ data: answer } as MessageEvent<FromWorker>));
+    },
+    terminate: () => {},
+    onmessage: null,
+    onerror: null,
+  };
+  return port;
+}
+
+test("a call that fails does not fail those that were made before its failure was known", async () => {
+  const sent: ToWorker[] = [];
+  let opened = 0;
+  const open = () => {
+    opened += 1;
+    return failingPort(sent, "bad");
+  };
+  const failing = new Engine({} as WebAssembly.Module, open);
+  const calls = ["good", "bad", "better"].map((text) => failing.parse(text));
+  const answers = await Promise.allSettled(calls);
+  assert.deepEqual(
+    answers.map((answer) => (answer.status === "fulfilled" ? answer.value : String(answer.reason))),
+    ["good", "EngineError: failed", "better"],
+  );
+  assert.equal(opened, 2);
+  failing.close();
 });
