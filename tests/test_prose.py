@@ -84,7 +84,7 @@ def test_the_limits_hold_for_the_tree_as_a_whole(text: str, passes: bool) -> Non
     assert report.passes is passes
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 def test_the_command_fails_and_lists_places_if_a_limit_is_exceeded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

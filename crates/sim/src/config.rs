@@ -259,8 +259,8 @@ pub enum Routing {
     /// Each packet picks a next hop at random at every router, in each direction. Packets of a flow overtake each other.
     /// A flow uses at most [`MAX_SPRAYED_PATHS`](crate::MAX_SPRAYED_PATHS) paths in each direction.
     Spray,
-    /// As [`Spray`](Routing::Spray), but the packets of a flow take its paths in turn, in each direction, in an order that
-    /// the flow draws.
+    /// Like [`Spray`](Routing::Spray), but the packets of a flow take its paths in turn. The flow draws the order of the
+    /// paths in each direction.
     SprayRoundRobin,
 }
 

@@ -132,12 +132,11 @@ impl<Q: EventQueue + Send + 'static> Domains<Q> {
         let sides = Sides::of(cables.flat_map(|[a, b]| [[a, b], [b, a]]));
         let count = partition.domains as u16;
         let threads = threads.clamp(1, partition.domains);
-        let domains =
-            built((0..count).map(|domain| (domain, parts.of_domain())).collect(), threads, |(domain, parts)| {
-                let links = Arc::clone(&parts.layout.links);
-                let fabric = DomainFabric::of([domain, count], &links, &sides, parts.seed(), parts.stop());
-                Domain { world: World::of(fabric, parts), events: 0 }
-            });
+        let of_domains = (0..count).map(|domain| (domain, parts.of_domain())).collect();
+        let domains = built(of_domains, threads, |(domain, own)| {
+            let fabric = DomainFabric::of([domain, count], &own.layout.links, &sides, own.seed(), own.stop());
+            Domain { world: World::of(fabric, own), events: 0 }
+        });
         Domains {
             domains,
             pace: Pace::new(threads),
@@ -186,11 +185,6 @@ impl<Q: EventQueue + Send + 'static> Domains<Q> {
     fn crossing_view(&self, ends: [(u16, u32); 2]) -> FlowView<'_> {
         let [sender, receiver] = ends.map(|(domain, slot)| self.domains[usize::from(domain)].world.end_in(slot));
         sender.view(receiver)
-    }
-
-    /// The domain of the sending node of a link.
-    fn owner(&self, link: u32) -> usize {
-        self.sides.owner(link)
     }
 
     /// Events at hosts since the run began.
@@ -292,17 +286,15 @@ impl<Q: EventQueue + Send + 'static> Domains<Q> {
 
 /// Builds each of `parts` with `build`, on this number of threads. Returns the results in order.
 fn built<P: Send, D: Send>(parts: Vec<P>, threads: usize, build: impl Fn(P) -> D + Sync) -> Vec<D> {
-    let each = parts.len().div_ceil(threads).max(1);
+    let each = parts.len().div_ceil(threads);
     let mut parts = parts.into_iter();
-    let chunks: Vec<Vec<P>> = std::iter::from_fn(|| Some(parts.by_ref().take(each).collect()))
-        .take_while(|chunk: &Vec<P>| !chunk.is_empty())
-        .collect();
     thread::scope(|scope| {
         let build = &build;
-        let builders: Vec<_> = chunks
-            .into_iter()
-            .map(|chunk| scope.spawn(move || chunk.into_iter().map(build).collect::<Vec<D>>()))
-            .collect();
+        let mut start = |_| {
+            let own: Vec<P> = parts.by_ref().take(each).collect();
+            scope.spawn(move || own.into_iter().map(build).collect::<Vec<D>>())
+        };
+        let builders: Vec<_> = (0..threads).map(&mut start).collect();
         builders.into_iter().flat_map(|builder| builder.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
     })
 }
@@ -528,12 +520,12 @@ impl<Q: EventQueue + Send + 'static> Inside for Domains<Q> {
     }
 
     fn backlog_bytes(&mut self, link: u32) -> u64 {
-        let (owner, now) = (self.owner(link), self.now);
+        let (owner, now) = (self.sides.owner(link), self.now);
         self.domains[owner].world.fabric.backlog_bytes(now, link)
     }
 
     fn explicit_rate(&self, link: u32) -> Option<Rate> {
-        self.domains[self.owner(link)].world.fabric.explicit_rate(self.now, link)
+        self.domains[self.sides.owner(link)].world.fabric.explicit_rate(self.now, link)
     }
 
     fn counts(&mut self, link: u32) -> LinkCounts {

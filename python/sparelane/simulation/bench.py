@@ -119,9 +119,16 @@ def measure(topology: Path, duration: str, ssthresh_segments: int | None) -> Tim
         ScenarioError: the workload cannot be run.
     """
     memory.reset_peak()
-    return _timed_run(topology.stem, simulate.prepare(scenario_text(topology, duration, ssthresh_segments), threads=1))[
-        0
-    ]
+    prepared = simulate.prepare(scenario_text(topology, duration, ssthresh_segments), threads=1)
+    timing, _ = _timed_run(topology.stem, prepared)
+    return timing
+
+
+def _built(scenario: str) -> tuple[simulate.Prepared, float]:
+    """A simulation that is ready to run on one thread, and the time to build it in seconds."""
+    began_s = time.perf_counter()
+    prepared = simulate.prepare(scenario, threads=1)
+    return prepared, time.perf_counter() - began_s
 
 
 def _timed_run(name: str, prepared: simulate.Prepared) -> tuple[Timing, Totals]:
@@ -134,8 +141,8 @@ def _timed_run(name: str, prepared: simulate.Prepared) -> tuple[Timing, Totals]:
     return Timing(name, totals["events"], totals["packet_hops"], cpu_s, wall_s, peak_mb), totals
 
 
-LADDER_TEMPLATE = """\
-title = "fat tree of {k} ports"
+# The fat tree of the runs below.
+FAT_TREE_TEMPLATE = """\
 duration = {duration}
 seed = 1
 routing = "ecmp"
@@ -152,12 +159,16 @@ limit = "100packets"
 
 [scheme.tcp]
 controller = "newreno"
-initial_window = 10
+"""
+
+LADDER_TEMPLATE = f"""\
+title = "fat tree of {{k}} ports"
+{FAT_TREE_TEMPLATE}initial_window = 10
 
 [workload]
 kind = "poisson"
 load = 0.3
-sizes = {{ kind = "fixed", size = "20packets" }}
+sizes = {{{{ kind = "fixed", size = "20packets" }}}}
 """
 
 # The number of ports of the routers in each fat tree, and its default duration.
@@ -212,35 +223,17 @@ def measure_fat_tree(ports: int, duration: str) -> FatTreeTiming:
 def _timed_fat_tree(ports: int, duration: str) -> tuple[Timing, float, Totals]:
     """The timing of a fat tree, the time to build it in seconds, and the totals of its run."""
     memory.reset_peak()
-    began_s = time.perf_counter()
-    prepared = simulate.prepare(LADDER_TEMPLATE.format(k=ports, duration=_duration_value(duration)), threads=1)
-    build_s = time.perf_counter() - began_s
+    prepared, build_s = _built(LADDER_TEMPLATE.format(k=ports, duration=_duration_value(duration)))
     timing, totals = _timed_run(f"fat-tree-{ports}", prepared)
     return timing, build_s, totals
 
 
-MILLION_TEMPLATE = """\
+MILLION_TEMPLATE = f"""\
 title = "many open flows"
-duration = {duration}
-seed = 1
-routing = "ecmp"
-
-[topology]
-kind = "fat-tree"
-k = {k}
-rate = "10Gbps"
-delay = "1us"
-
-[queue]
-kind = "fifo"
-limit = "100packets"
-
-[scheme.tcp]
-controller = "newreno"
-
+{FAT_TREE_TEMPLATE}
 [workload]
 kind = "bulk"
-flows = {flows}
+flows = {{flows}}
 pairs = "random"
 """
 
@@ -300,9 +293,7 @@ def measure_open_flows(size: Million, duration: str | None = None) -> OpenFlowsT
     text = MILLION_TEMPLATE.format(
         k=size.ports, flows=size.flows, duration=_duration_value(size.duration if duration is None else duration)
     )
-    began_s = time.perf_counter()
-    prepared = simulate.prepare(text, threads=1)
-    build_s = time.perf_counter() - began_s
+    prepared, build_s = _built(text)
     built_mb = memory.peak_bytes() / 1e6
     timing, totals = _timed_run(f"open-flows-{size.ports}", prepared)
     return OpenFlowsTiming(size.ports, size.ports**3 // 4, totals["peak_open_flows"], build_s, built_mb, timing)

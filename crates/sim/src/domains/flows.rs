@@ -40,6 +40,11 @@ impl Crossing {
     fn is_in_one_domain(&self) -> bool {
         self.ends[0] == self.ends[1]
     }
+
+    /// The domains and slots of its entries.
+    fn entries(&self) -> &[(u16, u32)] {
+        if self.is_in_one_domain() { &self.ends[..1] } else { &self.ends }
+    }
 }
 
 /// The flows of a run.
@@ -51,7 +56,7 @@ pub(super) struct Flows {
     planned: u32,
     /// Planned flows that have no row yet.
     without_row: VecDeque<FlowSpec>,
-    /// For each planned flow, by number: its state while it is open, if its packets pass through several domains.
+    /// The open flows whose packets pass through several domains, by number. All other planned flows have `None`.
     crossing: Vec<Option<Box<Crossing>>>,
     /// The numbers of those whose sender is done.
     done: Vec<u32>,
@@ -148,8 +153,7 @@ impl Flows {
 
     /// Frees the slots and the routes of a flow.
     fn free<Q: EventQueue>(&self, crossing: &Crossing, worlds: Worlds<'_, '_, Q>) {
-        let places = if crossing.is_in_one_domain() { 1 } else { 2 };
-        for &(domain, slot) in &crossing.ends[..places] {
+        for &(domain, slot) in crossing.entries() {
             worlds[usize::from(domain)].free_slot(slot);
         }
         for &(domain, at, entries) in &crossing.parts {
@@ -225,9 +229,8 @@ impl Flows {
 
 /// Packets of a flow in the network.
 fn in_network<Q: EventQueue>(crossing: &Crossing, worlds: &[&mut World<DomainFabric<Q>>]) -> u32 {
-    let places = if crossing.is_in_one_domain() { 1 } else { 2 };
-    let ends = crossing.ends[..places].iter();
-    let at_ends = ends.map(|&(domain, slot)| worlds[usize::from(domain)].end_in(slot).in_network());
+    let entries = crossing.entries().iter();
+    let at_ends = entries.map(|&(domain, slot)| worlds[usize::from(domain)].end_in(slot).in_network());
     at_ends.fold(0, u32::wrapping_add).wrapping_sub(crossing.lost_packets)
 }
 

@@ -58,7 +58,7 @@ struct End {
 struct Part {
     domain: u16,
     /// The places of its links on the route.
-    links: Range<u32>,
+    links: Range<usize>,
     /// True if the route ends here, at a host.
     is_last: bool,
     /// Its position once it is allotted.
@@ -171,9 +171,8 @@ impl Outline {
                         flow: if next.is_last { slot } else { PASSING + self.id },
                     },
                 };
-                let range = part.links.start as usize..part.links.end as usize;
-                let entry = range.start.checked_sub(1).map(|before| links[before]);
-                world.fabric.set_part(now, part.at.load(Ordering::Relaxed), entry, &links[range], end);
+                let entry = part.links.start.checked_sub(1).map(|before| links[before]);
+                world.fabric.set_part(now, part.at.load(Ordering::Relaxed), entry, &links[part.links.clone()], end);
             }
         }
         let ends = match self.ends.each_ref().map(|end| end.domain == domain) {
@@ -197,7 +196,7 @@ impl Outline {
 /// The parts of a route over `links`.
 fn parts_of(links: &[u32], sides: &Sides) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
-    for (place, &link) in (0..).zip(links) {
+    for (place, &link) in links.iter().enumerate() {
         let domain = sides.domains(link)[0];
         match parts.last_mut() {
             Some(part) if part.domain == domain => part.links.end = place + 1,

@@ -89,7 +89,7 @@ pub(crate) enum Event {
 
 /// The outcome of an event of a link for hosts.
 enum LinkTurn {
-    /// Nothing.
+    /// The event does not concern hosts.
     Done,
     /// A link for which a host requested a wake-up may be idle, or may have room.
     Idle,

@@ -297,7 +297,7 @@ impl Link {
         // Class 0 is not counted here: `counts` derives it, which keeps the counters' cache line out of the fast path.
         let start = self.busy_until.max(now);
         let wait = start - now;
-        if wait >= self.slow_path_from && self.needs_slow_path(wait) {
+        if self.takes_slow_path(wait) {
             // A copy: the address of the packet itself would keep it in memory on the fast path.
             return self.send_slow(now, packet.in_words(), dropped);
         }
@@ -307,8 +307,9 @@ impl Link {
     /// Returns true unless a plain FIFO link holds few packets and the wait is no new peak: such a packet fits for
     /// certain.
     #[inline(always)]
-    fn needs_slow_path(&self, wait: Dur) -> bool {
-        self.wire.len() >= self.exact_check.from_packets || wait > self.exact_check.peak_wait
+    fn takes_slow_path(&self, wait: Dur) -> bool {
+        let is_checked = wait >= self.slow_path_from;
+        is_checked && (self.wire.len() >= self.exact_check.from_packets || wait > self.exact_check.peak_wait)
     }
 
     /// Out of line: inlined, it would push the fast path out of the instruction cache. It calls other functions only, so

@@ -40,7 +40,7 @@ impl Link {
         let start = self.busy_until.max(now);
         let wait = start - now;
         // As in `send`, such a packet is neither dropped nor marked.
-        if packet.is_in_class_0() && (wait < self.slow_path_from || !self.needs_slow_path(wait)) {
+        if packet.is_in_class_0() && !self.takes_slow_path(wait) {
             self.transmit(start, packet);
             return Some(packet.onward(self.last_arrival()));
         }
