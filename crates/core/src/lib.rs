@@ -9,6 +9,7 @@ pub mod rate;
 pub mod ring;
 pub mod rng;
 pub mod seq;
+mod slots;
 pub mod time;
 
 pub use prefetch::{prefetch, prefetch_start};
@@ -16,4 +17,5 @@ pub use rate::Rate;
 pub use ring::Ring;
 pub use rng::{Domain, Stream, Streams};
 pub use seq::{Seq, widen};
+pub use slots::Slots;
 pub use time::{Dur, Time};

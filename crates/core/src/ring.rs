@@ -1,6 +1,7 @@
 //! A growing ring buffer with absolute positions.
 
 use crate::prefetch::prefetch;
+use crate::slots::Slots;
 
 /// Prefetches the item that follows a few positions after the oldest. At the wrap-around it prefetches a useless
 /// address, which is rare and cheaper than a check.
@@ -16,8 +17,7 @@ fn prefetch_after<T>(oldest: &T) {
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Ring<T> {
-    /// The slots; their number is a power of two.
-    slots: Box<[T]>,
+    slots: Slots<T>,
     head: u64,
     tail: u64,
 }
@@ -25,13 +25,7 @@ pub struct Ring<T> {
 impl<T: Copy + Default> Ring<T> {
     /// Creates an empty ring with room for `capacity` items, rounded up to a power of two.
     pub fn with_capacity(capacity: usize) -> Ring<T> {
-        let slots = capacity.max(4).next_power_of_two();
-        Ring { slots: vec![T::default(); slots].into_boxed_slice(), head: 0, tail: 0 }
-    }
-
-    #[inline(always)]
-    fn slot(&self, at: u64) -> usize {
-        at as usize & (self.slots.len() - 1)
+        Ring { slots: Slots::new(capacity.max(4)), head: 0, tail: 0 }
     }
 
     /// Returns the number of items.
@@ -55,7 +49,7 @@ impl<T: Copy + Default> Ring<T> {
     /// Returns true if one more item makes the ring grow.
     #[inline(always)]
     pub fn is_full(&self) -> bool {
-        self.len() >= self.slots.len() as u64
+        self.len() >= self.slots.len()
     }
 
     /// Returns the absolute position of the oldest item, which is the number of items ever popped.
@@ -80,32 +74,31 @@ impl<T: Copy + Default> Ring<T> {
     #[inline(always)]
     pub fn push_slot(&mut self) -> &mut T {
         if self.is_full() {
-            self.grow();
+            self.slots.double();
         }
-        let slot = self.slot(self.tail);
+        let at = self.tail;
         self.tail += 1;
-        &mut self.slots[slot]
+        &mut self.slots[at]
     }
 
     /// Returns the slot of the item that follows the oldest, with stale content if there is none.
     #[inline(always)]
     pub fn second_slot(&self) -> &T {
-        &self.slots[self.slot(self.head + 1)]
+        &self.slots[self.head + 1]
     }
 
     /// Returns the slot of the next pushed item, unless the ring grows before, with stale content.
     #[inline(always)]
     pub fn next_slot(&self) -> &T {
-        &self.slots[self.slot(self.tail)]
+        &self.slots[self.tail]
     }
 
     /// Removes the oldest item of a non-empty ring. The item can be read until the next push.
     #[inline(always)]
     pub fn pop_in_place(&mut self) -> &T {
         debug_assert!(!self.is_empty(), "popped an empty ring");
-        let slot = self.slot(self.head);
+        let item = &self.slots[self.head];
         self.head += 1;
-        let item = &self.slots[slot];
         prefetch_after(item);
         item
     }
@@ -116,7 +109,7 @@ impl<T: Copy + Default> Ring<T> {
         if self.is_empty() {
             return None;
         }
-        let item = &self.slots[self.slot(self.head)];
+        let item = &self.slots[self.head];
         self.head += 1;
         prefetch_after(item);
         Some(*item)
@@ -140,7 +133,7 @@ impl<T: Copy + Default> Ring<T> {
         // Binary search for the first item that stays.
         while unknown < stays {
             let middle = unknown + (stays - unknown) / 2;
-            if is_done(&self.slots[self.slot(middle)]) { unknown = middle + 1 } else { stays = middle }
+            if is_done(&self.slots[middle]) { unknown = middle + 1 } else { stays = middle }
         }
         self.head = stays;
     }
@@ -151,39 +144,31 @@ impl<T: Copy + Default> Ring<T> {
             return None;
         }
         self.tail -= 1;
-        Some(self.slots[self.slot(self.tail)])
+        Some(self.slots[self.tail])
     }
 
     /// Returns the oldest item.
     #[inline(always)]
     pub fn front(&self) -> Option<&T> {
-        if self.is_empty() { None } else { Some(&self.slots[self.slot(self.head)]) }
+        if self.is_empty() { None } else { Some(&self.slots[self.head]) }
     }
 
     /// Returns the slot of the oldest item, with stale content if the ring is empty.
     #[inline(always)]
     pub fn oldest_slot(&self) -> &T {
-        &self.slots[self.slot(self.head)]
+        &self.slots[self.head]
     }
 
     /// Returns the slot of the newest item, with stale content if the ring is empty.
     #[inline(always)]
     pub fn newest_slot(&self) -> &T {
-        &self.slots[self.slot(self.tail.wrapping_sub(1))]
+        &self.slots[self.tail.wrapping_sub(1)]
     }
 
     /// Returns the item at absolute position `at`, where `head() <= at < tail()`.
     #[inline(always)]
     pub fn at(&self, at: u64) -> T {
-        self.slots[self.slot(at)]
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self) {
-        // Two copies of the old slots, one after the other: the longer mask then finds each item in one of them.
-        let slots = [&*self.slots, &*self.slots].concat().into_boxed_slice();
-        self.slots = slots;
+        self.slots[at]
     }
 }
 

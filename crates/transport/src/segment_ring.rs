@@ -1,50 +1,44 @@
 //! A ring buffer of per-segment state, indexed by sequence number.
 
-use sparelane_core::Seq;
+use sparelane_core::{Seq, Slots};
 
 /// A value for each outstanding segment.
 ///
-/// The number of slots is a power of two, and the low bits of a sequence number select the slot. Values therefore stay
-/// in place when the oldest segment advances. The ring doubles when the outstanding segments no longer fit, and never
-/// shrinks.
+/// Values stay in place when the oldest segment advances. The ring doubles when the outstanding segments no longer fit,
+/// and never shrinks.
 #[derive(Clone, Debug)]
 pub(crate) struct SegmentRing<T> {
-    slots: Box<[T]>,
+    slots: Slots<T>,
 }
 
 impl<T: Copy + Default> SegmentRing<T> {
     /// Creates a ring of 16 slots.
     pub(crate) fn new() -> SegmentRing<T> {
-        SegmentRing { slots: Box::new([T::default(); 16]) }
-    }
-
-    #[inline(always)]
-    fn slot(&self, seq: Seq) -> usize {
-        seq as usize & (self.slots.len() - 1)
+        SegmentRing { slots: Slots::new(16) }
     }
 
     /// Returns the value of the outstanding segment `seq`.
     #[inline(always)]
     pub(crate) fn get(&self, seq: Seq) -> T {
-        self.slots[self.slot(seq)]
+        self.slots[seq]
     }
 
     /// Returns the slot of segment `seq`, with any content.
     #[inline(always)]
     pub(crate) fn slot_of(&self, seq: Seq) -> &T {
-        &self.slots[self.slot(seq)]
+        &self.slots[seq]
     }
 
     /// Returns the value of the outstanding segment `seq` for modification.
     #[inline(always)]
     pub(crate) fn get_mut(&mut self, seq: Seq) -> &mut T {
-        &mut self.slots[self.slot(seq)]
+        &mut self.slots[seq]
     }
 
     /// Sets the value of segment `seq`, given the `oldest` outstanding segment. The ring grows if needed.
     #[inline(always)]
     pub(crate) fn set(&mut self, oldest: Seq, seq: Seq, value: T) {
-        if (seq - oldest) as usize >= self.slots.len() {
+        if seq - oldest >= self.slots.len() {
             self.grow(seq - oldest);
         }
         *self.get_mut(seq) = value;
@@ -54,15 +48,14 @@ impl<T: Copy + Default> SegmentRing<T> {
     #[cold]
     #[inline(never)]
     fn grow(&mut self, above: Seq) {
-        while self.slots.len() as Seq <= above {
-            // Both halves get a copy of the old slots, so each value is valid whatever the additional index bit is.
-            self.slots = [&*self.slots, &*self.slots].concat().into_boxed_slice();
+        while self.slots.len() <= above {
+            self.slots.double();
         }
     }
 
     /// Returns the heap memory in bytes.
     pub(crate) fn list_bytes(&self) -> usize {
-        size_of_val(&*self.slots)
+        self.slots.len() as usize * size_of::<T>()
     }
 }
 

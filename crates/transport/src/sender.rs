@@ -93,6 +93,8 @@ pub struct Sender {
     /// Enables the fast path for acknowledgments: no loss, no SACK information, and a window-based controller without
     /// pacing.
     ack_fast_path: bool,
+    /// Enables the fast path for acknowledgments that report one more segment in recovery.
+    sack_fast_path: bool,
     /// Enables the fast path for sending: only new segments are due, up to `send_limit`.
     send_fast_path: bool,
     cwnd_limited: bool,
@@ -190,6 +192,7 @@ impl Sender {
             cwnd_segments: 0,
             receive_window_segments: config.receive_window_segments() as u32,
             ack_fast_path: false,
+            sack_fast_path: false,
             send_fast_path: false,
             cwnd_limited: true,
             phase: Phase::Open,

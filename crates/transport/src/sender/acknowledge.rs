@@ -43,7 +43,11 @@ impl Sender {
         if is_plain && self.fits_32_bits(cumulative) && self.handle_ack_fast(now, cumulative as u32, trigger as u32) {
             return Ok(());
         }
-        self.handle_ack_slow(now, ack)
+        let checked = Checked::of(ack, self.sent_state())?;
+        if !self.take_next_sack(now, checked.get()) {
+            self.process_ack(now, checked);
+        }
+        Ok(())
     }
 
     /// Returns the time of the first transmission of the outstanding segment `seq`.
@@ -52,7 +56,7 @@ impl Sender {
         self.sent_at.get(seq)
     }
 
-    /// Processes an acknowledgment as [`handle_ack`](Self::handle_ack) does, without the attempt to use the fast path.
+    /// Processes an acknowledgment as [`handle_ack`](Self::handle_ack) does, without the attempt to use a fast path.
     ///
     /// # Errors
     /// As [`handle_ack`](Self::handle_ack).
@@ -62,7 +66,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Processes an acknowledgment as [`handle_ack_slow`](Self::handle_ack_slow) does, without validation. Use it for a
+    /// Processes an acknowledgment as [`handle_ack`](Self::handle_ack) does, without validation. Use it for a
     /// [`Receiver`](crate::Receiver) in the same process, as in a simulation. Debug builds validate the acknowledgment.
     pub fn handle_trusted_ack(&mut self, now: Time, ack: &Acknowledgment<'_>) {
         debug_assert_eq!(
@@ -70,7 +74,15 @@ impl Sender {
             None,
             "a trusted receiver sent an invalid acknowledgment: {ack:?}"
         );
-        self.process_ack(now, Checked::unchecked(ack));
+        if !self.take_next_sack(now, ack) {
+            self.process_ack(now, Checked::unchecked(ack));
+        }
+    }
+
+    /// Processes a valid acknowledgment with nothing but SACK blocks, if the fast path for these can.
+    #[inline(always)]
+    fn take_next_sack(&mut self, now: Time, ack: &Acknowledgment<'_>) -> bool {
+        ack.extras.is_none() && self.handle_sack_fast(now, &ack.segment, ack.blocks)
     }
 
     /// Passes the telemetry that segment `trigger` collected to the controller, before the acknowledgment that returns it.

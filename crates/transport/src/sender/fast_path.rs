@@ -1,13 +1,13 @@
-//! The fast paths of a sender, for connections without losses or special features.
+//! The fast paths of a sender, for connections without special features.
 //!
 //! With a window-based controller, no pacing, no losses and no reordering, an acknowledgment only advances the window,
-//! and sending takes one comparison. [`Sender::handle_ack`] and [`Sender::poll_transmit`] use these paths
-//! automatically. A caller with millions of connections, such as the simulator, calls them directly with the low 32
-//! bits of sequence numbers, and calls the general path if they return `false` or `None`. Both paths have the same
-//! effect.
+//! and sending takes one comparison. In recovery, most acknowledgments only report the next segment in a SACK block.
+//! [`Sender::handle_ack`] and [`Sender::poll_transmit`] use these paths automatically. A caller with millions of
+//! connections, such as the simulator, calls them directly, with the low 32 bits of sequence numbers where there are no
+//! SACK blocks, and calls the general path if they return `false` or `None`. Both paths have the same effect.
 
 use super::{Sender, context};
-use crate::segment::Segment;
+use crate::segment::{AckSegment, SackBlock, Segment};
 use sparelane_cc::{Ack, Cx, Phase};
 use sparelane_core::{Seq, Time};
 
@@ -40,8 +40,64 @@ impl Sender {
             acked_bytes,
             delivered_bytes: acked_bytes,
             rtt: Some(rtt),
-            resent_rtt: None,
             in_flight_bytes: u64::from(self.outstanding()) * self.mss_bytes,
+            ..self.plain_input()
+        };
+        // A window-based controller never starts to pace, so only the window can change.
+        self.limits.cwnd_bytes = self.cc.window_after(&input, &mut context!(self, now));
+        self.update_send_limit();
+        true
+    }
+
+    /// Processes an acknowledgment with valid SACK `blocks`, during recovery, of which only the first reports more than
+    /// the acknowledgment before: one segment more at its end.
+    ///
+    /// Returns `false` and changes nothing if the general path is needed: if the acknowledgment is cumulative or reports
+    /// anything else, or if the connection has features beyond the fast path.
+    #[inline(always)]
+    pub fn handle_sack_fast(&mut self, now: Time, ack: &AckSegment, blocks: &[SackBlock]) -> bool {
+        let is_plain = *ack == AckSegment::plain(self.una, ack.trigger);
+        self.sack_fast_path && is_plain && self.process_next_sack(now, ack.trigger, blocks)
+    }
+
+    /// Continues [`handle_sack_fast`](Self::handle_sack_fast) for an acknowledgment without flags that is not cumulative.
+    #[inline(never)]
+    fn process_next_sack(&mut self, now: Time, trigger: Seq, blocks: &[SackBlock]) -> bool {
+        let is_outstanding = trigger.wrapping_sub(self.una) < Seq::from(self.outstanding());
+        let Some(reports) = self.last_reports.as_deref_mut().filter(|_| is_outstanding) else { return false };
+        if !reports.class0.grow_by_one(blocks) {
+            return false;
+        }
+        let rtt = now - self.send_time(trigger);
+        self.rtt.sample(rtt);
+        let gone_before = self.board.gone();
+        self.board.sack(SackBlock { start: blocks[0].end - 1, end: blocks[0].end }, self.nxt, true);
+        let delivered = self.board.gone() - gone_before;
+        self.board.detect_losses();
+        let input = Ack {
+            delivered_bytes: u64::from(delivered) * self.mss_bytes,
+            rtt: Some(rtt),
+            in_flight_bytes: u64::from(self.pipe()) * self.mss_bytes,
+            phase: Phase::Recovery,
+            ..self.plain_input()
+        };
+        self.limits.cwnd_bytes = self.cc.window_after(&input, &mut context!(self, now));
+        // Only the pipe and the window can have changed.
+        self.send_fast_path = false;
+        self.update_send_limit();
+        self.update_send_limit_in_recovery();
+        true
+    }
+
+    /// Returns the input of a controller for an acknowledgment that reports nothing.
+    #[inline(always)]
+    fn plain_input(&self) -> Ack {
+        Ack {
+            acked_bytes: 0,
+            delivered_bytes: 0,
+            rtt: None,
+            resent_rtt: None,
+            in_flight_bytes: 0,
             cwnd_limited: self.cwnd_limited,
             phase: Phase::Open,
             ecn_echo: false,
@@ -53,11 +109,7 @@ impl Sender {
             received: None,
             host_delay: None,
             nic_backlog_bytes: 0,
-        };
-        // A window-based controller never starts to pace, so only the window can change.
-        self.limits.cwnd_bytes = self.cc.window_after(&input, &mut context!(self, now));
-        self.update_send_limit();
-        true
+        }
     }
 
     /// Returns whether [`poll_fast`](Self::poll_fast) can replace [`poll_transmit`](Self::poll_transmit) until
@@ -92,15 +144,19 @@ impl Sender {
         self.ack_fast_path = undisturbed && self.features.exact_rtt;
         self.send_fast_path = undisturbed && self.features.sends_single_segments;
         self.update_send_limit();
-        if self.phase == Phase::Recovery && windowed && self.features.sends_single_segments && !self.retransmit_head {
+        self.sack_fast_path = false;
+        if self.phase == Phase::Recovery && windowed && self.features.sack && self.recovery.prr().is_none() {
+            self.sack_fast_path =
+                self.features.exact_rtt && !self.features.tracks_arrivals && !self.features.tracks_retransmissions;
             self.update_send_limit_in_recovery();
         }
     }
 
-    /// Enables the send fast path in recovery if no lost segment awaits retransmission: new segments are sent as the
-    /// pipe drains.
+    /// Enables the send fast path in recovery, with SACK and without PRR, if no lost segment awaits retransmission: new
+    /// segments are sent as the pipe drains.
+    #[inline(always)]
     fn update_send_limit_in_recovery(&mut self) {
-        if self.recovery.prr().is_some() || !self.features.sack {
+        if !self.features.sends_single_segments || self.retransmit_head {
             return;
         }
         // RFC 6675 section 5, step C: send while the pipe is below the window.

@@ -32,6 +32,8 @@ pub(super) struct Features {
     pub(super) adaptive_reordering: bool,
     /// One of the previous two, or the controller needs per-segment state.
     pub(super) tracks_arrivals: bool,
+    /// Retransmissions are tracked, because their losses are detected as Linux did before RACK.
+    pub(super) tracks_retransmissions: bool,
     /// Acknowledgments in low classes only update the scoreboard.
     pub(super) low_acks_only_sack: bool,
     /// There are timers other than the retransmission timer and pacing.
@@ -67,6 +69,7 @@ impl Features {
             rack_tlp,
             adaptive_reordering,
             tracks_arrivals: rack_tlp || adaptive_reordering || needs.segments,
+            tracks_retransmissions: config.detect_lost_retransmissions && !rack_tlp && !needs.segments,
             low_acks_only_sack: sack && !needs.tail,
             has_auxiliary_timers: rack_tlp || needs.timer,
             repaces: cc.repaces(),

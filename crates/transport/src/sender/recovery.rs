@@ -223,8 +223,7 @@ impl Sender {
     /// [`detect_lost_retransmissions`](crate::TransportConfig::detect_lost_retransmissions). RACK and the delivery rate
     /// state detect its loss by themselves.
     pub(super) fn track_retransmission(&mut self, seq: Seq) {
-        let is_detected_anyway = self.features.rack_tlp || self.delivery_tracker.is_some();
-        if self.config.detect_lost_retransmissions && !is_detected_anyway {
+        if self.features.tracks_retransmissions {
             self.recovery.repairs_mut().tracked_retransmissions.push_back((seq, self.nxt));
         }
     }

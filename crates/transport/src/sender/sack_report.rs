@@ -61,6 +61,14 @@ impl SackReport {
         })
     }
 
+    /// Handles the same change, if the first block grew by one segment and the number of blocks is the same or smaller.
+    /// Stores the block, or returns `false` and changes nothing.
+    #[inline(always)]
+    pub(super) fn grow_by_one(&mut self, blocks: &[SackBlock]) -> bool {
+        let [first, ..] = blocks else { return false };
+        first.end == self.0[0].end + 1 && self.update_if_first_grew(blocks).is_some()
+    }
+
     /// Trims the parts that were already reported from both ends of `block`.
     #[inline(never)]
     fn trim_reported(&self, block: &mut SackBlock) {

@@ -163,7 +163,7 @@ pub struct Wire {
     /// Both ends try their fast paths first.
     pub fast_paths: bool,
     /// The number of data segments and acknowledgments processed on the fast paths.
-    pub fast_path_counts: [u64; 2],
+    pub fast_path_counts: [u64; 3],
 }
 
 impl Wire {
@@ -192,7 +192,7 @@ impl Wire {
             feedback: Vec::new(),
             lateness: Dur::ZERO,
             fast_paths: true,
-            fast_path_counts: [0; 2],
+            fast_path_counts: [0; 3],
         }
     }
 
@@ -298,9 +298,14 @@ impl Wire {
                 let AckSegment { cumulative, trigger, .. } = ack;
                 let is_plain = blocks.is_empty() && ack == AckSegment::plain(cumulative, trigger);
                 let has_extras = self.explicit_rate.is_some() || window.is_some() || accurate.is_some();
-                let fast_paths = self.fast_paths && !has_extras && is_plain;
-                if fast_paths && self.sender.handle_ack_fast(self.now, cumulative as u32, trigger as u32) {
+                let fast_paths = self.fast_paths && !has_extras;
+                if fast_paths
+                    && is_plain
+                    && self.sender.handle_ack_fast(self.now, cumulative as u32, trigger as u32)
+                {
                     self.fast_path_counts[1] += 1;
+                } else if fast_paths && self.sender.handle_sack_fast(self.now, &ack, blocks) {
+                    self.fast_path_counts[2] += 1;
                 } else {
                     self.feedback.extend(accurate);
                     let (explicit_rate, window_segments) = (self.explicit_rate, *window);
