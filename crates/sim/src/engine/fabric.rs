@@ -371,8 +371,7 @@ impl<Q: EventQueue> LinkFabric<Q> {
         }
         // Flags are set last: the table holds plain numbers while memories and watched links are looked up.
         for link in self.routes[start..end].iter_mut().filter(|link| **link < SHARED) {
-            let Link { is_fused, defers, .. } = self.links[*link as usize];
-            if is_fused || defers {
+            if self.tandems.is_special(*link) {
                 *link |= FUSED;
             }
         }
@@ -409,7 +408,6 @@ impl<Q: EventQueue> LinkFabric<Q> {
     ) {
         for (place, exit) in exits.iter_mut().enumerate() {
             let Some(exit) = exit else { continue };
-            self.tandems.exclude(place as u32);
             let link = &mut self.links[place];
             if link.fuse_for_good() {
                 // Packets leave with the time of their arrival.
@@ -423,6 +421,7 @@ impl<Q: EventQueue> LinkFabric<Q> {
                 *link = Link::new(&without_wire, seed, u64::from(numbers[place]));
                 link.defer(spec.memory.is_some());
             }
+            self.tandems.exclude(place as u32, link.is_fused || link.defers);
         }
         self.exits = Exits::new(exits, domains);
     }

@@ -28,6 +28,8 @@ struct LinkState {
     origin: Origin,
     /// The link is split for good: it makes events, whatever routes follow.
     is_split: bool,
+    /// Packets on new routes do not just enter the queue of the link: it is fused, or packets leave it in bulk.
+    is_special: bool,
 }
 
 /// The origin of packets at each link, and the links that must not be fused.
@@ -38,12 +40,20 @@ pub(crate) struct Tandems {
 
 impl Tandems {
     pub(crate) fn new(links: usize) -> Tandems {
-        Tandems { states: vec![LinkState { origin: Origin::Unknown, is_split: false }; links] }
+        let state = LinkState { origin: Origin::Unknown, is_split: false, is_special: false };
+        Tandems { states: vec![state; links] }
     }
 
     /// Leaves `link` as it is: it is neither fused nor split.
-    pub(crate) fn exclude(&mut self, link: u32) {
-        self.states[link as usize].is_split = true;
+    pub(crate) fn exclude(&mut self, link: u32, is_special: bool) {
+        let state = &mut self.states[link as usize];
+        (state.is_split, state.is_special) = (true, is_special);
+    }
+
+    /// Returns true if `link` is fused, or was excluded as special. A route is written after it was learned, so this is in
+    /// the cache then, unlike the link.
+    pub(crate) fn is_special(&self, link: u32) -> bool {
+        self.states[link as usize].is_special
     }
 
     /// Adds a route. Fuses those of its links that allow it, and returns the links that must be split.
@@ -88,13 +98,16 @@ impl Tandems {
         };
         if next.is_some_and(can_fuse) {
             links[link as usize].is_fused = true;
+            self.states[link as usize].is_special = true;
         } else {
             self.split(link, to_split);
         }
     }
 
     fn split(&mut self, link: u32, to_split: &mut Vec<u32>) {
-        if !std::mem::replace(&mut self.states[link as usize].is_split, true) {
+        let state = &mut self.states[link as usize];
+        if !std::mem::replace(&mut state.is_split, true) {
+            state.is_special = false;
             to_split.push(link);
         }
     }

@@ -48,13 +48,22 @@ struct Exit {
     delay: Dur,
 }
 
+/// The part of an exit that a path consists of.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    /// The number of the directed link.
+    link: u32,
+    /// The router at the other end, as an index among routers.
+    to: u32,
+}
+
 /// The shortest paths between routers. Hosts take no part: they never forward.
 ///
 /// Routers are of one kind if cables of the same delays lead to the same neighbours. They are then equally far from all
 /// others. In a fat tree, these are the edge routers of a pod, and the core routers that have the same neighbours; in a
 /// spine-leaf network, all leaves and all spines. Distances are computed between kinds, when a path to a router of that
 /// kind is first requested, and cached: 16 bytes per kind. Next hops follow from them. Where routers of a kind have the
-/// same consecutive exits as next hops, these are cached, too: 4 bytes per kind.
+/// same consecutive exits as next hops, or only the one to the destination, these are cached, too: 6 bytes per kind.
 #[derive(Clone, Debug)]
 pub struct RouterPaths {
     /// The index among the routers of each node; [`NO_ROUTER`] for a host.
@@ -63,8 +72,17 @@ pub struct RouterPaths {
     nodes: Vec<NodeId>,
     /// The cables between routers, by the router they leave from, in order of the one they lead to and then by number.
     exits: Vec<Vec<Exit>>,
+    /// The same exits as steps, those of all routers in one table. A path reads it at random places: in a third of the
+    /// memory, more of it is in the caches.
+    steps: Vec<Step>,
+    /// The first step of each router.
+    first_steps: Vec<u32>,
     /// The kind of each router.
     kinds: Vec<u32>,
+    /// The number of each router among those of its kind.
+    ranks: Vec<u32>,
+    /// The number of routers of each kind.
+    sizes: Vec<u32>,
     /// The cables from a router of each kind, one to each kind of neighbours: that of the least delay.
     exits_of_kinds: Vec<Vec<Exit>>,
     /// The first router of each kind.
@@ -82,11 +100,15 @@ struct Towards {
     next_hops: Box<[NextHops]>,
 }
 
-/// The exits on shortest paths: `count` of them from `first` on, or unknown if `count` is zero.
-#[derive(Clone, Copy, Debug, Default)]
-struct NextHops {
-    first: u16,
-    count: u16,
+/// The exits on shortest paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NextHops {
+    /// They must be searched for.
+    Unknown,
+    /// `count` exits from `first` on.
+    Among { first: u16, count: u16 },
+    /// The cable to the destination. The exits from `first` on lead to the routers of its kind, in order.
+    Direct { first: u16 },
 }
 
 /// The distances to one router.
@@ -139,8 +161,34 @@ impl RouterPaths {
             exits.windows(2).all(|pair| pair[0].to != pair[1].to) && exits.iter().all(|exit| exit.to != place)
         };
         let is_simple = (0..).zip(&exits).all(is_to_another);
+        let steps = exits.iter().flatten().map(|exit| Step { link: exit.link, to: exit.to }).collect();
+        let mut count = 0;
+        let first_step = |exits: &Vec<Exit>| {
+            count += exits.len() as u32;
+            count - exits.len() as u32
+        };
+        let first_steps = exits.iter().map(first_step).collect();
         let towards = vec![OnceLock::new(); exits_of_kinds.len()];
-        RouterPaths { places, nodes, exits, kinds, exits_of_kinds, first_of_kinds, is_simple, towards }
+        let mut sizes = vec![0; exits_of_kinds.len()];
+        let rank = |&kind: &u32| {
+            sizes[kind as usize] += 1;
+            sizes[kind as usize] - 1
+        };
+        let ranks = kinds.iter().map(rank).collect();
+        RouterPaths {
+            places,
+            nodes,
+            exits,
+            steps,
+            first_steps,
+            kinds,
+            ranks,
+            sizes,
+            exits_of_kinds,
+            first_of_kinds,
+            is_simple,
+            towards,
+        }
     }
 
     /// The hops from router `from` to router `to`: empty if they are the same, `None` if there is no path or one of
@@ -181,17 +229,23 @@ impl RouterPaths {
         let mut hops = Vec::with_capacity(8);
         let mut found = Vec::new();
         while at != last {
-            let (node, exits) = (self.nodes[at as usize], &self.exits[at as usize]);
-            let NextHops { first, count } = distances.next_hops[self.kinds[at as usize] as usize];
-            let exit = if count > 0 {
-                exits.get(usize::from(first) + pick(node, usize::from(count)))?
-            } else {
-                found.clear();
-                found.extend(self.choices(at, distances));
-                found.get(pick(node, found.len())).copied()?
+            let (node, first_step) = (self.nodes[at as usize], self.first_steps[at as usize] as usize);
+            let step = match distances.next_hops[self.kinds[at as usize] as usize] {
+                NextHops::Among { first, count } => {
+                    self.steps[first_step + usize::from(first) + pick(node, usize::from(count))]
+                }
+                NextHops::Direct { first } => {
+                    self.steps[first_step + usize::from(first) + self.ranks[last as usize] as usize]
+                }
+                NextHops::Unknown => {
+                    found.clear();
+                    found.extend(self.choices(at, distances));
+                    let exit: &Exit = found.get(pick(node, found.len()))?;
+                    Step { link: exit.link, to: exit.to }
+                }
             };
-            hops.push(Hop { link: exit.link, from: node });
-            at = exit.to;
+            hops.push(Hop { link: step.link, from: node });
+            at = step.to;
         }
         Some(hops)
     }
@@ -300,21 +354,31 @@ impl RouterPaths {
         Some(Distances { to, of_kinds: &towards.distances, next_hops: &towards.next_hops })
     }
 
-    /// The exits on shortest paths to a router of kind `to`, for each kind. They are unknown for kinds that are neighbours of
-    /// the destination, because only one router of kind `to` is the destination, and if they are not consecutive.
+    /// The exits on shortest paths to a router of kind `to`, for each kind. They are unknown if they are not consecutive,
+    /// and for neighbours of the destination that have further ways to it.
     fn next_hops(&self, to: u32, of_kinds: &[Distance]) -> Box<[NextHops]> {
         let of_kind = |(&router, &here): (&u32, &Distance)| {
             let exits = &self.exits[router as usize];
-            if !self.is_simple || exits.iter().any(|exit| exit.kind == to) {
-                return NextHops::default();
+            if !self.is_simple {
+                return NextHops::Unknown;
             }
             let leads = |exit: &Exit| is_on_shortest_path(here, exit.delay, of_kinds[exit.kind as usize]);
+            if let Some(first) = exits.iter().position(|exit| exit.kind == to) {
+                // Neighbours of one router of a kind are neighbours of all. Another one is as far as `of_kinds` says.
+                let size = self.sizes[to as usize] as usize;
+                let is_in_order = exits[first..].iter().take(size).filter(|exit| exit.kind == to).count() == size;
+                let is_only = is_in_order && (here.0, here.1) == (exits[first].delay, 1) && !exits.iter().any(leads);
+                return match u16::try_from(first) {
+                    Ok(first) if is_only => NextHops::Direct { first },
+                    _ => NextHops::Unknown,
+                };
+            }
             let first = exits.iter().position(leads).unwrap_or(0);
             let count = exits[first..].iter().take_while(|exit| leads(exit)).count();
-            let is_all = !exits[first + count..].iter().any(leads);
+            let is_all = count > 0 && !exits[first + count..].iter().any(leads);
             match (u16::try_from(first), u16::try_from(count)) {
-                (Ok(first), Ok(count)) if is_all => NextHops { first, count },
-                _ => NextHops::default(),
+                (Ok(first), Ok(count)) if is_all => NextHops::Among { first, count },
+                _ => NextHops::Unknown,
             }
         };
         self.first_of_kinds.iter().zip(of_kinds).map(of_kind).collect()
@@ -531,7 +595,7 @@ mod tests {
     #[test]
     fn distances_between_kinds_are_those_between_routers() {
         let mut rng = Stream::new(3, Domain::Test, 0);
-        let (mut joined, mut known, mut spread) = (0, 0, 0);
+        let (mut joined, mut known, mut spread, mut direct) = (0, 0, 0, 0);
         for _ in 0..300 {
             // Groups of routers that are joined completely, so that many routers are of one kind, and a few more cables.
             let count = 3 + rng.below(10) as u32;
@@ -563,18 +627,25 @@ mod tests {
                         continue;
                     }
                     // Next hops that are cached are those that are found.
-                    let NextHops { first, count } = distances.next_hops[paths.kinds[from as usize] as usize];
-                    let exits = &paths.exits[from as usize][usize::from(first)..];
-                    let cached = exits[..usize::from(count)].iter().map(|exit| exit.link);
+                    let (first, count) = match distances.next_hops[paths.kinds[from as usize] as usize] {
+                        NextHops::Unknown => continue,
+                        NextHops::Among { first, count } => (usize::from(first), usize::from(count)),
+                        NextHops::Direct { first } => {
+                            direct += 1;
+                            (usize::from(first) + paths.ranks[to as usize] as usize, 1)
+                        }
+                    };
+                    let cached = paths.exits[from as usize][first..first + count].iter().map(|exit| exit.link);
                     let found = paths.choices(from, distances).map(|exit| exit.link);
-                    assert!(count == 0 || cached.eq(found), "{from} to {to}: {cables:?}");
-                    known += u32::from(count > 0);
+                    assert!(cached.eq(found), "{from} to {to}: {cables:?}");
+                    known += 1;
                     spread += u32::from(count > 1);
                 }
             }
         }
         assert!(joined > 500, "{joined} routers were of a kind with others");
-        assert!(known > 1_000 && spread > 300, "{known} next hops were cached, {spread} of them several");
+        assert!(known > 3_000 && spread > 300, "{known} next hops were cached, {spread} of them several");
+        assert!(direct > 1_000, "{direct} cables to the destination were cached");
     }
 
     #[test]
