@@ -8,6 +8,7 @@
 use super::fabric::DomainFabric;
 use super::sides::Sides;
 use crate::engine::event_queue::EventQueue;
+use crate::engine::exits::BEHIND_BORDER;
 use crate::engine::fabric::PartEnd;
 use crate::flow::FlowSpec;
 use crate::routing::network::Network;
@@ -66,9 +67,10 @@ struct Part {
 }
 
 impl Part {
-    /// The number of entries in the table of routes: the links and the end. Behind the end, one at a border has two more.
+    /// The number of entries in the table of routes: the links, the end, and those behind the end at a border.
     fn entries(&self) -> u32 {
-        self.links.len() as u32 + if self.is_last { 1 } else { 3 }
+        let behind = if self.is_last { 0 } else { BEHIND_BORDER };
+        (self.links.len() + 1 + behind) as u32
     }
 }
 

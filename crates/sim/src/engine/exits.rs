@@ -1,7 +1,8 @@
 //! Packets that leave a domain.
 //!
-//! A packet gets its route and its flow in the other domain while the entries behind the end of its route are in the cache.
-//! It goes straight into the parcel for that domain, so that the end of a window has nothing left to do for it.
+//! All that a packet needs to leave is in the table of routes, behind the end of its route, which is in the cache then: its
+//! route and its flow in the other domain, and that domain. It goes straight into the parcel for the other domain, so that
+//! the end of a window has nothing left to do for it.
 
 use crate::wire::packet::{Flags, NO_BLOCKS, Packet};
 use crate::wire::sack_slab::Entry;
@@ -42,6 +43,12 @@ pub(crate) struct Exit {
     pub(crate) delay: Dur,
 }
 
+/// The number of entries behind the end of a route at a border: see [`Exits::entries`].
+pub(crate) const BEHIND_BORDER: usize = 4;
+
+/// Flag of the domain in these entries: packets leave with the time at which they leave the transmitter.
+const WITHOUT_WIRE: u32 = 1 << 31;
+
 /// The exits of a domain, and the packets that have left by them in the current window.
 #[derive(Debug)]
 pub(crate) struct Exits {
@@ -69,21 +76,36 @@ impl Exits {
         self.exits.get(link as usize).copied().flatten()
     }
 
+    /// The entries behind the end of a route by `link`: the position of the next part of the route, the flow field of its
+    /// packets there, the place of the link in the other domain, and that domain.
+    pub(crate) fn entries(&self, link: u32, next: u32, flow: u32) -> [u32; BEHIND_BORDER] {
+        let Exit { domain, place, delay } = self.exit(link);
+        let flag = if delay.is_zero() { 0 } else { WITHOUT_WIRE };
+        [next, flow, place, u32::from(domain) | flag]
+    }
+
+    fn exit(&self, link: u32) -> Exit {
+        self.by(link).unwrap_or_else(|| unreachable!("a route leaves by a link that stays"))
+    }
+
     /// Adds a packet that leaves by `link`. It is at the end of its route in this domain.
     #[inline(always)]
     pub(crate) fn depart(&mut self, link: u32, packet: Packet, routes: &[u32]) {
-        let Some(Some(exit)) = self.exits.get(link as usize) else {
-            unreachable!("a packet left by a link that stays")
+        let behind = routes.get(packet.route() as usize + 1..);
+        let Some(&[next, flow, place, mut domain]) = behind.and_then(|entries| entries.first_chunk()) else {
+            unreachable!("a packet left where its route does not")
         };
-        let end = packet.route() as usize;
-        let mut packet = packet.in_domain(routes[end + 1], routes[end + 2]);
-        packet.at += exit.delay;
+        let mut packet = packet.in_domain(next, flow);
+        if domain & WITHOUT_WIRE != 0 {
+            packet.at += self.exit(link).delay;
+            domain &= !WITHOUT_WIRE;
+        }
         self.earliest = self.earliest.min(packet.at);
-        let parcel = &mut self.parcels[usize::from(exit.domain)];
+        let parcel = &mut self.parcels[domain as usize];
         if packet.flags().kind() == Flags::ACK && packet.blocks() != NO_BLOCKS {
             parcel.with_blocks.push(parcel.packets.len() as u32);
         }
-        parcel.packets.push((exit.place, packet));
+        parcel.packets.push((place, packet));
     }
 
     /// The parcel for each domain.

@@ -18,7 +18,7 @@ use crate::config::Change;
 use crate::engine::calendar::Calendar;
 use crate::engine::event_queue::EventQueue;
 use crate::engine::event_tree::EventTree;
-use crate::engine::exits::{Exit, Exits, Parcel};
+use crate::engine::exits::{BEHIND_BORDER, Exit, Exits, Parcel};
 use crate::engine::pfc::Pfc;
 use crate::engine::stages::Stage;
 use crate::engine::tandems::Tandems;
@@ -38,7 +38,7 @@ const LOST: u32 = AT_HOST - 1;
 /// End of a route at a host whose interface coalesces interrupts.
 pub(crate) const AT_INTERFACE: u32 = AT_HOST - 2;
 /// End of the part of a route that is in one domain: the packet has left the transmitter of a link that leads to another
-/// domain. The two entries behind this one are the position of the next part, and the packet's flow field there.
+/// domain. The entries behind this one are those of [`Exits::entries`].
 pub(crate) const AT_BORDER: u32 = AT_HOST - 3;
 /// Flag of a route entry whose link needs `divert`: its queue shares memory with others, or the link before it is
 /// watched. Entries from this value on are not plain links.
@@ -388,10 +388,11 @@ impl<Q: EventQueue> LinkFabric<Q> {
             PartEnd::Border { next, flow } => {
                 self.write_route(at, links, AT_BORDER);
                 let behind = at as usize + links.len() + 1;
-                if self.routes.len() < behind + 2 {
-                    self.routes.resize(behind + 2, AT_HOST);
+                if self.routes.len() < behind + BEHIND_BORDER {
+                    self.routes.resize(behind + BEHIND_BORDER, AT_HOST);
                 }
-                self.routes[behind..behind + 2].copy_from_slice(&[next, flow]);
+                let Some(&last) = links.last() else { unreachable!("a part of a route that leaves has a link") };
+                self.routes[behind..behind + BEHIND_BORDER].copy_from_slice(&self.exits.entries(last, next, flow));
             }
         }
     }

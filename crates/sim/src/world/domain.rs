@@ -17,7 +17,7 @@ use crate::physics::PhysicsViolation;
 use crate::records::Outcome;
 use crate::wire::packet::{Flags, Packet};
 use sparelane_cc::CongestionControl;
-use sparelane_core::Time;
+use sparelane_core::{Time, prefetch_start};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -301,6 +301,11 @@ fn before(end: Time) -> Time {
 pub(crate) struct FlowEnd<'a>(&'a Flow);
 
 impl<'a> FlowEnd<'a> {
+    /// Prefetches the whole flow.
+    pub(crate) fn prefetch(self) {
+        prefetch_start(self.0, size_of::<Flow>().div_ceil(64));
+    }
+
     /// Packets sent by this end, minus those that it got or that were lost in its domain. Modulo 2^32, the sum over both
     /// ends is the number of packets in the network.
     pub(crate) fn in_network(self) -> u32 {
