@@ -23,9 +23,9 @@ const BUCKETS: usize = 64 * 64;
 
 /// The width of a bucket doubles if buckets have fewer events than this on average, and is halved if they have more
 /// than [`MOST`]. A bucket should outlast the distance of prefetches, and be sorted within the first-level cache.
-const FEWEST: u64 = 96;
-const MOST: u64 = 1024;
-const AIM: u64 = 320;
+const FEWEST: u64 = 24;
+const MOST: u64 = 256;
+const AIM: u64 = 80;
 
 /// The number of events after which the average is looked at.
 const SAMPLE: u64 = 1 << 15;
