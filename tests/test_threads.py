@@ -129,5 +129,8 @@ def test_the_benchmark_compares_one_thread_with_several() -> None:
     one = bench.speedup("sites", SITES, {"duration": "50ms"}, threads=2, rounds=3)
     assert (one.domains, len(one.alone_s), len(one.together_s), one.have_equal_digests) == (2, 3, 3, True)
     assert one.ratio == sorted(alone / together for alone, together in zip(one.alone_s, one.together_s, strict=True))[1]
+    assert (one.copies, len(one.copies_s)) == (min(2, os.cpu_count() or 1), 3)
+    separate = sorted(one.copies * alone / copies for alone, copies in zip(one.alone_s, one.copies_s, strict=True))
+    assert one.separate_ratio == one.to_json()["separate_ratio"] == separate[1]
     refused = invoke("bench", "--threads", "2", "--ladder")
     assert "--threads has its own workloads" in refused.output

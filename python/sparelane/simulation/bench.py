@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -303,11 +305,16 @@ def measure_open_flows(size: Million, duration: str | None = None) -> OpenFlowsT
 class Speedup:
     """The times of one run on one thread and on several, in rounds of both.
 
+    Each round also has separate runs at the same time, on one thread each. They share nothing but the machine: its
+    memory, its caches and its clock. The ratio of a single run on several threads cannot be much higher than theirs.
+
     Attributes:
         workload: its name.
         domains: the domains of the run on several threads.
         alone_s: elapsed times on one thread, seconds.
         together_s: elapsed times on several threads, seconds.
+        copies: the number of separate runs: one for each thread, but not more than there are cores.
+        copies_s: elapsed times until all separate runs had ended, seconds.
         have_equal_digests: whether all runs gave the same results, as they must.
     """
 
@@ -315,6 +322,8 @@ class Speedup:
     domains: int
     alone_s: list[float]
     together_s: list[float]
+    copies: int
+    copies_s: list[float]
     have_equal_digests: bool
 
     @property
@@ -324,9 +333,16 @@ class Speedup:
             alone / together for alone, together in zip(self.alone_s, self.together_s, strict=True)
         )
 
+    @property
+    def separate_ratio(self) -> float:
+        """The same for separate runs at the same time: their number, times the time of one, divided by that of all."""
+        return statistics.median(
+            self.copies * alone / copies for alone, copies in zip(self.alone_s, self.copies_s, strict=True)
+        )
+
     def to_json(self) -> dict[str, object]:
         """The times as JSON values."""
-        return {**asdict(self), "ratio": self.ratio}
+        return {**asdict(self), "ratio": self.ratio, "separate_ratio": self.separate_ratio}
 
 
 def threaded_workloads(scratch: Path) -> dict[str, tuple[str, dict[str, object]]]:
@@ -345,22 +361,26 @@ def threaded_workloads(scratch: Path) -> dict[str, tuple[str, dict[str, object]]
 
 
 def speedup(name: str, scenario: str, settings: dict[str, object], threads: int, rounds: int) -> Speedup:
-    """Runs a scenario on one thread and on several, in turn.
+    """Runs a scenario on one thread, on several, and several times at once on one thread each, in turn.
 
     Raises:
         ScenarioError: the scenario cannot be run.
     """
-    times: dict[int, list[float]] = {1: [], threads: []}
+    copies = min(threads, os.cpu_count() or 1)
+    alone_s, together_s, copies_s = [], [], []
     digests, domains = set(), 1
-    for _ in range(rounds):
-        for count, elapsed_s in times.items():
-            prepared = simulate.prepare(scenario, set=settings, threads=count)
-            domains = max(domains, prepared.division().domains)
-            began_s = time.perf_counter()
-            result = prepared.run()
-            elapsed_s.append(time.perf_counter() - began_s)
-            digests.add(result.digest)
-    return Speedup(name, domains, times[1], times[threads], len(digests) == 1)
+    with ThreadPoolExecutor(copies) as pool:
+        for _ in range(rounds):
+            for times_s, each, runs in ((alone_s, 1, 1), (together_s, threads, 1), (copies_s, 1, copies)):
+                prepared = [simulate.prepare(scenario, set=settings, threads=each) for _ in range(runs)]
+                domains = max(domains, prepared[0].division().domains)
+                began_s = time.perf_counter()
+                # One run is on this thread, which Ctrl-C reaches. A simulation lets other threads of Python run.
+                others = [pool.submit(run.run) for run in prepared[1:]]
+                results = [prepared[0].run(), *(other.result() for other in others)]
+                times_s.append(time.perf_counter() - began_s)
+                digests.update(result.digest for result in results)
+    return Speedup(name, domains, alone_s, together_s, copies, copies_s, len(digests) == 1)
 
 
 def standard_workloads(scratch: Path) -> list[Path]:

@@ -46,7 +46,8 @@ ROUNDS = 5
     "threads",
     "--threads",
     type=click.IntRange(2, simulate.MAX_THREADS),
-    help="Compare large networks on this many threads with one thread, in pairs.",
+    help="Compare large networks on this many threads with one thread. The column separate is the ratio of as many "
+    "separate runs at the same time, which the machine allows.",
 )
 @click.option("json_file", "--json", type=click.Path(path_type=Path, dir_okay=False), help="File for the timings.")
 def command(
@@ -98,7 +99,7 @@ def command(
 
 
 def _run_on_threads(threads: int, json_file: Path | None) -> None:
-    click.echo(f"{'workload':<18} domains  1 thread, s  {threads} threads, s  ratio  digests")
+    click.echo(f"{'workload':<18} domains  1 thread, s  {threads} threads, s  ratio  separate  digests")
     speedups: list[bench.Speedup] = []
     with tempfile.TemporaryDirectory(prefix="sparelane-") as scratch:
         for name, (scenario, settings) in bench.threaded_workloads(Path(scratch)).items():
@@ -107,7 +108,10 @@ def _run_on_threads(threads: int, json_file: Path | None) -> None:
             _keep(speedups, json_file)
             alone_s, together_s = statistics.median(one.alone_s), statistics.median(one.together_s)
             digests = "equal" if one.have_equal_digests else "DIFFERENT"
-            click.echo(f"{name:<18} {one.domains:>7} {alone_s:>12.3f} {together_s:>13.3f} {one.ratio:>6.2f}  {digests}")
+            click.echo(
+                f"{name:<18} {one.domains:>7} {alone_s:>12.3f} {together_s:>13.3f} {one.ratio:>6.2f} "
+                f"{one.separate_ratio:>9.2f}  {digests}"
+            )
             if STREAMS.is_unread and json_file is None:
                 break
 
