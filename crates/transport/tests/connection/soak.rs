@@ -246,3 +246,30 @@ fn fast_and_slow_paths_have_the_same_effect() {
         "data, cumulative and selective acknowledgments used the fast paths {fast_path_counts:?} times"
     );
 }
+
+/// In these connections, the fast path for SACK blocks applies: the drawn ones mostly have other features or short
+/// recoveries.
+#[test]
+fn both_paths_have_the_same_effect_in_long_recoveries() {
+    let mut times = 0;
+    for seed in 0..SCRIPTS / 4 {
+        for name in ["newreno", "cubic", "dctcp"] {
+            let mut rng = Stream::new(seed, Domain::Test, 1);
+            let mut scenario = Scenario::draw(seed, &mut rng, true);
+            let config = &mut scenario.config;
+            (config.prr, config.rack_tlp, config.adaptive_reordering) = (false, false, false);
+            config.detect_lost_retransmissions = seed % 8 == 0;
+            let unlimited = Some(u64::from(u32::MAX) * MSS);
+            (config.receive_window_bytes, config.send_buffer_bytes) = (unlimited, unlimited);
+            (scenario.lost, scenario.late) = ([3, 10, 30][seed as usize % 3], [0, 0, 5][seed as usize / 3 % 3]);
+            scenario.one_way = Dur::from_ms(10);
+            scenario.writes = vec![(Time::ZERO, 600_000), (at_ms(40), 300_000)];
+            let run = |fast_paths| run_checked(&scenario, rng.clone(), built(name, false, "push"), fast_paths);
+            let [short, long] = [true, false].map(run);
+            assert_eq!(short.sent, long.sent, "seed {seed}, {name}");
+            assert_eq!(short.windows, long.windows, "seed {seed}, {name}");
+            times += short.fast_path_counts[2];
+        }
+    }
+    assert!(times > 10_000, "acknowledgments used the fast path for SACK blocks {times} times");
+}
