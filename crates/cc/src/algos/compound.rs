@@ -128,6 +128,12 @@ impl Compound {
         }
     }
 
+    /// Reduces dwnd to what a window allows that was reduced by a timeout or after an idle time: one of a single segment has
+    /// no dwnd.
+    fn fit_into(&mut self, window: &Window, mss_bytes: u64) {
+        self.dwnd_bytes = self.dwnd_bytes.min(window.cwnd.saturating_sub(mss_bytes));
+    }
+
     /// Evaluates a complete window of data.
     fn judge(&mut self, window: &mut Window, mss_bytes: u64) {
         if self.samples <= 2 {
@@ -150,8 +156,7 @@ impl Compound {
 impl WindowLaw for Compound {
     fn observe(&mut self, window: &mut Window, ack: &Ack, cx: &mut Cx<'_>) {
         self.growth_bytes = 0;
-        // A window of one segment, as after a timeout, has no dwnd.
-        self.dwnd_bytes = self.dwnd_bytes.min(window.cwnd - cx.mss_bytes.min(window.cwnd));
+        self.fit_into(window, cx.mss_bytes);
         if let Some(rtt) = ack.rtt {
             self.base_rtt = self.base_rtt.min(rtt);
             self.least_rtt = self.least_rtt.min(rtt);
@@ -174,6 +179,7 @@ impl WindowLaw for Compound {
     }
 
     fn cut(&mut self, window: &Window, flight_bytes: u64, event: Congestion, cx: &mut Cx<'_>) -> u64 {
+        self.fit_into(window, cx.mss_bytes);
         self.dwnd_before_cut = self.dwnd_bytes;
         if let Congestion::Timeout { .. } = event {
             self.dwnd_bytes = 0;
@@ -245,6 +251,18 @@ mod tests {
     }
 
     const LOSS: Congestion = Congestion::Loss { flight_bytes: 0 };
+
+    /// The window was reduced from 60 segments to 10 after an idle time, and no acknowledgment came since.
+    #[test]
+    fn a_loss_right_after_an_idle_time_halves_the_window_that_is_left() {
+        let mut law = Compound::new(CompoundConfig { alpha: 0.125, beta: 0.5, k: 0.75, gamma: 30.0, zeta: 1.0 });
+        law.dwnd_bytes = 50 * MSS;
+        let mut rng = Stream::new(1, Domain::Test, 0);
+        let mut cx = Cx { now: Time::ZERO, mss_bytes: MSS, srtt: None, min_rtt: None, rng: &mut rng };
+        let window = Window { cwnd: 10 * MSS, ssthresh: 45 * MSS };
+        assert_eq!(law.cut(&window, 0, LOSS, &mut cx), 5 * MSS);
+        assert_eq!((law.dwnd_bytes, law.dwnd_before_cut), (4_500, 9 * MSS));
+    }
 
     /// 10,000^0.75 = 1000, and 30,000^0.75 = 2279.5: growth is an eighth of it minus one segment. Up to 16 segments,
     /// where the power is 8, growth is zero.
