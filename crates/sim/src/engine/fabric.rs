@@ -765,10 +765,17 @@ impl<Q: EventQueue> LinkFabric<Q> {
             return Some(Event::AtInterface(packet));
         }
         if onward == AT_BORDER {
-            self.exits.depart(from as u32, packet, &self.routes);
+            self.leave(from as u32, packet.in_words());
             return None;
         }
         self.divert(now, from, onward, packet.in_words()).then_some(Event::Announced)
+    }
+
+    /// Lets a packet leave for another domain by an event, which few links need.
+    #[cold]
+    #[inline(never)]
+    fn leave(&mut self, from: u32, packet: Packet) {
+        self.exits.depart(from, packet, &self.routes);
     }
 
     /// Handles the event of a link for which a wake-up is requested, or whose queue is to be replayed once its wire is
