@@ -299,10 +299,7 @@ impl Wire {
                 let is_plain = blocks.is_empty() && ack == AckSegment::plain(cumulative, trigger);
                 let has_extras = self.explicit_rate.is_some() || window.is_some() || accurate.is_some();
                 let fast_paths = self.fast_paths && !has_extras;
-                if fast_paths
-                    && is_plain
-                    && self.sender.handle_ack_fast(self.now, cumulative as u32, trigger as u32)
-                {
+                if fast_paths && is_plain && self.sender.handle_ack_fast(self.now, cumulative as u32, trigger as u32) {
                     self.fast_path_counts[1] += 1;
                 } else if fast_paths && self.sender.handle_sack_fast(self.now, &ack, blocks) {
                     self.fast_path_counts[2] += 1;
