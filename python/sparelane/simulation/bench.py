@@ -367,8 +367,11 @@ def speedup(name: str, scenario: str, settings: dict[str, object], threads: int,
         ScenarioError: the scenario cannot be run.
     """
     copies = min(threads, os.cpu_count() or 1)
-    alone_s, together_s, copies_s = [], [], []
-    digests, domains = set(), 1
+    alone_s: list[float] = []
+    together_s: list[float] = []
+    copies_s: list[float] = []
+    digests: set[str] = set()
+    domains = 1
     with ThreadPoolExecutor(copies) as pool:
         for _ in range(rounds):
             for times_s, each, runs in ((alone_s, 1, 1), (together_s, threads, 1), (copies_s, 1, copies)):
