@@ -26,7 +26,7 @@ def simulations(experiments: Iterable[str]) -> list[Simulation]:
     known = registry()
     missing = [name for name in experiments if name not in known]
     if missing:
-        sys.exit(f"threads.py: there is no experiment {missing[0]!r}; `sparelane experiments` lists them")
+        sys.exit(f"threads.py: there is no experiment {missing[0]!r}; `sparelane list` names them")
     chosen = [known[name] for name in experiments] or list(known.values())
     planned = [simulation for one in chosen for simulation in one.plan(one.quick)]
     return [one for one in dict.fromkeys(planned) if one.on == "simulator"]
