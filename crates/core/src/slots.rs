@@ -1,6 +1,5 @@
 //! The storage of rings: a power of two of slots, in which positions that only grow go round.
 
-use std::hint::assert_unchecked;
 use std::ops::{Index, IndexMut};
 
 /// Slots for items at the positions 0, 1, 2, ... The low bits of a position select its slot, so items that are not too far
@@ -33,14 +32,7 @@ impl<T> Slots<T> {
 
     #[inline(always)]
     fn place(&self, position: u64) -> usize {
-        let count = self.0.len();
-        // SAFETY: `Slots::new` makes at least one slot, `double` only adds slots, and nothing else makes or changes them.
-        #[expect(unsafe_code, reason = "a packet-hop would test this six times")]
-        unsafe {
-            assert_unchecked(count > 0);
-        }
-        // The compiler derives from the assertion that this is in bounds.
-        position as usize & (count - 1)
+        position as usize & (self.0.len() - 1)
     }
 }
 

@@ -48,15 +48,6 @@ struct Exit {
     delay: Dur,
 }
 
-/// The part of an exit that a path consists of.
-#[derive(Clone, Copy, Debug)]
-struct Step {
-    /// The number of the directed link.
-    link: u32,
-    /// The router at the other end, as an index among routers.
-    to: u32,
-}
-
 /// The shortest paths between routers. Hosts take no part: they never forward.
 ///
 /// Routers are of one kind if cables of the same delays lead to the same neighbours. They are then equally far from all
@@ -72,11 +63,6 @@ pub struct RouterPaths {
     nodes: Vec<NodeId>,
     /// The cables between routers, by the router they leave from, in order of the one they lead to and then by number.
     exits: Vec<Vec<Exit>>,
-    /// The same exits as steps, those of all routers in one table. A path reads it at random places: in a third of the
-    /// memory, more of it is in the caches.
-    steps: Vec<Step>,
-    /// The first step of each router.
-    first_steps: Vec<u32>,
     /// The kind of each router.
     kinds: Vec<u32>,
     /// The number of each router among those of its kind.
@@ -161,13 +147,6 @@ impl RouterPaths {
             exits.windows(2).all(|pair| pair[0].to != pair[1].to) && exits.iter().all(|exit| exit.to != place)
         };
         let is_simple = (0..).zip(&exits).all(is_to_another);
-        let steps = exits.iter().flatten().map(|exit| Step { link: exit.link, to: exit.to }).collect();
-        let mut count = 0;
-        let first_step = |exits: &Vec<Exit>| {
-            count += exits.len() as u32;
-            count - exits.len() as u32
-        };
-        let first_steps = exits.iter().map(first_step).collect();
         let towards = vec![OnceLock::new(); exits_of_kinds.len()];
         let mut sizes = vec![0; exits_of_kinds.len()];
         let rank = |&kind: &u32| {
@@ -175,20 +154,7 @@ impl RouterPaths {
             sizes[kind as usize] - 1
         };
         let ranks = kinds.iter().map(rank).collect();
-        RouterPaths {
-            places,
-            nodes,
-            exits,
-            steps,
-            first_steps,
-            kinds,
-            ranks,
-            sizes,
-            exits_of_kinds,
-            first_of_kinds,
-            is_simple,
-            towards,
-        }
+        RouterPaths { places, nodes, exits, kinds, ranks, sizes, exits_of_kinds, first_of_kinds, is_simple, towards }
     }
 
     /// The hops from router `from` to router `to`: empty if they are the same, `None` if there is no path or one of
@@ -229,23 +195,18 @@ impl RouterPaths {
         let mut hops = Vec::with_capacity(8);
         let mut found = Vec::new();
         while at != last {
-            let (node, first_step) = (self.nodes[at as usize], self.first_steps[at as usize] as usize);
-            let step = match distances.next_hops[self.kinds[at as usize] as usize] {
-                NextHops::Among { first, count } => {
-                    self.steps[first_step + usize::from(first) + pick(node, usize::from(count))]
-                }
-                NextHops::Direct { first } => {
-                    self.steps[first_step + usize::from(first) + self.ranks[last as usize] as usize]
-                }
+            let (node, exits) = (self.nodes[at as usize], &self.exits[at as usize]);
+            let exit = match distances.next_hops[self.kinds[at as usize] as usize] {
+                NextHops::Among { first, count } => exits.get(usize::from(first) + pick(node, usize::from(count)))?,
+                NextHops::Direct { first } => exits.get(usize::from(first) + self.ranks[last as usize] as usize)?,
                 NextHops::Unknown => {
                     found.clear();
                     found.extend(self.choices(at, distances));
-                    let exit: &Exit = found.get(pick(node, found.len()))?;
-                    Step { link: exit.link, to: exit.to }
+                    found.get(pick(node, found.len())).copied()?
                 }
             };
-            hops.push(Hop { link: step.link, from: node });
-            at = step.to;
+            hops.push(Hop { link: exit.link, from: node });
+            at = exit.to;
         }
         Some(hops)
     }

@@ -247,8 +247,7 @@ fn fast_and_slow_paths_have_the_same_effect() {
     );
 }
 
-/// In these connections, the fast path for SACK blocks applies: the drawn ones mostly have other features or short
-/// recoveries.
+/// Few drawn connections use the fast path for SACK blocks, because they have other features or short recoveries. These do.
 #[test]
 fn both_paths_have_the_same_effect_in_long_recoveries() {
     let mut times = 0;
