@@ -144,7 +144,9 @@ enum AnyWorld {
     Huge(World<TreeFabric<HUGE>>),
     Vast(World<CalendarFabric>),
     #[cfg(not(target_family = "wasm"))]
-    Divided(Domains<EventTree<LARGE>>),
+    MediumDivided(Domains<EventTree<MEDIUM>>),
+    #[cfg(not(target_family = "wasm"))]
+    LargeDivided(Domains<EventTree<LARGE>>),
     #[cfg(not(target_family = "wasm"))]
     HugeDivided(Domains<EventTree<HUGE>>),
     #[cfg(not(target_family = "wasm"))]
@@ -161,7 +163,9 @@ macro_rules! with_world {
             AnyWorld::Huge($world) => $body,
             AnyWorld::Vast($world) => $body,
             #[cfg(not(target_family = "wasm"))]
-            AnyWorld::Divided($world) => $body,
+            AnyWorld::MediumDivided($world) => $body,
+            #[cfg(not(target_family = "wasm"))]
+            AnyWorld::LargeDivided($world) => $body,
             #[cfg(not(target_family = "wasm"))]
             AnyWorld::HugeDivided($world) => $body,
             #[cfg(not(target_family = "wasm"))]
@@ -267,8 +271,10 @@ impl Simulation {
         let links = largest_domain(&config, partition);
         let machine = config.machine;
         let parts = Parts::of(config, routes);
-        let world = if links <= DomainFabric::<EventTree<LARGE>>::LINKS {
-            AnyWorld::Divided(Domains::new(parts, partition, asked, machine))
+        let world = if links <= DomainFabric::<EventTree<MEDIUM>>::LINKS {
+            AnyWorld::MediumDivided(Domains::new(parts, partition, asked, machine))
+        } else if links <= DomainFabric::<EventTree<LARGE>>::LINKS {
+            AnyWorld::LargeDivided(Domains::new(parts, partition, asked, machine))
         } else if links <= DomainFabric::<EventTree<HUGE>>::LINKS {
             AnyWorld::HugeDivided(Domains::new(parts, partition, asked, machine))
         } else {
