@@ -37,7 +37,18 @@ impl Hash {
     fn numbers(&mut self, name: &str, values: impl ExactSizeIterator<Item = u64>) {
         self.text(name);
         self.number(values.len() as u64);
-        values.for_each(|value| self.number(value));
+        // The hash is several times as fast with many bytes at once.
+        let mut bytes = [0; 8 * 1_024];
+        let mut filled = 0;
+        for value in values {
+            bytes[filled..filled + 8].copy_from_slice(&value.to_le_bytes());
+            filled += 8;
+            if filled == bytes.len() {
+                self.0.update(&bytes);
+                filled = 0;
+            }
+        }
+        self.0.update(&bytes[..filled]);
     }
 
     fn wide(&mut self, name: &str, column: &[u64]) {

@@ -6,9 +6,10 @@
 //! between domains: records and digests are equal for any number of domains and threads.
 //!
 //! What the domains share is decided between windows: flows get their numbers, routes and slots before they start
-//! (`planning.rs`), and flows between domains end (`flows.rs`). See `world/domain.rs` for the part of it inside a domain,
+//! (`planning.rs`), and flows between domains end (`accounts.rs`). See `world/domain.rs` for the part of it inside a domain,
 //! `unsuited.rs` for the runs that need a single domain, and ARCHITECTURE.md for the reasons.
 
+mod accounts;
 mod crew;
 pub(crate) mod exchange;
 pub(crate) mod fabric;
@@ -19,6 +20,7 @@ mod sides;
 mod traffic;
 mod unsuited;
 
+use self::accounts::{Accounts, Crossing, Letters};
 use self::crew::Crew;
 use self::exchange::{Barrier, Broken, Exchange, Summary};
 use self::fabric::DomainFabric;
@@ -33,7 +35,7 @@ use crate::engine::event_queue::EventQueue;
 use crate::engine::fabric::Fabric;
 use crate::observe::{FlowView, Inside};
 use crate::physics::{PhysicsViolation, check_conserved};
-use crate::records::Records;
+use crate::records::{LinkTable, Records};
 use crate::routing::network::{Cable, Loss, Network, NodeId};
 use crate::routing::partition::{Partition, labelled, partition};
 use crate::routing::routes::Routes;
@@ -48,6 +50,7 @@ use std::thread;
 /// A domain.
 struct Domain<Q> {
     world: World<DomainFabric<Q>>,
+    accounts: Accounts,
     /// Events at hosts since the run began.
     events: u64,
 }
@@ -59,6 +62,7 @@ pub(crate) struct Domains<Q> {
     machine: Machine,
     crew: Crew<Shared<Q>>,
     exchange: Exchange,
+    letters: Letters,
     /// The number of windows so far.
     windows: u64,
     /// The end of the last window: everything before it has happened.
@@ -132,10 +136,11 @@ impl<Q: EventQueue + Send + 'static> Domains<Q> {
         let sides = Sides::of(cables.flat_map(|[a, b]| [[a, b], [b, a]]));
         let count = partition.domains as u16;
         let threads = threads.clamp(1, partition.domains);
+        let stop = parts.stop();
         let of_domains = (0..count).map(|domain| (domain, parts.of_domain())).collect();
         let domains = built(of_domains, threads, |(domain, own)| {
             let fabric = DomainFabric::of([domain, count], &own.layout.links, &sides, own.seed(), own.stop());
-            Domain { world: World::of(fabric, own), events: 0 }
+            Domain { world: World::of(fabric, own), accounts: Accounts::new(domain), events: 0 }
         });
         Domains {
             domains,
@@ -143,14 +148,15 @@ impl<Q: EventQueue + Send + 'static> Domains<Q> {
             machine,
             crew: Crew::new(),
             exchange: Exchange::new(partition.domains),
+            letters: Letters::new(partition.domains),
             windows: 0,
             reached: Time::ZERO,
             lookahead: partition.lookahead,
             sides,
             layout: parts.layout.clone(),
             changes: parts.changes.clone(),
-            stop: parts.stop(),
-            flows: Flows::new(parts.flows),
+            stop,
+            flows: Flows::new(parts.flows, stop),
             next: Time::ZERO,
             now: Time::ZERO,
         }
@@ -178,12 +184,24 @@ impl<Q: EventQueue + Send + 'static> Domains<Q> {
     fn set_now(&mut self, now: Time) {
         self.now = now;
         self.domains.iter_mut().for_each(|domain| domain.world.now = now);
-        self.flows.settle(&mut worlds(&mut self.domains), after(now));
+        self.settle(after(now));
     }
 
-    /// A flow with its ends in these domains and slots.
-    fn crossing_view(&self, ends: [(u16, u32); 2]) -> FlowView<'_> {
-        let [sender, receiver] = ends.map(|(domain, slot)| self.domains[usize::from(domain)].world.end_in(slot));
+    /// Ends the flows that are over at `reached`.
+    fn settle(&mut self, reached: Time) {
+        let Domains { domains, letters, flows, .. } = self;
+        domains.iter_mut().for_each(|domain| domain.accounts.ask(&mut domain.world, letters));
+        flows.address(letters);
+        domains.iter().for_each(|domain| domain.accounts.answer(&domain.world, letters));
+        domains.iter_mut().for_each(|domain| domain.accounts.settle(&mut domain.world, letters));
+        flows.keep(letters, reached);
+        domains.iter_mut().for_each(|domain| domain.accounts.release(&mut domain.world, letters));
+    }
+
+    /// A flow between domains.
+    fn crossing_view(&self, crossing: &Crossing) -> FlowView<'_> {
+        let [sender, receiver] =
+            crossing.ends.map(|(domain, slot)| self.domains[usize::from(domain)].world.end_in(slot));
         sender.view(receiver)
     }
 
@@ -218,6 +236,7 @@ impl<Q: EventQueue + Send + 'static> Domains<Q> {
         let shared = Arc::new(Shared {
             domains: self.domains.drain(..).map(Mutex::new).collect(),
             exchange: std::mem::take(&mut self.exchange),
+            letters: std::mem::take(&mut self.letters),
             barrier: Barrier::new(threads, self.machine.cores),
             violation: Mutex::new(None),
             threads,
@@ -234,11 +253,11 @@ impl<Q: EventQueue + Send + 'static> Domains<Q> {
         let flows = &mut self.flows;
         let work = |shared: &Shared<Q>, thread| _ = shared.work(thread, None);
         let (end, next) = self.crew.work(threads - 1, &shared, work, |shared| shared.work(0, Some(flows)));
-        let Some(Shared { domains, exchange, violation, .. }) = Arc::into_inner(shared) else {
+        let Some(Shared { domains, exchange, letters, violation, .. }) = Arc::into_inner(shared) else {
             unreachable!("all threads have let go")
         };
         self.domains.extend(domains.into_iter().map(inner));
-        self.exchange = exchange;
+        (self.exchange, self.letters) = (exchange, letters);
         (self.windows, self.reached, self.next) = (end.windows, end.reached, next);
         // Packets of the last window are taken in here, so that nothing is underway between domains while the run rests.
         for (number, domain) in self.domains.iter_mut().enumerate() {
@@ -250,12 +269,13 @@ impl<Q: EventQueue + Send + 'static> Domains<Q> {
     /// Ends the run at the current time and returns its records.
     pub(crate) fn finish(mut self) -> Result<Records, PhysicsViolation> {
         self.domains.iter_mut().for_each(|domain| domain.world.end_links());
-        self.flows.settle(&mut worlds(&mut self.domains), after(self.now));
-        let in_network = self.flows.finish(&mut worlds(&mut self.domains));
+        self.settle(after(self.now));
+        let in_network = self.flows.finish(&mut self.domains);
         let mut worlds = worlds(&mut self.domains);
         let mut records = self.flows.into_records();
         let (mut held, mut packet_hops) = (0, 0);
         let columns = self.layout.link_columns();
+        records.links = LinkTable::with_capacity(self.layout.links.len());
         for link in 0..self.sides.links() {
             let (counts, held_here) = link_state(&mut worlds, &self.sides, self.now, link);
             self.layout.add_link(&mut records.links, &self.changes, self.now, (link, &counts, held_here), columns)?;
@@ -268,6 +288,8 @@ impl<Q: EventQueue + Send + 'static> Domains<Q> {
         for held in [in_network, held] {
             check_conserved("in the network", came, went, held)?;
         }
+        records.flows.complete();
+        records.links.complete();
         records.totals.events = worlds.iter().map(|world| world.fabric.events()).sum();
         records.totals.packet_hops = packet_hops;
         records.totals.end_ps = self.now.as_ps();
@@ -357,6 +379,7 @@ struct Progress {
 struct Shared<Q> {
     domains: Vec<Mutex<Domain<Q>>>,
     exchange: Exchange,
+    letters: Letters,
     barrier: Barrier,
     /// A broken law of physics, with the domain that broke it.
     violation: Mutex<Option<(usize, PhysicsViolation)>>,
@@ -428,7 +451,7 @@ impl<Q: EventQueue> Shared<Q> {
     /// Runs one domain until `end`.
     fn run_window(&self, window: u64, number: usize, end: Time) {
         let mut domain = locked(&self.domains[number]);
-        let Domain { world, events } = &mut *domain;
+        let Domain { world, events, .. } = &mut *domain;
         self.exchange.take(window, number, |parcel| world.take_in_parcel(parcel));
         let failed = match world.run_until(end) {
             Ok(more) => {
@@ -451,7 +474,8 @@ impl<Q: EventQueue> Shared<Q> {
         self.exchange.publish(window, number, summary);
     }
 
-    /// Plans the flows that start next; see `planning.rs`. Everything before `reached` has happened.
+    /// Plans the flows that start next, and ends those that are over; see `planning.rs` and `accounts.rs`. Everything before
+    /// `reached` has happened.
     fn plan_together(
         &self,
         thread: usize,
@@ -459,39 +483,47 @@ impl<Q: EventQueue> Shared<Q> {
         reached: Time,
         next: Time,
     ) -> Result<Plan, Broken> {
+        let letters = &self.letters;
+        self.for_own_domains(thread, |_, domain| domain.accounts.ask(&mut domain.world, letters));
         if let Some(flows) = flows.as_deref_mut() {
-            let batch = flows.draw();
-            let first = batch.specs().first().map_or(Time::NEVER, |spec| spec.start);
-            *locked(&self.plan) = Plan { next: next.min(first), horizon: flows.horizon() };
-            *locked(&self.batch) = Arc::new(batch);
+            *locked(&self.batch) = Arc::new(flows.next_batch());
         }
         self.barrier.meet()?;
         let batch = Arc::clone(&locked(&self.batch));
         if let Some(flows) = flows.as_deref_mut() {
+            flows.address(letters);
+        }
+        self.for_own_domains(thread, |_, domain| domain.accounts.answer(&domain.world, letters));
+        self.barrier.meet()?;
+        self.for_own_domains(thread, |_, domain| domain.accounts.settle(&mut domain.world, letters));
+        self.barrier.meet()?;
+        if let Some(flows) = flows.as_deref_mut() {
             // Meanwhile, the other threads outline flows.
-            self.settle(flows, reached);
+            flows.keep(letters, reached);
+            flows.draw_ahead();
+            let first = batch.specs().first().map_or(Time::NEVER, |spec| spec.start);
+            *locked(&self.plan) = Plan { next: next.min(first), horizon: flows.horizon() };
         }
         batch.outline(&self.network, &self.routes, &self.sides);
         self.barrier.meet()?;
-        for domain in self.domains_of(thread) {
-            batch.allot(domain as u16, &mut locked(&self.domains[domain]).world);
-        }
+        self.for_own_domains(thread, |number, domain| {
+            domain.accounts.release(&mut domain.world, letters);
+            batch.allot(number, &mut domain.world);
+        });
         self.barrier.meet()?;
         if let Some(flows) = flows {
             flows.add(&batch);
         }
-        for domain in self.domains_of(thread) {
-            batch.enter(domain as u16, reached, &mut locked(&self.domains[domain]).world);
-        }
+        self.for_own_domains(thread, |number, domain| batch.enter(number, reached, domain));
         self.barrier.meet()?;
         Ok(*locked(&self.plan))
     }
 
-    /// Ends the flows that are over at `reached`.
-    fn settle(&self, flows: &mut Flows, reached: Time) {
-        let mut domains: Vec<_> = self.domains.iter().map(locked).collect();
-        let mut worlds: Vec<_> = domains.iter_mut().map(|domain| &mut domain.world).collect();
-        flows.settle(&mut worlds, reached);
+    /// Calls `act` with the number and the state of each domain that a thread runs.
+    fn for_own_domains(&self, thread: usize, mut act: impl FnMut(u16, &mut Domain<Q>)) {
+        for number in self.domains_of(thread) {
+            act(number as u16, &mut locked(&self.domains[number]));
+        }
     }
 }
 
@@ -502,12 +534,18 @@ impl<Q: EventQueue + Send + 'static> Inside for Domains<Q> {
 
     fn open_flow(&self, id: u32) -> Option<FlowView<'_>> {
         let inner = self.domains.iter().find_map(|domain| domain.world.inner_flow(id));
-        inner.or_else(|| Some(self.crossing_view(self.flows.crossing(id)?)))
+        inner.or_else(|| {
+            let (domain, slot) = self.flows.home(id)?;
+            let crossing = self.domains[usize::from(domain)].accounts.of_slot(slot)?;
+            (crossing.id == id).then(|| self.crossing_view(crossing))
+        })
     }
 
     fn for_each_open_flow(&self, see: &mut dyn FnMut(FlowView<'_>)) {
         self.domains.iter().for_each(|domain| domain.world.for_each_inner_flow(see));
-        self.flows.for_each_crossing(|ends| see(self.crossing_view(ends)));
+        let crossing = self.domains.iter().flat_map(|domain| domain.accounts.all());
+        let open = crossing.filter(|crossing| self.flows.has_started(crossing.id));
+        open.for_each(|crossing| see(self.crossing_view(crossing)));
     }
 
     fn link(&self, from: NodeId, to: NodeId) -> Option<u32> {

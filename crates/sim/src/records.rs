@@ -64,11 +64,53 @@ pub struct FlowTable {
     pub delay_max_ns: Vec<u64>,
 }
 
+/// The number of rows from which memory is reserved for the rows to come.
+const MANY_ROWS: usize = 1_024;
+
+/// Sets the values of a row in the columns of classes, which are only as long as they need to be for values other than
+/// zero: most runs use one class. A column that grows gets memory for `rows` rows.
+fn set_by_class(columns: &mut [Vec<u64>; CLASSES], row: usize, values: &[u64; CLASSES], rows: usize) {
+    for (column, &value) in columns.iter_mut().zip(values).filter(|&(_, &value)| value != 0) {
+        if column.len() <= row {
+            column.reserve(rows.saturating_sub(column.len()));
+            column.resize(row + 1, 0);
+        }
+        column[row] = value;
+    }
+}
+
+/// Lengthens the columns of classes to `rows` rows.
+fn complete_by_class(columns: &mut [Vec<u64>; CLASSES], rows: usize) {
+    for column in columns {
+        if column.is_empty() {
+            // Memory that is zero from the start takes no time until it is read.
+            *column = vec![0; rows];
+        } else {
+            column.resize(rows, 0);
+        }
+    }
+}
+
 impl FlowTable {
+    /// Reserves memory for the rows that are expected until `stop`, if the next row at `now` needs more memory. A column that
+    /// doubles is copied, and its memory is written twice.
+    pub(crate) fn reserve_until(&mut self, now: Time, stop: Time) {
+        let rows = self.id.len();
+        if rows == self.id.capacity() && rows >= MANY_ROWS && now > Time::ZERO {
+            let expected = rows as f64 * (stop.as_ps() as f64 / now.as_ps() as f64) * 1.05;
+            self.reserve((expected as usize).clamp(rows + rows / 4, 4 * rows) - rows);
+        }
+    }
+
+    /// Lengthens columns that have values for some flows only. This follows the last [`FlowTable::close`].
+    pub(crate) fn complete(&mut self) {
+        complete_by_class(&mut self.sent_packets, self.id.len());
+    }
+
     /// Reserves memory for `rows` rows in the columns that every run has.
     pub(crate) fn reserve(&mut self, rows: usize) {
-        [&mut self.id, &mut self.src, &mut self.dst].into_iter().for_each(|column| column.reserve(rows));
-        self.scheme.reserve(rows);
+        [&mut self.id, &mut self.src, &mut self.dst].into_iter().for_each(|column| column.reserve_exact(rows));
+        self.scheme.reserve_exact(rows);
         let wide = [
             &mut self.size_bytes,
             &mut self.start_ps,
@@ -81,7 +123,7 @@ impl FlowTable {
             &mut self.srtt_ps,
             &mut self.min_rtt_ps,
         ];
-        wide.into_iter().chain(&mut self.sent_packets).for_each(|column| column.reserve(rows));
+        wide.into_iter().for_each(|column| column.reserve_exact(rows));
     }
 
     /// Adds the row of a flow that starts on a connection. Results start at their values for "not yet".
@@ -96,7 +138,6 @@ impl FlowTable {
         self.finish_ps.push(Time::NEVER.as_ps());
         self.ideal_ps.push(ideal_ps);
         self.delivered_bytes.push(0);
-        self.sent_packets.iter_mut().for_each(|column| column.push(0));
         self.lost_packets.push(0);
         self.retransmissions.push(0);
         self.timeouts.push(0);
@@ -149,9 +190,7 @@ impl FlowTable {
             self.first_write_ps[row] = first_write.as_ps();
         }
         self.delivered_bytes[row] = outcome.delivered_bytes;
-        for (class, sent) in outcome.sent.iter().enumerate() {
-            self.sent_packets[class][row] = *sent;
-        }
+        set_by_class(&mut self.sent_packets, row, &outcome.sent, self.id.capacity());
         self.lost_packets[row] = outcome.lost;
         self.retransmissions[row] = outcome.retransmissions;
         self.timeouts[row] = outcome.timeouts;
@@ -205,6 +244,29 @@ pub(crate) struct LinkColumns {
 }
 
 impl LinkTable {
+    /// A table with memory for `links` rows in the columns that every run has.
+    pub(crate) fn with_capacity(links: usize) -> LinkTable {
+        let mut table = LinkTable::default();
+        table.from.reserve(links);
+        table.to.reserve(links);
+        let wide = [
+            &mut table.rate_bps,
+            &mut table.sent_packets,
+            &mut table.sent_bytes,
+            &mut table.lost_packets,
+            &mut table.marked_packets,
+            &mut table.peak_backlog_bytes,
+        ];
+        wide.into_iter().for_each(|column| column.reserve(links));
+        table
+    }
+
+    /// Lengthens columns that have values for some links only. This follows the last [`LinkTable::add`].
+    pub(crate) fn complete(&mut self) {
+        complete_by_class(&mut self.arrived_packets, self.from.len());
+        complete_by_class(&mut self.dropped_packets, self.from.len());
+    }
+
     /// Adds the row of a link.
     pub(crate) fn add(&mut self, [from, to]: [NodeId; 2], rate: Rate, counts: &LinkCounts, columns: LinkColumns) {
         self.from.push(from.0);
@@ -212,10 +274,9 @@ impl LinkTable {
         self.rate_bps.push(rate.as_bps());
         self.sent_packets.push(counts.delivered_packets);
         self.sent_bytes.push(counts.delivered_bytes);
-        for class in 0..CLASSES {
-            self.arrived_packets[class].push(counts.arrived[class]);
-            self.dropped_packets[class].push(counts.dropped[class]);
-        }
+        let (row, rows) = (self.from.len() - 1, self.from.capacity());
+        set_by_class(&mut self.arrived_packets, row, &counts.arrived, rows);
+        set_by_class(&mut self.dropped_packets, row, &counts.dropped, rows);
         self.lost_packets.push(counts.lost);
         self.marked_packets.push(counts.marked);
         self.peak_backlog_bytes.push(counts.peak_backlog_bytes);
@@ -331,4 +392,45 @@ pub struct Records {
     pub packets: PacketTable,
     /// Totals.
     pub totals: Totals,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_of_classes_have_all_rows_in_the_end() {
+        let mut columns: [Vec<u64>; CLASSES] = Default::default();
+        let value = |class: usize, value| std::array::from_fn(|other| if other == class { value } else { 0 });
+        set_by_class(&mut columns, 4, &value(0, 7), 5);
+        set_by_class(&mut columns, 1, &value(2, 3), 5);
+        set_by_class(&mut columns, 2, &value(2, 9), 5);
+        set_by_class(&mut columns, 3, &value(1, 0), 5);
+        assert_eq!(columns[2], [0, 3, 9], "no longer than needed");
+        complete_by_class(&mut columns, 5);
+        assert_eq!((&columns[0], &columns[2]), (&vec![0, 0, 0, 0, 7], &vec![0, 3, 9, 0, 0]));
+        for class in [1, 3, 4, 5, 6, 7] {
+            assert_eq!(columns[class], [0; 5]);
+        }
+    }
+
+    #[test]
+    fn memory_is_reserved_for_the_flows_to_come() {
+        let mut table = FlowTable::default();
+        let stop = Time::ZERO + Dur::from_ms(100);
+        let spec = FlowSpec::new(Time::ZERO, NodeId(0), NodeId(1), Some(1), 0);
+        let mut capacities = Vec::new();
+        // A thousand flows in each millisecond.
+        for number in 0..100_000 {
+            let now = Time::ZERO + Dur::from_us(number);
+            table.reserve_until(now, stop);
+            table.open(&spec, number as u32, now, 0);
+            if capacities.last() != Some(&table.start_ps.capacity()) {
+                capacities.push(table.start_ps.capacity());
+            }
+        }
+        let last = table.start_ps.capacity();
+        assert!((100_000..=106_000).contains(&last), "{last}");
+        assert!(capacities.iter().filter(|&&rows| rows > MANY_ROWS).count() <= 4, "{capacities:?}");
+    }
 }

@@ -1,13 +1,13 @@
-//! Flows as all domains together see them: their numbers and rows, their places in domains, and their ends.
+//! Flows as all domains together see them: their numbers, their rows, and how many are open.
 
-use super::fabric::DomainFabric;
-use super::planning::{Batch, Outline};
+use super::accounts::{Letters, state_of};
+use super::planning::Batch;
+use super::{Domain, worlds};
 use crate::engine::event_queue::EventQueue;
 use crate::flow::{FlowSource, FlowSpec};
 use crate::records::{Outcome, Records};
-use crate::world::World;
-use crate::world::domain::{Instant, LostPassing, PASSING};
-use sparelane_core::{Time, prefetch};
+use crate::world::domain::{Instant, PASSING};
+use sparelane_core::Time;
 use std::collections::VecDeque;
 
 /// The number of flows that are planned together, unless more start at the same time. All domains stop for it.
@@ -16,84 +16,70 @@ const PLANNED_TOGETHER: usize = 1_024;
 /// The largest number of flows: packets that pass through a domain carry the number of their flow.
 const MOST_FLOWS: u32 = PASSING - 1;
 
-/// A flow whose packets pass through several domains.
-#[derive(Debug)]
-struct Crossing {
-    /// The domain and slot of its sender, and those of its receiver.
-    ends: [(u16, u32); 2],
-    /// The parts of its routes, each with its domain, position and number of entries.
-    parts: Box<[(u16, u32, u32)]>,
-    /// Packets, and data packets among them, that were lost where the flow has no end.
-    lost_packets: u32,
-    lost_data: u64,
-    /// The last of these losses.
-    last_loss: Option<Instant>,
-}
-
-impl Crossing {
-    fn of(outline: &Outline) -> Crossing {
-        let (ends, parts) = (outline.places(), outline.positions().collect());
-        Crossing { ends, parts, lost_packets: 0, lost_data: 0, last_loss: None }
-    }
-
-    /// True if one entry holds both ends.
-    fn is_in_one_domain(&self) -> bool {
-        self.ends[0] == self.ends[1]
-    }
-
-    /// The domains and slots of its entries.
-    fn entries(&self) -> &[(u16, u32)] {
-        if self.is_in_one_domain() { &self.ends[..1] } else { &self.ends }
-    }
-}
-
 /// The flows of a run.
 pub(super) struct Flows {
     source: Box<dyn FlowSource>,
-    /// The next flow of the source, which is not planned yet.
+    /// The next flow of the source, which has no number yet.
     upcoming: Option<FlowSpec>,
-    /// The number of planned flows, which is the number of the next.
-    planned: u32,
+    /// The flows that are planned next, if they were drawn ahead.
+    drawn: Option<Batch>,
+    /// The number of flows that were drawn, which is the number of the next.
+    numbered: u32,
     /// Planned flows that have no row yet.
     without_row: VecDeque<FlowSpec>,
-    /// The open flows whose packets pass through several domains, by number. All other planned flows have `None`.
-    crossing: Vec<Option<Box<Crossing>>>,
-    /// The numbers of those whose sender is done.
-    done: Vec<u32>,
+    /// The domain and the slot of the sender of each planned flow, by number.
+    homes: Vec<(u16, u32)>,
     /// The instants at which flows ended that are not counted in `open` yet.
     ended: Vec<Instant>,
     open: u64,
+    /// The end of the run.
+    stop: Time,
     records: Records,
 }
 
-type Worlds<'a, 'b, Q> = &'a mut [&'b mut World<DomainFabric<Q>>];
-
 impl Flows {
-    pub(super) fn new(mut source: Box<dyn FlowSource>) -> Flows {
+    /// The flows of `source` in a run until `stop`.
+    pub(super) fn new(mut source: Box<dyn FlowSource>, stop: Time) -> Flows {
+        let mut records = Records::default();
+        records.flows.reserve(source.starting_together());
         let upcoming = source.next_flow();
         Flows {
             source,
             upcoming,
-            planned: 0,
+            drawn: None,
+            numbered: 0,
             without_row: VecDeque::new(),
-            crossing: Vec::new(),
-            done: Vec::new(),
+            homes: Vec::new(),
             ended: Vec::new(),
             open: 0,
-            records: Records::default(),
+            stop,
+            records,
         }
     }
 
     /// The start of the first flow that is not planned yet.
     pub(super) fn horizon(&self) -> Time {
-        self.upcoming.map_or(Time::NEVER, |spec| spec.start)
+        let drawn = self.drawn.as_ref().and_then(|batch| batch.specs().first());
+        drawn.or(self.upcoming.as_ref()).map_or(Time::NEVER, |spec| spec.start)
     }
 
-    /// Takes the flows that start next from the source. They start before the new horizon.
+    /// The flows that are planned next. They start before the new horizon.
+    pub(super) fn next_batch(&mut self) -> Batch {
+        self.drawn.take().unwrap_or_else(|| self.draw())
+    }
+
+    /// Draws the flows that are planned after the next planning, while other threads have work.
+    pub(super) fn draw_ahead(&mut self) {
+        if self.upcoming.is_some() {
+            self.drawn = Some(self.draw());
+        }
+    }
+
+    /// Takes the flows that start next from the source.
     ///
     /// # Panics
     /// If a flow is not plain, or if there are more than `MOST_FLOWS`.
-    pub(super) fn draw(&mut self) -> Batch {
+    fn draw(&mut self) -> Batch {
         let mut specs: Vec<FlowSpec> = Vec::with_capacity(PLANNED_TOGETHER);
         while let Some(spec) = self.upcoming {
             if specs.len() >= PLANNED_TOGETHER && specs.last().is_some_and(|last| spec.start > last.start) {
@@ -104,66 +90,30 @@ impl Flows {
             specs.push(spec);
             self.upcoming = self.source.next_flow();
         }
-        let first = self.planned;
-        self.planned += specs.len() as u32;
-        assert!(self.planned <= MOST_FLOWS, "more than {MOST_FLOWS} flows in several domains");
+        let first = self.numbered;
+        self.numbered += specs.len() as u32;
+        assert!(self.numbered <= MOST_FLOWS, "more than {MOST_FLOWS} flows in several domains");
         Batch::new(first, specs)
     }
 
-    /// Adds the flows of a batch, whose slots and positions are allotted.
+    /// Adds the flows of a batch, whose slots are allotted.
     pub(super) fn add(&mut self, batch: &Batch) {
         self.without_row.extend(batch.specs());
-        let crossing = |outline: &Outline| outline.crosses().then(|| Box::new(Crossing::of(outline)));
-        self.crossing.extend(batch.outlines().map(crossing));
+        self.homes.extend(batch.outlines().map(|outline| outline.places()[0]));
     }
 
-    /// Ends the flows that are over, given that everything before `reached` has happened, and adds the rows of those that
-    /// have started.
-    pub(super) fn settle<Q: EventQueue>(&mut self, worlds: Worlds<'_, '_, Q>, reached: Time) {
-        let mut outcomes = Vec::new();
-        for world in worlds.iter_mut() {
-            let (ended, done, lost) = world.take_reports();
-            self.done.extend(done);
-            self.ended.extend(ended.iter().map(|ended| ended.at));
-            outcomes.extend(ended.into_iter().map(|ended| ended.outcome));
-            lost.into_iter().for_each(|lost| self.lose(lost));
-        }
-        let done = std::mem::take(&mut self.done);
-        for (place, &id) in done.iter().enumerate() {
-            self.expect(&done[place..], worlds);
-            let Some(crossing) = &self.crossing[id as usize] else { continue };
-            if in_network(crossing, worlds) != 0 {
-                self.done.push(id);
-                continue;
-            }
-            outcomes.push(outcome(crossing, worlds));
-            let ends = crossing.ends.map(|(domain, slot)| worlds[usize::from(domain)].end_in(slot).last());
-            let last = ends.into_iter().chain([crossing.last_loss]).flatten().max();
-            self.ended.extend(last);
-            free(crossing, worlds);
-            self.crossing[id as usize] = None;
-        }
+    /// Sends losses of packets to the domains that keep the accounts of their flows.
+    pub(super) fn address(&self, letters: &Letters) {
+        letters.address(|flow| self.homes[flow as usize]);
+    }
+
+    /// Adds the rows of flows that started before `reached`, and completes those of flows that the domains have ended.
+    pub(super) fn keep(&mut self, letters: &Letters, reached: Time) {
+        let mut ended = letters.ended();
+        self.ended.extend(ended.iter().flat_map(|ended| ended.iter()).map(|ended| ended.at));
         self.add_rows(reached);
-        outcomes.iter().for_each(|outcome| self.close(outcome));
-    }
-
-    fn lose(&mut self, lost: LostPassing) {
-        let Some(crossing) = &mut self.crossing[lost.flow as usize] else { return };
-        crossing.lost_packets = crossing.lost_packets.wrapping_add(1);
-        crossing.lost_data += u64::from(lost.is_data);
-        crossing.last_loss = crossing.last_loss.max(Some(lost.at));
-    }
-
-    /// Prefetches for flows some places on in `ids`. The ends of a flow take some twenty cache lines, which are in no cache.
-    fn expect<Q: EventQueue>(&self, ids: &[u32], worlds: &[&mut World<DomainFabric<Q>>]) {
-        let crossing_after = |places: usize| self.crossing[*ids.get(places)? as usize].as_deref();
-        if let Some(crossing) = crossing_after(8) {
-            prefetch(crossing);
-        }
-        if let Some(crossing) = crossing_after(4) {
-            let entries = crossing.entries().iter();
-            entries.for_each(|&(domain, slot)| worlds[usize::from(domain)].end_in(slot).prefetch());
-        }
+        let outcomes = ended.iter_mut().flat_map(|ended| ended.drain(..)).map(|ended| ended.outcome);
+        outcomes.for_each(|outcome| self.close(&outcome));
     }
 
     /// Adds the rows of flows that started before `reached`, and keeps the largest number of open flows: at the same time,
@@ -178,6 +128,7 @@ impl Flows {
                 self.open -= 1;
             }
             let id = self.records.flows.id.len() as u32;
+            self.records.flows.reserve_until(spec.start, self.stop);
             self.records.flows.open(&spec, id, spec.start, u64::MAX);
             self.open += 1;
             let totals = &mut self.records.totals;
@@ -196,67 +147,33 @@ impl Flows {
         self.records.totals.finished_flows += u64::from(outcome.finish != Time::NEVER);
     }
 
-    /// Writes the rows of open flows, after `settle`. Returns the packets of flows in the network.
-    pub(super) fn finish<Q: EventQueue>(&mut self, worlds: Worlds<'_, '_, Q>) -> u64 {
-        let mut packets = 0;
+    /// Writes the rows of open flows, once the domains have settled. Returns the packets of flows in the network.
+    pub(super) fn finish<Q: EventQueue>(&mut self, domains: &mut [Domain<Q>]) -> u64 {
         let mut outcomes = Vec::new();
-        for world in worlds.iter() {
-            packets += world.finish_inner_flows(&mut outcomes);
-        }
-        for crossing in self.started_crossing() {
-            packets += u64::from(in_network(crossing, worlds));
-            outcomes.push(outcome(crossing, worlds));
+        let inner: u64 = worlds(domains).iter().map(|world| world.finish_inner_flows(&mut outcomes)).sum();
+        let end = |(domain, slot): (u16, u32)| domains[usize::from(domain)].world.end_in(slot);
+        let crossing = domains.iter().flat_map(|domain| domain.accounts.all());
+        let mut packets = 0;
+        for crossing in crossing.filter(|crossing| self.has_started(crossing.id)) {
+            let (in_network, outcome) = state_of(crossing, end);
+            packets += u64::from(in_network);
+            outcomes.push(outcome);
         }
         outcomes.iter().for_each(|outcome| self.close(outcome));
-        packets
+        inner + packets
     }
 
     pub(super) fn into_records(self) -> Records {
         self.records
     }
 
-    /// The ends of the open flow with this number, if its packets pass through several domains, after `settle`.
-    pub(super) fn crossing(&self, id: u32) -> Option<[(u16, u32); 2]> {
-        let has_started = (id as usize) < self.records.flows.id.len();
-        self.crossing.get(id as usize).filter(|_| has_started)?.as_ref().map(|crossing| crossing.ends)
+    /// True if a planned flow has started, once the domains have settled.
+    pub(super) fn has_started(&self, id: u32) -> bool {
+        (id as usize) < self.records.flows.id.len()
     }
 
-    /// Passes the ends of each open flow whose packets pass through several domains to `see`, after `settle`.
-    pub(super) fn for_each_crossing(&self, mut see: impl FnMut([(u16, u32); 2])) {
-        self.started_crossing().for_each(|crossing| see(crossing.ends));
-    }
-
-    /// The open flows that have started and whose packets pass through several domains, after `settle`.
-    fn started_crossing(&self) -> impl Iterator<Item = &Crossing> {
-        self.crossing[..self.records.flows.id.len()].iter().flatten().map(Box::as_ref)
-    }
-}
-
-/// Frees the slots and the routes of a flow.
-fn free<Q: EventQueue>(crossing: &Crossing, worlds: Worlds<'_, '_, Q>) {
-    for &(domain, slot) in crossing.entries() {
-        worlds[usize::from(domain)].free_slot(slot);
-    }
-    for &(domain, at, entries) in &crossing.parts {
-        worlds[usize::from(domain)].layout.positions.give_back(at, entries as usize);
-    }
-}
-
-/// Packets of a flow in the network.
-fn in_network<Q: EventQueue>(crossing: &Crossing, worlds: &[&mut World<DomainFabric<Q>>]) -> u32 {
-    let entries = crossing.entries().iter();
-    let at_ends = entries.map(|&(domain, slot)| worlds[usize::from(domain)].end_in(slot).in_network());
-    at_ends.fold(0, u32::wrapping_add).wrapping_sub(crossing.lost_packets)
-}
-
-/// The results of a flow, from both of its ends.
-fn outcome<Q: EventQueue>(crossing: &Crossing, worlds: &[&mut World<DomainFabric<Q>>]) -> Outcome {
-    let [sender, receiver] = crossing.ends.map(|(domain, slot)| worlds[usize::from(domain)].end_in(slot).outcome());
-    let lost_at_receiver = if crossing.is_in_one_domain() { 0 } else { receiver.lost };
-    Outcome {
-        finish: receiver.finish,
-        delivered_bytes: receiver.delivered_bytes,
-        lost: sender.lost + lost_at_receiver + crossing.lost_data,
-        ..sender
+    /// The domain and the slot of the sender of a flow that has started.
+    pub(super) fn home(&self, id: u32) -> Option<(u16, u32)> {
+        self.homes.get(id as usize).copied().filter(|_| self.has_started(id))
     }
 }

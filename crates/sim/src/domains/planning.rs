@@ -5,6 +5,7 @@
 //! flows and routes that it has a part of, whose entries name positions and slots of other domains. All domains treat the
 //! flows of a batch in the order of their numbers.
 
+use super::Domain;
 use super::fabric::DomainFabric;
 use super::sides::Sides;
 use crate::engine::event_queue::EventQueue;
@@ -119,8 +120,11 @@ impl Batch {
     }
 
     /// Enters the flows that have a part in `domain`, after `allot` in all domains. Everything before `now` has happened.
-    pub(super) fn enter<Q: EventQueue>(&self, domain: u16, now: Time, world: &mut World<DomainFabric<Q>>) {
-        self.outlines().for_each(|outline| outline.enter(domain, now, world));
+    pub(super) fn enter<Q: EventQueue>(&self, number: u16, now: Time, domain: &mut Domain<Q>) {
+        for outline in self.outlines() {
+            outline.enter(number, now, &mut domain.world);
+            domain.accounts.open(outline);
+        }
     }
 }
 

@@ -166,7 +166,8 @@ mod tests {
     fn no_link_is_overloaded_and_every_flow_has_a_full_link() {
         let mut rng = Streams::new(1, Domain::Paths).of(0);
         for _ in 0..100 {
-            let rates: Vec<Rate> = (0..1 + rng.below(12)).map(|_| Rate::from_bps(1_000 + rng.below(1_000_000))).collect();
+            let rates: Vec<Rate> =
+                (0..1 + rng.below(12)).map(|_| Rate::from_bps(1_000 + rng.below(1_000_000))).collect();
             let links = (0..rng.below(40)).map(|_| (0..rates.len() as u32).filter(|_| rng.below(3) == 0).collect());
             let flows: Vec<Vec<u32>> = links.collect();
             let flows: Vec<&[u32]> = flows.iter().map(Vec::as_slice).collect();

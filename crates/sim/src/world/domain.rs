@@ -57,7 +57,7 @@ pub(crate) struct Instant {
     pub(crate) after_starts: bool,
 }
 
-/// A flow of this domain alone that is over.
+/// A flow that is over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
     pub(crate) outcome: Outcome,
@@ -81,8 +81,9 @@ pub(crate) struct AtBorders {
     slots: u32,
     /// The time of the last start of flows.
     last_start: Option<Time>,
-    /// Flows of this domain alone that are over, and senders of others that are.
+    /// Flows that are over.
     pub(crate) ended: Vec<Ended>,
+    /// The slots of flows between domains whose sender is here and done.
     pub(crate) done: Vec<u32>,
     pub(crate) lost: Vec<LostPassing>,
 }
@@ -161,7 +162,7 @@ impl<F: Fabric> World<F> {
         // The end of the sender is reported once.
         if border.sends && !border.is_reported && flow.sender.is_done() {
             border.is_reported = true;
-            self.borders.done.push(flow.id);
+            self.borders.done.push(slot);
         }
     }
 
@@ -208,10 +209,9 @@ impl<Q: EventQueue> World<DomainFabric<Q>> {
         self.route_end(host)
     }
 
-    /// Takes what was learned for other domains.
-    pub(crate) fn take_reports(&mut self) -> (Vec<Ended>, Vec<u32>, Vec<LostPassing>) {
-        let AtBorders { ended, done, lost, .. } = &mut self.borders;
-        (std::mem::take(ended), std::mem::take(done), std::mem::take(lost))
+    /// What was learned about flows. The reader removes it.
+    pub(crate) fn reports(&mut self) -> &mut AtBorders {
+        &mut self.borders
     }
 
     /// The end of a flow between domains that is in `slot`.

@@ -39,6 +39,7 @@ impl<F: Fabric> World<F> {
         let mut held_by_links = 0;
         let mut packet_hops = 0;
         let columns = self.layout.link_columns();
+        self.records.links = LinkTable::with_capacity(self.layout.links.len());
         for link in 0..self.layout.links.len() as u32 {
             let counts = self.fabric.counts(self.now, link);
             let held = self.fabric.held_packets(link);
@@ -51,6 +52,8 @@ impl<F: Fabric> World<F> {
         for held in [in_network, held_by_links + self.held_by_hosts()] {
             check_conserved("in the network", self.tally.injected, went, held)?;
         }
+        self.records.flows.complete();
+        self.records.links.complete();
         self.records.totals.events = self.fabric.events();
         self.records.totals.packet_hops = packet_hops;
         self.records.totals.end_ps = self.now.as_ps();

@@ -389,6 +389,7 @@ impl<F: Fabric> World<F> {
     /// Adds a flow to the records and totals, and notifies the observers. `connection` is the flow that opened its
     /// connection.
     pub(super) fn record_start(&mut self, id: u32, connection: u32, spec: &FlowSpec, ideal: Option<Dur>) {
+        self.records.flows.reserve_until(self.now, self.settings.stop);
         self.records.flows.open(spec, connection, self.now, ideal.map_or(u64::MAX, Dur::as_ps));
         let transport = &self.settings.schemes[usize::from(spec.scheme)].transport;
         self.observers.open(&Opened {
