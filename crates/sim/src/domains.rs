@@ -35,7 +35,7 @@ use crate::engine::event_queue::EventQueue;
 use crate::engine::fabric::Fabric;
 use crate::observe::{FlowView, Inside};
 use crate::physics::{PhysicsViolation, check_conserved};
-use crate::records::{LinkTable, Records};
+use crate::records::{LinkRows, Records};
 use crate::routing::network::{Cable, Loss, Network, NodeId};
 use crate::routing::partition::{Partition, labelled, partition};
 use crate::routing::routes::Routes;
@@ -275,10 +275,10 @@ impl<Q: EventQueue + Send + 'static> Domains<Q> {
         let mut records = self.flows.into_records();
         let (mut held, mut packet_hops) = (0, 0);
         let columns = self.layout.link_columns();
-        records.links = LinkTable::with_capacity(self.layout.links.len());
+        let mut rows = LinkRows::for_links(self.layout.links.len());
         for link in 0..self.sides.links() {
             let (counts, held_here) = link_state(&mut worlds, &self.sides, self.now, link);
-            self.layout.add_link(&mut records.links, &self.changes, self.now, (link, &counts, held_here), columns)?;
+            self.layout.add_link(&mut rows, &self.changes, self.now, (link, &counts, held_here), columns)?;
             held += held_here;
             packet_hops += counts.delivered_packets;
         }
@@ -289,7 +289,7 @@ impl<Q: EventQueue + Send + 'static> Domains<Q> {
             check_conserved("in the network", came, went, held)?;
         }
         records.flows.complete();
-        records.links.complete();
+        records.links = rows.into_table();
         records.totals.events = worlds.iter().map(|world| world.fabric.events()).sum();
         records.totals.packet_hops = packet_hops;
         records.totals.end_ps = self.now.as_ps();

@@ -11,7 +11,7 @@
 use crate::config::{Change, Routing, RunConfig};
 use crate::engine::fabric::{AT_HOST, Alarm, AnnouncedEvent, Event, Fabric, TreeFabric};
 use crate::hosts::Hosts;
-use crate::records::{LinkColumns, LinkTable};
+use crate::records::{LinkColumns, LinkRows, LinkTable};
 use crate::routing::network::{Network, NodeId};
 use crate::routing::routes::{Routes, link_of};
 use crate::simulation::{BuildError, check_paths};
@@ -210,15 +210,15 @@ impl LiveNetwork {
         self.handle_time(now);
         self.fabric.settle(self.now);
         self.take_dropped();
-        let mut table = LinkTable::default();
+        let mut rows = LinkRows::for_links(self.specs.len());
         let stages = self.specs.iter().any(LinkSpec::has_stage);
         let columns = LinkColumns { pause: self.network.has_pause(), stages };
         for (number, spec) in (0..).zip(&self.specs) {
             let cable = &self.network.cables[number as usize / 2];
             let (from, to) = if number % 2 == 0 { (cable.a, cable.b) } else { (cable.b, cable.a) };
-            table.add([from, to], spec.rate, &self.fabric.counts(self.now, number), columns);
+            rows.add([from, to], spec.rate, &self.fabric.counts(self.now, number), columns);
         }
-        table
+        rows.into_table()
     }
 
     /// Packets in queues and on wires: offered, but neither dropped nor delivered.

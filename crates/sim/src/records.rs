@@ -243,12 +243,16 @@ pub(crate) struct LinkColumns {
     pub(crate) stages: bool,
 }
 
-impl LinkTable {
-    /// A table with memory for `links` rows in the columns that every run has.
-    pub(crate) fn with_capacity(links: usize) -> LinkTable {
+/// The rows of a table of links while it is written.
+#[derive(Debug)]
+pub(crate) struct LinkRows(LinkTable);
+
+impl LinkRows {
+    /// No rows yet, with memory for `links` in the columns that every run has.
+    pub(crate) fn for_links(links: usize) -> LinkRows {
         let mut table = LinkTable::default();
-        table.from.reserve(links);
-        table.to.reserve(links);
+        table.from.reserve_exact(links);
+        table.to.reserve_exact(links);
         let wide = [
             &mut table.rate_bps,
             &mut table.sent_packets,
@@ -257,36 +261,39 @@ impl LinkTable {
             &mut table.marked_packets,
             &mut table.peak_backlog_bytes,
         ];
-        wide.into_iter().for_each(|column| column.reserve(links));
-        table
+        wide.into_iter().for_each(|column| column.reserve_exact(links));
+        LinkRows(table)
     }
 
-    /// Lengthens columns that have values for some links only. This follows the last [`LinkTable::add`].
-    pub(crate) fn complete(&mut self) {
-        complete_by_class(&mut self.arrived_packets, self.from.len());
-        complete_by_class(&mut self.dropped_packets, self.from.len());
+    /// The table of all rows.
+    pub(crate) fn into_table(mut self) -> LinkTable {
+        let rows = self.0.from.len();
+        complete_by_class(&mut self.0.arrived_packets, rows);
+        complete_by_class(&mut self.0.dropped_packets, rows);
+        self.0
     }
 
     /// Adds the row of a link.
     pub(crate) fn add(&mut self, [from, to]: [NodeId; 2], rate: Rate, counts: &LinkCounts, columns: LinkColumns) {
-        self.from.push(from.0);
-        self.to.push(to.0);
-        self.rate_bps.push(rate.as_bps());
-        self.sent_packets.push(counts.delivered_packets);
-        self.sent_bytes.push(counts.delivered_bytes);
-        let (row, rows) = (self.from.len() - 1, self.from.capacity());
-        set_by_class(&mut self.arrived_packets, row, &counts.arrived, rows);
-        set_by_class(&mut self.dropped_packets, row, &counts.dropped, rows);
-        self.lost_packets.push(counts.lost);
-        self.marked_packets.push(counts.marked);
-        self.peak_backlog_bytes.push(counts.peak_backlog_bytes);
+        let table = &mut self.0;
+        table.from.push(from.0);
+        table.to.push(to.0);
+        table.rate_bps.push(rate.as_bps());
+        table.sent_packets.push(counts.delivered_packets);
+        table.sent_bytes.push(counts.delivered_bytes);
+        let (row, rows) = (table.from.len() - 1, table.from.capacity());
+        set_by_class(&mut table.arrived_packets, row, &counts.arrived, rows);
+        set_by_class(&mut table.dropped_packets, row, &counts.dropped, rows);
+        table.lost_packets.push(counts.lost);
+        table.marked_packets.push(counts.marked);
+        table.peak_backlog_bytes.push(counts.peak_backlog_bytes);
         if columns.pause {
-            self.pause_frames.push(counts.pause_frames);
-            self.paused_ps.push(counts.silence.as_ps());
+            table.pause_frames.push(counts.pause_frames);
+            table.paused_ps.push(counts.silence.as_ps());
         }
         if columns.stages {
-            self.duplicated_packets.push(counts.duplicated);
-            self.reordered_packets.push(counts.reordered);
+            table.duplicated_packets.push(counts.duplicated);
+            table.reordered_packets.push(counts.reordered);
         }
     }
 }

@@ -7,7 +7,7 @@ use super::layout::Layout;
 use crate::engine::fabric::Fabric;
 use crate::physics::{PhysicsViolation, check_conserved};
 use crate::records::CLASSES;
-use crate::records::{LinkColumns, LinkTable, Outcome, Records};
+use crate::records::{LinkColumns, LinkRows, Outcome, Records};
 use crate::routing::network::Limit;
 use crate::wire::link::{LinkCounts, LinkSpec};
 use crate::wire::pause::PfcSpec;
@@ -39,11 +39,11 @@ impl<F: Fabric> World<F> {
         let mut held_by_links = 0;
         let mut packet_hops = 0;
         let columns = self.layout.link_columns();
-        self.records.links = LinkTable::with_capacity(self.layout.links.len());
+        let mut rows = LinkRows::for_links(self.layout.links.len());
         for link in 0..self.layout.links.len() as u32 {
             let counts = self.fabric.counts(self.now, link);
             let held = self.fabric.held_packets(link);
-            self.layout.add_link(&mut self.records.links, &self.changes, self.now, (link, &counts, held), columns)?;
+            self.layout.add_link(&mut rows, &self.changes, self.now, (link, &counts, held), columns)?;
             held_by_links += held + self.fabric.staged_packets(link);
             packet_hops += counts.delivered_packets;
         }
@@ -53,7 +53,7 @@ impl<F: Fabric> World<F> {
             check_conserved("in the network", self.tally.injected, went, held)?;
         }
         self.records.flows.complete();
-        self.records.links.complete();
+        self.records.links = rows.into_table();
         self.records.totals.events = self.fabric.events();
         self.records.totals.packet_hops = packet_hops;
         self.records.totals.end_ps = self.now.as_ps();
@@ -80,7 +80,7 @@ impl Layout {
     /// holds `held` packets.
     pub(crate) fn add_link(
         &self,
-        table: &mut LinkTable,
+        rows: &mut LinkRows,
         changes: &Changes,
         now: Time,
         (link, counts, held): (u32, &LinkCounts, u64),
@@ -113,7 +113,7 @@ impl Layout {
         }
         let cable = &self.network.cables[number / 2];
         let (from, to) = if number.is_multiple_of(2) { (cable.a, cable.b) } else { (cable.b, cable.a) };
-        table.add([from, to], changes.mean_rate(link, spec, now), counts, columns);
+        rows.add([from, to], changes.mean_rate(link, spec, now), counts, columns);
         Ok(())
     }
 
