@@ -7,7 +7,7 @@
 //! 1. [`Accounts::ask`]: each domain asks for the receivers of its flows whose sender is done.
 //! 2. [`Accounts::answer`]: each domain answers for its receivers. Losses get to the accounts ([`Flows::address`]).
 //! 3. [`Accounts::settle`]: each domain ends its flows that are over.
-//! 4. [`Accounts::release`]: each domain frees the slots and routes of flows that others have ended.
+//! 4. [`Accounts::release`]: each domain frees its slots and routes of flows that were ended.
 //!
 //! [`Flows::address`]: super::flows::Flows::address
 
@@ -40,6 +40,11 @@ impl Crossing {
     /// True if one entry holds both ends.
     fn is_in_one_domain(&self) -> bool {
         self.ends[0] == self.ends[1]
+    }
+
+    /// The domains and slots of its entries.
+    fn entries(&self) -> &[(u16, u32)] {
+        if self.is_in_one_domain() { &self.ends[..1] } else { &self.ends }
     }
 
     /// Packets of the flow in the network, from the state of both of its ends.
@@ -83,7 +88,7 @@ struct Mail {
     questions: Vec<[u32; 2]>,
     /// The state of receivers, each with the slot of its sender in the other domain.
     answers: Vec<(u32, EndState)>,
-    /// Slots of receivers whose flows are over.
+    /// Slots of flows that are over.
     slots: Vec<u32>,
     /// Positions of routes of flows that are over, each with the number of its entries.
     positions: Vec<(u32, u32)>,
@@ -93,7 +98,7 @@ struct Mail {
 #[derive(Debug, Default)]
 pub(super) struct Letters {
     domains: usize,
-    /// By receiving domain, then by sending domain.
+    /// The letters from each domain to each: first all of those to domain 0.
     mail: Vec<Mutex<Mail>>,
     /// The flows that each domain has ended.
     ended: Vec<Mutex<Vec<Ended>>>,
@@ -118,7 +123,7 @@ impl Letters {
         locked(&self.mail[usize::from(to) * self.domains + usize::from(from)])
     }
 
-    /// The domains that write to `domain`.
+    /// All domains but `domain`.
     fn others(&self, domain: u16) -> impl Iterator<Item = u16> + use<> {
         (0..self.domains as u16).filter(move |&other| other != domain)
     }
@@ -141,7 +146,7 @@ impl Letters {
 #[derive(Debug)]
 pub(super) struct Accounts {
     domain: u16,
-    /// By the slots of their senders.
+    /// Each account is at the slot of its flow's sender.
     crossing: Vec<Option<Box<Crossing>>>,
     /// The slots of those whose sender is done.
     done: Vec<u32>,
@@ -170,7 +175,7 @@ impl Accounts {
         self.crossing[slot] = Some(Box::new(crossing));
     }
 
-    /// The flows that are going to start or open, whether they are over or not.
+    /// All flows with an account, also those that have not started and those that are over and not settled yet.
     pub(super) fn all(&self) -> impl Iterator<Item = &Crossing> {
         self.crossing.iter().flatten().map(Box::as_ref)
     }
@@ -180,21 +185,23 @@ impl Accounts {
         self.crossing.get(slot as usize)?.as_deref()
     }
 
-    /// Asks other domains for the receivers of flows whose sender is done.
+    /// Asks other domains for the receivers of flows whose sender is done. Those with both ends here stay in `done`.
     pub(super) fn ask<Q: EventQueue>(&mut self, world: &mut World<DomainFabric<Q>>, letters: &Letters) {
         let reports = world.reports();
         self.done.append(&mut reports.done);
         if !reports.lost.is_empty() {
             locked(&letters.unaddressed).append(&mut reports.lost);
         }
-        for (place, &slot) in self.done.iter().enumerate() {
-            if let Some(next) = self.done.get(place + AHEAD[0]).and_then(|&slot| self.of_slot(slot)) {
+        let done = std::mem::take(&mut self.done);
+        for (place, &slot) in done.iter().enumerate() {
+            if let Some(next) = done.get(place + AHEAD[0]).and_then(|&slot| self.of_slot(slot)) {
                 prefetch(next);
             }
-            if let Some(crossing) = self.of_slot(slot)
-                && !crossing.is_in_one_domain()
-            {
-                let (domain, receiver) = crossing.ends[1];
+            let Some(crossing) = self.of_slot(slot) else { continue };
+            let (domain, receiver) = crossing.ends[1];
+            if crossing.is_in_one_domain() {
+                self.done.push(slot);
+            } else {
                 letters.mail(self.domain, domain).questions.push([receiver, slot]);
             }
         }
@@ -223,9 +230,7 @@ impl Accounts {
         for (slot, lost) in locked(&letters.losses[usize::from(self.domain)]).drain(..) {
             self.lose(slot, lost);
         }
-        let mut in_one_domain = std::mem::take(&mut self.done);
-        in_one_domain.retain(|&slot| self.of_slot(slot).is_some_and(Crossing::is_in_one_domain));
-        for slot in in_one_domain {
+        for slot in std::mem::take(&mut self.done) {
             self.end(slot, None, world, letters);
         }
         for other in letters.others(self.domain) {
@@ -268,24 +273,18 @@ impl Accounts {
         let Some(at) = lasts.into_iter().flatten().max() else { unreachable!("a flow that is over had an event") };
         let outcome = crossing.outcome(sender, receiver);
         world.reports().ended.push(Ended { outcome, at });
-        world.free_slot(slot);
-        if !crossing.is_in_one_domain() {
-            let (domain, slot) = crossing.ends[1];
+        for &(domain, slot) in crossing.entries() {
             letters.mail(self.domain, domain).slots.push(slot);
         }
         for &(domain, at, entries) in &crossing.parts {
-            if domain == self.domain {
-                world.layout.positions.give_back(at, entries as usize);
-            } else {
-                letters.mail(self.domain, domain).positions.push((at, entries));
-            }
+            letters.mail(self.domain, domain).positions.push((at, entries));
         }
     }
 
-    /// Frees the slots and routes of flows that other domains have ended.
+    /// Frees the slots and routes of flows that this domain and others have ended.
     pub(super) fn release<Q: EventQueue>(&self, world: &mut World<DomainFabric<Q>>, letters: &Letters) {
-        for other in letters.others(self.domain) {
-            let mut mail = letters.mail(other, self.domain);
+        for from in 0..letters.domains as u16 {
+            let mut mail = letters.mail(from, self.domain);
             mail.slots.drain(..).for_each(|slot| world.free_slot(slot));
             for (at, entries) in mail.positions.drain(..) {
                 world.layout.positions.give_back(at, entries as usize);

@@ -60,7 +60,11 @@ pub(crate) fn loaded_network(config: &mut RunConfig, routes: &Routes) -> Network
     let mut packets = vec![0_u64; 2 * network.cables.len()];
     for (flow, bytes) in routed.iter().zip(bytes) {
         let mss_bytes = config.schemes[usize::from(flow.spec.scheme)].transport.mss_bytes;
-        flow.links.iter().flatten().for_each(|&link| packets[link as usize] += bytes.div_ceil(mss_bytes));
+        for &link in flow.links.iter().flatten() {
+            let sum = &mut packets[link as usize];
+            // A sample of a few picoseconds can stand for more than a number holds.
+            *sum = sum.saturating_add(bytes.div_ceil(mss_bytes));
+        }
     }
     if packets.iter().all(|&packets| packets == 0) {
         return network;
@@ -68,7 +72,7 @@ pub(crate) fn loaded_network(config: &mut RunConfig, routes: &Routes) -> Network
     for (cable, packets) in network.cables.iter_mut().zip(packets.chunks_exact(2)) {
         let is_of_host = [cable.a, cable.b].iter().any(|node| network.nodes[node.index()].kind == NodeKind::Host);
         let work = if is_of_host { 1 + WORK_AT_HOST } else { 1 };
-        cable.rates = [packets[0], packets[1]].map(|packets| Rate::from_bps(packets * work));
+        cable.rates = [packets[0], packets[1]].map(|packets| Rate::from_bps(packets.saturating_mul(work)));
     }
     network
 }
@@ -79,7 +83,7 @@ fn bytes_of(network: &Network, flows: &[Routed], sampled: Time, stop: Time) -> V
     let rates: Vec<Rate> = network.cables.iter().flat_map(|cable| cable.rates).collect();
     let endless = flows.iter().filter(|flow| flow.spec.size_bytes.is_none());
     let mut shares = fair_shares(&rates, &endless.map(|flow| flow.links[0].as_slice()).collect::<Vec<_>>()).into_iter();
-    let like_it = if sampled > Time::ZERO { stop.as_ps() as f64 / sampled.as_ps() as f64 } else { 1.0 };
+    let scale = if sampled > Time::ZERO { stop.as_ps() as f64 / sampled.as_ps() as f64 } else { 1.0 };
     let bytes = flows.iter().map(|flow| {
         let rest = Dur::from_ps(stop.as_ps().saturating_sub(flow.spec.start.as_ps()));
         match flow.spec.size_bytes {
@@ -87,7 +91,7 @@ fn bytes_of(network: &Network, flows: &[Routed], sampled: Time, stop: Time) -> V
             Some(size) => {
                 let slowest = flow.links[0].iter().map(|&link| rates[link as usize]).min();
                 let most = slowest.map_or(0, |rate| rate.bytes_in(rest));
-                (size.min(most) as f64 * like_it) as u64
+                (size.min(most) as f64 * scale) as u64
             }
         }
     });

@@ -209,7 +209,7 @@ impl<Q: EventQueue> World<DomainFabric<Q>> {
         self.route_end(host)
     }
 
-    /// What was learned about flows. The reader removes it.
+    /// The reports on flows, for a reader who takes them out.
     pub(crate) fn reports(&mut self) -> &mut AtBorders {
         &mut self.borders
     }
